@@ -1,0 +1,67 @@
+# Everything starts here: `make` alone lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+LOCKS := requirements/build.lock requirements/dev.lock
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint types verify fix lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## create .venv with the locked dependencies (the other targets do it when needed)
+
+run: $(READY) ## run the demonstration
+	@$(BIN)/ordercast demo
+
+test: $(READY) ## run the tests (ARGS=... goes to pytest)
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(READY) ## check style and format
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: $(READY) ## check the types
+	@$(BIN)/mypy
+
+verify: lint types test ## everything that must hold before a change is merged; changes no file
+
+fix: $(READY) ## repair style and format
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+# The stamp is removed first and written last: a set-up that fails or is killed is done again.
+# pip runs without build isolation because build.lock has already pinned what builds.
+$(READY): $(LOCKS) pyproject.toml
+	@$(PYTHON) -c 'import sys; v = "%d.%d" % sys.version_info[:2]; \
+	  sys.exit(0 if sys.version_info >= (3, 11) else "ordercast needs Python 3.11 or newer, but " \
+	  + sys.executable + " is " + v + ". Name another: make PYTHON=python3.12 ...")' \
+	  || { echo "make: no usable Python at '$(PYTHON)'" >&2; exit 1; }
+	@rm -f $@
+	@echo "set-up 1/4: virtual environment in $(VENV)"
+	@$(PYTHON) -m venv --clear $(VENV) \
+	  || { echo "make: '$(PYTHON) -m venv' failed (Debian: install python3-venv)" >&2; exit 1; }
+	@echo "set-up 2/4: build tools"
+	@$(PIP) install --require-hashes -r requirements/build.lock
+	@echo "set-up 3/4: dependencies (the longest step: PySpark is a 456 MB download)"
+	@$(PIP) install --require-hashes --no-build-isolation -r requirements/dev.lock
+	@echo "set-up 4/4: ordercast itself, editable"
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The only target that needs a tool which is not in the lock: `pip install uv`.
+lock: ## resolve the locked versions again (needs uv; ARGS=--upgrade for newer ones)
+	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv" >&2; exit 1; }
+	@$(COMPILE) requirements/build.in --output-file requirements/build.lock
+	@$(COMPILE) pyproject.toml --all-extras --constraint requirements/build.lock \
+	  --output-file requirements/dev.lock
+
+COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' $(ARGS)
+
+clean: ## remove .venv and every cache
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
