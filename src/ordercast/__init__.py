@@ -1,0 +1,1 @@
+"""Totally ordered group communication for Python."""

@@ -1,0 +1,77 @@
+"""The contract that protocols, drivers and checks share. Imports nothing else of ordercast."""
+
+from ordercast.core.delivery import Delivered, Delivery, Dropped, OutOfOrder, Stamp, View
+from ordercast.core.errors import LocalError, OrdercastError, RemoteError
+from ordercast.core.explain import Explanation, Wait
+from ordercast.core.guarantees import (
+    Agreement,
+    Causality,
+    Crashes,
+    Fault,
+    Gaps,
+    Guarantees,
+    Order,
+    Partition,
+)
+from ordercast.core.ids import (
+    GroupId,
+    Groups,
+    HostId,
+    MessageId,
+    NodeId,
+    message_id,
+    message_name,
+    message_number,
+    message_sender,
+)
+from ordercast.core.message import Codec, Message, Payload
+from ordercast.core.plan import Deployment, Node, Options, Plan, Protocol
+from ordercast.core.process import Env, Member, Process
+from ordercast.core.time import MICROSECOND, MILLISECOND, SECOND, Nanos, format_ns
+
+__all__ = [
+    "MICROSECOND",
+    "MILLISECOND",
+    "SECOND",
+    "Agreement",
+    "Causality",
+    "Codec",
+    "Crashes",
+    "Delivered",
+    "Delivery",
+    "Deployment",
+    "Dropped",
+    "Env",
+    "Explanation",
+    "Fault",
+    "Gaps",
+    "GroupId",
+    "Groups",
+    "Guarantees",
+    "HostId",
+    "LocalError",
+    "Member",
+    "Message",
+    "MessageId",
+    "Nanos",
+    "Node",
+    "NodeId",
+    "Options",
+    "Order",
+    "OrdercastError",
+    "OutOfOrder",
+    "Partition",
+    "Payload",
+    "Plan",
+    "Process",
+    "Protocol",
+    "RemoteError",
+    "Stamp",
+    "View",
+    "Wait",
+    "format_ns",
+    "message_id",
+    "message_name",
+    "message_number",
+    "message_sender",
+]

@@ -1,0 +1,20 @@
+"""What a process says of itself when asked why something is not delivered yet."""
+
+import msgspec
+
+from ordercast.core.time import Nanos
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """One thing that waits, what it waits for, and since when on the node's own clock."""
+
+    subject: str
+    blocker: str
+    since: Nanos
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """A process's state in words, and everything in it that waits, oldest first."""
+
+    state: dict[str, str | int]
+    waits: tuple[Wait, ...] = ()

@@ -1,0 +1,90 @@
+"""A protocol's promises as data: the conformance suite and the checks read them.
+
+Terms follow the usual ones of total order broadcast: *integrity* (nothing twice, nothing made up),
+*agreement* (what one delivers, all deliver), *validity* (what a correct sender submits is delivered),
+*uniform* (the promise covers what nodes did before they crashed).
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Order(StrEnum):
+    """Between which messages a common order is promised."""
+
+    NONE = "none"
+    GROUP = "group"
+    ACROSS = "across-groups"
+
+
+class Agreement(StrEnum):
+    """Who gets a message that one receiver got."""
+
+    NONE = "none"
+    NOTIFIED = "message-or-notification"
+    PROBABILISTIC = "probabilistic"
+    ALL = "all"
+
+
+class Causality(StrEnum):
+    """How delivery respects the order of sending."""
+
+    NONE = "none"
+    FIFO = "fifo"
+    CAUSAL = "causal"
+
+
+class Gaps(StrEnum):
+    """What becomes of a message that a receiver does not get."""
+
+    SILENT = "silent"
+    NOTIFIED = "notified"
+    NEVER = "never"
+
+
+class Partition(StrEnum):
+    """What happens while the network is cut in two."""
+
+    EACH_SIDE_CONTINUES = "each-side-continues"
+    MAJORITY_CONTINUES = "majority-continues"
+    BLOCKS = "blocks"
+    SIDE_BRANCHES_DISCARDED = "side-branches-discarded"
+
+
+class Fault(StrEnum):
+    """What may happen to a run; a promise holds under the faults that it names."""
+
+    LOSS = "loss"
+    DUPLICATION = "duplication"
+    REORDERING = "reordering"
+    PARTITION = "partition"
+    CRASH = "crash"
+    RESTART = "restart"
+    AMNESIA = "amnesia"
+    PAUSE = "pause"
+    CLOCK = "clock"
+
+
+class Crashes(StrEnum):
+    """How many receivers of each group may be down for good while the others go on."""
+
+    NONE = "none"
+    MINORITY = "minority"
+    ANY = "any"
+
+
+class Guarantees(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a protocol promises, and under which faults."""
+
+    integrity: bool = True
+    order: Order = Order.NONE
+    agreement: Agreement = Agreement.NONE
+    uniform: bool = False
+    validity: bool = False
+    causality: Causality = Causality.NONE
+    gaps: Gaps = Gaps.SILENT
+    views: bool = False
+    partition: Partition = Partition.EACH_SIDE_CONTINUES
+    crashes: Crashes = Crashes.ANY
+    tolerates: tuple[Fault, ...] = ()

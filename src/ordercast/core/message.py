@@ -1,0 +1,54 @@
+"""What processes send each other: immutable typed messages and their codec.
+
+A message type is a frozen, slotted structure with a numeric tag, unique within its protocol. The codec
+is built from the types alone: it accepts just what they declare, within their limits, and nothing else.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias, Union
+
+import msgspec
+
+from ordercast.core.errors import LocalError, RemoteError
+
+PAYLOAD_BYTES_MAX = 1 << 20
+PACKET_BYTES_MAX = 4 << 20
+
+Payload: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=PAYLOAD_BYTES_MAX)]
+"""Opaque bytes of an application, bounded."""
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
+    """Base of all protocol messages: ``class Flush(Message, tag=3): clock: int``."""
+
+
+class Codec:
+    """Messages of one protocol to bytes and back."""
+
+    __slots__ = ("_decoder", "_encoder", "types")
+
+    def __init__(self, types: Sequence[type[Message]]) -> None:
+        tags = [kind.__struct_config__.tag for kind in types]
+        if not types or None in tags or len(set(tags)) != len(tags):
+            names = ", ".join(f"{kind.__name__}={tag}" for kind, tag in zip(types, tags, strict=True))
+            raise LocalError(f"a codec needs message types with different tags, got: {names}")
+        self.types = tuple(types)
+        self._encoder = msgspec.msgpack.Encoder()
+        self._decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(
+            Union[self.types]  # noqa: UP007  (a union made at run time cannot be written with |)
+        )
+
+    def encode(self, message: Message) -> bytes:
+        """The bytes of a message; refuses types that the protocol did not declare."""
+        if type(message) not in self.types:
+            raise LocalError(f"{type(message).__name__} is not a message of this protocol")
+        return self._encoder.encode(message)
+
+    def decode(self, data: bytes) -> Message:
+        """The message in some bytes of a peer, or `RemoteError`."""
+        if len(data) > PACKET_BYTES_MAX:
+            raise RemoteError(f"packet of {len(data)} bytes, the limit is {PACKET_BYTES_MAX}")
+        try:
+            return self._decoder.decode(data)
+        except msgspec.DecodeError as error:
+            raise RemoteError(f"malformed packet: {error}") from error

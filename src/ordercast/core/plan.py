@@ -1,0 +1,119 @@
+"""A plan: which node plays which role at which host, and how to make its process.
+
+A protocol package turns a `Deployment` (how many receivers, in which groups, how many senders) into a
+`Plan`. The simulator and the live runtime take a plan and nothing else.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from ordercast.core.errors import LocalError
+from ordercast.core.guarantees import Guarantees
+from ordercast.core.ids import NODE_MAX, GroupId, HostId, NodeId
+from ordercast.core.message import Codec
+from ordercast.core.process import Env, Member, Process
+
+Factory = Callable[[Env], Process]
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of a protocol's own options: typed fields with defaults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What the user asks for, in terms that all protocols share.
+
+    Receivers are nodes ``0 .. receivers-1`` and senders follow them. ``groups`` lists the receivers of
+    each group; groups may overlap where the protocol allows it.
+    """
+
+    groups: tuple[tuple[NodeId, ...], ...]
+    senders: int = 1
+    colocated: bool = False
+    """Put each sender on a receiver's host instead of on its own."""
+
+    def __post_init__(self) -> None:
+        if not self.groups or any(not members for members in self.groups):
+            raise LocalError("a deployment needs at least one group, and a receiver in each")
+        if self.senders < 1:
+            raise LocalError("a deployment needs at least one sender")
+        seen = {node for members in self.groups for node in members}
+        if seen != set(range(len(seen))):
+            raise LocalError("the receivers of a deployment are numbered from 0 without gaps")
+        if any(len(set(members)) != len(members) for members in self.groups):
+            raise LocalError("a receiver is listed twice in one group")
+
+    @classmethod
+    def disjoint(
+        cls, groups: int, receivers: int, senders: int, *, colocated: bool = False
+    ) -> "Deployment":
+        """So many groups of so many receivers each, no receiver in two of them."""
+        members = (range(group * receivers, (group + 1) * receivers) for group in range(groups))
+        return cls(tuple(tuple(nodes) for nodes in members), senders, colocated)
+
+    @property
+    def receivers(self) -> int:
+        """How many receivers there are in all groups together."""
+        return 1 + max(node for members in self.groups for node in members)
+
+    def sender_ids(self) -> tuple[NodeId, ...]:
+        """The nodes that senders get."""
+        return tuple(range(self.receivers, self.receivers + self.senders))
+
+    def sender_host(self, sender: NodeId) -> HostId:
+        """The host a sender runs on."""
+        return (sender - self.receivers) % self.receivers if self.colocated else sender
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One process of a plan."""
+
+    id: NodeId
+    role: str
+    host: HostId
+    factory: Factory
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything a driver needs to run a protocol."""
+
+    protocol: str
+    guarantees: Guarantees
+    nodes: tuple[Node, ...]
+    groups: Mapping[GroupId, tuple[NodeId, ...]]
+    senders: tuple[NodeId, ...]
+    codec: Codec
+
+    def __post_init__(self) -> None:
+        if [node.id for node in self.nodes] != list(range(len(self.nodes))):
+            raise LocalError(f"{self.protocol}: node ids must be 0, 1, 2, ... in order")
+        if len(self.nodes) > NODE_MAX:
+            raise LocalError(f"{self.protocol}: at most {NODE_MAX} nodes")
+        known = range(len(self.nodes))
+        named = [*self.senders, *(node for members in self.groups.values() for node in members)]
+        if any(node not in known for node in named):
+            raise LocalError(f"{self.protocol}: a group or the senders name a node that is not there")
+
+    def member(self, process: Process) -> Member:
+        """The process of a sender, as the face that an application talks to."""
+        if not isinstance(process, Member):
+            raise LocalError(f"{self.protocol}: {type(process).__name__} takes no messages")
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """A protocol as a user finds it: its name, its promises, its options, and its deployment."""
+
+    name: str
+    summary: str
+    paper: str
+    guarantees: Guarantees
+    options: type[Options]
+    deploy: Callable[[Deployment, Options], Plan]
+    roles: tuple[str, ...]

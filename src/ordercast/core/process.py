@@ -1,0 +1,91 @@
+"""The contract between a protocol and the world that drives it.
+
+A *process* is one role at one host: a sans-IO state machine. Events come in through its handlers;
+effects go out through the injected `Env`, whose calls only record: none blocks, fails or re-enters the
+process. A driver (the simulator, the live runtime) runs one handler at a time and carries the effects
+out in the order in which they were made.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ordercast.core.delivery import Delivery
+from ordercast.core.explain import Explanation
+from ordercast.core.ids import Groups, NodeId
+from ordercast.core.message import Message
+from ordercast.core.time import Nanos
+
+if TYPE_CHECKING:
+    from random import Random
+
+
+class Env(ABC):
+    """All that a process can see and do."""
+
+    __slots__ = ("me", "now", "rng")
+
+    me: NodeId
+    now: Nanos
+    """This node's own clock. It may be wrong and drift, but never runs backwards, not over restarts
+    either; it stands still during a handler."""
+    rng: Random
+    """This node's own stream of random numbers."""
+
+    @abstractmethod
+    def send(self, to: NodeId, message: Message) -> None:
+        """Send to one process. It may be lost, duplicated, late or out of order."""
+
+    @abstractmethod
+    def multicast(self, to: Sequence[NodeId], message: Message) -> None:
+        """Send the same message to several processes, each copy with a fate of its own."""
+
+    @abstractmethod
+    def set_timer(self, name: str, after: Nanos) -> None:
+        """Call `on_timer(name)` once, `after` nanoseconds from now; re-arms a timer of that name."""
+
+    @abstractmethod
+    def cancel_timer(self, name: str) -> None:
+        """Forget a timer; no harm if there is none."""
+
+    @abstractmethod
+    def deliver(self, delivery: Delivery) -> None:
+        """Hand something to the application of this node."""
+
+    @abstractmethod
+    def save(self, name: str, state: bytes | None) -> None:
+        """Keep `state` under `name` over a restart (None removes it).
+
+        It is durable before any later send or delivery takes effect, and not surely before that.
+        """
+
+
+class Process(ABC):
+    """One role at one host."""
+
+    def __init__(self, env: Env) -> None:
+        self.env = env
+
+    def on_start(self, saved: Mapping[str, bytes]) -> None:  # noqa: B027  (optional hook)
+        """Called first, with all that an earlier life of this node had saved."""
+
+    @abstractmethod
+    def on_message(self, source: NodeId, message: Message) -> None:
+        """A message of this protocol arrived."""
+
+    def on_timer(self, name: str) -> None:  # noqa: B027  (optional hook)
+        """A timer went off."""
+
+    @abstractmethod
+    def explain(self) -> Explanation:
+        """What waits here, and for what."""
+
+
+class Member(Process):
+    """A process that an application talks to."""
+
+    @abstractmethod
+    def submit(self, groups: Groups, payload: bytes) -> bool:
+        """Take a message for these groups; False when the window is full: try again later."""

@@ -1,0 +1,17 @@
+"""Time is an integer number of nanoseconds, always an argument and never a call."""
+
+from typing import TypeAlias
+
+Nanos: TypeAlias = int
+
+MICROSECOND: Nanos = 1_000
+MILLISECOND: Nanos = 1_000_000
+SECOND: Nanos = 1_000_000_000
+
+
+def format_ns(duration: Nanos) -> str:
+    """A duration in the unit that a person would choose: ``1.25 ms``."""
+    for unit, name in ((SECOND, "s"), (MILLISECOND, "ms"), (MICROSECOND, "us")):
+        if abs(duration) >= unit:
+            return f"{duration / unit:.6g} {name}"
+    return f"{duration} ns"

@@ -1,0 +1,71 @@
+"""The one event schema of simulated and live runs, as rows in memory.
+
+`docs/trace.md` documents every column. Rows of one node are in the order in which they happened there;
+rows of a simulated run are in order of time altogether.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from ordercast.core import GroupId, Groups, MessageId, Nanos, NodeId, format_ns, message_name
+
+
+class Kind(StrEnum):
+    """What happened."""
+
+    SUBMIT = "submit"
+    DELIVER = "deliver"
+    OUT_OF_ORDER = "out-of-order"
+    DROP = "drop"
+    VIEW = "view"
+    CRASH = "crash"
+    RECOVER = "recover"
+    SEND = "send"
+    RECEIVE = "receive"
+    LOSE = "lose"
+
+
+class Event(NamedTuple):
+    """One row of a trace."""
+
+    time_ns: Nanos
+    clock_ns: Nanos
+    node: NodeId
+    kind: Kind
+    message: MessageId | None = None
+    groups: Groups | None = None
+    numbers: tuple[int, ...] | None = None
+    submitted_ns: Nanos | None = None
+    stamp_clock: int | None = None
+    stamp_issuer: int | None = None
+    config: int | None = None
+    members: tuple[NodeId, ...] | None = None
+    peer: NodeId | None = None
+    size: int | None = None
+    digest: int | None = None
+    label: str | None = None
+
+    def slots(self) -> tuple[tuple[GroupId, int], ...]:
+        """The (group, number) pairs that the issuer gave to this message or notification."""
+        return tuple(zip(self.groups or (), self.numbers or (), strict=False))
+
+    def __str__(self) -> str:
+        """A line that a person can read."""
+        what = [f"{format_ns(self.time_ns):>14}  node {self.node:<4} {self.kind:<12}"]
+        if self.message is not None:
+            what.append(message_name(self.message))
+        if self.groups is not None:
+            what.append("to groups " + ",".join(map(str, self.groups)))
+        if self.stamp_clock is not None:
+            what.append(f"stamp ({self.stamp_clock}, {self.stamp_issuer})")
+        elif self.stamp_issuer is not None:
+            what.append(f"issuer {self.stamp_issuer}")
+        if self.numbers:
+            what.append("numbers " + ",".join(map(str, self.numbers)))
+        if self.members is not None:
+            what.append(f"config {self.config} members {','.join(map(str, self.members))}")
+        if self.peer is not None:
+            what.append(f"{'from' if self.kind is Kind.RECEIVE else 'to'} node {self.peer}")
+        if self.label:
+            what.append(self.label)
+        return "  ".join(what)

@@ -1,0 +1,91 @@
+"""Traces on disk: a folder a run, with Parquet segments and `run.json`.
+
+The events are written first and `run.json` last, each under a temporary name that is then renamed: a
+folder without `run.json` is a run that was cut off, and no reader takes it for whole.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ordercast.core import LocalError, RemoteError
+from ordercast.trace.description import FORMAT, RunDescription
+from ordercast.trace.table import SCHEMA, conform
+
+DESCRIPTION = "run.json"
+EVENTS = "events.parquet"
+
+
+class StoredRun(NamedTuple):
+    """A run found on disk; its events are read on demand."""
+
+    folder: Path
+    description: RunDescription
+
+    def segments(self) -> list[Path]:
+        """The Parquet files of this run, in order of their names."""
+        return sorted(self.folder.glob("*.parquet"))
+
+    def table(self) -> pa.Table:
+        """All events of the run: of each node in the order in which they happened there."""
+        tables = [_read_segment(path) for path in self.segments()]
+        if not tables:
+            raise RemoteError(f"{self.folder}: {DESCRIPTION} is there, but no Parquet file")
+        table = pa.concat_tables(tables)
+        if len(tables) > 1:  # segments of several writers: merge them by time, then by their own count
+            table = table.sort_by([("time_ns", "ascending"), ("node", "ascending"), ("step", "ascending")])
+        return table
+
+
+def write_run(folder: Path, description: RunDescription, table: pa.Table) -> None:
+    """Write one whole run into a folder of its own, replacing what was there under the same names."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / DESCRIPTION).unlink(missing_ok=True)
+        partial = folder / f".{EVENTS}.{os.getpid()}"
+        pq.write_table(table, partial, compression="zstd")
+        partial.replace(folder / EVENTS)
+        partial = folder / f".{DESCRIPTION}.{os.getpid()}"
+        partial.write_bytes(msgspec.json.format(msgspec.json.encode(description), indent=2))
+        partial.replace(folder / DESCRIPTION)
+    except OSError as error:
+        raise LocalError(f"cannot write the trace to {folder}: {error.strerror or error}") from error
+
+
+def find_runs(root: Path) -> Iterator[StoredRun]:
+    """Every run at or below a folder, in order of path."""
+    if not root.is_dir():
+        raise LocalError(f"{root}: no such folder")
+    described = sorted(root.rglob(DESCRIPTION))
+    orphans = {path.parent for path in root.rglob("*.parquet")} - {path.parent for path in described}
+    if orphans:
+        raise RemoteError(f"{min(orphans)}: events without {DESCRIPTION}: the run was cut off, or is still going on")
+    if not described:
+        raise LocalError(f"{root}: no trace there (no {DESCRIPTION} in it or below)")
+    for path in described:
+        yield StoredRun(path.parent, _read_description(path))
+
+
+def _read_description(path: Path) -> RunDescription:
+    try:
+        description = msgspec.json.decode(path.read_bytes(), type=RunDescription)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise RemoteError(f"{path}: not a description of a run: {error}") from error
+    if description.format != FORMAT:
+        raise RemoteError(f"{path}: format {description.format}, this version reads {FORMAT}")
+    return description
+
+
+def _read_segment(path: Path) -> pa.Table:
+    try:
+        # One file at a time: a dataset would read the folder's name as a column.
+        table = pq.ParquetFile(path).read()
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise RemoteError(f"{path}: not a readable Parquet file: {reason}") from error
+    return table if table.schema.equals(SCHEMA) else conform(table, str(path))

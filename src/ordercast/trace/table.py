@@ -1,0 +1,139 @@
+"""Traces as Arrow tables: the schema in code, rows to a table and back, and a hash."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from ordercast.core import RemoteError
+from ordercast.trace.event import Event, Kind
+
+_WORD = pa.dictionary(pa.int8(), pa.string())
+
+SCHEMA = pa.schema(
+    [
+        pa.field("run", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("step", pa.int64(), nullable=False),
+        pa.field("position", pa.int64()),
+        pa.field("time_ns", pa.int64(), nullable=False),
+        pa.field("clock_ns", pa.int64(), nullable=False),
+        pa.field("node", pa.int32(), nullable=False),
+        pa.field("kind", _WORD, nullable=False),
+        pa.field("message", pa.int64()),
+        pa.field("groups", pa.list_(pa.int32())),
+        pa.field("numbers", pa.list_(pa.int64())),
+        pa.field("submitted_ns", pa.int64()),
+        pa.field("stamp_clock", pa.int64()),
+        pa.field("stamp_issuer", pa.int64()),
+        pa.field("config", pa.int64()),
+        pa.field("members", pa.list_(pa.int32())),
+        pa.field("peer", pa.int32()),
+        pa.field("size", pa.int32()),
+        pa.field("digest", pa.int64()),
+        pa.field("label", pa.dictionary(pa.int32(), pa.string())),
+    ]
+)
+_DERIVED = ("run", "step", "position")
+_KINDS = pa.array([str(kind) for kind in Kind], pa.string())
+_KIND_CODES = {kind: code for code, kind in enumerate(Kind)}
+
+
+def build_table(run: str, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+    """The Arrow table of a run's rows, each with the fields of `Event` in order."""
+    columns = dict(zip(Event._fields, zip(*rows, strict=True), strict=True)) if rows else {}
+    arrays: dict[str, pa.Array] = {}
+    for name in Event._fields:
+        values = columns.get(name, ())
+        if name == "kind":
+            codes = pa.array([_KIND_CODES[kind] for kind in values], pa.int8())  # type: ignore[index]
+            arrays[name] = pa.DictionaryArray.from_arrays(codes, _KINDS)
+        elif name == "label":
+            arrays[name] = pa.array(values, pa.string()).dictionary_encode()
+        else:
+            arrays[name] = pa.array(values, SCHEMA.field(name).type)
+    nodes = arrays["node"].to_numpy()
+    arrays["step"] = pa.array(_count_within(nodes), pa.int64())
+    arrays["position"] = _positions(nodes, arrays["kind"])
+    arrays["run"] = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(len(rows), np.int32)), pa.array([run], pa.string())
+    )
+    return pa.Table.from_arrays([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+def _count_within(keys: np.ndarray) -> np.ndarray:
+    """For each element, how many equal ones stand before it."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(keys) else order
+    lengths = np.diff(np.r_[starts, len(keys)])
+    counts = np.empty(len(keys), np.int64)
+    counts[order] = np.arange(len(keys)) - np.repeat(starts, lengths)
+    return counts
+
+
+def _positions(nodes: np.ndarray, kinds: pa.DictionaryArray) -> pa.Array:
+    """The place of each delivered message among those of its node; null for other events."""
+    delivered = kinds.indices.to_numpy() == _KIND_CODES[Kind.DELIVER]
+    positions = np.zeros(len(nodes), np.int64)
+    positions[delivered] = _count_within(nodes[delivered])
+    return pa.array(positions, pa.int64(), mask=~delivered)
+
+
+def conform(table: pa.Table, origin: str) -> pa.Table:
+    """A table that some other tool wrote, in our schema, or `RemoteError` naming what is wrong."""
+    missing = [name for name in SCHEMA.names if name not in table.column_names]
+    if missing:
+        raise RemoteError(f"{origin}: no column {', '.join(missing)}")
+    try:
+        return table.select(SCHEMA.names).cast(SCHEMA)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+        raise RemoteError(f"{origin}: a column has the wrong type: {error}") from error
+
+
+def events_of(table: pa.Table) -> Iterator[Event]:
+    """The rows of a table as events, in the order of the table."""
+    for batch in table.to_batches(max_chunksize=65_536):
+        columns = [_values(batch.column(name), name) for name in Event._fields]
+        yield from map(Event._make, zip(*columns, strict=True))
+
+
+_LISTS = ("groups", "numbers", "members")
+
+
+def _values(column: pa.Array, name: str) -> list[object]:
+    values: list[object] = column.to_pylist()
+    if name in _LISTS:
+        return [None if value is None else tuple(value) for value in values]  # type: ignore[arg-type]
+    if name == "kind":
+        return [Kind(value) for value in values]
+    return values
+
+
+def trace_hash(table: pa.Table) -> str:
+    """SHA-256 over the content of every column but the run's name, independent of chunks and encodings."""
+    digest = hashlib.sha256()
+    for name in SCHEMA.names:
+        if name == "run":
+            continue
+        column = table.column(name).combine_chunks()
+        digest.update(f"{name}:{len(column)};".encode())
+        _update(digest, column)
+    return digest.hexdigest()
+
+
+def _update(digest: "hashlib._Hash", column: pa.Array) -> None:
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    digest.update(np.packbits(column.is_valid().to_numpy(zero_copy_only=False)).tobytes())
+    if pa.types.is_list(column.type):
+        lengths = column.value_lengths().fill_null(0)
+        digest.update(lengths.to_numpy(zero_copy_only=False).astype("<i8").tobytes())
+        _update(digest, column.flatten())
+    elif pa.types.is_string(column.type):
+        digest.update("\0".join(value or "" for value in column.to_pylist()).encode())
+    else:
+        values = column.fill_null(0).to_numpy(zero_copy_only=False)
+        digest.update(values.astype("<i8").tobytes())
