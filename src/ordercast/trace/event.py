@@ -20,6 +20,7 @@ class Kind(StrEnum):
     VIEW = "view"
     CRASH = "crash"
     RECOVER = "recover"
+    COMPLETE = "complete"
     SEND = "send"
     RECEIVE = "receive"
     LOSE = "lose"

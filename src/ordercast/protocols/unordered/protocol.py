@@ -1,0 +1,180 @@
+"""Unordered multicast (Hydra section 7.1): receivers deliver what comes, when it comes, once.
+
+A sender numbers its packets and multicasts them to the receivers of all destination groups. A receiver
+keeps, for each sender, a window of the numbers it has seen: a duplicate within the window is recognised,
+and a packet that comes later than the whole window is dropped, so the memory is bounded and nothing is
+delivered twice. Numbers start at the sender's clock, which never runs backwards, so a restarted sender
+does not reuse them. A receiver that restarts remembers nothing and counts as a new receiver.
+"""
+
+from collections.abc import Mapping
+
+from ordercast.core import (
+    Codec,
+    Crashes,
+    Delivered,
+    Deployment,
+    Env,
+    Explanation,
+    Fault,
+    GroupId,
+    Groups,
+    Guarantees,
+    LocalError,
+    Member,
+    Message,
+    Node,
+    NodeId,
+    Options,
+    Partition,
+    Payload,
+    Plan,
+    Process,
+    Protocol,
+)
+
+GUARANTEES = Guarantees(
+    partition=Partition.EACH_SIDE_CONTINUES,
+    crashes=Crashes.ANY,
+    tolerates=(
+        Fault.LOSS,
+        Fault.DUPLICATION,
+        Fault.REORDERING,
+        Fault.PARTITION,
+        Fault.CRASH,
+        Fault.AMNESIA,
+        Fault.PAUSE,
+        Fault.CLOCK,
+    ),
+)
+
+
+class UnorderedOptions(Options, frozen=True):
+    """Options of unordered multicast."""
+
+    window: int = 4096
+    """How many numbers of each sender a receiver remembers, to recognise duplicates."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.window <= 1 << 20:
+            raise LocalError(f"window must be between 1 and {1 << 20}, got {self.window}")
+
+
+class Data(Message, tag=1):
+    """A message on its way."""
+
+    number: int
+    groups: Groups
+    payload: Payload
+
+
+class Sender(Member):
+    """Multicasts at once."""
+
+    def __init__(self, env: Env, receivers: Mapping[GroupId, tuple[NodeId, ...]]) -> None:
+        super().__init__(env)
+        self._members = receivers
+        self._targets: dict[Groups, tuple[NodeId, ...]] = {}
+        self._number = 0
+
+    def on_start(self, saved: Mapping[str, bytes]) -> None:
+        """Begin above every number that an earlier life can have used."""
+        self._number = self.env.now
+
+    def submit(self, groups: Groups, payload: bytes) -> bool:
+        """Send to the receivers of these groups; there is no window that could be full."""
+        self._number += 1
+        self.env.multicast(self._receivers(groups), Data(self._number, groups, payload))
+        return True
+
+    def _receivers(self, groups: Groups) -> tuple[NodeId, ...]:
+        if groups not in self._targets:
+            unknown = [group for group in groups if group not in self._members]
+            if unknown or not groups:
+                raise LocalError(f"cannot send to groups {groups}: no group {unknown or 'named'}")
+            receivers = {node for group in groups for node in self._members[group]}
+            self._targets[groups] = tuple(sorted(receivers))
+        return self._targets[groups]
+
+    def on_message(self, source: NodeId, message: Message) -> None:
+        """Senders receive nothing."""
+
+    def explain(self) -> Explanation:
+        """Nothing ever waits."""
+        return Explanation({"role": "sender", "last number": self._number})
+
+
+class Seen:
+    """The numbers of one sender that have come, as a bounded window of bits."""
+
+    __slots__ = ("_bits", "_highest", "_mask", "_window")
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._mask = (1 << window) - 1
+        self._highest: int | None = None
+        self._bits = 0
+
+    def admit(self, number: int) -> bool:
+        """Whether a number is new; one that is older than the window counts as seen."""
+        if self._highest is None or number > self._highest:
+            ahead = self._window if self._highest is None else number - self._highest
+            self._bits = 1 if ahead >= self._window else (self._bits << ahead | 1) & self._mask
+            self._highest = number
+            return True
+        behind = self._highest - number
+        if behind >= self._window or self._bits >> behind & 1:
+            return False
+        self._bits |= 1 << behind
+        return True
+
+
+class Receiver(Process):
+    """Delivers at once what it has not seen."""
+
+    def __init__(self, env: Env, window: int) -> None:
+        super().__init__(env)
+        self._window = window
+        self._seen: dict[NodeId, Seen] = {}
+
+    def on_message(self, source: NodeId, message: Message) -> None:
+        """Deliver, unless it is a duplicate."""
+        if not isinstance(message, Data):
+            return
+        seen = self._seen.get(source)
+        if seen is None:
+            seen = self._seen[source] = Seen(self._window)
+        if seen.admit(message.number):
+            self.env.deliver(Delivered(message.payload, message.groups, source))
+
+    def explain(self) -> Explanation:
+        """Nothing ever waits."""
+        return Explanation({"role": "receiver", "senders heard": len(self._seen)})
+
+
+def deploy(deployment: Deployment, options: Options) -> Plan:
+    """Receivers and senders; nothing between them."""
+    if not isinstance(options, UnorderedOptions):
+        raise LocalError(f"unordered takes UnorderedOptions, not {type(options).__name__}")
+    groups = dict(enumerate(deployment.groups))
+    senders = deployment.sender_ids()
+    nodes = [
+        Node(node, "receiver", node, lambda env: Receiver(env, options.window))
+        for node in range(deployment.receivers)
+    ]
+    nodes += [
+        Node(node, "sender", deployment.sender_host(node), lambda env: Sender(env, groups))
+        for node in senders
+    ]
+    return Plan("unordered", GUARANTEES, tuple(nodes), groups, senders, Codec([Data]))
+
+
+PROTOCOL = Protocol(
+    name="unordered",
+    summary="Deliver at once, promise no order: the ceiling that ordering is measured against.",
+    paper="Hydra (NSDI 2023), section 7.1",
+    guarantees=GUARANTEES,
+    options=UnorderedOptions,
+    deploy=deploy,
+    roles=("receiver", "sender"),
+)

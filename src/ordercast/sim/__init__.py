@@ -1,0 +1,1 @@
+"""The deterministic simulator: virtual time, modelled hosts and networks, seeded faults."""

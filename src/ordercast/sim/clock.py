@@ -1,0 +1,47 @@
+"""A node's own clock: wrong by a skew, drifting, sometimes stepped, never running backwards."""
+
+from ordercast.core import LocalError, Nanos
+
+PPB = 1_000_000_000
+
+
+class Clock:
+    """Local time as a function of true time.
+
+    A step backwards makes the reading stand still until it has caught up, as clock synchronisation
+    daemons do it: Hydra's safety rests on that (section 4.3.1).
+    """
+
+    __slots__ = ("_anchor_local", "_anchor_true", "_highest", "_rate_ppb")
+
+    def __init__(self, skew_ns: Nanos = 0, drift_ppb: int = 0) -> None:
+        self._anchor_true: Nanos = 0
+        self._anchor_local: Nanos = skew_ns
+        self._rate_ppb = 0
+        self._highest = skew_ns
+        self.set_drift(0, drift_ppb)
+
+    def read(self, true_time: Nanos) -> Nanos:
+        """The reading at a true time that is not before the last one asked for."""
+        elapsed = true_time - self._anchor_true
+        local = self._anchor_local + elapsed + elapsed * self._rate_ppb // PPB
+        if local > self._highest:
+            self._highest = local
+        return self._highest
+
+    def true_duration(self, local_duration: Nanos) -> Nanos:
+        """How long a timer for a local duration really takes."""
+        return local_duration * PPB // (PPB + self._rate_ppb)
+
+    def set_drift(self, true_time: Nanos, drift_ppb: int) -> None:
+        """From now on gain (or lose) so many nanoseconds a second."""
+        if not -PPB // 2 <= drift_ppb <= PPB:
+            raise LocalError(f"a drift of {drift_ppb} parts per billion is no clock")
+        elapsed = true_time - self._anchor_true
+        self._anchor_local += elapsed + elapsed * self._rate_ppb // PPB
+        self._anchor_true = true_time
+        self._rate_ppb = drift_ppb
+
+    def step(self, by_ns: Nanos) -> None:
+        """Set the clock forward or back; set back, its reading stands until it has caught up."""
+        self._anchor_local += by_ns

@@ -1,0 +1,179 @@
+"""How long a packet takes from host to host when links are not the bottleneck.
+
+Each model draws one delay in nanoseconds; a negative one means that there is no path.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from ordercast.core import HostId, LocalError, Nanos
+
+NO_PATH: Nanos = -1
+
+
+class Latency(ABC):
+    """A distribution of one-way delay between two hosts."""
+
+    @abstractmethod
+    def draw(self, source: HostId, target: HostId, rng: Random) -> Nanos:
+        """One delay, or `NO_PATH`."""
+
+
+class Constant(Latency):
+    """The same delay always."""
+
+    def __init__(self, delay_ns: Nanos) -> None:
+        _require(delay_ns >= 0, f"a delay of {delay_ns} ns is negative")
+        self.delay_ns = delay_ns
+
+    def draw(self, source: HostId, target: HostId, rng: Random) -> Nanos:
+        """The constant."""
+        return self.delay_ns
+
+
+class Uniform(Latency):
+    """Evenly between two bounds."""
+
+    def __init__(self, low_ns: Nanos, high_ns: Nanos) -> None:
+        _require(0 <= low_ns <= high_ns, f"delays from {low_ns} to {high_ns} ns are no range")
+        self.low_ns = low_ns
+        self._span = high_ns - low_ns + 1
+
+    def draw(self, source: HostId, target: HostId, rng: Random) -> Nanos:
+        """One delay between the bounds."""
+        return self.low_ns + int(rng.random() * self._span)
+
+
+class ShiftedChiSquare(Latency):
+    """A least delay plus a scaled chi-square: the LAN and WAN model of the hybrid paper, section 3."""
+
+    def __init__(self, mean_ns: Nanos, std_ns: Nanos, degrees: int = 4) -> None:
+        _require(degrees >= 1 and std_ns >= 0, f"no chi-square of {degrees} degrees, std {std_ns} ns")
+        # A chi-square of k degrees has mean k and variance 2k.
+        self._scale = std_ns / math.sqrt(2 * degrees)
+        self._shift = mean_ns - self._scale * degrees
+        self._shape = degrees / 2
+        _require(self._shift >= 0, f"mean {mean_ns} ns is too small for a std of {std_ns} ns")
+
+    def draw(self, source: HostId, target: HostId, rng: Random) -> Nanos:
+        """One delay, never below the shift."""
+        return int(self._shift + self._scale * rng.gammavariate(self._shape, 2.0))
+
+
+class Sites(Latency):
+    """Hosts at sites: one model within a site, another between sites."""
+
+    def __init__(self, site_of: Mapping[HostId, int], near: Latency, far: Latency) -> None:
+        self._site_of = site_of
+        self._near = near
+        self._far = far
+
+    def draw(self, source: HostId, target: HostId, rng: Random) -> Nanos:
+        """A delay of the model that fits the pair; a host without a site is a site of its own."""
+        same = self._site_of.get(source, ~source) == self._site_of.get(target, ~target)
+        return (self._near if same else self._far).draw(source, target, rng)
+
+
+class Matrix(Latency):
+    """Measured delays, host by host; absent pairs never deliver, as in EpTO's own simulator.
+
+    Hosts beyond the matrix get, for each pair, one value out of the measured ones.
+    """
+
+    def __init__(self, delays_ns: np.ndarray) -> None:
+        shape = delays_ns.shape
+        _require(len(shape) == 2 and shape[0] == shape[1], f"a latency matrix is square, not {shape}")
+        self._size = shape[0]
+        self._rows: list[list[int]] = delays_ns.astype(np.int64).tolist()
+        measured = delays_ns[~np.eye(self._size, dtype=bool) & (delays_ns >= 0)]
+        _require(len(measured) > 0, "the latency matrix has no measured pair")
+        self._measured: list[int] = np.sort(measured.astype(np.int64)).tolist()
+
+    @classmethod
+    def load(cls, path: Path, tick_ns: Nanos = 1_000_000, key: str = "") -> "Matrix":
+        """Read a square matrix of ticks from .npy, .npz or comma-separated text; -1 is no path."""
+        try:
+            if path.suffix == ".npz":
+                with np.load(path) as arrays:
+                    ticks = arrays[key or arrays.files[0]]
+            elif path.suffix == ".npy":
+                ticks = np.load(path)
+            else:
+                ticks = np.loadtxt(path, delimiter=",", ndmin=2)
+            return cls(np.where(ticks < 0, NO_PATH, ticks.astype(np.float64) * tick_ns))
+        except (OSError, ValueError, KeyError) as error:
+            raise LocalError(f"{path}: not a latency matrix: {error}") from error
+
+    def draw(self, source: HostId, target: HostId, rng: Random) -> Nanos:
+        """The measured delay of the pair."""
+        if source < self._size and target < self._size:
+            return self._rows[source][target]
+        # The same pair must always get the same value, whatever was drawn before.
+        return self._measured[Random(source << 32 | target).randrange(len(self._measured))]
+
+
+class Graph(Latency):
+    """Shortest paths over an undirected graph whose edges have lengths in nanoseconds."""
+
+    def __init__(
+        self, edges: Sequence[tuple[int, int, Nanos]], vertex_of: Mapping[HostId, int], local_ns: Nanos = 0
+    ) -> None:
+        self._neighbours: dict[int, list[tuple[int, Nanos]]] = {}
+        for one, other, length in edges:
+            _require(length >= 0, f"edge {one}-{other} has the negative length {length}")
+            self._neighbours.setdefault(one, []).append((other, length))
+            self._neighbours.setdefault(other, []).append((one, length))
+        for host, vertex in vertex_of.items():
+            _require(vertex in self._neighbours, f"host {host} is at vertex {vertex}, which has no edge")
+        self._vertex_of = vertex_of
+        self._local_ns = local_ns
+        self._distances: dict[int, dict[int, Nanos]] = {}
+
+    @classmethod
+    def load(cls, path: Path, unit_ns: Nanos, hosts: int, seed: int) -> "Graph":
+        """Read `edges` (u, v, length, ...) from an .npz and put hosts at vertices chosen by the seed."""
+        try:
+            with np.load(path) as arrays:
+                table = arrays["edges"]
+            edges = [(int(u), int(v), round(float(length) * unit_ns)) for u, v, length in table[:, :3]]
+        except (OSError, ValueError, KeyError, IndexError) as error:
+            raise LocalError(f"{path}: not a graph: {error}") from error
+        vertices = sorted({vertex for edge in edges for vertex in edge[:2]})
+        chosen = Random(f"{seed}/graph").choices(vertices, k=hosts)
+        return cls(edges, dict(enumerate(chosen)))
+
+    def draw(self, source: HostId, target: HostId, rng: Random) -> Nanos:
+        """The length of the shortest path."""
+        return self.distance(source, target)
+
+    def distance(self, source: HostId, target: HostId) -> Nanos:
+        """Shortest-path delay between two hosts, or `NO_PATH`."""
+        start, end = self._vertex_of[source], self._vertex_of[target]
+        if start not in self._distances:
+            self._distances[start] = self._shortest_from(start)
+        found = self._distances[start].get(end, NO_PATH)
+        return found if found < 0 else found + self._local_ns
+
+    def _shortest_from(self, start: int) -> dict[int, Nanos]:
+        distances: dict[int, Nanos] = {}
+        frontier = [(0, start)]
+        while frontier:
+            distance, vertex = heappop(frontier)
+            if vertex in distances:
+                continue
+            distances[vertex] = distance
+            for neighbour, length in self._neighbours[vertex]:
+                if neighbour not in distances:
+                    heappush(frontier, (distance + length, neighbour))
+        return distances
+
+
+def _require(holds: bool, complaint: str) -> None:
+    if not holds:
+        raise LocalError(complaint)

@@ -1,0 +1,186 @@
+"""A network of links with bandwidth and queues: packets compete, wait, and are dropped when a queue is full."""
+
+import zlib
+from collections import deque
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import Any
+
+import msgspec
+
+from ordercast.core import SECOND, HostId, Nanos
+from ordercast.sim.network import Conditions, Network
+from ordercast.sim.scheduler import Action, Scheduler
+
+
+class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A directed link."""
+
+    bits_per_s: int = 10_000_000_000
+    propagation_ns: Nanos = 500
+    queue_bytes: int = 512 * 1024
+
+
+class Link:
+    """A link's queue, kept as the time at which it will be empty."""
+
+    __slots__ = ("busy_ns", "bytes", "dropped", "free_at", "spec")
+
+    def __init__(self, spec: LinkSpec) -> None:
+        self.spec = spec
+        self.free_at: Nanos = 0
+        self.busy_ns: Nanos = 0
+        self.bytes = 0
+        self.dropped = 0
+
+    def enter(self, now: Nanos, size: int) -> Nanos | None:
+        """When a packet that comes now is at the other end, or None if the queue has no room."""
+        waiting_ns = max(0, self.free_at - now)
+        if waiting_ns * self.spec.bits_per_s > self.spec.queue_bytes * 8 * SECOND:
+            self.dropped += 1
+            return None
+        service = size * 8 * SECOND // self.spec.bits_per_s
+        self.free_at = now + waiting_ns + service
+        self.busy_ns += service
+        self.bytes += size
+        return self.free_at + self.spec.propagation_ns
+
+    def utilisation(self, elapsed_ns: Nanos) -> float:
+        """Share of the time in which the link was sending."""
+        return min(1.0, self.busy_ns / elapsed_ns) if elapsed_ns > 0 else 0.0
+
+
+Vertex = str | int
+"""Hosts are integers, switches are strings."""
+
+
+class Topology:
+    """Vertices and directed links, with shortest paths by hops, equal ones chosen by flow."""
+
+    def __init__(self) -> None:
+        self.links: dict[tuple[Vertex, Vertex], Link] = {}
+        self._out: dict[Vertex, list[Vertex]] = {}
+        self._next: dict[Vertex, dict[Vertex, list[Vertex]]] = {}
+
+    def connect(self, one: Vertex, other: Vertex, spec: LinkSpec) -> None:
+        """Add a cable: a link in each direction."""
+        for source, target in ((one, other), (other, one)):
+            self.links[source, target] = Link(spec)
+            self._out.setdefault(source, []).append(target)
+        self._next.clear()
+
+    def path(self, source: Vertex, target: Vertex) -> list[Vertex] | None:
+        """The vertices on the way; of equally short ways a flow always takes the same (ECMP)."""
+        table = self._next_hops(target)
+        path, here = [source], source
+        while here != target:
+            choices = table.get(here)
+            if not choices:
+                return None
+            flow = f"{source}>{target}@{here}".encode()
+            here = choices[zlib.crc32(flow) % len(choices)]
+            path.append(here)
+        return path
+
+    def _next_hops(self, target: Vertex) -> dict[Vertex, list[Vertex]]:
+        """For every vertex, the neighbours that are one hop nearer to the target."""
+        if target not in self._next:
+            hops: dict[Vertex, int] = {target: 0}
+            table: dict[Vertex, list[Vertex]] = {}
+            frontier = deque([target])
+            while frontier:
+                here = frontier.popleft()
+                for neighbour in self._out.get(here, ()):
+                    # Hosts do not forward for others.
+                    if neighbour not in hops:
+                        hops[neighbour] = hops[here] + 1
+                        if isinstance(neighbour, str):
+                            frontier.append(neighbour)
+                    if hops[neighbour] == hops[here] + 1:
+                        table.setdefault(neighbour, []).append(here)
+            self._next[target] = table
+        return self._next[target]
+
+
+def star(hosts: Iterable[HostId], spec: LinkSpec) -> Topology:
+    """All hosts at one switch."""
+    topology = Topology()
+    for host in hosts:
+        topology.connect(host, "switch", spec)
+    return topology
+
+
+def leaf_spine(
+    hosts: Iterable[HostId], hosts_a_leaf: int, spines: int, edge: LinkSpec, fabric: LinkSpec
+) -> Topology:
+    """Two tiers: hosts at leaf switches, every leaf connected to every spine."""
+    topology = Topology()
+    leaves: list[str] = []
+    for index, host in enumerate(hosts):
+        if index % hosts_a_leaf == 0:
+            leaf = f"leaf{len(leaves)}"
+            leaves.append(leaf)
+            for spine in range(spines):
+                topology.connect(leaf, f"spine{spine}", fabric)
+        topology.connect(host, leaves[-1], edge)
+    return topology
+
+
+class LinkNetwork(Network):
+    """Packets go hop by hop, each hop an event of its own, so that queues see them in order of arrival."""
+
+    needs_size = True
+
+    def __init__(
+        self, scheduler: Scheduler, rng: Random, conditions: Conditions, topology: Topology
+    ) -> None:
+        super().__init__(scheduler, rng, conditions)
+        self.topology = topology
+        self._paths: dict[tuple[HostId, HostId], list[Link]] = {}
+
+    def carry(
+        self,
+        departure: Nanos,
+        link: tuple[HostId, HostId],
+        size: int,
+        service_ns: Nanos,
+        action: Action,
+        args: tuple[Any, ...],
+    ) -> bool:
+        """Set out on the path."""
+        path = self._path(link)
+        if path is None:
+            self.lost += 1
+            return False
+        self.scheduler.at(departure, self._hop, path, 0, size, service_ns, action, args)
+        return True
+
+    def _path(self, link: tuple[HostId, HostId]) -> list[Link] | None:
+        if link not in self._paths:
+            vertices = self.topology.path(*link)
+            if vertices is None:
+                return None
+            pairs = zip(vertices, vertices[1:], strict=False)
+            self._paths[link] = [self.topology.links[pair] for pair in pairs]
+        return self._paths[link]
+
+    def _hop(
+        self,
+        path: list[Link],
+        index: int,
+        size: int,
+        service_ns: Nanos,
+        action: Action,
+        args: tuple[Any, ...],
+    ) -> None:
+        arrival = path[index].enter(self.scheduler.now, size)
+        if arrival is None:
+            self.lost += 1
+        elif index + 1 == len(path):
+            self.scheduler.at(arrival + service_ns, action, *args)
+        else:
+            self.scheduler.at(arrival, self._hop, path, index + 1, size, service_ns, action, args)
+
+    def utilisation(self, elapsed_ns: Nanos) -> Mapping[tuple[Vertex, Vertex], float]:
+        """How busy every link was."""
+        return {ends: link.utilisation(elapsed_ns) for ends, link in self.topology.links.items()}

@@ -1,0 +1,118 @@
+"""What happens to a packet between two hosts: it takes time, and it may be lost, doubled or overtaken."""
+
+from abc import ABC, abstractmethod
+from random import Random
+from typing import Any
+
+import msgspec
+
+from ordercast.core import HostId, LocalError, Nanos
+from ordercast.sim.latency import Latency
+from ordercast.sim.scheduler import Action, Scheduler
+
+
+class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Independent misfortunes of each packet, as probabilities."""
+
+    loss: float = 0.0
+    duplication: float = 0.0
+    reordering: float = 0.0
+    """Share of packets that get an additional delay, and are overtaken by later ones."""
+    reorder_ns: Nanos = 1_000_000
+    """The largest additional delay."""
+
+    def __post_init__(self) -> None:
+        for name in ("loss", "duplication", "reordering"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise LocalError(f"{name} is a probability, not {getattr(self, name)}")
+        if self.reorder_ns < 0:
+            raise LocalError(f"reorder_ns must not be negative, got {self.reorder_ns}")
+
+
+class Network(ABC):
+    """Carries packets under the conditions and partitions in force."""
+
+    needs_size = False
+    """Whether the size of a packet matters, so that drivers only compute it then."""
+
+    def __init__(self, scheduler: Scheduler, rng: Random, conditions: Conditions) -> None:
+        self.scheduler = scheduler
+        self.rng = rng
+        self.blocked: set[tuple[HostId, HostId]] = set()
+        self.lost = 0
+        self.set_conditions(conditions)
+
+    def set_conditions(self, conditions: Conditions) -> None:
+        """Change the misfortunes from now on."""
+        self.conditions = conditions
+        self._clean = not (conditions.loss or conditions.duplication or conditions.reordering)
+
+    def transmit(
+        self,
+        departure: Nanos,
+        link: tuple[HostId, HostId],
+        size: int,
+        service_ns: Nanos,
+        action: Action,
+        args: tuple[Any, ...],
+    ) -> bool:
+        """Carry a packet: `action(*args)` happens `service_ns` after its arrival, or never.
+
+        False if it is already known to be lost.
+        """
+        if self.blocked and link in self.blocked:
+            self.lost += 1
+            return False
+        if self._clean:
+            return self.carry(departure, link, size, service_ns, action, args)
+        rng, conditions = self.rng, self.conditions
+        if conditions.loss and rng.random() < conditions.loss:
+            self.lost += 1
+            return False
+        if conditions.duplication and rng.random() < conditions.duplication:
+            self.carry(departure + self._overtaken(), link, size, service_ns, action, args)
+        return self.carry(departure + self._overtaken(), link, size, service_ns, action, args)
+
+    def _overtaken(self) -> Nanos:
+        if self.conditions.reordering and self.rng.random() < self.conditions.reordering:
+            return int(self.rng.random() * self.conditions.reorder_ns)
+        return 0
+
+    @abstractmethod
+    def carry(
+        self,
+        departure: Nanos,
+        link: tuple[HostId, HostId],
+        size: int,
+        service_ns: Nanos,
+        action: Action,
+        args: tuple[Any, ...],
+    ) -> bool:
+        """Bring one copy to the other end; False if there is no way there."""
+
+
+class LatencyNetwork(Network):
+    """Each packet takes a delay of its own, whatever else is under way."""
+
+    def __init__(
+        self, scheduler: Scheduler, rng: Random, conditions: Conditions, latency: Latency
+    ) -> None:
+        super().__init__(scheduler, rng, conditions)
+        self._draw = latency.draw
+
+    def carry(
+        self,
+        departure: Nanos,
+        link: tuple[HostId, HostId],
+        size: int,
+        service_ns: Nanos,
+        action: Action,
+        args: tuple[Any, ...],
+    ) -> bool:
+        """Draw the delay and arrive after it."""
+        delay = self._draw(link[0], link[1], self.rng)
+        if delay < 0:
+            self.lost += 1
+            return False
+        self.scheduler.at(departure + delay + service_ns, action, *args)
+        return True

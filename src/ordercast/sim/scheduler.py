@@ -1,0 +1,52 @@
+"""Virtual time: a heap of actions ordered by (time, tie), so that a run replays exactly."""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+from ordercast.core import LocalError, Nanos
+
+Action = Callable[..., None]
+
+
+class Scheduler:
+    """Actions in order of time; those of one instant in the order in which they were asked for."""
+
+    __slots__ = ("_heap", "_tie", "now", "stopped")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[Nanos, int, Action, tuple[Any, ...]]] = []
+        self._tie = 0
+        self.now: Nanos = 0
+        self.stopped = False
+
+    def at(self, time: Nanos, action: Action, *args: object) -> None:
+        """Call `action(*args)` at a time that has not passed yet."""
+        if time < self.now:
+            raise LocalError(f"cannot schedule for {time}, it is already {self.now}")
+        self._tie += 1
+        heappush(self._heap, (time, self._tie, action, args))
+
+    def after(self, delay: Nanos, action: Action, *args: object) -> None:
+        """Call `action(*args)` after a delay."""
+        self.at(self.now + delay, action, *args)
+
+    def run(self, until: Nanos) -> None:
+        """Run every action up to and including a time, then let that time be now."""
+        heap = self._heap
+        self.stopped = False
+        while heap and heap[0][0] <= until:
+            self.now, _, action, args = heappop(heap)
+            action(*args)
+            if self.stopped:
+                return
+        self.now = max(self.now, until)
+
+    def stop(self) -> None:
+        """Leave `run` after the action that is running now."""
+        self.stopped = True
+
+    @property
+    def pending(self) -> int:
+        """How many actions wait."""
+        return len(self._heap)

@@ -1,0 +1,493 @@
+"""The simulated world: hosts, clocks, a network, and the processes of a plan, in virtual time.
+
+One seed decides everything: each node, the network and the workload have random streams of their own,
+derived from it by name. A packet costs service time on its way out of a host and on its way in; work
+that finds the CPU busy waits its turn. Handlers run at the end of their service time.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any
+from zlib import crc32
+
+import pyarrow as pa
+
+from ordercast.core import (
+    Delivered,
+    Delivery,
+    Dropped,
+    Env,
+    Explanation,
+    Groups,
+    HostId,
+    LocalError,
+    Message,
+    MessageId,
+    Nanos,
+    NodeId,
+    OutOfOrder,
+    Plan,
+    Process,
+    RemoteError,
+    View,
+    message_id,
+)
+from ordercast.core.bundle import Item, bundle_size, pack, unpack
+from ordercast.sim.clock import Clock
+from ordercast.sim.host import Cpu, Host
+from ordercast.sim.latency import Constant
+from ordercast.sim.network import Conditions, LatencyNetwork, Network
+from ordercast.sim.scheduler import Action, Scheduler
+from ordercast.trace import Kind, build_table
+
+BACKLOG_MAX = 100_000
+PACKET_OVERHEAD_BYTES = 46
+"""Ethernet, IP and UDP headers, where the size of packets matters."""
+
+NetworkFactory = Callable[[Scheduler, Random], Network]
+Observer = Callable[[NodeId, MessageId, Groups], None]
+
+
+def lan(scheduler: Scheduler, rng: Random) -> Network:
+    """The network a world has unless told otherwise: 50 microseconds, no misfortunes."""
+    return LatencyNetwork(scheduler, rng, Conditions(), Constant(50_000))
+
+
+class NodeEnv(Env):
+    """The simulator's side of one process."""
+
+    __slots__ = ("backlog", "clock", "host", "process", "saved", "timers", "unsynced", "world")
+
+    process: Process
+
+    def __init__(self, world: "World", node: NodeId, host: Host) -> None:
+        self.world = world
+        self.me = node
+        self.now = 0
+        self.rng = Random(f"{world.seed}/node/{node}")
+        self.host = host
+        self.clock: Clock | None = None
+        self.timers: dict[str, int] = {}
+        self.saved: dict[str, bytes] = {}
+        self.unsynced: list[tuple[str, bytes | None]] = []
+        self.backlog: deque[tuple[Groups, Item]] = deque()
+
+    def send(self, to: NodeId, message: Message) -> None:
+        """Charge the CPU and give the packet to the network."""
+        if self.unsynced:
+            self.unsynced.clear()
+        world = self.world
+        if world.through_codec:
+            message = world.plan.codec.decode(world.plan.codec.encode(message))
+        host = self.host
+        target = world.envs[to].host
+        if target is not host:
+            host.free_at += host.cpu.send_ns
+            host.busy_ns += host.cpu.send_ns
+        world.transmit(self, host.free_at, to, message)
+
+    def multicast(self, to: Sequence[NodeId], message: Message) -> None:
+        """Charge one send, or one a copy, and give the copies to the network."""
+        if self.host.cpu.copies:
+            for node in to:
+                self.send(node, message)
+            return
+        if self.unsynced:
+            self.unsynced.clear()
+        world, host = self.world, self.host
+        if world.through_codec:
+            message = world.plan.codec.decode(world.plan.codec.encode(message))
+        host.free_at += host.cpu.send_ns
+        host.busy_ns += host.cpu.send_ns
+        for node in to:
+            world.transmit(self, host.free_at, node, message)
+
+    def set_timer(self, name: str, after: Nanos) -> None:
+        """Arm a timer in the node's own time."""
+        world = self.world
+        world.timer_count += 1
+        token = self.timers[name] = world.timer_count
+        wait = self.clock.true_duration(after) if self.clock else after
+        world.scheduler.after(max(0, wait), world.on_timer, self, name, token)
+
+    def cancel_timer(self, name: str) -> None:
+        """Disarm a timer."""
+        self.timers.pop(name, None)
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Record it, and tell the workload."""
+        if self.unsynced:
+            self.unsynced.clear()
+        self.world.on_delivery(self, delivery)
+
+    def save(self, name: str, state: bytes | None) -> None:
+        """Keep it; a crash may still undo it until something that depends on it has left."""
+        self.unsynced.append((name, self.saved.get(name)))
+        if state is None:
+            self.saved.pop(name, None)
+        else:
+            self.saved[name] = bytes(state)
+        self.host.free_at += self.host.cpu.save_ns
+
+
+class World:
+    """Runs a plan."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        seed: int = 0,
+        network: NetworkFactory = lan,
+        *,
+        cpu: Cpu | Mapping[HostId, Cpu] = Cpu(),  # noqa: B008  (frozen)
+        clocks: Mapping[HostId, Clock] | None = None,
+        record_packets: bool = False,
+        through_codec: bool = False,
+        bundle_bytes: int = 0,
+    ) -> None:
+        self.plan = plan
+        self.seed = seed
+        self.scheduler = Scheduler()
+        self.network = network(self.scheduler, Random(f"{seed}/network"))
+        self.rng = Random(f"{seed}/world")
+        self.through_codec = through_codec
+        self.bundle_bytes = bundle_bytes
+        self.rows: list[tuple[object, ...]] = []
+        self.observers: list[Observer] = []
+        self.expected = 0
+        self.delivered = 0
+        self.dropped = 0
+        self.submitted = 0
+        self.refused = 0
+        self.timer_count = 0
+        self._record_packets = record_packets
+        self._numbers = dict.fromkeys(plan.senders, 0)
+        self._fan_out: dict[Groups, int] = {}
+        self.hosts: dict[HostId, Host] = {}
+        for node in plan.nodes:
+            own = cpu if isinstance(cpu, Cpu) else cpu.get(node.host, Cpu())
+            self.hosts.setdefault(node.host, Host(node.host, own))
+        self.envs = [NodeEnv(self, node.id, self.hosts[node.host]) for node in plan.nodes]
+        for env in self.envs:
+            env.clock = (clocks or {}).get(env.host.id)
+            self.scheduler.at(0, self._boot, env)
+
+    # Time
+
+    def run(self, until: Nanos) -> None:
+        """Let the world go on up to a time."""
+        self.scheduler.run(until)
+
+    @property
+    def now(self) -> Nanos:
+        """True time, which no process sees."""
+        return self.scheduler.now
+
+    def _read_clock(self, env: NodeEnv) -> Nanos:
+        now = self.scheduler.now
+        env.now = env.clock.read(now) if env.clock else now
+        return env.now
+
+    def _boot(self, env: NodeEnv) -> None:
+        if not env.host.up:
+            return
+        self._read_clock(env)
+        self._occupy(env.host)
+        env.process = self.plan.nodes[env.me].factory(env)
+        env.process.on_start(dict(env.saved))
+
+    # Applications
+
+    def submit(self, node: NodeId, groups: Groups, payload: bytes) -> MessageId | None:
+        """The application at a sender submits a message now; None if the sender is down or swamped."""
+        if node not in self._numbers:
+            raise LocalError(f"node {node} is not a sender of this plan")
+        env = self.envs[node]
+        if not env.host.up:
+            return None
+        if len(env.backlog) >= BACKLOG_MAX:
+            self.refused += 1
+            return None
+        message = message_id(node, self._numbers[node])
+        self._numbers[node] += 1
+        now = self.scheduler.now
+        self.submitted += 1
+        self.expected += self._receivers(groups)
+        self._record(
+            env, Kind.SUBMIT, message, groups, None, now,
+            size=len(payload), digest=crc32(payload),
+        )  # fmt: skip
+        env.backlog.append((groups, Item(message, now, payload)))
+        self.work(env.host, 0, self._drain, env)
+        return message
+
+    def _receivers(self, groups: Groups) -> int:
+        if groups not in self._fan_out:
+            try:
+                members = {node for group in groups for node in self.plan.groups[group]}
+            except KeyError as error:
+                raise LocalError(f"there is no group {error.args[0]}") from error
+            self._fan_out[groups] = len(members)
+        return self._fan_out[groups]
+
+    def _drain(self, env: NodeEnv) -> None:
+        """Hand the backlog of a sender to its protocol, until that says that its window is full."""
+        if not env.backlog:
+            return
+        self._read_clock(env)
+        member = self.plan.member(env.process)
+        backlog = env.backlog
+        while backlog:
+            groups, first = backlog[0]
+            items = [first]
+            if self.bundle_bytes:
+                room = self.bundle_bytes - bundle_size(len(first.payload))
+                for other_groups, item in list(backlog)[1:]:
+                    room -= bundle_size(len(item.payload))
+                    if other_groups != groups or room < 0:
+                        break
+                    items.append(item)
+            if not member.submit(groups, pack(items)):
+                return
+            for _ in items:
+                backlog.popleft()
+
+    def on_delivery(self, env: NodeEnv, delivery: Delivery) -> None:
+        """A process handed something to its application."""
+        if isinstance(delivery, Delivered | OutOfOrder):
+            kind = Kind.DELIVER if isinstance(delivery, Delivered) else Kind.OUT_OF_ORDER
+            stamp = delivery.stamp
+            try:
+                items = unpack(delivery.payload)
+            except RemoteError as error:
+                self._record(env, kind, groups=delivery.groups, label=str(error))
+                return
+            for message, submitted, payload in items:
+                self.delivered += 1
+                self.rows.append(
+                    (
+                        self.scheduler.now, env.now, env.me, kind, message, delivery.groups,
+                        stamp.numbers or None if stamp else None, submitted,
+                        stamp.clock if stamp else None, stamp.issuer if stamp else None,
+                        delivery.config, None, None, len(payload), crc32(payload), None,
+                    )
+                )  # fmt: skip
+                for observer in self.observers:
+                    observer(env.me, message, delivery.groups)
+        elif isinstance(delivery, Dropped):
+            self.dropped += 1
+            self._record(
+                env, Kind.DROP, None, (delivery.group,), (delivery.number,),
+                issuer=delivery.issuer, config=delivery.config,
+            )  # fmt: skip
+        elif isinstance(delivery, View):
+            self._record(
+                env, Kind.VIEW, None, (delivery.group,),
+                config=delivery.config, members=delivery.members, label=delivery.note or None,
+            )  # fmt: skip
+
+    def explain(self) -> dict[NodeId, Explanation]:
+        """What every living process waits for."""
+        return {env.me: env.process.explain() for env in self.envs if env.host.up}
+
+    # Packets, timers and the CPU
+
+    def transmit(self, env: NodeEnv, departure: Nanos, to: NodeId, message: Message) -> None:
+        """Bring a packet to another process: over the network, or past it on the same host."""
+        target = self.envs[to]
+        now = self.scheduler.now
+        departure = max(departure, now)
+        if self._record_packets:
+            self._record(env, Kind.SEND, peer=to, label=type(message).__name__)
+        if target.host is env.host:
+            self.scheduler.at(now, self.work, env.host, 0, self._handle, target, env.me, message)
+            return
+        size = 0
+        if self.network.needs_size:
+            size = len(self.plan.codec.encode(message)) + PACKET_OVERHEAD_BYTES
+        link = (env.host.id, target.host.id)
+        args = (target, env.me, message)
+        service = target.host.cpu.receive_ns
+        if not self.network.transmit(departure, link, size, service, self._arrive, args):
+            if self._record_packets:
+                self._record(env, Kind.LOSE, peer=to, label=type(message).__name__)
+
+    def _arrive(self, env: NodeEnv, source: NodeId, message: Message) -> None:
+        """A packet is here, and its service time is over if the CPU was idle when it came."""
+        host = env.host
+        now = self.scheduler.now
+        if host.queue or host.free_at > now - host.cpu.receive_ns:
+            self._enqueue(host, host.cpu.receive_ns, self._handle, (env, source, message))
+        else:
+            host.busy_ns += host.cpu.receive_ns
+            host.free_at = now
+            self._handle(env, source, message)
+
+    def _handle(self, env: NodeEnv, source: NodeId, message: Message) -> None:
+        if not env.host.up:
+            return
+        now = self.scheduler.now
+        env.now = env.clock.read(now) if env.clock else now
+        if self._record_packets:
+            self._record(env, Kind.RECEIVE, peer=source, label=type(message).__name__)
+        env.process.on_message(source, message)
+        if env.backlog:
+            self._drain(env)
+
+    def on_timer(self, env: NodeEnv, name: str, token: int) -> None:
+        """A timer is due; it runs when the CPU has time, unless it was re-armed or cancelled."""
+        if env.timers.get(name) == token:
+            self.work(env.host, 0, self._fire, env, name, token)
+
+    def _fire(self, env: NodeEnv, name: str, token: int) -> None:
+        if env.host.up and env.timers.get(name) == token:
+            del env.timers[name]
+            self._read_clock(env)
+            env.process.on_timer(name)
+            if env.backlog:
+                self._drain(env)
+
+    def work(self, host: Host, cost: Nanos, action: Action, *args: object) -> None:
+        """Do something on a host's CPU: now if it is idle, otherwise in turn."""
+        if not host.up:
+            return
+        if cost or host.queue or host.free_at > self.scheduler.now:
+            self._enqueue(host, cost, action, args)
+        else:
+            host.free_at = self.scheduler.now
+            action(*args)
+
+    def _enqueue(self, host: Host, cost: Nanos, action: Action, args: tuple[Any, ...]) -> None:
+        if not host.up:
+            return
+        if len(host.queue) >= host.cpu.queue_max:
+            host.overflowed += 1
+            return
+        host.queue.append((cost, action, args))
+        if not host.waking:
+            host.waking = True
+            self.scheduler.at(max(host.free_at, self.scheduler.now - cost) + cost, self._wake, host)
+
+    def _wake(self, host: Host) -> None:
+        host.waking = False
+        if not host.up or not host.queue:
+            return
+        now = self.scheduler.now
+        cost, action, args = host.queue[0]
+        if host.free_at + cost <= now:
+            host.queue.popleft()
+            host.busy_ns += cost
+            host.free_at = now
+            action(*args)
+        if host.queue:
+            host.waking = True
+            self.scheduler.at(max(now, host.free_at + host.queue[0][0]), self._wake, host)
+
+    def _occupy(self, host: Host) -> None:
+        host.free_at = max(host.free_at, self.scheduler.now)
+
+    def application_send(self, source: NodeId, target: NodeId, action: Action, *args: object) -> None:
+        """Traffic between applications, such as replies: the same hosts and network, no protocol."""
+        one, other = self.envs[source].host, self.envs[target].host
+        self._occupy(one)
+        if one is other:
+            self.work(other, 0, action, *args)
+            return
+        one.free_at += one.cpu.send_ns
+        one.busy_ns += one.cpu.send_ns
+        arrive = (other, other.cpu.receive_ns, action, *args)
+        self.network.transmit(
+            one.free_at, (one.id, other.id), PACKET_OVERHEAD_BYTES, 0, self.work, arrive
+        )
+
+    # Faults
+
+    def crash(self, host_id: HostId) -> None:
+        """A host stops at once. Saves that nothing depended on yet may or may not have reached the disk."""
+        host = self._host(host_id)
+        if not host.up:
+            return
+        host.up = False
+        host.queue.clear()
+        for env in self._processes(host):
+            self._record(env, Kind.CRASH)
+            env.timers.clear()
+            env.backlog.clear()
+            if env.unsynced and self.rng.random() < 0.5:
+                for name, old in reversed(env.unsynced):
+                    if old is None:
+                        env.saved.pop(name, None)
+                    else:
+                        env.saved[name] = old
+            env.unsynced.clear()
+
+    def restart(self, host_id: HostId, *, keep_state: bool = True) -> None:
+        """A crashed host comes back, with what its processes saved or with an empty disk."""
+        host = self._host(host_id)
+        if host.up:
+            return
+        host.up = True
+        host.free_at = self.scheduler.now
+        for env in self._processes(host):
+            if not keep_state:
+                env.saved.clear()
+            self._read_clock(env)
+            self._record(env, Kind.RECOVER, label="saved" if keep_state else "lost")
+            self._boot(env)
+
+    def pause(self, host_id: HostId, duration: Nanos) -> None:
+        """A host does nothing for a while, then goes on as if nothing had happened."""
+        host = self._host(host_id)
+        host.free_at = max(host.free_at, self.scheduler.now) + duration
+
+    def step_clock(self, host_id: HostId, by_ns: Nanos) -> None:
+        """A host's clock is set."""
+        for env in self._processes(self._host(host_id)):
+            env.clock = env.clock or Clock()
+            env.clock.read(self.scheduler.now)
+            env.clock.step(by_ns)
+
+    def _host(self, host_id: HostId) -> Host:
+        if host_id not in self.hosts:
+            raise LocalError(f"there is no host {host_id}")
+        return self.hosts[host_id]
+
+    def _processes(self, host: Host) -> list[NodeEnv]:
+        return [env for env in self.envs if env.host is host]
+
+    # The trace
+
+    def complete(self, node: NodeId, message: MessageId, submitted: Nanos) -> None:
+        """A client knows that all receivers have delivered its message."""
+        self._record(self.envs[node], Kind.COMPLETE, message, submitted=submitted)
+
+    def _record(
+        self,
+        env: NodeEnv,
+        kind: Kind,
+        message: MessageId | None = None,
+        groups: Groups | None = None,
+        numbers: tuple[int, ...] | None = None,
+        submitted: Nanos | None = None,
+        *,
+        issuer: int | None = None,
+        config: int | None = None,
+        members: tuple[NodeId, ...] | None = None,
+        peer: NodeId | None = None,
+        size: int | None = None,
+        digest: int | None = None,
+        label: str | None = None,
+    ) -> None:
+        now = self.scheduler.now
+        clock = env.clock.read(now) if env.clock else now
+        self.rows.append(
+            (
+                now, clock, env.me, kind, message, groups, numbers, submitted,
+                None, issuer, config, members, peer, size, digest, label,
+            )
+        )  # fmt: skip
+
+    def table(self, run: str) -> pa.Table:
+        """The trace so far."""
+        return build_table(run, self.rows)
