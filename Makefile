@@ -34,7 +34,8 @@ fix: $(READY) ## repair style and format
 	@$(BIN)/ruff format
 
 # The stamp is removed first and written last: a set-up that fails or is killed is done again.
-# pip runs without build isolation because build.lock has already pinned what builds.
+# pip runs without build isolation because build.lock has already pinned what builds, and without
+# compiling: Python compiles what the tests import when they first import it, which is far less.
 $(READY): $(LOCKS) pyproject.toml
 	@$(PYTHON) -c 'import sys; v = "%d.%d" % sys.version_info[:2]; \
 	  sys.exit(0 if sys.version_info >= (3, 11) else "ordercast needs Python 3.11 or newer, but " \
@@ -45,9 +46,10 @@ $(READY): $(LOCKS) pyproject.toml
 	@$(PYTHON) -m venv --clear $(VENV) \
 	  || { echo "make: '$(PYTHON) -m venv' failed (Debian: install python3-venv)" >&2; exit 1; }
 	@echo "set-up 2/4: build tools"
-	@$(PIP) install --require-hashes -r requirements/build.lock
+	@$(PIP) install --no-compile --require-hashes -r requirements/build.lock
 	@echo "set-up 3/4: dependencies (the longest step: PySpark is a 456 MB download)"
-	@$(PIP) install --require-hashes --no-build-isolation -r requirements/dev.lock
+	@DIST_EXTRA_CONFIG='$(CURDIR)/requirements/build.cfg' \
+	  $(PIP) install --no-compile --require-hashes --no-build-isolation -r requirements/dev.lock
 	@echo "set-up 4/4: ordercast itself, editable"
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@

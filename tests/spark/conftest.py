@@ -1,0 +1,37 @@
+"""One Spark for all tests of this folder, started by the first that asks for it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ordercast.pipeline.session import spark_session
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder, and keep them in one worker: a second JVM costs more."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.spark)
+            if item.get_closest_marker("xdist_group") is None:
+                item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def _spark_of_session() -> Iterator[SparkSession]:
+    session = spark_session("local[2]", "ordercast-tests", quick=True)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def spark(_spark_of_session: SparkSession) -> Iterator[SparkSession]:
+    """Spark without anything that an earlier test cached or registered."""
+    yield _spark_of_session
+    _spark_of_session.catalog.clearCache()
+    for table in _spark_of_session.catalog.listTables():
+        if table.isTemporary:
+            _spark_of_session.catalog.dropTempView(table.name)
