@@ -5,7 +5,7 @@ class OrdercastError(Exception):
     """Base of every error that ordercast raises on purpose."""
 
 
-class LocalError(OrdercastError):
+class LocalError(OrdercastError, ValueError):
     """The caller on this machine asked for something that cannot be done."""
 
 

@@ -2,31 +2,32 @@
 
 from abc import ABC, abstractmethod
 from random import Random
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from ordercast.core import HostId, LocalError, Nanos
+from ordercast.core import MICROSECOND, HostId, LocalError, Nanos
 from ordercast.sim.latency import Latency
 from ordercast.sim.scheduler import Action, Scheduler
 
 
-class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Independent misfortunes of each packet, as probabilities."""
+Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
-    loss: float = 0.0
-    duplication: float = 0.0
-    reordering: float = 0.0
+
+class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Independent misfortunes of each packet."""
+
+    loss: Probability = 0.0
+    duplication: Probability = 0.0
+    reordering: Probability = 0.0
     """Share of packets that get an additional delay, and are overtaken by later ones."""
-    reorder_ns: Nanos = 1_000_000
-    """The largest additional delay."""
+    reorder_us: Annotated[float, msgspec.Meta(ge=0)] = 1000.0
+    """The largest additional delay, in microseconds."""
 
     def __post_init__(self) -> None:
         for name in ("loss", "duplication", "reordering"):
             if not 0 <= getattr(self, name) <= 1:
                 raise LocalError(f"{name} is a probability, not {getattr(self, name)}")
-        if self.reorder_ns < 0:
-            raise LocalError(f"reorder_ns must not be negative, got {self.reorder_ns}")
 
 
 class Network(ABC):
@@ -75,7 +76,7 @@ class Network(ABC):
 
     def _overtaken(self) -> Nanos:
         if self.conditions.reordering and self.rng.random() < self.conditions.reordering:
-            return int(self.rng.random() * self.conditions.reorder_ns)
+            return int(self.rng.random() * self.conditions.reorder_us * MICROSECOND)
         return 0
 
     @abstractmethod

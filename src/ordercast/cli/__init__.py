@@ -1,0 +1,62 @@
+"""The command `ordercast`.
+
+Exit code 0: all is well. 1: a violation was found. 2: the input or the usage was wrong. Results go to
+standard output (with `--json`, as one object); progress and errors go to standard error.
+"""
+
+import os
+import sys
+
+import typer
+
+from ordercast.cli import check, demo, protocols, replay, simulate, swarm
+from ordercast.cli.output import errors
+from ordercast.core import OrdercastError
+
+app = typer.Typer(
+    name="ordercast",
+    help="Totally ordered group communication: simulate protocols, break them, and prove their order.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("protocols")(protocols.protocols)
+app.command("simulate")(simulate.simulate)
+app.command("swarm")(swarm.swarm)
+app.command("replay")(replay.replay)
+app.command("check")(check.check)
+app.command("demo")(demo.demo)
+
+
+def main() -> None:
+    """Run the command and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command with these arguments and return its exit code; never a traceback for bad input."""
+    try:
+        result = typer.main.get_command(app).main(
+            arguments, prog_name="ordercast", standalone_mode=False
+        )
+        return result if isinstance(result, int) else 0
+    except typer.TyperException as error:
+        message = getattr(error, "format_message", lambda: str(error))()
+        if message:  # without one, the help has been shown
+            _complain(f"{message} (try: ordercast --help)")
+        return 2
+    except OrdercastError as error:
+        _complain(str(error))
+        return 2
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("interrupted")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone; say nothing more, also not at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _complain(text: str) -> None:
+    errors.print(f"ordercast: {' '.join(text.split())}", markup=False, soft_wrap=True)

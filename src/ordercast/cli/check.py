@@ -1,0 +1,56 @@
+"""`ordercast check`: judge traces on disk, wherever they come from."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ordercast.check import Violation, judge
+from ordercast.cli.output import (
+    console,
+    errors,
+    print_json,
+    print_violations,
+    progress_bar,
+    violation_object,
+)
+from ordercast.trace import events_of, find_runs, trace_hash
+
+
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run, or a folder of runs.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Judge the traces in a folder by the promises that they name.
+
+    Exit code 1 and a counterexample for each promise that was not kept.
+
+    [bold]Example[/]
+
+    ordercast simulate --protocol unordered --out traces && ordercast check traces
+    """
+    runs = list(find_runs(folder))
+    found: list[tuple[str, Violation]] = []
+    altered: list[str] = []
+    events = 0
+    with progress_bar() as bar:
+        for run in bar.track(runs, description="judging"):
+            table = run.table()
+            events += len(table)
+            name = run.description.run
+            if run.description.trace_hash not in (None, trace_hash(table)):
+                altered.append(name)
+            found += [(name, violation) for violation in judge(run.description, events_of(table))]
+    if json:
+        violations = [violation_object(violation, run=name) for name, violation in found]
+        print_json(
+            {"events": events, "runs": len(runs), "violations": violations, "altered": altered}
+        )
+        return 1 if found else 0
+    for name in altered:
+        errors.print(f"note: the events of {name} are not those that were written with it", markup=False)
+    if found:
+        print_violations((f"in {name}", violation) for name, violation in found)
+    else:
+        console.print(f"[green]kept every promise[/]: {len(runs)} runs, {events} events")
+    return 1 if found else 0

@@ -1,0 +1,63 @@
+"""How results are shown: tables for people, one JSON object for programs."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ordercast.check import Violation
+from ordercast.core import format_ns, message_name
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+VIOLATIONS_SHOWN = 10
+
+
+def print_json(content: object) -> None:
+    """One object on standard output, and nothing else."""
+    print(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())
+
+
+def progress_bar() -> Progress:
+    """A bar on standard error, only where a person watches; it goes away when the work is done."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=errors,
+        transient=True,
+        disable=not errors.is_terminal,
+    )
+
+
+def violation_object(violation: Violation, **more: Any) -> dict[str, Any]:
+    """A violation as programs read it, messages by their names."""
+    return {
+        "property": violation.property,
+        **more,
+        "nodes": violation.nodes,
+        "messages": [message_name(message) for message in violation.messages],
+        "times_ns": violation.times_ns,
+        "detail": violation.detail,
+    }
+
+
+def print_violations(violations: Iterable[tuple[str, Violation]]) -> None:
+    """Counterexamples for people: each with the run it was found in."""
+    found = list(violations)
+    for where, violation in found[:VIOLATIONS_SHOWN]:
+        console.print(f"[bold red]{violation.property}[/] violated {escape(where)}".rstrip())
+        console.print(f"  {violation.detail}", markup=False, soft_wrap=True)
+    if len(found) > VIOLATIONS_SHOWN:
+        console.print(f"  ... and {len(found) - VIOLATIONS_SHOWN} more")
+
+
+def latency_text(latency: dict[str, int | None]) -> str:
+    """Percentiles in a line."""
+    parts = (f"{name} {format_ns(ns)}" for name, ns in latency.items() if ns is not None)
+    return ", ".join(parts) or "none delivered"

@@ -1,0 +1,97 @@
+"""`ordercast replay`: a run of a seed, told event by event, up to the first violation."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from ordercast.cli.output import console, print_json, print_violations, violation_object
+from ordercast.core import LocalError, format_ns
+from ordercast.sim.run import Run, simulate
+from ordercast.sim.scenario import Scenario
+from ordercast.sim.scenario_file import load_scenario
+from ordercast.sim.swarm import swarm_scenario
+from ordercast.trace import Event
+
+
+def replay(
+    scenario: Annotated[
+        Path | None,
+        typer.Argument(metavar="[SCENARIO.toml]", help="Replay this instead of a swarm seed."),
+    ] = None,
+    protocol: Annotated[str | None, typer.Option(help="The protocol of the swarm.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed to replay.")] = None,
+    packets: Annotated[bool, typer.Option(help="Show every packet.")] = True,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Go on after the first violation.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Tell what a seed did, event by event, up to the first violation.
+
+    A swarm seed is replayed exactly; so is a scenario file, with its own seed or with `--seed`.
+
+    [bold]Example[/]
+
+    ordercast replay --protocol atomic_multicast --seed 17 --no-packets
+    """
+    run = simulate(_scenario(scenario, protocol, seed, packets))
+    events = run.events()
+    if run.violations and not whole:
+        events = events[: _first_step(run, len(events))]
+    if json:
+        print_json(
+            {
+                "protocol": run.description.protocol,
+                "seed": run.scenario.seed,
+                "trace_hash": run.description.trace_hash,
+                "scenario": run.description.scenario,
+                "events": [str(event) for event in events],
+                "violations": [violation_object(violation) for violation in run.violations],
+            }
+        )
+    else:
+        _show(run, events)
+    return 1 if run.violations else 0
+
+
+def _scenario(path: Path | None, protocol: str | None, seed: int | None, packets: bool) -> Scenario:
+    if path:
+        scenario = load_scenario(path)
+        if seed is not None:
+            scenario = msgspec.structs.replace(scenario, seed=seed)
+    elif protocol is None or seed is None:
+        raise LocalError("say what to replay: --protocol NAME --seed S, or a scenario file")
+    else:
+        scenario = swarm_scenario(protocol, seed)
+    return msgspec.structs.replace(scenario, packets=packets)
+
+
+def _first_step(run: Run, events: int) -> int:
+    steps = [violation.step for violation in run.violations if violation.step >= 0]
+    return min(steps) + 1 if steps else events
+
+
+def _show(run: Run, events: list[Event]) -> None:
+    scenario = run.scenario
+    roles: dict[str, list[str]] = {}
+    for node in run.description.nodes:
+        roles.setdefault(node.role, []).append(str(node.id))
+    console.print(f"[bold]{run.description.protocol}[/], seed {scenario.seed}")
+    for role, nodes in roles.items():
+        console.print(f"  {role}: nodes {', '.join(nodes)}")
+    for group, members in run.description.groups.items():
+        console.print(f"  group {group}: nodes {', '.join(map(str, members))}")
+    for fault in scenario.fault:
+        console.print(f"  fault: {fault}", markup=False, soft_wrap=True)
+    for event in events:
+        console.print(str(event), markup=False, soft_wrap=True)
+    if run.violations:
+        print_violations(("", violation) for violation in run.violations)
+        for node, explanation in run.waits.items():
+            for wait in explanation.waits[:3]:
+                text = f"  node {node}: {wait.subject} waits for {wait.blocker}"
+                console.print(f"{text} since {format_ns(wait.since)}", markup=False, soft_wrap=True)
+    else:
+        console.print("[green]kept every promise[/] of its contract")

@@ -1,0 +1,107 @@
+"""`ordercast swarm`: many seeds, each a scenario of its own with faults of all kinds."""
+
+import multiprocessing
+import os
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Annotated
+
+import msgspec
+import typer
+
+from ordercast.cli.output import console, print_json, progress_bar
+from ordercast.core import LocalError
+from ordercast.protocols import find_protocol
+from ordercast.sim.run import simulate
+from ordercast.sim.swarm import swarm_scenario
+
+
+class SwarmFailure(msgspec.Struct, frozen=True):
+    """A seed that found something."""
+
+    seed: int
+    property: str
+    message: str
+
+
+def swarm(
+    protocol: Annotated[str, typer.Option(help="See `ordercast protocols`.")],
+    seeds: Annotated[str, typer.Option(help="A:B, from A up to but not B; or one seed.")] = "0:100",
+    jobs: Annotated[
+        int, typer.Option(help="Processes at once; 0: one for each core.", min=0)
+    ] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Try a protocol on many seeds, under all the faults it claims to bear.
+
+    Each seed draws a deployment, a network, a load and a schedule of faults; then everything heals, and
+    what should be delivered must be. `ordercast replay` shows what a seed did.
+
+    [bold]Example[/]
+
+    ordercast swarm --protocol atomic_multicast --seeds 0:500
+    """
+    find_protocol(protocol)
+    wanted = parse_seeds(seeds)
+    failures: list[SwarmFailure] = []
+    with progress_bar() as bar:
+        task = bar.add_task(f"{protocol}", total=len(wanted))
+        for found in _results(protocol, wanted, jobs or os.cpu_count() or 1):
+            failures += found
+            bar.advance(task)
+    if json:
+        print_json({"protocol": protocol, "runs": len(wanted), "failures": failures})
+    else:
+        _show(protocol, len(wanted), failures)
+    return 1 if failures else 0
+
+
+def parse_seeds(text: str) -> range:
+    """``A:B`` or one seed."""
+    first, colon, last = text.partition(":")
+    try:
+        start = int(first)
+        seeds = range(start, int(last) if colon else start + 1)
+    except ValueError:
+        raise LocalError(f"seeds are A:B or one number, not '{text}'") from None
+    if not seeds or start < 0:
+        raise LocalError(f"there is no seed in {text}")
+    return seeds
+
+
+def _results(protocol: str, seeds: range, jobs: int) -> Iterator[list[SwarmFailure]]:
+    if jobs == 1 or len(seeds) == 1:
+        for seed in seeds:
+            yield try_seed(protocol, seed)
+        return
+    # Spawned, not forked: a child must not inherit threads that Arrow may have started.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(seeds)), mp_context=context) as pool:
+        chunk = max(1, min(20, len(seeds) // (4 * jobs)))
+        yield from pool.map(try_seed, [protocol] * len(seeds), seeds, chunksize=chunk)
+
+
+def try_seed(protocol: str, seed: int) -> list[SwarmFailure]:
+    """Run one seed; a protocol that raises has failed, and the others go on."""
+    try:
+        run = simulate(swarm_scenario(protocol, seed))
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
+        return [SwarmFailure(seed, "exception", text)]
+    return [
+        SwarmFailure(seed, violation.property, violation.detail) for violation in run.violations
+    ]
+
+
+def _show(protocol: str, runs: int, failures: list[SwarmFailure]) -> None:
+    bad = sorted({failure.seed for failure in failures})
+    if not bad:
+        console.print(f"[green]{protocol} kept every promise[/] on {runs} seeds")
+        return
+    console.print(f"[bold red]{protocol} failed on {len(bad)} of {runs} seeds[/]")
+    for seed in bad[:10]:
+        failure = next(failure for failure in failures if failure.seed == seed)
+        console.print(f"  seed {seed}: {failure.property}: {failure.message}", markup=False)
+    console.print(f"  see one: ordercast replay --protocol {protocol} --seed {bad[0]}")

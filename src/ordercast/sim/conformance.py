@@ -1,0 +1,131 @@
+"""The conformance suite: holds any protocol to all that its contract promises.
+
+It takes a way to make plans, not a name, so that a protocol under construction, or a broken variant, is
+held to the same. Each clause names what it tests; a failure names the clause, the seed and the finding.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from ordercast.core import Deployment, Fault, LocalError, Plan
+from ordercast.sim.run import Run, simulate
+from ordercast.sim.scenario import Scenario, WorkloadSpec
+from ordercast.sim.swarm import swarm_scenario
+from ordercast.sim.world import World
+
+MakePlan = Callable[[Deployment], Plan]
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """One promise that was not kept."""
+
+    clause: str
+    seed: int
+    property: str
+    message: str
+
+
+def conformance(make_plan: MakePlan, seeds: Iterable[int] = range(20)) -> list[Failure]:
+    """Every promise of the plans that `make_plan` makes, tried on these seeds."""
+    clauses = (_calm, _each_fault, _everything, _determinism, _codec, _explanations, _bad_input)
+    return [failure for seed in seeds for clause in clauses for failure in clause(make_plan, seed)]
+
+
+def _judged(clause: str, run: Run) -> Iterator[Failure]:
+    for violation in run.violations:
+        yield Failure(clause, run.scenario.seed, violation.property, violation.detail)
+
+
+def _swarm(make_plan: MakePlan, seed: int, only: Fault | None = None) -> tuple[Scenario, Plan]:
+    promised = make_plan(Deployment.disjoint(1, 1, 1)).guarantees
+    scenario = swarm_scenario("", seed, promised, only)
+    return scenario, make_plan(scenario.deployment())
+
+
+def _calm(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
+    """On a good network, with nothing failing, every message reaches all of its receivers."""
+    scenario = Scenario(protocol="", seed=seed, receivers=1 + seed % 4, groups=1 + seed % 3, senders=2)
+    run = simulate(scenario, make_plan(scenario.deployment()))
+    yield from _judged("calm", run)
+    summary = run.summary()
+    wanted = summary.submitted * scenario.receivers
+    if summary.delivered != wanted:
+        found = f"{summary.delivered} of {wanted} deliveries on a network without faults"
+        yield Failure("calm", seed, "delivery", found)
+
+
+def _each_fault(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
+    """Each fault that the contract names, alone; the seeds take them in turn."""
+    faults = make_plan(Deployment.disjoint(1, 1, 1)).guarantees.tolerates
+    if faults:
+        fault = faults[seed % len(faults)]
+        yield from _judged(f"fault: {fault}", simulate(*_swarm(make_plan, seed, fault)))
+
+
+def _everything(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
+    """Faults of all kinds together."""
+    yield from _judged("swarm", simulate(*_swarm(make_plan, seed)))
+
+
+def _determinism(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
+    """The same seed, the same trace."""
+    hashes = [simulate(*_swarm(make_plan, seed)).description.trace_hash for _ in range(2)]
+    if hashes[0] != hashes[1]:
+        yield Failure("determinism", seed, "determinism", "two runs of one seed differ")
+
+
+def _codec(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
+    """Packets that pass through bytes make no difference: messages are immutable and serialisable."""
+    scenario, _ = _swarm(make_plan, seed)
+    runs = [
+        simulate(msgspec.structs.replace(scenario, codec=codec), make_plan(scenario.deployment()))
+        for codec in (False, True)
+    ]
+    if runs[0].description.trace_hash != runs[1].description.trace_hash:
+        yield Failure("codec", seed, "codec", "the run differs when packets pass through bytes")
+
+
+def _explanations(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
+    """Asking every process to explain itself at any time changes nothing."""
+    scenario = Scenario(
+        protocol="", seed=seed, senders=2, workload=WorkloadSpec(messages=20, rate_per_s=5000)
+    )
+    plain, asked = (simulate(scenario, _asking(make_plan(scenario.deployment()), ask)) for ask in (0, 1))
+    if plain.description.trace_hash != asked.description.trace_hash:
+        yield Failure("explain", seed, "explain", "explain() changes the run")
+
+
+def _asking(plan: Plan, ask: int) -> Plan:
+    """The same plan, but every process is asked to explain itself after each message."""
+    if not ask:
+        return plan
+    nodes = []
+    for node in plan.nodes:
+
+        def factory(env, make=node.factory):  # type: ignore[no-untyped-def]
+            process = make(env)
+            handler = process.on_message
+
+            def on_message(source, message):  # type: ignore[no-untyped-def]
+                handler(source, message)
+                process.explain()
+
+            process.on_message = on_message
+            return process
+
+        nodes.append(type(node)(node.id, node.role, node.host, factory))
+    return Plan(plan.protocol, plan.guarantees, tuple(nodes), plan.groups, plan.senders, plan.codec)
+
+
+def _bad_input(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
+    """A message to a group that is not there is refused as the caller's fault."""
+    world = World(make_plan(Deployment.disjoint(1, 3, 1)), seed)
+    world.run(0)
+    member = world.plan.member(world.envs[world.plan.senders[0]].process)
+    for groups in ((99,), ()):
+        try:
+            member.submit(groups, b"nobody")
+        except LocalError:
+            continue
+        yield Failure("bad input", seed, "bad input", f"a message to groups {groups} was accepted")

@@ -1,0 +1,189 @@
+"""From a scenario to a judged run.
+
+A run has two phases. First the workload and the faults of the scenario happen: whatever comes of it
+must be safe. Then the run goes on until everything is delivered; if that takes longer than the
+scenario's settling time, the network's loss, duplication and reordering stop and it goes on as long
+again. What is missing then is missing for good, and the promises about the end are judged.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ordercast.check import Violation, judge
+from ordercast.core import (
+    MILLISECOND,
+    SECOND,
+    Crashes,
+    Explanation,
+    LocalError,
+    MessageId,
+    Nanos,
+    NodeId,
+    Plan,
+)
+from ordercast.sim.network import Conditions
+from ordercast.sim.scenario import Scenario, build_workload, build_world
+from ordercast.sim.world import World
+from ordercast.trace import (
+    Event,
+    Kind,
+    RunDescription,
+    build_table,
+    describe,
+    trace_hash,
+    write_run,
+)
+
+STEP: Nanos = 10 * MILLISECOND
+LINGER: Nanos = 50 * MILLISECOND
+"""How long a run goes on after all is delivered, so that a stray duplicate shows."""
+TIME_MAX: Nanos = 24 * 3600 * SECOND
+
+Progress = Callable[[int, int], None]
+"""Called now and then with the number of messages submitted so far and wanted in all."""
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """A run in numbers. ``delivered`` counts deliveries at all receivers together, and
+    ``throughput_per_s`` the different messages delivered, by second of virtual time.
+    """
+
+    protocol: str
+    seed: int
+    trace_hash: str
+    events: int
+    submitted: int
+    delivered: int
+    dropped: int
+    violations: list[Violation]
+    latency_ns: dict[str, int | None]
+    throughput_per_s: float
+    duration_ns: Nanos
+    complete: bool
+
+
+class Run:
+    """A finished run: its trace, and what the checks found in it."""
+
+    def __init__(self, scenario: Scenario, world: World, complete: bool) -> None:
+        self.scenario = scenario
+        self.rows = world.rows
+        self.duration_ns = world.now
+        name = f"{world.plan.protocol}-{scenario.seed}"
+        described = describe(
+            world.plan, run=name, source="simulator", seed=scenario.seed, complete=complete
+        )
+        self.table: pa.Table = build_table(name, self.rows)
+        self.description: RunDescription = msgspec.structs.replace(
+            described,
+            trace_hash=trace_hash(self.table),
+            scenario=msgspec.to_builtins(scenario),
+        )
+        self.violations = judge(self.description, self.events())
+        self.waits: dict[NodeId, Explanation] = world.explain()
+
+    def events(self) -> list[Event]:
+        """The trace, row by row."""
+        return [Event._make(row) for row in self.rows]  # type: ignore[arg-type]
+
+    def order(self, node: NodeId) -> list[MessageId]:
+        """The messages that a node delivered, in its order."""
+        return [
+            event.message
+            for event in self.events()
+            if event.node == node and event.kind is Kind.DELIVER and event.message is not None
+        ]
+
+    def summary(self) -> Summary:
+        """The run in numbers."""
+        kinds = self.table.column("kind").combine_chunks()
+        counts = {kind: pc.sum(pc.equal(kinds.dictionary_decode(), kind)).as_py() or 0 for kind in Kind}
+        delivered = self.table.filter(pc.equal(kinds.dictionary_decode(), Kind.DELIVER))
+        times, submitted = (delivered.column(name).to_numpy() for name in ("time_ns", "submitted_ns"))
+        return Summary(
+            protocol=self.description.protocol,
+            seed=self.scenario.seed,
+            trace_hash=self.description.trace_hash or "",
+            events=len(self.table),
+            submitted=counts[Kind.SUBMIT],
+            delivered=counts[Kind.DELIVER],
+            dropped=counts[Kind.DROP],
+            violations=self.violations,
+            latency_ns=_percentiles(times - submitted),
+            throughput_per_s=_throughput(delivered, times, submitted),
+            duration_ns=self.duration_ns,
+            complete=self.description.complete,
+        )
+
+    def write(self, folder: Path) -> Path:
+        """Put the trace on disk, in a folder of its own below this one."""
+        target = folder / self.description.run
+        write_run(target, self.description, self.table)
+        return target
+
+
+def _percentiles(latencies: np.ndarray) -> dict[str, int | None]:
+    names = ("p50", "p90", "p99", "max")
+    if not len(latencies):
+        return dict.fromkeys(names)
+    values = np.percentile(latencies, (50, 90, 99, 100), method="higher")
+    return {name: int(value) for name, value in zip(names, values, strict=True)}
+
+
+def _throughput(delivered: pa.Table, times: np.ndarray, submitted: np.ndarray) -> float:
+    if not len(times) or times.max() == submitted.min():
+        return 0.0
+    messages = pc.count_distinct(delivered.column("message")).as_py()
+    return round(messages * SECOND / int(times.max() - submitted.min()), 3)
+
+
+def simulate(scenario: Scenario, plan: Plan | None = None, progress: Progress | None = None) -> Run:
+    """Run a scenario to its end and judge it; another plan may take the place of the protocol's own."""
+    world = build_world(scenario, plan or scenario.plan())
+    workload = build_workload(scenario, world)
+    for fault in scenario.fault:
+        world.scheduler.at(fault.at_ns, fault.strike, world)
+    workload.start()
+    last_fault = max((fault.ends_ns for fault in scenario.fault), default=0)
+    wanted = scenario.workload.messages
+    while not workload.finished or world.now < last_fault:
+        if world.now > TIME_MAX:
+            raise LocalError("the scenario does not end within a day of virtual time")
+        if not world.scheduler.pending:
+            break
+        world.run(world.now + STEP)
+        if progress:
+            progress(wanted - workload.remaining, wanted)
+    settle = round(scenario.settle_ms * MILLISECOND)
+    if not _settle(world, settle):
+        world.network.set_conditions(Conditions())
+        _settle(world, settle)
+    return Run(scenario, world, workload.finished and _can_complete(world))
+
+
+def _settle(world: World, limit: Nanos) -> bool:
+    """Go on until everything expected has been delivered, at most so long."""
+    end = world.now + limit
+    while world.delivered + world.dropped < world.expected:
+        if world.now >= end or not world.scheduler.pending:
+            return False
+        world.run(min(end, world.now + STEP))
+    world.run(world.now + LINGER)
+    return True
+
+
+def _can_complete(world: World) -> bool:
+    """Whether the world, as it is at the end, is one in which the protocol promised to go on."""
+    if world.network.blocked:
+        return False
+    bound = world.plan.guarantees.crashes
+    for members in world.plan.groups.values():
+        down = sum(not world.envs[node].host.up for node in members)
+        if (bound is Crashes.NONE and down) or (bound is Crashes.MINORITY and 2 * down >= len(members)):
+            return False
+    return True
