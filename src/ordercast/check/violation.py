@@ -1,0 +1,53 @@
+"""A finding: which property was broken, by whom, with which messages, and the story in words."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from ordercast.core import MessageId, Nanos, NodeId, format_ns, message_name
+
+END_OF_RUN = -1
+"""The step of a finding that only the end of the run could show."""
+
+LISTED_MAX = 5
+"""How many things a sentence lists before it says how many more there are."""
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """A counterexample to one property; ``step`` is the place of the event that completed it."""
+
+    property: str
+    nodes: tuple[NodeId, ...]
+    messages: tuple[MessageId, ...]
+    times_ns: tuple[Nanos, ...]
+    detail: str
+    step: int = END_OF_RUN
+
+    def __str__(self) -> str:
+        """A line that a person can read."""
+        where = "at the end of the run" if self.step == END_OF_RUN else f"at event {self.step}"
+        return f"{self.property}, {where}: {self.detail}"
+
+
+def listed(items: Iterable[object]) -> str:
+    """Things in a row, the first few by name: ``1, 2, 3 and 7 more``."""
+    names = [str(item) for item in items]
+    if len(names) <= LISTED_MAX:
+        return ", ".join(names)
+    return f"{', '.join(names[:LISTED_MAX])} and {len(names) - LISTED_MAX} more"
+
+
+def messages_named(messages: Iterable[MessageId]) -> str:
+    """Messages in a row, the first few by name."""
+    return listed(map(message_name, messages))
+
+
+def nodes_named(nodes: Iterable[NodeId]) -> str:
+    """``node 1`` or ``nodes 1, 2``."""
+    nodes = tuple(nodes)
+    return f"node{'' if len(nodes) == 1 else 's'} {listed(nodes)}"
+
+
+def message_at(message: MessageId, time_ns: Nanos) -> str:
+    """A message and when something happened to it: ``4#17 (at 1.25 ms)``."""
+    return f"{message_name(message)} (at {format_ns(time_ns)})"
