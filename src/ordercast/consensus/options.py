@@ -1,0 +1,33 @@
+"""Timeouts and limits of a consensus replica, with defaults for one local network."""
+
+from ordercast.core import MILLISECOND, LocalError, Nanos, Options
+
+
+class ConsensusOptions(Options, frozen=True):
+    """Timeouts and limits; all replicas of a group use the same."""
+
+    heartbeat_ns: Nanos = 5 * MILLISECOND
+    """How often a leader says that it is there."""
+    election_ns_min: Nanos = 25 * MILLISECOND
+    election_ns_max: Nanos = 50 * MILLISECOND
+    """A follower that heard nothing for a random time between these stands for election."""
+    retry_ns: Nanos = 5 * MILLISECOND
+    """Age at which an unanswered Accept is sent again, and patience before a Fetch."""
+    window: int = 1024
+    """Slots in flight; `propose` returns False beyond."""
+    log_limit: int = 65_536
+    """Slots kept because some replica has no snapshot of them; `propose` returns False beyond."""
+    checkpoint: int = 1024
+    """Slots between two snapshots of the owner's state."""
+    chunk_bytes: int = 64 << 10
+    """Size at which a Promise or a Learn is cut off; one entry always fits."""
+    burst: int = 64
+    """Accepts that one tick sends again."""
+
+    def __post_init__(self) -> None:
+        if self.election_ns_max < self.election_ns_min or self.election_ns_min <= self.heartbeat_ns:
+            raise LocalError("consensus: election timeouts must be a range above the heartbeat")
+        if min(self.heartbeat_ns, self.retry_ns, self.window, self.chunk_bytes, self.burst) < 1:
+            raise LocalError("consensus: timeouts and limits must be positive")
+        if not 1 <= self.checkpoint <= self.log_limit:
+            raise LocalError("consensus: log_limit must leave room for a checkpoint")
