@@ -37,12 +37,10 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run the command with these arguments and return its exit code; never a traceback for bad input."""
     try:
-        result = typer.main.get_command(app).main(
-            arguments, prog_name="ordercast", standalone_mode=False
-        )
+        result = typer.main.get_command(app).main(arguments, prog_name="ordercast", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except typer.TyperException as error:
-        message = getattr(error, "format_message", lambda: str(error))()
+        message = error.format_message() if hasattr(error, "format_message") else str(error)
         if message:  # without one, the help has been shown
             _complain(f"{message} (try: ordercast --help)")
         return 2

@@ -43,9 +43,7 @@ def check(
             found += [(name, violation) for violation in judge(run.description, events_of(table))]
     if json:
         violations = [violation_object(violation, run=name) for name, violation in found]
-        print_json(
-            {"events": events, "runs": len(runs), "violations": violations, "altered": altered}
-        )
+        print_json({"events": events, "runs": len(runs), "violations": violations, "altered": altered})
         return 1 if found else 0
     for name in altered:
         errors.print(f"note: the events of {name} are not those that were written with it", markup=False)

@@ -41,7 +41,9 @@ def demo(
     if out:
         for index, run in enumerate(runs, 1):
             console.print(f"trace of run {index}: {run.write(out / str(index))}", soft_wrap=True)
-    found = [(f"in run {index}", violation) for index, run in enumerate(runs, 1) for violation in run.violations]
+    found = [
+        (f"in run {index}", violation) for index, run in enumerate(runs, 1) for violation in run.violations
+    ]
     if found:
         print_violations(found)
         return 1

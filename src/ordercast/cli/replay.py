@@ -23,9 +23,7 @@ def replay(
     protocol: Annotated[str | None, typer.Option(help="The protocol of the swarm.")] = None,
     seed: Annotated[int | None, typer.Option(help="The seed to replay.")] = None,
     packets: Annotated[bool, typer.Option(help="Show every packet.")] = True,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Go on after the first violation.")
-    ] = False,
+    whole: Annotated[bool, typer.Option("--whole", help="Go on after the first violation.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Tell what a seed did, event by event, up to the first violation.
@@ -76,8 +74,8 @@ def _first_step(run: Run, events: int) -> int:
 def _show(run: Run, events: list[Event]) -> None:
     scenario = run.scenario
     roles: dict[str, list[str]] = {}
-    for node in run.description.nodes:
-        roles.setdefault(node.role, []).append(str(node.id))
+    for described in run.description.nodes:
+        roles.setdefault(described.role, []).append(str(described.id))
     console.print(f"[bold]{run.description.protocol}[/], seed {scenario.seed}")
     for role, nodes in roles.items():
         console.print(f"  {role}: nodes {', '.join(nodes)}")

@@ -41,15 +41,11 @@ def simulate(
     seed: Annotated[
         int | None, typer.Option(help="Decides everything random.", rich_help_panel=_SHAPE)
     ] = None,
-    messages: Annotated[
-        int | None, typer.Option(help="How many in all.", rich_help_panel=_LOAD)
-    ] = None,
+    messages: Annotated[int | None, typer.Option(help="How many in all.", rich_help_panel=_LOAD)] = None,
     rate: Annotated[
         float | None, typer.Option(help="Messages a second of each sender.", rich_help_panel=_LOAD)
     ] = None,
-    size: Annotated[
-        int | None, typer.Option(help="Bytes of a message.", rich_help_panel=_LOAD)
-    ] = None,
+    size: Annotated[int | None, typer.Option(help="Bytes of a message.", rich_help_panel=_LOAD)] = None,
     workload: Annotated[
         str | None,
         typer.Option(help="poisson, periodic, recorded or closed.", rich_help_panel=_LOAD),

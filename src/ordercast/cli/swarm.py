@@ -28,9 +28,7 @@ class SwarmFailure(msgspec.Struct, frozen=True):
 def swarm(
     protocol: Annotated[str, typer.Option(help="See `ordercast protocols`.")],
     seeds: Annotated[str, typer.Option(help="A:B, from A up to but not B; or one seed.")] = "0:100",
-    jobs: Annotated[
-        int, typer.Option(help="Processes at once; 0: one for each core.", min=0)
-    ] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes at once; 0: one for each core.", min=0)] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Try a protocol on many seeds, under all the faults it claims to bear.
@@ -90,9 +88,7 @@ def try_seed(protocol: str, seed: int) -> list[SwarmFailure]:
         where = traceback.extract_tb(error.__traceback__)[-1]
         text = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
         return [SwarmFailure(seed, "exception", text)]
-    return [
-        SwarmFailure(seed, violation.property, violation.detail) for violation in run.violations
-    ]
+    return [SwarmFailure(seed, violation.property, violation.detail) for violation in run.violations]
 
 
 def _show(protocol: str, runs: int, failures: list[SwarmFailure]) -> None:

@@ -19,7 +19,7 @@ Payload: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=PAYLOAD_BYTES_MAX)
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
-    """Base of all protocol messages: ``class Flush(Message, tag=3): clock: int``."""
+    """Base of all protocol messages: ``class Flush(Message, frozen=True, tag=3): clock: int``."""
 
 
 class Codec:

@@ -47,9 +47,7 @@ class Deployment:
             raise LocalError("a receiver is listed twice in one group")
 
     @classmethod
-    def disjoint(
-        cls, groups: int, receivers: int, senders: int, *, colocated: bool = False
-    ) -> "Deployment":
+    def disjoint(cls, groups: int, receivers: int, senders: int, *, colocated: bool = False) -> "Deployment":
         """So many groups of so many receivers each, no receiver in two of them."""
         members = (range(group * receivers, (group + 1) * receivers) for group in range(groups))
         return cls(tuple(tuple(nodes) for nodes in members), senders, colocated)

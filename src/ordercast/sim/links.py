@@ -1,8 +1,9 @@
-"""A network of links with bandwidth and queues: packets compete, wait, and are dropped when a queue is full."""
+"""A network of links with bandwidth and queues: packets compete, wait, and are dropped."""
 
 import zlib
 from collections import deque
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -131,9 +132,7 @@ class LinkNetwork(Network):
 
     needs_size = True
 
-    def __init__(
-        self, scheduler: Scheduler, rng: Random, conditions: Conditions, topology: Topology
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, rng: Random, conditions: Conditions, topology: Topology) -> None:
         super().__init__(scheduler, rng, conditions)
         self.topology = topology
         self._paths: dict[tuple[HostId, HostId], list[Link]] = {}
@@ -160,8 +159,7 @@ class LinkNetwork(Network):
             vertices = self.topology.path(*link)
             if vertices is None:
                 return None
-            pairs = zip(vertices, vertices[1:], strict=False)
-            self._paths[link] = [self.topology.links[pair] for pair in pairs]
+            self._paths[link] = [self.topology.links[pair] for pair in pairwise(vertices)]
         return self._paths[link]
 
     def _hop(
@@ -177,7 +175,7 @@ class LinkNetwork(Network):
         if arrival is None:
             self.lost += 1
         elif index + 1 == len(path):
-            self.scheduler.at(arrival + service_ns, action, *args)
+            self.scheduler.push(arrival + service_ns, action, args)
         else:
             self.scheduler.at(arrival, self._hop, path, index + 1, size, service_ns, action, args)
 

@@ -10,7 +10,6 @@ from ordercast.core import MICROSECOND, HostId, LocalError, Nanos
 from ordercast.sim.latency import Latency
 from ordercast.sim.scheduler import Action, Scheduler
 
-
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
@@ -95,11 +94,27 @@ class Network(ABC):
 class LatencyNetwork(Network):
     """Each packet takes a delay of its own, whatever else is under way."""
 
-    def __init__(
-        self, scheduler: Scheduler, rng: Random, conditions: Conditions, latency: Latency
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, rng: Random, conditions: Conditions, latency: Latency) -> None:
         super().__init__(scheduler, rng, conditions)
         self._draw = latency.draw
+        self._push = scheduler.push
+
+    def transmit(
+        self,
+        departure: Nanos,
+        link: tuple[HostId, HostId],
+        size: int,
+        service_ns: Nanos,
+        action: Action,
+        args: tuple[Any, ...],
+    ) -> bool:
+        """As any network; the way of most packets is kept short, for simulations live on it."""
+        if self._clean and not self.blocked:
+            delay = self._draw(link[0], link[1], self.rng)
+            if delay >= 0:
+                self._push(departure + delay + service_ns, action, args)
+                return True
+        return super().transmit(departure, link, size, service_ns, action, args)
 
     def carry(
         self,
@@ -115,5 +130,5 @@ class LatencyNetwork(Network):
         if delay < 0:
             self.lost += 1
             return False
-        self.scheduler.at(departure + delay + service_ns, action, *args)
+        self._push(departure + delay + service_ns, action, args)
         return True

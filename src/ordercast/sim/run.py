@@ -75,9 +75,7 @@ class Run:
         self.rows = world.rows
         self.duration_ns = world.now
         name = f"{world.plan.protocol}-{scenario.seed}"
-        described = describe(
-            world.plan, run=name, source="simulator", seed=scenario.seed, complete=complete
-        )
+        described = describe(world.plan, run=name, source="simulator", seed=scenario.seed, complete=complete)
         self.table: pa.Table = build_table(name, self.rows)
         self.description: RunDescription = msgspec.structs.replace(
             described,
@@ -89,7 +87,7 @@ class Run:
 
     def events(self) -> list[Event]:
         """The trace, row by row."""
-        return [Event._make(row) for row in self.rows]  # type: ignore[arg-type]
+        return [Event._make(row) for row in self.rows]
 
     def order(self, node: NodeId) -> list[MessageId]:
         """The messages that a node delivered, in its order."""
@@ -138,7 +136,7 @@ def _percentiles(latencies: np.ndarray) -> dict[str, int | None]:
 def _throughput(delivered: pa.Table, times: np.ndarray, submitted: np.ndarray) -> float:
     if not len(times) or times.max() == submitted.min():
         return 0.0
-    messages = pc.count_distinct(delivered.column("message")).as_py()
+    messages: int = pc.count_distinct(delivered.column("message")).as_py()
     return round(messages * SECOND / int(times.max() - submitted.min()), 3)
 
 

@@ -184,9 +184,7 @@ class Scenario(_Spec, frozen=True, kw_only=True):
         """The deployment it asks for."""
         if self.membership:
             return Deployment(self.membership, self.senders, self.colocated)
-        return Deployment.disjoint(
-            self.groups, self.receivers, self.senders, colocated=self.colocated
-        )
+        return Deployment.disjoint(self.groups, self.receivers, self.senders, colocated=self.colocated)
 
     def plan(self) -> Plan:
         """The protocol's plan for it."""
@@ -225,9 +223,7 @@ def build_workload(scenario: Scenario, world: World) -> Workload:
     destinations = Destinations(sorted(world.plan.groups), spec.spread)
     if spec.kind == "closed":
         timeout = round(spec.timeout_ms * MILLISECOND)
-        return ClosedLoop(
-            world, destinations, spec.messages, spec.bytes, spec.outstanding, timeout
-        )
+        return ClosedLoop(world, destinations, spec.messages, spec.bytes, spec.outstanding, timeout)
     return OpenLoop(world, destinations, spec.messages, spec.bytes, _arrivals(scenario, world))
 
 

@@ -48,12 +48,11 @@ def _complaint(path: Path, text: str, error: str) -> str:
 
 
 def _resolve(content: dict[str, Any], keys: tuple[str, ...], folder: Path) -> None:
+    table: Any = content
     for key in keys[:-1]:
-        content = content.get(key, {})
-        if not isinstance(content, dict):
-            return
-    if isinstance(content.get(keys[-1]), str):
-        content[keys[-1]] = str(folder / content[keys[-1]])
+        table = table.get(key) if isinstance(table, dict) else None
+    if isinstance(table, dict) and isinstance(table.get(keys[-1]), str):
+        table[keys[-1]] = str(folder / table[keys[-1]])
 
 
 def complaint(error: str, place: Callable[[str], str] = str) -> str:

@@ -83,9 +83,7 @@ class Destinations:
 class Workload(ABC):
     """Drives the applications of a world."""
 
-    def __init__(
-        self, world: World, destinations: Destinations, messages: int, payload_bytes: int
-    ) -> None:
+    def __init__(self, world: World, destinations: Destinations, messages: int, payload_bytes: int) -> None:
         self.world = world
         self.remaining = messages
         self._destinations = destinations
@@ -109,8 +107,8 @@ class Workload(ABC):
         self.remaining -= 1
         groups = self._destinations.choose(rng)
         self._count += 1
-        head = (self._count % (1 << 8 * self._head_bytes)).to_bytes(self._head_bytes, "little")
-        message = self.world.submit(sender, groups, head + self._filler)
+        payload = self._count.to_bytes(8, "little")[: self._head_bytes] + self._filler
+        message = self.world.submit(sender, groups, payload)
         return None if message is None else (message, groups)
 
 
@@ -171,9 +169,7 @@ class ClosedLoop(Workload):
         self._outstanding = outstanding
         self._timeout_ns = timeout_ns
         self._awaited: dict[MessageId, tuple[NodeId, Nanos, set[NodeId]]] = {}
-        self._rngs = {
-            sender: Random(f"{world.seed}/workload/{sender}") for sender in world.plan.senders
-        }
+        self._rngs = {sender: Random(f"{world.seed}/workload/{sender}") for sender in world.plan.senders}
         self.timed_out = 0
         world.observers.append(self._on_delivery)
 

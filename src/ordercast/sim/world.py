@@ -6,18 +6,16 @@ that finds the CPU busy waits its turn. Handlers run at the end of their service
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from itertools import islice
 from random import Random
-from typing import Any
 from zlib import crc32
 
 import pyarrow as pa
 
 from ordercast.core import (
     Delivered,
-    Delivery,
     Dropped,
-    Env,
     Explanation,
     Groups,
     HostId,
@@ -28,7 +26,6 @@ from ordercast.core import (
     NodeId,
     OutOfOrder,
     Plan,
-    Process,
     RemoteError,
     View,
     message_id,
@@ -38,12 +35,16 @@ from ordercast.sim.clock import Clock
 from ordercast.sim.host import Cpu, Host
 from ordercast.sim.latency import Constant
 from ordercast.sim.network import Conditions, LatencyNetwork, Network
+from ordercast.sim.node_env import NodeEnv
 from ordercast.sim.scheduler import Action, Scheduler
 from ordercast.trace import Kind, build_table
 
 BACKLOG_MAX = 100_000
+UNPACKED_MAX = 4096
 PACKET_OVERHEAD_BYTES = 46
 """Ethernet, IP and UDP headers, where the size of packets matters."""
+
+_DELIVER, _SUBMIT = Kind.DELIVER, Kind.SUBMIT
 
 NetworkFactory = Callable[[Scheduler, Random], Network]
 Observer = Callable[[NodeId, MessageId, Groups], None]
@@ -52,83 +53,6 @@ Observer = Callable[[NodeId, MessageId, Groups], None]
 def lan(scheduler: Scheduler, rng: Random) -> Network:
     """The network a world has unless told otherwise: 50 microseconds, no misfortunes."""
     return LatencyNetwork(scheduler, rng, Conditions(), Constant(50_000))
-
-
-class NodeEnv(Env):
-    """The simulator's side of one process."""
-
-    __slots__ = ("backlog", "clock", "host", "process", "saved", "timers", "unsynced", "world")
-
-    process: Process
-
-    def __init__(self, world: "World", node: NodeId, host: Host) -> None:
-        self.world = world
-        self.me = node
-        self.now = 0
-        self.rng = Random(f"{world.seed}/node/{node}")
-        self.host = host
-        self.clock: Clock | None = None
-        self.timers: dict[str, int] = {}
-        self.saved: dict[str, bytes] = {}
-        self.unsynced: list[tuple[str, bytes | None]] = []
-        self.backlog: deque[tuple[Groups, Item]] = deque()
-
-    def send(self, to: NodeId, message: Message) -> None:
-        """Charge the CPU and give the packet to the network."""
-        if self.unsynced:
-            self.unsynced.clear()
-        world = self.world
-        if world.through_codec:
-            message = world.plan.codec.decode(world.plan.codec.encode(message))
-        host = self.host
-        target = world.envs[to].host
-        if target is not host:
-            host.free_at += host.cpu.send_ns
-            host.busy_ns += host.cpu.send_ns
-        world.transmit(self, host.free_at, to, message)
-
-    def multicast(self, to: Sequence[NodeId], message: Message) -> None:
-        """Charge one send, or one a copy, and give the copies to the network."""
-        if self.host.cpu.copies:
-            for node in to:
-                self.send(node, message)
-            return
-        if self.unsynced:
-            self.unsynced.clear()
-        world, host = self.world, self.host
-        if world.through_codec:
-            message = world.plan.codec.decode(world.plan.codec.encode(message))
-        host.free_at += host.cpu.send_ns
-        host.busy_ns += host.cpu.send_ns
-        for node in to:
-            world.transmit(self, host.free_at, node, message)
-
-    def set_timer(self, name: str, after: Nanos) -> None:
-        """Arm a timer in the node's own time."""
-        world = self.world
-        world.timer_count += 1
-        token = self.timers[name] = world.timer_count
-        wait = self.clock.true_duration(after) if self.clock else after
-        world.scheduler.after(max(0, wait), world.on_timer, self, name, token)
-
-    def cancel_timer(self, name: str) -> None:
-        """Disarm a timer."""
-        self.timers.pop(name, None)
-
-    def deliver(self, delivery: Delivery) -> None:
-        """Record it, and tell the workload."""
-        if self.unsynced:
-            self.unsynced.clear()
-        self.world.on_delivery(self, delivery)
-
-    def save(self, name: str, state: bytes | None) -> None:
-        """Keep it; a crash may still undo it until something that depends on it has left."""
-        self.unsynced.append((name, self.saved.get(name)))
-        if state is None:
-            self.saved.pop(name, None)
-        else:
-            self.saved[name] = bytes(state)
-        self.host.free_at += self.host.cpu.save_ns
 
 
 class World:
@@ -162,12 +86,13 @@ class World:
         self.refused = 0
         self.timer_count = 0
         self._record_packets = record_packets
-        self._numbers = dict.fromkeys(plan.senders, 0)
+        self._next_message = {node: message_id(node, 0) for node in plan.senders}
         self._fan_out: dict[Groups, int] = {}
+        self._unpacked: dict[bytes, list[tuple[MessageId, Nanos, int, int]]] = {}
         self.hosts: dict[HostId, Host] = {}
         for node in plan.nodes:
             own = cpu if isinstance(cpu, Cpu) else cpu.get(node.host, Cpu())
-            self.hosts.setdefault(node.host, Host(node.host, own))
+            self.hosts.setdefault(node.host, Host(node.host, own, self.scheduler))
         self.envs = [NodeEnv(self, node.id, self.hosts[node.host]) for node in plan.nodes]
         for env in self.envs:
             env.clock = (clocks or {}).get(env.host.id)
@@ -193,7 +118,7 @@ class World:
         if not env.host.up:
             return
         self._read_clock(env)
-        self._occupy(env.host)
+        env.host.occupy()
         env.process = self.plan.nodes[env.me].factory(env)
         env.process.on_start(dict(env.saved))
 
@@ -201,7 +126,7 @@ class World:
 
     def submit(self, node: NodeId, groups: Groups, payload: bytes) -> MessageId | None:
         """The application at a sender submits a message now; None if the sender is down or swamped."""
-        if node not in self._numbers:
+        if node not in self._next_message:
             raise LocalError(f"node {node} is not a sender of this plan")
         env = self.envs[node]
         if not env.host.up:
@@ -209,17 +134,20 @@ class World:
         if len(env.backlog) >= BACKLOG_MAX:
             self.refused += 1
             return None
-        message = message_id(node, self._numbers[node])
-        self._numbers[node] += 1
+        message = self._next_message[node]
+        self._next_message[node] = message + 1
         now = self.scheduler.now
         self.submitted += 1
         self.expected += self._receivers(groups)
-        self._record(
-            env, Kind.SUBMIT, message, groups, None, now,
-            size=len(payload), digest=crc32(payload),
+        clock = env.clock.read(now) if env.clock else now
+        self.rows.append(
+            (
+                now, clock, node, _SUBMIT, message, groups, None, now,
+                None, None, None, None, None, len(payload), crc32(payload), None,
+            )
         )  # fmt: skip
         env.backlog.append((groups, Item(message, now, payload)))
-        self.work(env.host, 0, self._drain, env)
+        env.host.work(0, self._drain, env)
         return message
 
     def _receivers(self, groups: Groups) -> int:
@@ -240,51 +168,76 @@ class World:
         backlog = env.backlog
         while backlog:
             groups, first = backlog[0]
-            items = [first]
-            if self.bundle_bytes:
-                room = self.bundle_bytes - bundle_size(len(first.payload))
-                for other_groups, item in list(backlog)[1:]:
-                    room -= bundle_size(len(item.payload))
-                    if other_groups != groups or room < 0:
-                        break
-                    items.append(item)
+            items = self._bundle(backlog) if self.bundle_bytes else [first]
             if not member.submit(groups, pack(items)):
                 return
             for _ in items:
                 backlog.popleft()
 
-    def on_delivery(self, env: NodeEnv, delivery: Delivery) -> None:
-        """A process handed something to its application."""
-        if isinstance(delivery, Delivered | OutOfOrder):
-            kind = Kind.DELIVER if isinstance(delivery, Delivered) else Kind.OUT_OF_ORDER
-            stamp = delivery.stamp
+    def _bundle(self, backlog: deque[tuple[Groups, Item]]) -> list[Item]:
+        """The messages at the head of a backlog that go to the same groups and fit into a packet."""
+        groups, first = backlog[0]
+        items, room = [first], self.bundle_bytes - bundle_size(len(first.payload))
+        for other_groups, item in islice(backlog, 1, None):
+            room -= bundle_size(len(item.payload))
+            if other_groups != groups or room < 0:
+                break
+            items.append(item)
+        return items
+
+    def on_messages(self, env: NodeEnv, delivery: Delivered | OutOfOrder) -> None:
+        """A process handed a packet of messages to its application."""
+        kind = _DELIVER if type(delivery) is Delivered else Kind.OUT_OF_ORDER
+        stamp, groups = delivery.stamp, delivery.groups
+        items = self._unpacked.get(delivery.payload)
+        if items is None:
             try:
-                items = unpack(delivery.payload)
+                items = self._unpack(delivery.payload)
             except RemoteError as error:
-                self._record(env, kind, groups=delivery.groups, label=str(error))
+                self._record(env, kind, groups=groups, label=str(error))
                 return
-            for message, submitted, payload in items:
-                self.delivered += 1
-                self.rows.append(
-                    (
-                        self.scheduler.now, env.now, env.me, kind, message, delivery.groups,
-                        stamp.numbers or None if stamp else None, submitted,
-                        stamp.clock if stamp else None, stamp.issuer if stamp else None,
-                        delivery.config, None, None, len(payload), crc32(payload), None,
-                    )
-                )  # fmt: skip
-                for observer in self.observers:
-                    observer(env.me, message, delivery.groups)
-        elif isinstance(delivery, Dropped):
+        if stamp is None:
+            numbers = clock = issuer = None
+        else:
+            numbers, clock, issuer = stamp.numbers or None, stamp.clock, stamp.issuer
+        now = self.scheduler.now
+        for message, submitted, size, digest in items:
+            self.delivered += 1
+            self.rows.append(
+                (
+                    now, env.now, env.me, kind, message, groups, numbers, submitted,
+                    clock, issuer, delivery.config, None, None, size, digest, None,
+                )
+            )  # fmt: skip
+            for observer in self.observers:
+                observer(env.me, message, groups)
+
+    def _unpack(self, payload: bytes) -> list[tuple[MessageId, Nanos, int, int]]:
+        """Identity, time of submission, size and digest of the messages in a packet.
+
+        All receivers of a packet deliver the same bytes, so the answer is remembered for a while.
+        """
+        items = [
+            (item.message, item.submitted_ns, len(item.payload), crc32(item.payload))
+            for item in unpack(payload)
+        ]
+        if len(self._unpacked) >= UNPACKED_MAX:
+            self._unpacked.clear()
+        self._unpacked[payload] = items
+        return items
+
+    def on_notice(self, env: NodeEnv, notice: Dropped | View) -> None:
+        """A process told its application of a drop or of a view."""
+        if isinstance(notice, Dropped):
             self.dropped += 1
             self._record(
-                env, Kind.DROP, None, (delivery.group,), (delivery.number,),
-                issuer=delivery.issuer, config=delivery.config,
+                env, Kind.DROP, None, (notice.group,), (notice.number,),
+                issuer=notice.issuer, config=notice.config,
             )  # fmt: skip
-        elif isinstance(delivery, View):
+        else:
             self._record(
-                env, Kind.VIEW, None, (delivery.group,),
-                config=delivery.config, members=delivery.members, label=delivery.note or None,
+                env, Kind.VIEW, None, (notice.group,),
+                config=notice.config, members=notice.members, label=notice.note or None,
             )  # fmt: skip
 
     def explain(self) -> dict[NodeId, Explanation]:
@@ -296,12 +249,10 @@ class World:
     def transmit(self, env: NodeEnv, departure: Nanos, to: NodeId, message: Message) -> None:
         """Bring a packet to another process: over the network, or past it on the same host."""
         target = self.envs[to]
-        now = self.scheduler.now
-        departure = max(departure, now)
         if self._record_packets:
             self._record(env, Kind.SEND, peer=to, label=type(message).__name__)
         if target.host is env.host:
-            self.scheduler.at(now, self.work, env.host, 0, self._handle, target, env.me, message)
+            self.scheduler.after(0, env.host.work, 0, self._handle, target, env.me, message)
             return
         size = 0
         if self.network.needs_size:
@@ -309,24 +260,22 @@ class World:
         link = (env.host.id, target.host.id)
         args = (target, env.me, message)
         service = target.host.cpu.receive_ns
-        if not self.network.transmit(departure, link, size, service, self._arrive, args):
-            if self._record_packets:
-                self._record(env, Kind.LOSE, peer=to, label=type(message).__name__)
+        arriving = self.network.transmit(departure, link, size, service, self._arrive, args)
+        if self._record_packets and not arriving:
+            self._record(env, Kind.LOSE, peer=to, label=type(message).__name__)
 
     def _arrive(self, env: NodeEnv, source: NodeId, message: Message) -> None:
         """A packet is here, and its service time is over if the CPU was idle when it came."""
         host = env.host
         now = self.scheduler.now
         if host.queue or host.free_at > now - host.cpu.receive_ns:
-            self._enqueue(host, host.cpu.receive_ns, self._handle, (env, source, message))
-        else:
+            host.enqueue(host.cpu.receive_ns, self._handle, (env, source, message))
+        elif host.up:
             host.busy_ns += host.cpu.receive_ns
             host.free_at = now
             self._handle(env, source, message)
 
     def _handle(self, env: NodeEnv, source: NodeId, message: Message) -> None:
-        if not env.host.up:
-            return
         now = self.scheduler.now
         env.now = env.clock.read(now) if env.clock else now
         if self._record_packets:
@@ -338,7 +287,7 @@ class World:
     def on_timer(self, env: NodeEnv, name: str, token: int) -> None:
         """A timer is due; it runs when the CPU has time, unless it was re-armed or cancelled."""
         if env.timers.get(name) == token:
-            self.work(env.host, 0, self._fire, env, name, token)
+            env.host.work(0, self._fire, env, name, token)
 
     def _fire(self, env: NodeEnv, name: str, token: int) -> None:
         if env.host.up and env.timers.get(name) == token:
@@ -348,58 +297,17 @@ class World:
             if env.backlog:
                 self._drain(env)
 
-    def work(self, host: Host, cost: Nanos, action: Action, *args: object) -> None:
-        """Do something on a host's CPU: now if it is idle, otherwise in turn."""
-        if not host.up:
-            return
-        if cost or host.queue or host.free_at > self.scheduler.now:
-            self._enqueue(host, cost, action, args)
-        else:
-            host.free_at = self.scheduler.now
-            action(*args)
-
-    def _enqueue(self, host: Host, cost: Nanos, action: Action, args: tuple[Any, ...]) -> None:
-        if not host.up:
-            return
-        if len(host.queue) >= host.cpu.queue_max:
-            host.overflowed += 1
-            return
-        host.queue.append((cost, action, args))
-        if not host.waking:
-            host.waking = True
-            self.scheduler.at(max(host.free_at, self.scheduler.now - cost) + cost, self._wake, host)
-
-    def _wake(self, host: Host) -> None:
-        host.waking = False
-        if not host.up or not host.queue:
-            return
-        now = self.scheduler.now
-        cost, action, args = host.queue[0]
-        if host.free_at + cost <= now:
-            host.queue.popleft()
-            host.busy_ns += cost
-            host.free_at = now
-            action(*args)
-        if host.queue:
-            host.waking = True
-            self.scheduler.at(max(now, host.free_at + host.queue[0][0]), self._wake, host)
-
-    def _occupy(self, host: Host) -> None:
-        host.free_at = max(host.free_at, self.scheduler.now)
-
     def application_send(self, source: NodeId, target: NodeId, action: Action, *args: object) -> None:
         """Traffic between applications, such as replies: the same hosts and network, no protocol."""
         one, other = self.envs[source].host, self.envs[target].host
-        self._occupy(one)
+        one.occupy()
         if one is other:
-            self.work(other, 0, action, *args)
+            other.work(0, action, *args)
             return
         one.free_at += one.cpu.send_ns
         one.busy_ns += one.cpu.send_ns
-        arrive = (other, other.cpu.receive_ns, action, *args)
-        self.network.transmit(
-            one.free_at, (one.id, other.id), PACKET_OVERHEAD_BYTES, 0, self.work, arrive
-        )
+        arrive = (other.cpu.receive_ns, action, *args)
+        self.network.transmit(one.free_at, (one.id, other.id), PACKET_OVERHEAD_BYTES, 0, other.work, arrive)
 
     # Faults
 
@@ -439,7 +347,8 @@ class World:
     def pause(self, host_id: HostId, duration: Nanos) -> None:
         """A host does nothing for a while, then goes on as if nothing had happened."""
         host = self._host(host_id)
-        host.free_at = max(host.free_at, self.scheduler.now) + duration
+        host.occupy()
+        host.free_at += duration
 
     def step_clock(self, host_id: HostId, by_ns: Nanos) -> None:
         """A host's clock is set."""

@@ -35,9 +35,7 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     scenario: dict[str, object] = msgspec.field(default_factory=dict)
 
 
-def describe(
-    plan: Plan, *, run: str, source: str, seed: int | None, complete: bool
-) -> RunDescription:
+def describe(plan: Plan, *, run: str, source: str, seed: int | None, complete: bool) -> RunDescription:
     """The description of a run of this plan."""
     return RunDescription(
         run=run,

@@ -64,7 +64,9 @@ def find_runs(root: Path) -> Iterator[StoredRun]:
     described = sorted(root.rglob(DESCRIPTION))
     orphans = {path.parent for path in root.rglob("*.parquet")} - {path.parent for path in described}
     if orphans:
-        raise RemoteError(f"{min(orphans)}: events without {DESCRIPTION}: the run was cut off, or is still going on")
+        raise RemoteError(
+            f"{min(orphans)}: events without {DESCRIPTION}: the run was cut off, or is still going on"
+        )
     if not described:
         raise LocalError(f"{root}: no trace there (no {DESCRIPTION} in it or below)")
     for path in described:

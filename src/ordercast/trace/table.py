@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -46,7 +47,7 @@ def build_table(run: str, rows: Sequence[tuple[object, ...]]) -> pa.Table:
     for name in Event._fields:
         values = columns.get(name, ())
         if name == "kind":
-            codes = pa.array([_KIND_CODES[kind] for kind in values], pa.int8())  # type: ignore[index]
+            codes = pa.array([_KIND_CODES[kind] for kind in values], pa.int8())
             arrays[name] = pa.DictionaryArray.from_arrays(codes, _KINDS)
         elif name == "label":
             arrays[name] = pa.array(values, pa.string()).dictionary_encode()
@@ -101,10 +102,10 @@ def events_of(table: pa.Table) -> Iterator[Event]:
 _LISTS = ("groups", "numbers", "members")
 
 
-def _values(column: pa.Array, name: str) -> list[object]:
-    values: list[object] = column.to_pylist()
+def _values(column: pa.Array, name: str) -> list[Any]:
+    values: list[Any] = column.to_pylist()
     if name in _LISTS:
-        return [None if value is None else tuple(value) for value in values]  # type: ignore[arg-type]
+        return [None if value is None else tuple(value) for value in values]
     if name == "kind":
         return [Kind(value) for value in values]
     return values

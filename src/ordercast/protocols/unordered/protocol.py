@@ -60,7 +60,7 @@ class UnorderedOptions(Options, frozen=True):
             raise LocalError(f"window must be between 1 and {1 << 20}, got {self.window}")
 
 
-class Data(Message, tag=1):
+class Data(Message, frozen=True, tag=1):
     """A message on its way."""
 
     number: int
