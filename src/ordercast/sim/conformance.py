@@ -4,17 +4,16 @@ It takes a way to make plans, not a name, so that a protocol under construction,
 held to the same. Each clause names what it tests; a failure names the clause, the seed and the finding.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from ordercast.core import Deployment, Fault, LocalError, Plan
 from ordercast.sim.run import Run, simulate
 from ordercast.sim.scenario import Scenario, WorkloadSpec
-from ordercast.sim.swarm import swarm_scenario
+from ordercast.sim.swarm import MakePlan, swarm_scenario
 from ordercast.sim.world import World
-
-MakePlan = Callable[[Deployment], Plan]
+from ordercast.trace import Kind
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -38,8 +37,7 @@ def _judged(clause: str, run: Run) -> Iterator[Failure]:
 
 
 def _swarm(make_plan: MakePlan, seed: int, only: Fault | None = None) -> tuple[Scenario, Plan]:
-    promised = make_plan(Deployment.disjoint(1, 1, 1)).guarantees
-    scenario = swarm_scenario("", seed, promised, only)
+    scenario = swarm_scenario("", seed, make_plan, only)
     return scenario, make_plan(scenario.deployment())
 
 
@@ -49,7 +47,11 @@ def _calm(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
     run = simulate(scenario, make_plan(scenario.deployment()))
     yield from _judged("calm", run)
     summary = run.summary()
-    wanted = summary.submitted * scenario.receivers
+    wanted = sum(
+        len({node for group in event.groups or () for node in run.description.groups[group]})
+        for event in run.events()
+        if event.kind is Kind.SUBMIT
+    )
     if summary.delivered != wanted:
         found = f"{summary.delivered} of {wanted} deliveries on a network without faults"
         yield Failure("calm", seed, "delivery", found)

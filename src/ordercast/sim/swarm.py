@@ -5,11 +5,13 @@ only in degree. Faults happen while messages flow; then everything heals (what c
 far as the protocol needs it to), and what should be delivered must be.
 """
 
+from collections.abc import Callable
 from random import Random
 from typing import Literal
 
-from ordercast.core import Crashes, Fault, Guarantees, HostId
-from ordercast.protocols import find_protocol
+import msgspec
+
+from ordercast.core import Crashes, Deployment, Fault, HostId, Plan
 from ordercast.sim.faults import Crash, FaultSpec, Heal, Partition, Pause, Restart, SetClock
 from ordercast.sim.host import Cpu
 from ordercast.sim.scenario import (
@@ -23,48 +25,54 @@ from ordercast.sim.scenario import (
     WorkloadSpec,
 )
 
+MakePlan = Callable[[Deployment], Plan]
+
 FAULTS_MS = 400.0
 """How long the phase of faults and submissions lasts, about."""
 
 
 def swarm_scenario(
-    protocol: str, seed: int, guarantees: Guarantees | None = None, only: Fault | None = None
+    protocol: str, seed: int, make_plan: MakePlan | None = None, only: Fault | None = None
 ) -> Scenario:
-    """The scenario that a seed stands for; `only` leaves all but one kind of fault away."""
-    promised = guarantees or find_protocol(protocol).guarantees
+    """The scenario that a seed stands for.
+
+    The plans of `make_plan` may take the place of the protocol's own; `only` leaves all but one kind of
+    fault away.
+    """
     rng = Random(f"{seed}/swarm")
-    faults = [fault for fault in promised.tolerates if only in (None, fault)]
-    active = [fault for fault in faults if only or rng.random() < 0.5]
     groups, senders = rng.choice((1, 1, 2, 3)), rng.randint(1, 4)
-    receivers = rng.choice((1, 2, 3, 3, 4, 5))
-    colocated = rng.random() < 0.2
     messages = rng.randint(20, 120)
-    shares = tuple(rng.random() for _ in range(rng.randint(1, groups)))
-    return Scenario(
+    calm = Scenario(
         protocol=protocol,
         name=f"swarm {seed}",
         seed=seed,
         groups=groups,
-        receivers=receivers,
+        receivers=rng.choice((1, 2, 3, 3, 4, 5)),
         senders=senders,
-        colocated=colocated,
-        network=_network(active, rng),
+        colocated=rng.random() < 0.2,
         cpu=_cpu(rng),
-        clocks=_clocks(active, rng),
         workload=WorkloadSpec(
             kind=rng.choice(("poisson", "poisson", "periodic", "closed")),
             messages=messages,
             rate_per_s=messages / senders / (FAULTS_MS / 1000) * rng.uniform(0.8, 3.0),
             jitter=rng.choice((0.0, 0.01, 0.5)),
             bytes=rng.choice((0, 8, 64, 1000)),
-            spread=shares,
+            spread=tuple(rng.random() for _ in range(rng.randint(1, groups))),
             outstanding=rng.randint(1, 8),
             timeout_ms=rng.uniform(50, 200),
         ),
-        fault=tuple(_schedule(promised, active, (groups, receivers, 0 if colocated else senders), rng)),
         settle_ms=5000,
         bundle_bytes=rng.choice((0, 0, 1400)),
         codec=rng.random() < 0.25,
+    )
+    plan = make_plan(calm.deployment()) if make_plan else calm.plan()
+    faults = [fault for fault in plan.guarantees.tolerates if only in (None, fault)]
+    active = [fault for fault in faults if only or rng.random() < 0.5]
+    return msgspec.structs.replace(
+        calm,
+        network=_network(active, rng),
+        clocks=_clocks(active, rng),
+        fault=tuple(_schedule(plan, active, rng)),
     )
 
 
@@ -105,11 +113,8 @@ def _clocks(active: list[Fault], rng: Random) -> ClocksSpec:
     return ClocksSpec(rng.choice((10.0, 1000.0, 50_000.0)), rng.choice((0.0, 10.0, 1000.0)))
 
 
-def _schedule(
-    promised: Guarantees, active: list[Fault], shape: tuple[int, int, int], rng: Random
-) -> list[FaultSpec]:
-    groups, receivers, senders = shape
-    hosts = list(range(groups * receivers + senders))
+def _schedule(plan: Plan, active: list[Fault], rng: Random) -> list[FaultSpec]:
+    hosts = sorted({node.host for node in plan.nodes})
     faults: list[FaultSpec] = []
     if Fault.PAUSE in active:
         faults += [
@@ -123,7 +128,7 @@ def _schedule(
         ]
     if Fault.PARTITION in active:
         faults += _partitions(hosts, rng)
-    faults += _crashes(promised, active, shape, rng)
+    faults += _crashes(plan, active, rng)
     return [*sorted(faults, key=lambda fault: fault.at_ms), Heal(at_ms=FAULTS_MS * 1.5)]
 
 
@@ -141,33 +146,38 @@ def _partitions(hosts: list[HostId], rng: Random) -> list[FaultSpec]:
     return faults
 
 
-def _crashes(
-    promised: Guarantees, active: list[Fault], shape: tuple[int, int, int], rng: Random
-) -> list[FaultSpec]:
-    groups, receivers, senders = shape
-    returns: list[Restart] = []
+def _crashes(plan: Plan, active: list[Fault], rng: Random) -> list[FaultSpec]:
+    """Crashes of receivers and senders: some for good, as many as the contract allows, some not."""
     faults: list[FaultSpec] = []
-    bound = {Crashes.NONE: 0, Crashes.MINORITY: (receivers - 1) // 2, Crashes.ANY: receivers}
+    struck: list[HostId] = []
     state: Literal["saved", "lost"] = "saved" if Fault.RESTART in active else "lost"
     can_return = Fault.RESTART in active or Fault.AMNESIA in active
-    for group in range(groups):
-        members = rng.sample(range(group * receivers, (group + 1) * receivers), receivers)
-        for_good = rng.randint(0, bound[promised.crashes]) if Fault.CRASH in active else 0
-        for index, host in enumerate(members):
-            if index >= for_good and not (can_return and rng.random() < 0.5):
+    for members in plan.groups.values():
+        bound = _bound(plan.guarantees.crashes, len(members)) if Fault.CRASH in active else 0
+        for_good = rng.randint(0, bound)
+        for index, node in enumerate(rng.sample(members, len(members))):
+            host = plan.nodes[node].host
+            if host in struck or (index >= for_good and not (can_return and rng.random() < 0.5)):
                 continue
+            struck.append(host)
             crash = Crash(at_ms=_when(rng), host=host)
             faults.append(crash)
             if index >= for_good:
                 back = rng.choice((crash.at_ms, rng.uniform(crash.at_ms, FAULTS_MS * 1.5)))
-                returns.append(Restart(at_ms=back, host=host, state=state))
-    first_sender = groups * receivers
-    for host in range(first_sender, first_sender + senders):
-        if Fault.CRASH in active and rng.random() < 0.3:
+                faults.append(Restart(at_ms=back, host=host, state=state))
+    receivers = {plan.nodes[node].host for members in plan.groups.values() for node in members}
+    for sender in plan.senders:
+        host = plan.nodes[sender].host
+        if host not in receivers and Fault.CRASH in active and rng.random() < 0.3:
             faults.append(Crash(at_ms=_when(rng), host=host))
             if can_return and rng.random() < 0.5:
-                returns.append(Restart(at_ms=FAULTS_MS, host=host, state=state))
-    return [*faults, *returns]
+                faults.append(Restart(at_ms=FAULTS_MS, host=host, state=state))
+    return faults
+
+
+def _bound(crashes: Crashes, receivers: int) -> int:
+    """How many receivers of a group may be down for good."""
+    return {Crashes.NONE: 0, Crashes.MINORITY: (receivers - 1) // 2, Crashes.ANY: receivers}[crashes]
 
 
 def _when(rng: Random) -> float:
