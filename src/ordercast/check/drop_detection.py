@@ -12,23 +12,13 @@ after it installed a second view of the group (a sequencer that joined: section 
 that the trace does not carry).
 """
 
-from typing import NamedTuple
-
 from ordercast.check.oracle import Handler, Oracle
 from ordercast.check.population import LOST
 from ordercast.check.violation import messages_named
-from ordercast.core import GroupId, Groups, MessageId, NodeId, format_ns, message_sender
+from ordercast.core import GroupId, MessageId, NodeId, format_ns, message_sender
 from ordercast.trace import Event, Kind, RunDescription
 
 FIRST_NUMBER = 1
-
-
-class _Bundle(NamedTuple):
-    sender: NodeId
-    groups: Groups | None
-    numbers: tuple[int, ...] | None
-    clock: int | None
-    issuer: int | None
 
 
 class _Lane:
@@ -83,7 +73,7 @@ class DropDetection(Oracle):
         self._lanes: dict[NodeId, dict[tuple[GroupId, int], _Lane]] = {
             node.id: {} for node in description.nodes
         }
-        self._bundles: dict[NodeId, _Bundle] = {}
+        self._previous: dict[NodeId, Event] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
         """Deliveries, notifications, and what moves the beginning of the numbers."""
@@ -99,16 +89,10 @@ class DropDetection(Oracle):
         message, node = event.message, event.node
         if message is None or not event.numbers or event.stamp_issuer is None:
             return
-        bundle = _Bundle(
-            message_sender(message),
-            event.groups,
-            event.numbers,
-            event.stamp_clock,
-            event.stamp_issuer,
-        )
-        if self._bundles.get(node) == bundle:
+        previous = self._previous.get(node)
+        self._previous[node] = event
+        if previous is not None and event.numbers == previous.numbers and _bundled(previous, event):
             return
-        self._bundles[node] = bundle
         if len(event.numbers) != len(event.groups or ()):
             counts = f"{len(event.numbers)} numbers for {len(event.groups or ())} groups"
             self._tell(event, f"delivered {messages_named((message,))} with {counts}")
@@ -167,7 +151,7 @@ class DropDetection(Oracle):
             self._views[key] = self._views.get(key, 0) + 1
 
     def _on_recover(self, event: Event) -> None:
-        self._bundles.pop(event.node, None)
+        self._previous.pop(event.node, None)
         if event.label == LOST:
             self._lanes[event.node].clear()
             self._fresh.add(event.node)
@@ -185,6 +169,18 @@ class DropDetection(Oracle):
         messages: tuple[MessageId, ...] = () if event.message is None else (event.message,)
         detail = f"node {event.node} {what} at {format_ns(event.time_ns)}"
         self.report((event.node,), messages, (event.time_ns,), detail.replace(", at", " at"))
+
+
+def _bundled(event: Event, other: Event) -> bool:
+    """Whether two deliveries in a row, of messages with the same numbers, are of one bundle."""
+    if event.message is None or other.message is None:
+        return False
+    return (
+        message_sender(event.message) == message_sender(other.message)
+        and event.groups == other.groups
+        and event.stamp_clock == other.stamp_clock
+        and event.stamp_issuer == other.stamp_issuer
+    )
 
 
 def _slot(event: Event, group: GroupId, number: int) -> str:
