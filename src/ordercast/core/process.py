@@ -29,8 +29,9 @@ class Env(ABC):
 
     me: NodeId
     now: Nanos
-    """This node's own clock. It may be wrong and drift, but never runs backwards, not over restarts
-    either; it stands still during a handler."""
+    """This node's own clock, never negative. It may be wrong and drift, but never runs backwards, not over
+    restarts either: each life of a node starts at a later reading than the one before. It stands still
+    during a handler."""
     rng: Random
     """This node's own stream of random numbers."""
 

@@ -15,6 +15,8 @@ class Clock:
     __slots__ = ("_anchor_local", "_anchor_true", "_highest", "_rate_ppb")
 
     def __init__(self, skew_ns: Nanos = 0, drift_ppb: int = 0) -> None:
+        if skew_ns < 0:
+            raise LocalError(f"a clock starts at zero or later, not at {skew_ns} ns")
         self._anchor_true: Nanos = 0
         self._anchor_local: Nanos = skew_ns
         self._rate_ppb = 0
@@ -41,6 +43,10 @@ class Clock:
         self._anchor_local += elapsed + elapsed * self._rate_ppb // PPB
         self._anchor_true = true_time
         self._rate_ppb = drift_ppb
+
+    def hold(self, reading: Nanos) -> None:
+        """Read no less than this from now on."""
+        self._highest = max(self._highest, reading)
 
     def step(self, by_ns: Nanos) -> None:
         """Set the clock forward or back; set back, its reading stands until it has caught up."""

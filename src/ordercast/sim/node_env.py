@@ -31,7 +31,7 @@ _MESSAGES = (Delivered, OutOfOrder)
 class NodeEnv(Env):
     """The simulator's side of one process."""
 
-    __slots__ = ("backlog", "clock", "host", "process", "saved", "timers", "unsynced", "world")
+    __slots__ = ("backlog", "booted_at", "clock", "host", "process", "saved", "timers", "unsynced", "world")
 
     process: Process
 
@@ -39,6 +39,7 @@ class NodeEnv(Env):
         self.world = world
         self.me = node
         self.now = 0
+        self.booted_at: Nanos = -1
         self.rng = Random(f"{world.seed}/node/{node}")
         self.host = host
         self.clock: Clock | None = None

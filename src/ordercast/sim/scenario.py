@@ -119,10 +119,12 @@ class NetworkSpec(Conditions, frozen=True, kw_only=True):
 
 
 class ClocksSpec(_Spec, frozen=True):
-    """How wrong clocks are: each is drawn evenly within plus or minus these."""
+    """How wrong clocks are."""
 
     skew_us: Size = 0.0
+    """Each clock is ahead of true time by a share of this, drawn evenly: two differ by at most as much."""
     drift_ppm: Annotated[float, msgspec.Meta(ge=0, le=100_000)] = 0.0
+    """Each clock gains or loses up to so much."""
 
 
 class WorkloadSpec(_Spec, frozen=True):
@@ -274,7 +276,7 @@ def _clocks(scenario: Scenario, hosts: list[HostId]) -> dict[HostId, Clock]:
     rng = Random(f"{scenario.seed}/clocks")
     return {
         host: Clock(
-            round(rng.uniform(-spec.skew_us, spec.skew_us) * MICROSECOND),
+            round(rng.uniform(0, spec.skew_us) * MICROSECOND),
             round(rng.uniform(-spec.drift_ppm, spec.drift_ppm) * 1000),
         )
         for host in hosts

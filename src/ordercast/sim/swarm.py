@@ -68,8 +68,10 @@ def swarm_scenario(
     plan = make_plan(calm.deployment()) if make_plan else calm.plan()
     faults = [fault for fault in plan.guarantees.tolerates if only in (None, fault)]
     active = [fault for fault in faults if only or rng.random() < 0.5]
+    spread = calm.workload.spread[: len(plan.groups)]
     return msgspec.structs.replace(
         calm,
+        workload=msgspec.structs.replace(calm.workload, spread=spread),
         network=_network(active, rng),
         clocks=_clocks(active, rng),
         fault=tuple(_schedule(plan, active, rng)),

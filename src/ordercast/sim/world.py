@@ -117,7 +117,11 @@ class World:
     def _boot(self, env: NodeEnv) -> None:
         if not env.host.up:
             return
-        self._read_clock(env)
+        if self._read_clock(env) <= env.booted_at:
+            env.clock = env.clock or Clock()
+            env.clock.hold(env.booted_at + 1)
+            self._read_clock(env)
+        env.booted_at = env.now
         env.host.occupy()
         env.process = self.plan.nodes[env.me].factory(env)
         env.process.on_start(dict(env.saved))
