@@ -76,9 +76,7 @@ def probe(java: Path) -> Java:
     """Ask a java binary what it is; launchers that pick a version tell the home they picked."""
     command = [str(java), "-XshowSettings:properties", "-version"]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LocalError(f"{java} does not run: {error}") from error
     said = done.stdout + done.stderr
@@ -121,8 +119,7 @@ def _chosen(home: Path) -> Path:
     major = probe(binary).major
     if major < JAVA_MAJOR_MIN:
         raise LocalError(
-            f"JAVA_HOME is {home}, which is Java {major}; Spark needs {JAVA_MAJOR_MIN} or newer: "
-            f"{advice}"
+            f"JAVA_HOME is {home}, which is Java {major}; Spark needs {JAVA_MAJOR_MIN} or newer: {advice}"
         )
     # Not the home that it reports: the shim below leads elsewhere, and must stay in between.
     return home

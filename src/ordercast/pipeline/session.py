@@ -19,9 +19,7 @@ LOOPBACK = "127.0.0.1"
 DRIVER_MEMORY = "3g"
 
 
-def spark_session(
-    master: str = "local[*]", app: str = "ordercast", *, quick: bool = False
-) -> SparkSession:
+def spark_session(master: str = "local[*]", app: str = "ordercast", *, quick: bool = False) -> SparkSession:
     """The running Spark, or a new one. `quick` suits tests: it starts fast and computes slower."""
     builder = SparkSession.builder.master(master).appName(app)
     for key, value in settings(master, quick=quick).items():
