@@ -68,6 +68,17 @@ def test_a_receiver_that_lost_its_state_owes_nothing() -> None:
     trace.clean()
 
 
+def test_a_lost_state_is_not_made_good_by_a_later_restart() -> None:
+    trace = Trace()
+    a = trace.submit()
+    for label in ("lost", "saved"):
+        trace.crash(1)
+        trace.recover(1, label)
+    trace.deliver(0, a)
+    trace.deliver(2, a)
+    trace.clean()
+
+
 def test_what_a_dead_receiver_delivered_binds_only_if_uniform() -> None:
     def run(guarantees: Guarantees) -> Trace:
         trace = Trace(guarantees)

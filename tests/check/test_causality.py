@@ -121,6 +121,27 @@ def test_a_chain_of_deliveries() -> None:
     assert trace.only("causal").messages == (a, c)
 
 
+def test_a_chain_of_three_hosts() -> None:
+    trace = Trace(CAUSAL, {0: (1, 3), 1: (2,), 2: (3,)})
+    a = trace.submit(0, groups=(0,))
+    trace.deliver(1, a)
+    b = trace.submit(1, groups=(1,))
+    trace.deliver(2, b)
+    c = trace.submit(2, groups=(2,))
+    trace.deliver(3, c, a)
+    assert trace.only("causal").messages == (a, c)
+
+
+def test_what_was_learnt_before_a_message_that_goes_elsewhere() -> None:
+    trace = Trace(CAUSAL, {0: (1, 3), 1: (2,), 2: (3,)})
+    a = trace.submit(0, groups=(0,))
+    trace.deliver(1, a)
+    trace.submit(1, groups=(1,))  # node 3 never hears of this one
+    c = trace.submit(1, groups=(2,))
+    trace.deliver(3, c, a)
+    assert trace.only("causal").messages == (a, c)
+
+
 def test_a_restart_keeps_what_the_host_knew() -> None:
     trace = Trace(CAUSAL, hosts={0: 0, 4: 0})
     question = trace.submit(3)

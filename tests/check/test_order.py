@@ -37,6 +37,17 @@ def test_an_inversion_is_named_by_its_pair_and_not_by_what_lies_between() -> Non
     assert (found.nodes, found.messages) == ((0, 1), (a, b))
 
 
+def test_an_inversion_is_told_with_two_nodes_even_if_each_edge_was_seen_elsewhere_first() -> None:
+    trace = Trace(GROUP, {0: (0, 1, 2)})
+    a, b, c = (trace.submit() for _ in range(3))
+    trace.deliver(0, a, b)
+    trace.deliver(1, b, c)
+    trace.deliver(0, c)
+    trace.deliver(2, c, a)
+    found = trace.only("total-order")
+    assert (found.nodes, found.messages) == ((0, 2), (a, c))
+
+
 def test_a_loss_at_one_node_makes_no_inversion() -> None:
     # "The smallest position over nodes is not a canonical order": node 1 lost a, so that its
     # positions are all smaller by one than those of node 0, which lost d instead.

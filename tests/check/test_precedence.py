@@ -1,5 +1,7 @@
 """The online order against a plain search for cycles."""
 
+from unittest.mock import patch
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,8 +24,17 @@ def reaches(edges: Edges, start: int, goal: int) -> bool:
     return False
 
 
-@given(st.lists(st.tuples(st.integers(0, VERTICES), st.integers(0, VERTICES)), min_size=1, max_size=60))
-def test_agrees_with_depth_first_search(sequence: Edges) -> None:
+ENDS = st.integers(0, VERTICES)
+
+
+@given(st.lists(st.tuples(ENDS, ENDS), max_size=60), st.sampled_from([1, 2, LABEL_GAP]))
+def test_agrees_with_depth_first_search(sequence: Edges, label_gap: int) -> None:
+    with patch("ordercast.check.precedence.LABEL_GAP", label_gap):
+        agree(sequence)
+
+
+def agree(sequence: Edges) -> None:
+    """Add the edges one by one, and check every answer and the order after each."""
     precedence = Precedence()
     kept: Edges = []
     for step, (before, after) in enumerate(sequence):
@@ -39,6 +50,8 @@ def test_agrees_with_depth_first_search(sequence: Edges) -> None:
         assert len(place) == len(order) == len(precedence)
         assert set(place) == {v for edge in sequence[: step + 1] for v in edge}
         assert all(place[a] < place[b] for a, b in kept)
+        labels = [precedence._label[vertex] for vertex in order]
+        assert labels == sorted(set(labels))
 
 
 def assert_path(path: list, kept: Edges, start: int, goal: int) -> None:  # type: ignore[type-arg]
@@ -81,4 +94,6 @@ def test_labels_are_spread_again_when_a_gap_is_used_up() -> None:
         assert precedence.add(previous, vertex, 0, 0, 0) is None
         assert precedence.add(vertex, 1, 0, 0, 0) is None
     assert list(precedence) == [0, *range(2, count), 1]
+    labels = [precedence._label[vertex] for vertex in precedence]
+    assert labels == sorted(set(labels))
     assert precedence.add(1, 2, 0, 0, 0) is not None

@@ -105,14 +105,14 @@ def conversations(draw: st.DrawFn) -> Trace:
     hosts = {3: 0, 4: 1, 0: 0, 1: 1, 2: 2}
     trace = Trace(Guarantees(causality=Causality.CAUSAL), groups, hosts=hosts)
     waiting: list[tuple[NodeId, MessageId]] = []
-    for _ in range(draw(st.integers(2, 14))):
+    for _ in range(draw(st.integers(2, 20))):
         deliver: bool = draw(st.booleans())
         if waiting and deliver:
             place: int = draw(st.integers(0, len(waiting) - 1))
             trace.deliver(*waiting.pop(place))
         else:
             group = draw(st.integers(0, 5))
-            message = trace.submit(draw(st.sampled_from([3, 4])), groups=(group,))
+            message = trace.submit(draw(st.integers(0, 4)), groups=(group,))
             waiting.extend((node, message) for node in groups[group])
     return trace
 

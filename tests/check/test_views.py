@@ -31,6 +31,19 @@ def test_one_that_lacks_a_message_when_both_move_on() -> None:
     assert "node 0 delivered 3#1 and node 1 did not" in found.detail
 
 
+def test_one_that_has_a_message_more_when_both_move_on() -> None:
+    trace = Trace(VIEWS)
+    for node in (0, 1):
+        trace.view(node, 1, 0, 1)
+    a, b = trace.submit(), trace.submit()
+    trace.deliver(0, a)
+    trace.deliver(1, a, b)
+    for node in (0, 1):
+        trace.view(node, 2, 0, 1)
+    found = trace.only("view-synchrony")
+    assert "node 1 delivered 3#1 and node 0 did not" in found.detail
+
+
 def test_one_that_crashed_in_between_is_not_compared() -> None:
     for label in ("saved", "lost"):
         trace = Trace(VIEWS)

@@ -39,9 +39,7 @@ class Integrity(Oracle):
     def __init__(self, description: RunDescription) -> None:
         super().__init__(description)
         self._submitted: dict[MessageId, Event] = {}
-        self._delivered: dict[NodeId, set[MessageId]] = {
-            node.id: set() for node in description.nodes
-        }
+        self._delivered: dict[NodeId, set[MessageId]] = {node.id: set() for node in description.nodes}
         self._addressed: dict[Groups, frozenset[NodeId]] = {}
         self.admits: dict[Kind, Callable[[Event], Event | None]] = {
             Kind.SUBMIT: self._on_submit,
@@ -85,9 +83,7 @@ class Integrity(Oracle):
             self._breach(event, f"has digest {event.digest}, submitted with {submit.digest}")
         told, was = event.submitted_ns, submit.submitted_ns
         if told != was and told is not None and was is not None:
-            self._breach(
-                event, f"says it was submitted at {format_ns(told)}, and was at {format_ns(was)}"
-            )
+            self._breach(event, f"says it was submitted at {format_ns(told)}, and was at {format_ns(was)}")
         return event
 
     def _unsubmitted(self, event: Event) -> Event | None:
@@ -137,9 +133,7 @@ class Integrity(Oracle):
     def _on_drop(self, event: Event) -> Event | None:
         self._screen_node(event)
         if not event.groups or not event.numbers or event.stamp_issuer is None:
-            raise RemoteError(
-                f"event {self.cursor.step}: a notification without group, number or issuer"
-            )
+            raise RemoteError(f"event {self.cursor.step}: a notification without group, number or issuer")
         if event.node in self._receivers(self._known(event.groups)):
             return event
         detail = (
@@ -152,9 +146,7 @@ class Integrity(Oracle):
     def _on_view(self, event: Event) -> Event | None:
         self._screen_node(event)
         if not event.groups or event.config is None or event.members is None:
-            raise RemoteError(
-                f"event {self.cursor.step}: a view without group, configuration or members"
-            )
+            raise RemoteError(f"event {self.cursor.step}: a view without group, configuration or members")
         strangers = [node for node in event.members if node not in self._delivered]
         if self._known(event.groups) == event.groups and not strangers:
             return event

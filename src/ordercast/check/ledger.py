@@ -38,16 +38,10 @@ class Ledger:
         self._numbered = promised.gaps is Gaps.NOTIFIED or promised.agreement is Agreement.NOTIFIED
         self.population = Population()
         self.submissions: dict[MessageId, Submission] = {}
-        self.delivered: dict[NodeId, dict[MessageId, Nanos]] = {
-            node.id: {} for node in description.nodes
-        }
+        self.delivered: dict[NodeId, dict[MessageId, Nanos]] = {node.id: {} for node in description.nodes}
         self.dropped: dict[Slot, dict[NodeId, Nanos]] = {}
         self.slots: dict[MessageId, tuple[Slot, ...]] = {}
         self.carried: dict[Slot, list[MessageId]] = {}
-        self._groups_of: dict[NodeId, tuple[GroupId, ...]] = {
-            node.id: tuple(g for g, members in description.groups.items() if node.id in members)
-            for node in description.nodes
-        }
         self._members = description.groups
         self._receivers: dict[Groups, tuple[NodeId, ...]] = {}
 
@@ -74,12 +68,7 @@ class Ledger:
         if message is None:
             return
         self.delivered[event.node].setdefault(message, event.time_ns)
-        if (
-            self._numbered
-            and event.numbers
-            and message not in self.slots
-            and event.stamp_issuer is not None
-        ):
+        if self._numbered and event.numbers and message not in self.slots and event.stamp_issuer is not None:
             slots = tuple(Slot(event.stamp_issuer, *slot) for slot in event.slots())
             self.slots[message] = slots
             for slot in slots:
@@ -100,12 +89,9 @@ class Ledger:
         return receivers
 
     def notified(self, node: NodeId, message: MessageId) -> bool:
-        """Whether a receiver got a notification for this message, in a group of its own."""
-        mine = self._groups_of[node]
-        return any(
-            slot.group in mine and node in self.dropped.get(slot, ())
-            for slot in self.slots.get(message, ())
-        )
+        """Whether a receiver got a notification for this message, in some group of its own."""
+        slots = self.slots.get(message, ())
+        return any(node in self.dropped.get(slot, ()) for slot in slots)
 
     def unexplained(self) -> set[tuple[NodeId, GroupId]]:
         """Receivers and groups with a notification for a slot that nobody saw the message of."""

@@ -179,18 +179,13 @@ class Precedence:
         vertices.append(right)
         while behind[vertices[-1]] != vertices[-1]:
             vertices.append(behind[vertices[-1]])
-        return [
-            next(edge for edge in self.edges_from(a) if edge.after == b)
-            for a, b in pairwise(vertices)
-        ]
+        return [next(edge for edge in self.edges_from(a) if edge.after == b) for a, b in pairwise(vertices)]
 
     def _remove(self, vertices: list[MessageId]) -> None:
         for vertex in vertices:
             self._join(self._previous[vertex], self._next[vertex])
 
-    def _insert(
-        self, vertices: list[MessageId], left: MessageId | None, right: MessageId | None
-    ) -> None:
+    def _insert(self, vertices: list[MessageId], left: MessageId | None, right: MessageId | None) -> None:
         """Put vertices, in this order, between two neighbours."""
         if right is None:
             step = LABEL_GAP
