@@ -1,0 +1,83 @@
+"""The judge on arbitrary rows, and oracles used without it."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ordercast.check import ORACLES, Judge, oracles_for
+from ordercast.check.acyclic_order import AcyclicOrder
+from ordercast.check.validity import Validity
+from ordercast.core import Guarantees, Order, RemoteError, message_id
+from ordercast.trace import Event, Kind
+from tests.check.test_order import ACROSS, triangle
+from tests.check.traces import NOTIFIED, STRICT, Trace
+
+small = st.integers(-1, 5)
+groups = st.none() | st.lists(small, max_size=3).map(tuple)
+rows = st.builds(
+    Event,
+    time_ns=small,
+    clock_ns=small,
+    node=st.integers(0, 5),
+    kind=st.sampled_from(Kind),
+    message=st.none() | st.builds(message_id, st.integers(0, 5), st.integers(0, 3)) | small,
+    groups=groups,
+    numbers=groups,
+    submitted_ns=st.none() | small,
+    stamp_clock=st.none() | small,
+    stamp_issuer=st.none() | small,
+    config=st.none() | small,
+    members=groups,
+    digest=st.none() | small,
+    label=st.sampled_from([None, "saved", "lost", "other"]),
+)
+
+
+@given(st.lists(rows, max_size=30), st.sampled_from([STRICT, NOTIFIED]))
+@settings(max_examples=400)
+def test_no_row_whatever_it_says_breaks_the_judge(events: list[Event], promise: Guarantees) -> None:
+    trace = Trace(promise, {0: (0, 1), 1: (1, 2), 2: (3,)})
+    judge = Judge(trace.description)
+    for event in events:
+        try:
+            judge.observe(event)
+        except RemoteError as error:
+            assert str(error).startswith("event ")
+    judge.finish()
+    assert all(violation.detail for violation in judge.violations)
+
+
+def test_oracles_follow_the_promises() -> None:
+    def names(promise: Guarantees, count: int = 2) -> list[str]:
+        trace = Trace(promise, {group: (group,) for group in range(count)})
+        return [oracle.name for oracle in oracles_for(trace.description)]
+
+    always = ["clock", "lifecycle", "integrity"]
+    assert names(Guarantees()) == always
+    assert names(Guarantees(order=Order.GROUP)) == [*always, "total-order"]
+    assert names(ACROSS) == [*always, "total-order", "acyclic-order"]
+    assert names(ACROSS, 1) == [*always, "total-order"]  # one group: the same question
+    both = {*names(STRICT), *names(NOTIFIED)}
+    assert both == {oracle.name for oracle in ORACLES}
+
+
+def test_an_oracle_on_its_own_counts_its_own_steps() -> None:
+    trace = triangle(ACROSS)
+    oracle = AcyclicOrder(trace.description)
+    for event in trace.events:
+        oracle.observe(event)
+    oracle.finish()
+    assert oracle.violations == trace.judge()
+    validity = Validity(trace.description)
+    for event in trace.events:
+        validity.observe(event)
+    validity.finish()
+    assert [violation.nodes for violation in validity.violations] == [(6, 5)]
+
+
+def test_findings_come_in_order_and_those_of_the_end_last() -> None:
+    trace = Trace()
+    a, b = trace.submit(), trace.submit(4)
+    trace.deliver(0, a, b, b)
+    trace.deliver(1, b, a)
+    found = [violation.property for violation in trace.judge()]
+    assert found == ["integrity", "total-order", "agreement", "agreement"]
