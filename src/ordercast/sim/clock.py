@@ -32,8 +32,8 @@ class Clock:
         return self._highest
 
     def true_duration(self, local_duration: Nanos) -> Nanos:
-        """How long a timer for a local duration really takes."""
-        return local_duration * PPB // (PPB + self._rate_ppb)
+        """How long a timer for a local duration really takes, rounded up: no timer is early."""
+        return -(-local_duration * PPB // (PPB + self._rate_ppb))
 
     def set_drift(self, true_time: Nanos, drift_ppb: int) -> None:
         """From now on gain (or lose) so many nanoseconds a second."""

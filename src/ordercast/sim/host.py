@@ -21,14 +21,15 @@ class Cpu(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     copies: bool = False
     """Whether a multicast costs one send a copy (unicast fan-out) or one in all (the network copies)."""
     queue_max: int = 100_000
-    """Packets that may wait for the CPU; beyond that they are dropped, as a full socket buffer does."""
+    """Work that may wait for the CPU; packets beyond that are dropped, as a full socket buffer does."""
 
 
 class Host:
     """Serves one piece of work at a time, first come, first served."""
 
     __slots__ = (
-        "_scheduler", "busy_ns", "cpu", "free_at", "id", "overflowed", "queue", "up", "waking",
+        "_lives", "_scheduler", "_serving", "_started_at", "_waking", "busy_ns", "cpu", "free_at", "id",
+        "overflowed", "queue", "up",
     )  # fmt: skip
 
     def __init__(self, host: HostId, cpu: Cpu, scheduler: Scheduler) -> None:
@@ -37,49 +38,94 @@ class Host:
         self.cpu = cpu
         self.up = True
         self.free_at: Nanos = 0
-        self.queue: deque[tuple[Nanos, Action, tuple[Any, ...]]] = deque()
-        self.waking = False
+        self.queue: deque[tuple[Nanos, Nanos, Action, tuple[Any, ...]]] = deque()
         self.busy_ns: Nanos = 0
         self.overflowed = 0
+        self._serving = False
+        self._waking = False
+        self._started_at: Nanos = 0
+        self._lives = 0
 
-    def occupy(self) -> None:
-        """Let work that begins now not be charged to the past."""
-        self.free_at = max(self.free_at, self._scheduler.now)
+    def charge(self, cost: Nanos) -> Nanos:
+        """Let the work under way take longer; returns when it will be over."""
+        self.busy_ns += cost
+        now = self._scheduler.now
+        self.free_at = cost + (now if self.free_at < now else self.free_at)
+        return self.free_at
 
     def work(self, cost: Nanos, action: Action, *args: object) -> None:
-        """Do something on the CPU: now if it is idle and that costs nothing, otherwise in turn."""
-        if not self.up:
-            return
-        if cost or self.queue or self.free_at > self._scheduler.now:
-            self.enqueue(cost, action, args)
-        else:
-            self.free_at = self._scheduler.now
-            action(*args)
+        """Do something on the CPU: now if it is idle and that costs nothing, otherwise in turn.
 
-    def enqueue(self, cost: Nanos, action: Action, args: tuple[Any, ...]) -> None:
-        """Let work wait for the CPU. Its cost counts from when the CPU is free for it."""
-        if not self.up:
-            return
-        if len(self.queue) >= self.cpu.queue_max:
-            self.overflowed += 1
-            return
-        self.queue.append((cost, action, args))
-        if not self.waking:
-            self.waking = True
-            now = self._scheduler.now
-            self._scheduler.at(max(self.free_at, now - cost) + cost, self._wake)
-
-    def _wake(self) -> None:
-        self.waking = False
-        if not self.up or not self.queue:
-            return
+        What a handler asks for is done after the handler, never within it.
+        """
         now = self._scheduler.now
-        cost, action, args = self.queue[0]
-        if self.free_at + cost <= now:
-            self.queue.popleft()
-            self.busy_ns += cost
+        if cost or self.queue or self._serving or self.free_at > now:
+            self._enqueue(now, cost, action, args)
+        elif self.up:
+            self.serve(0, action, args)
+
+    def arrive(self, action: Action, *args: object) -> None:
+        """A packet is here, and its service time is over if the CPU was idle when it came."""
+        cost, now = self.cpu.receive_ns, self._scheduler.now
+        since = now - cost
+        if self.free_at <= since and not self.queue:
+            if self.up:  # as `serve` does it; most packets pass here
+                self.busy_ns += cost
+                self.free_at = now
+                self._serving = True
+                action(*args)
+                self._serving = False
+        elif since < self._started_at:  # it came while the host was down
+            return
+        elif len(self.queue) < self.cpu.queue_max:
+            self._enqueue(since, cost, action, args)
+        else:
+            self.overflowed += 1
+
+    def serve(self, cost: Nanos, action: Action, args: tuple[Any, ...]) -> None:
+        """Do at once what cost so much to get here."""
+        now, before = self._scheduler.now, self.free_at
+        self.busy_ns += cost
+        if before < now:
             self.free_at = now
-            action(*args)
-        if self.queue and not self.waking:
-            self.waking = True
-            self._scheduler.at(max(now, self.free_at + self.queue[0][0]), self._wake)
+        self._serving = True
+        action(*args)
+        self._serving = False
+        if not cost and self.free_at == now:
+            # It took no time, so a packet that was being served meanwhile has lost none.
+            self.free_at = before
+
+    def stop(self) -> None:
+        """Forget all work."""
+        self.up = self._serving = self._waking = False
+        self.queue.clear()
+        self._lives += 1
+
+    def start(self) -> None:
+        """Begin anew, idle."""
+        self.up = True
+        self.free_at = self._started_at = self._scheduler.now
+
+    def _enqueue(self, since: Nanos, cost: Nanos, action: Action, args: tuple[Any, ...]) -> None:
+        """Let work wait for the CPU. Its cost counts from when it came, or when the CPU is free for it."""
+        if not self.up:
+            return
+        self.queue.append((since, cost, action, args))
+        if not self._waking:
+            self._wake_at(max(self.free_at, since) + cost)
+
+    def _wake_at(self, time: Nanos) -> None:
+        self._waking = True
+        self._scheduler.at(max(time, self._scheduler.now), self._wake, self._lives)
+
+    def _wake(self, life: int) -> None:
+        if life != self._lives:
+            return
+        self._waking = False
+        since, cost, action, args = self.queue[0]
+        if max(self.free_at, since) + cost <= self._scheduler.now:
+            self.queue.popleft()
+            self.serve(cost, action, args)
+        if self.queue and not self._waking:
+            since, cost, _, _ = self.queue[0]
+            self._wake_at(max(self.free_at, since) + cost)

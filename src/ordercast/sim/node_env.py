@@ -58,12 +58,11 @@ class NodeEnv(Env):
         host = self.host
         target = world.envs[to].host
         if target is not host:
-            host.free_at += host.cpu.send_ns
-            host.busy_ns += host.cpu.send_ns
+            host.charge(host.cpu.send_ns)
         world.transmit(self, host.free_at, to, message)
 
     def multicast(self, to: Sequence[NodeId], message: Message) -> None:
-        """Charge one send, or one a copy, and give the copies to the network."""
+        """Charge one send, or one a copy, and give the copies to the network; local ones are free."""
         if self.host.cpu.copies:
             for node in to:
                 self.send(node, message)
@@ -73,8 +72,10 @@ class NodeEnv(Env):
         world, host = self.world, self.host
         if world.through_codec:
             message = world.plan.codec.decode(world.plan.codec.encode(message))
-        host.free_at += host.cpu.send_ns
-        host.busy_ns += host.cpu.send_ns
+        for node in to:
+            if world.envs[node].host is not host:
+                host.charge(host.cpu.send_ns)
+                break
         for node in to:
             world.transmit(self, host.free_at, node, message)
 
@@ -106,4 +107,4 @@ class NodeEnv(Env):
             self.saved.pop(name, None)
         else:
             self.saved[name] = bytes(state)
-        self.host.free_at += self.host.cpu.save_ns
+        self.host.charge(self.host.cpu.save_ns)

@@ -115,14 +115,15 @@ class World:
         return env.now
 
     def _boot(self, env: NodeEnv) -> None:
-        if not env.host.up:
-            return
+        if env.host.up:
+            env.host.serve(0, self._start, (env,))
+
+    def _start(self, env: NodeEnv) -> None:
         if self._read_clock(env) <= env.booted_at:
             env.clock = env.clock or Clock()
             env.clock.hold(env.booted_at + 1)
             self._read_clock(env)
         env.booted_at = env.now
-        env.host.occupy()
         env.process = self.plan.nodes[env.me].factory(env)
         env.process.on_start(dict(env.saved))
 
@@ -256,28 +257,17 @@ class World:
         if self._record_packets:
             self._record(env, Kind.SEND, peer=to, label=type(message).__name__)
         if target.host is env.host:
-            self.scheduler.after(0, env.host.work, 0, self._handle, target, env.me, message)
+            env.host.work(0, self._handle, target, env.me, message)
             return
         size = 0
         if self.network.needs_size:
             size = len(self.plan.codec.encode(message)) + PACKET_OVERHEAD_BYTES
         link = (env.host.id, target.host.id)
-        args = (target, env.me, message)
+        args = (self._handle, target, env.me, message)
         service = target.host.cpu.receive_ns
-        arriving = self.network.transmit(departure, link, size, service, self._arrive, args)
+        arriving = self.network.transmit(departure, link, size, service, target.host.arrive, args)
         if self._record_packets and not arriving:
             self._record(env, Kind.LOSE, peer=to, label=type(message).__name__)
-
-    def _arrive(self, env: NodeEnv, source: NodeId, message: Message) -> None:
-        """A packet is here, and its service time is over if the CPU was idle when it came."""
-        host = env.host
-        now = self.scheduler.now
-        if host.queue or host.free_at > now - host.cpu.receive_ns:
-            host.enqueue(host.cpu.receive_ns, self._handle, (env, source, message))
-        elif host.up:
-            host.busy_ns += host.cpu.receive_ns
-            host.free_at = now
-            self._handle(env, source, message)
 
     def _handle(self, env: NodeEnv, source: NodeId, message: Message) -> None:
         now = self.scheduler.now
@@ -304,14 +294,12 @@ class World:
     def application_send(self, source: NodeId, target: NodeId, action: Action, *args: object) -> None:
         """Traffic between applications, such as replies: the same hosts and network, no protocol."""
         one, other = self.envs[source].host, self.envs[target].host
-        one.occupy()
         if one is other:
-            other.work(0, action, *args)
+            one.work(0, action, *args)
             return
-        one.free_at += one.cpu.send_ns
-        one.busy_ns += one.cpu.send_ns
-        arrive = (other.cpu.receive_ns, action, *args)
-        self.network.transmit(one.free_at, (one.id, other.id), PACKET_OVERHEAD_BYTES, 0, other.work, arrive)
+        departure, link = one.charge(one.cpu.send_ns), (one.id, other.id)
+        service = other.cpu.receive_ns
+        self.network.transmit(departure, link, PACKET_OVERHEAD_BYTES, service, other.arrive, (action, *args))
 
     # Faults
 
@@ -320,8 +308,7 @@ class World:
         host = self._host(host_id)
         if not host.up:
             return
-        host.up = False
-        host.queue.clear()
+        host.stop()
         for env in self._processes(host):
             self._record(env, Kind.CRASH)
             env.timers.clear()
@@ -339,8 +326,7 @@ class World:
         host = self._host(host_id)
         if host.up:
             return
-        host.up = True
-        host.free_at = self.scheduler.now
+        host.start()
         for env in self._processes(host):
             if not keep_state:
                 env.saved.clear()
@@ -351,15 +337,17 @@ class World:
     def pause(self, host_id: HostId, duration: Nanos) -> None:
         """A host does nothing for a while, then goes on as if nothing had happened."""
         host = self._host(host_id)
-        host.occupy()
-        host.free_at += duration
+        host.free_at = max(host.free_at, self.scheduler.now) + duration
 
     def step_clock(self, host_id: HostId, by_ns: Nanos) -> None:
         """A host's clock is set."""
+        stepped: list[Clock] = []
         for env in self._processes(self._host(host_id)):
             env.clock = env.clock or Clock()
-            env.clock.read(self.scheduler.now)
-            env.clock.step(by_ns)
+            if env.clock not in stepped:  # processes of one host may share its clock
+                env.clock.read(self.scheduler.now)
+                env.clock.step(by_ns)
+                stepped.append(env.clock)
 
     def _host(self, host_id: HostId) -> Host:
         if host_id not in self.hosts:
