@@ -22,6 +22,9 @@ _HEAD = Struct("<BH")
 _ENTRY = Struct("<QQI")
 _SINGLE = Struct("<BHQQI")
 
+MESSAGE_BYTES_MAX = PAYLOAD_BYTES_MAX - _SINGLE.size
+"""The largest application message: one that fills a packet alone."""
+
 
 # The constructor of a named tuple costs twice as much as that of the tuple it is.
 _item = tuple.__new__

@@ -34,9 +34,12 @@ class Codec:
             raise LocalError(f"a codec needs message types with different tags, got: {names}")
         self.types = tuple(types)
         self._encoder = msgspec.msgpack.Encoder()
-        self._decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(
-            Union[self.types]  # noqa: UP007  (a union made at run time cannot be written with |)
-        )
+        try:
+            self._decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(
+                Union[self.types]  # noqa: UP007  (a union made at run time cannot be written with |)
+            )
+        except TypeError as error:
+            raise LocalError(f"no codec for these message types: {error}") from error
 
     def encode(self, message: Message) -> bytes:
         """The bytes of a message; refuses types that the protocol did not declare."""
@@ -50,5 +53,5 @@ class Codec:
             raise RemoteError(f"packet of {len(data)} bytes, the limit is {PACKET_BYTES_MAX}")
         try:
             return self._decoder.decode(data)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise RemoteError(f"malformed packet: {error}") from error

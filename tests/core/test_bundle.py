@@ -1,0 +1,111 @@
+"""Bundles: many application messages in the payload that a protocol orders."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ordercast.core import LocalError, RemoteError
+from ordercast.core.bundle import (
+    BUNDLE_MESSAGES_MAX,
+    MESSAGE_BYTES_MAX,
+    Item,
+    bundle_size,
+    pack,
+    unpack,
+)
+from ordercast.core.message import PAYLOAD_BYTES_MAX
+
+HEAD_BYTES = 3
+WORDS = st.integers(0, (1 << 63) - 1)
+ITEMS = st.lists(st.builds(Item, WORDS, WORDS, st.binary(max_size=30)), min_size=1, max_size=6)
+
+
+@given(ITEMS)
+def test_what_is_packed_is_unpacked(items: list[Item]) -> None:
+    assert unpack(pack(items)) == items
+
+
+@given(ITEMS)
+def test_unpacked_items_have_names(items: list[Item]) -> None:
+    for found, item in zip(unpack(pack(items)), items, strict=True):
+        assert (found.message, found.submitted_ns, found.payload) == tuple(item)
+
+
+@given(ITEMS)
+def test_the_size_of_a_bundle_is_known_before(items: list[Item]) -> None:
+    assert len(pack(items)) == HEAD_BYTES + sum(bundle_size(len(item.payload)) for item in items)
+
+
+@given(ITEMS)
+def test_every_truncation_is_refused(items: list[Item]) -> None:
+    packed = pack(items)
+    for length in range(len(packed)):
+        with pytest.raises(RemoteError):
+            unpack(packed[:length])
+
+
+@given(ITEMS, st.binary(min_size=1, max_size=40))
+def test_trailing_bytes_are_refused(items: list[Item], more: bytes) -> None:
+    with pytest.raises(RemoteError):
+        unpack(pack(items) + more)
+
+
+@given(st.binary(max_size=120))
+def test_random_bytes_are_a_bundle_or_the_peers_fault(data: bytes) -> None:
+    _parses_or_blames(data)
+
+
+@given(ITEMS, st.data())
+@settings(max_examples=300)
+def test_mangled_bytes_are_another_bundle_or_the_peers_fault(items: list[Item], data: st.DataObject) -> None:
+    mangled = bytearray(pack(items))
+    for _ in range(data.draw(st.integers(1, 3))):
+        mangled[data.draw(st.integers(0, len(mangled) - 1))] = data.draw(st.integers(0, 255))
+    _parses_or_blames(bytes(mangled))
+
+
+def _parses_or_blames(data: bytes) -> None:
+    try:
+        items = unpack(data)
+    except RemoteError:
+        return
+    # Only one sequence of bytes stands for a list of messages, so nothing was read past or made up.
+    assert pack(items) == data
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (b"", "0 bytes is shorter than its head"),
+        (b"\x01\x01", "2 bytes is shorter than its head"),
+        (b"\x02\x01\x00", "version 2 with 1 messages"),
+        (b"\x01\x00\x00", "version 1 with 0 messages"),
+        (b"\x01\xff\xff" + bytes(100), "65535 messages is cut off in its table"),
+        (b"\x01\x01\x00" + bytes(16) + b"\xff\xff\xff\xff", "its table says"),
+    ],
+)
+def test_the_complaint_says_what_is_wrong(data: bytes, complaint: str) -> None:
+    with pytest.raises(RemoteError, match=complaint):
+        unpack(data)
+
+
+def test_an_empty_bundle_is_the_callers_fault() -> None:
+    with pytest.raises(LocalError, match="not 0"):
+        pack([])
+
+
+def test_a_bundle_holds_so_many_messages_and_not_one_more() -> None:
+    items = [Item(number, 0, b"") for number in range(BUNDLE_MESSAGES_MAX + 1)]
+    with pytest.raises(LocalError, match=f"not {BUNDLE_MESSAGES_MAX + 1}"):
+        pack(items)
+    with pytest.raises(LocalError, match=f"limit is {PAYLOAD_BYTES_MAX}"):
+        pack(items[:-1])  # as many as may be, but their table alone is too large
+    fitting = items[: (PAYLOAD_BYTES_MAX - HEAD_BYTES) // bundle_size(0)]
+    assert unpack(pack(fitting)) == fitting
+
+
+def test_the_largest_message_just_fits() -> None:
+    largest = Item(1, 2, bytes(MESSAGE_BYTES_MAX))
+    assert unpack(pack([largest])) == [largest]
+    with pytest.raises(LocalError, match=f"limit is {PAYLOAD_BYTES_MAX}"):
+        pack([Item(1, 2, bytes(MESSAGE_BYTES_MAX + 1))])
