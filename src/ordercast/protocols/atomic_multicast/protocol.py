@@ -1,0 +1,99 @@
+"""Atomic multicast as a protocol: its promises and its deployment (Hydra section 7.1).
+
+Receivers 0 to R-1 are in disjoint groups, each group runs a consensus log of its own, and clients
+follow them. Genuine: only the client and the receivers of a message's groups take part in its
+delivery.
+"""
+
+from ordercast.consensus import MESSAGES as CONSENSUS_MESSAGES
+from ordercast.core import (
+    Agreement,
+    Causality,
+    Codec,
+    Crashes,
+    Deployment,
+    Env,
+    Fault,
+    Gaps,
+    GroupId,
+    Guarantees,
+    LocalError,
+    Node,
+    NodeId,
+    Options,
+    Order,
+    Partition,
+    Plan,
+    Protocol,
+)
+from ordercast.protocols.atomic_multicast.client import Client
+from ordercast.protocols.atomic_multicast.messages import MESSAGES
+from ordercast.protocols.atomic_multicast.options import AtomicMulticastOptions
+from ordercast.protocols.atomic_multicast.receiver import Receiver
+
+NAME = "atomic_multicast"
+
+GUARANTEES = Guarantees(
+    order=Order.ACROSS,
+    agreement=Agreement.ALL,
+    uniform=True,
+    validity=True,
+    causality=Causality.NONE,
+    gaps=Gaps.NEVER,
+    views=False,
+    partition=Partition.MAJORITY_CONTINUES,
+    crashes=Crashes.MINORITY,
+    tolerates=(
+        Fault.LOSS,
+        Fault.DUPLICATION,
+        Fault.REORDERING,
+        Fault.PARTITION,
+        Fault.CRASH,
+        Fault.RESTART,
+        Fault.PAUSE,
+        Fault.CLOCK,
+    ),
+)
+
+
+def deploy(deployment: Deployment, options: Options) -> Plan:
+    """Receivers in disjoint groups, and clients."""
+    if not isinstance(options, AtomicMulticastOptions):
+        raise LocalError(f"{NAME} takes AtomicMulticastOptions, not {type(options).__name__}")
+    members = dict(enumerate(deployment.groups))
+    home = _home_groups(members)
+
+    def receiver(env: Env) -> Receiver:
+        return Receiver(env, home[env.me], members, options)
+
+    def client(env: Env) -> Client:
+        return Client(env, members, options)
+
+    senders = deployment.sender_ids()
+    nodes = [Node(node, "receiver", node, receiver) for node in range(deployment.receivers)]
+    nodes += [Node(node, "client", deployment.sender_host(node), client) for node in senders]
+    codec = Codec((*MESSAGES, *CONSENSUS_MESSAGES))
+    return Plan(NAME, GUARANTEES, tuple(nodes), members, senders, codec)
+
+
+def _home_groups(members: dict[GroupId, tuple[NodeId, ...]]) -> dict[NodeId, GroupId]:
+    home: dict[NodeId, GroupId] = {}
+    for group, nodes in members.items():
+        for node in nodes:
+            if node in home:
+                raise LocalError(
+                    f"{NAME} needs disjoint groups, but receiver {node} is in {home[node]} and {group}"
+                )
+            home[node] = group
+    return home
+
+
+PROTOCOL = Protocol(
+    name=NAME,
+    summary="Total order within and across disjoint groups: a consensus round a group and message.",
+    paper="Hydra (NSDI 2023), section 7.1",
+    guarantees=GUARANTEES,
+    options=AtomicMulticastOptions,
+    deploy=deploy,
+    roles=("receiver", "client"),
+)
