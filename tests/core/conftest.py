@@ -4,8 +4,12 @@ from collections.abc import Sequence
 from random import Random
 
 import pytest
+from hypothesis import settings
 
 from ordercast.core import Delivery, Env, Message, Nanos, NodeId
+
+settings.register_profile("steady", deadline=None)  # machines are busy, and time is no property here
+settings.load_profile("steady")
 
 
 class RecordingEnv(Env):

@@ -87,7 +87,8 @@ def _read_segment(path: Path) -> pa.Table:
     try:
         # One file at a time: a dataset would read the folder's name as a column.
         table = pq.ParquetFile(path).read()
-    except (OSError, pa.ArrowException) as error:
+        table.validate(full=True)  # flipped bits within a column are found here and not later
+    except (OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise RemoteError(f"{path}: not a readable Parquet file: {reason}") from error
     return table if table.schema.equals(SCHEMA) else conform(table, str(path))

@@ -93,7 +93,7 @@ def conform(table: pa.Table, origin: str) -> pa.Table:
 
 
 def events_of(table: pa.Table) -> Iterator[Event]:
-    """The rows of a table as events, in the order of the table."""
+    """The rows of a table as events, in the order of the table; `RemoteError` if a kind is unknown."""
     for batch in table.to_batches(max_chunksize=65_536):
         columns = [_values(batch.column(name), name) for name in Event._fields]
         yield from map(Event._make, zip(*columns, strict=True))
@@ -107,7 +107,10 @@ def _values(column: pa.Array, name: str) -> list[Any]:
     if name in _LISTS:
         return [None if value is None else tuple(value) for value in values]
     if name == "kind":
-        return [Kind(value) for value in values]
+        try:
+            return [Kind(value) for value in values]
+        except ValueError as error:
+            raise RemoteError(f"the trace has an unknown kind of event: {error}") from error
     return values
 
 
@@ -134,7 +137,9 @@ def _update(digest: "hashlib._Hash", column: pa.Array) -> None:
         digest.update(lengths.to_numpy(zero_copy_only=False).astype("<i8").tobytes())
         _update(digest, column.flatten())
     elif pa.types.is_string(column.type):
-        digest.update("\0".join(value or "" for value in column.to_pylist()).encode())
+        words = [(value or "").encode() for value in column.to_pylist()]
+        digest.update(np.array([len(word) for word in words], "<i8").tobytes())
+        digest.update(b"".join(words))
     else:
         values = column.fill_null(0).to_numpy(zero_copy_only=False)
         digest.update(values.astype("<i8").tobytes())
