@@ -30,8 +30,15 @@ Applied = list[tuple[int, bytes]]
 class LogNode(Process):
     """Owns a replica; its state is the list of what was applied."""
 
-    def __init__(self, env: Env, peers: tuple[NodeId, ...], options: ConsensusOptions) -> None:
+    def __init__(
+        self,
+        env: Env,
+        peers: tuple[NodeId, ...],
+        options: ConsensusOptions,
+        arrived: list[Message],
+    ) -> None:
         super().__init__(env)
+        self._arrived = arrived
         self.applied: Applied = []
         self.replica = Replica(
             env, peers, self._apply, options, snapshot=self._snapshot, restore=self._restore
@@ -52,6 +59,7 @@ class LogNode(Process):
 
     def on_message(self, source: NodeId, message: Message) -> None:
         assert self.replica.handles(message)
+        self._arrived.append(message)
         self.replica.on_message(source, message)
 
     def on_timer(self, name: str) -> None:
@@ -79,7 +87,13 @@ class LogWorld(World):
         def network(scheduler: Scheduler, rng: Random) -> Network:
             return LatencyNetwork(scheduler, rng, weather, Uniform(20_000, 200_000))
 
-        nodes = tuple(Node(i, "replica", i, lambda env: LogNode(env, peers, wanted)) for i in peers)
+        self.arrived: list[Message] = []
+        """Every message that a replica was given."""
+
+        def node(env: Env) -> LogNode:
+            return LogNode(env, peers, wanted, self.arrived)
+
+        nodes = tuple(Node(i, "replica", i, node) for i in peers)
         plan = Plan("log", Guarantees(), nodes, {0: peers}, (), Codec(MESSAGES))
         super().__init__(plan, seed, network, through_codec=True)
         self.run(0)
@@ -107,15 +121,9 @@ class LogWorld(World):
 
     def act(self, index: int, value: bytes) -> bool:
         """Propose at one replica, as a handler would; False if its host is busy or paused."""
-        env, answers = self.envs[index], list[bool]()
-
-        def handler() -> None:
-            env.now = self.now
-            answers.append(self.replica(index).propose(value))
-
-        if env.host.free_at <= self.now:
-            self.work(env.host, 0, handler)
-        return answers == [True]
+        env = self.envs[index]
+        env.now = self.now
+        return env.host.free_at <= self.now and self.replica(index).propose(value)
 
     def values(self, index: int) -> list[bytes]:
         return [value for _, value in self.node(index).applied]

@@ -3,22 +3,12 @@
 import pytest
 
 from ordercast.consensus import MESSAGES, ConsensusOptions, Replica
-from ordercast.consensus.messages import Accept, Accepted, Commit, Learn
-from ordercast.core import LocalError, Message, NodeId
+from ordercast.consensus.election import Election
+from ordercast.consensus.log import Group, Log
+from ordercast.consensus.messages import Accept, Accepted, Commit, Learn, Promise
+from ordercast.core import LocalError
+from ordercast.sim.network import Conditions
 from tests.consensus.harness import LogWorld
-
-
-def spy(world: LogWorld) -> list[tuple[NodeId, NodeId, Message]]:
-    """What is sent from now on: (from, to, message)."""
-    seen: list[tuple[NodeId, NodeId, Message]] = []
-    transmit = world.transmit
-
-    def watched(env, departure, to, message):  # type: ignore[no-untyped-def]
-        seen.append((env.me, to, message))
-        transmit(env, departure, to, message)
-
-    world.transmit = watched  # type: ignore[method-assign]
-    return seen
 
 
 def cut_off(world: LogWorld, host: int) -> None:
@@ -35,30 +25,31 @@ def fill(world: LogWorld, count: int) -> None:
 
 def test_replica_0_leads_from_the_start_without_phase_1() -> None:
     world = LogWorld()
-    sent = spy(world)
+    world.arrived.clear()
     assert world.leader() == 0
     assert world.propose(b"first")
     world.run_ms(1)
     assert [world.values(i) for i in range(3)] == [[b"first"]] * 3
-    kinds = [type(message) for _, _, message in sent if not isinstance(message, Commit)]
-    assert kinds == [Accept] * 2 + [Accepted] * 2
+    kinds = [type(message) for message in world.arrived if not isinstance(message, Commit)]
+    assert sorted(kinds, key=str) == [Accept] * 2 + [Accepted] * 2
 
 
 def test_a_commit_notice_follows_at_once_when_nothing_is_in_flight() -> None:
     world = LogWorld()
-    sent = spy(world)
+    world.run_ms(1)
+    world.arrived.clear()
     world.propose(b"alone")
     world.run_ms(1)
-    assert sum(isinstance(message, Commit) for _, _, message in sent) == 2
+    assert sum(isinstance(message, Commit) for message in world.arrived) == 2
 
 
 def test_commit_notices_ride_on_accepts_while_slots_follow_each_other() -> None:
     world = LogWorld()
-    sent = spy(world)
+    world.arrived.clear()
     for number in range(50):
         world.propose(b"%d" % number)
         world.run_ms(0.05)
-    assert sum(isinstance(message, Commit) for _, _, message in sent) < 10
+    assert sum(isinstance(message, Commit) for message in world.arrived) < 10
     assert len(world.values(1)) > 30
 
 
@@ -143,15 +134,43 @@ def test_a_replica_that_only_sends_does_not_push_the_ballots_up() -> None:
     assert world.leader() in (0, 1)
 
 
+def test_a_promise_outlives_a_restart() -> None:
+    world = LogWorld()
+    cut_off(world, 0)
+    world.run_ms(100)  # one of the others has been elected
+    for host in (1, 2):
+        world.crash(host)
+    world.network.blocked.clear()
+    for host in (1, 2):
+        world.restart(host)
+    assert world.act(0, b"in a ballot of the past")
+    world.run_ms(2)
+    assert world.replica(0).committed == 0
+    assert not world.replica(0).is_leader
+
+
+def test_of_two_accepted_values_that_of_the_higher_ballot_counts() -> None:
+    env = LogWorld().envs[0]
+    log = Log(env, Group(0, (0, 1, 2, 3, 4)), ConsensusOptions(), "x.", lambda slot, value: None, None)
+    log.journal.accept(1, 0, b"own")
+    election = Election(log, 10)
+    election.on_promise(1, Promise(10, 0, ((0, 6, b"new"), (1, 0, b"own")), 0))
+    election.on_promise(1, Promise(10, 0, ((0, 9, b"twice"),), 0))
+    assert not election.won()
+    election.on_promise(2, Promise(10, 0, ((0, 3, b"old"), (1, 2, b"newer")), 0))
+    assert election.won()
+    assert election.values() == {0: b"new", 1: b"newer"}
+
+
 def test_a_lagging_replica_catches_up_in_bounded_chunks() -> None:
     world = LogWorld(options=ConsensusOptions(chunk_bytes=200))
     world.crash(2)
     fill(world, 200)
-    sent = spy(world)
+    world.arrived.clear()
     world.restart(2)
     world.run_ms(60)
     assert world.values(2) == world.values(0)
-    lessons = [message for _, _, message in sent if isinstance(message, Learn)]
+    lessons = [message for message in world.arrived if isinstance(message, Learn)]
     assert len(lessons) > 10
     assert max(sum(map(len, lesson.values)) for lesson in lessons) <= 200
 
@@ -228,6 +247,20 @@ def test_slots_go_when_all_replicas_have_a_snapshot() -> None:
         assert world.values(index) == [b"value %d" % number for number in range(95)]
 
 
+def test_elections_with_one_entry_a_chunk_come_to_an_end() -> None:
+    world = LogWorld(5, options=ConsensusOptions(chunk_bytes=1))
+    world.network.set_conditions(Conditions(reordering=1.0, reorder_us=6000))
+    for number in range(100):
+        world.propose(b"%d" % number)
+    world.run_ms(2)  # accepted by some, committed by nobody
+    world.crash(0)
+    world.run_ms(8000)
+    assert world.leader() is not None
+    assert world.propose(b"after")
+    world.run_ms(50)
+    assert b"after" in world.values(3)
+
+
 def test_a_single_replica_needs_nobody() -> None:
     world = LogWorld(replicas=1, options=ConsensusOptions(checkpoint=3))
     assert world.propose(b"a")
@@ -264,9 +297,7 @@ def test_explain_names_the_silent_and_the_missing_leader() -> None:
     world.run_ms(1)
     explained = world.replica(0).explain()
     assert explained.state["role"] == "leader"
-    assert [(w.subject, w.blocker) for w in explained.waits] == [
-        ("slot 0", "no acknowledgement from 1, 2")
-    ]
+    assert [(w.subject, w.blocker) for w in explained.waits] == [("slot 0", "no acknowledgement from 1, 2")]
     world.crash(0)
     world.crash(1)
     world.run_ms(100)

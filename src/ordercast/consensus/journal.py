@@ -88,9 +88,7 @@ class Journal:
                 self._env.save(f"{self._slot_prefix}{slot}", None)
         self.base = max(self.base, floor)
 
-    def accepted_from(
-        self, start: int, bytes_max: int
-    ) -> tuple[tuple[tuple[int, int, bytes], ...], int]:
+    def accepted_from(self, start: int, bytes_max: int) -> tuple[tuple[tuple[int, int, bytes], ...], int]:
         """A chunk of the accepted slots from `start` on, and where the next starts (0: nowhere)."""
         size = 0
         chunk: list[tuple[int, int, bytes]] = []

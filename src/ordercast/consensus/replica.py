@@ -51,6 +51,9 @@ from ordercast.consensus.messages import (
 from ordercast.consensus.options import ConsensusOptions
 from ordercast.core import Env, Explanation, LocalError, Message, Nanos, NodeId, Wait
 
+BACKOFF_MAX = 6
+"""After failed elections the next timeouts are up to 2 to this power times as long."""
+
 _TYPES = frozenset(MESSAGES)
 
 
@@ -90,6 +93,8 @@ class Replica:
         """Highest ballot heard of; the next candidacy goes above it."""
         self._reported = (0, 0)
         """Ballot and first slot of the last chunk that a candidate got."""
+        self._elections = 0
+        """Elections seen since there was a leader."""
         self._heard: Nanos = 0
         self._patience: Nanos = 0
 
@@ -129,9 +134,7 @@ class Replica:
         `apply`, or asks again.
         """
         if not 0 < len(value) <= VALUE_BYTES_MAX:
-            raise LocalError(
-                f"consensus: a value has 1 to {VALUE_BYTES_MAX} bytes, not {len(value)}"
-            )
+            raise LocalError(f"consensus: a value has 1 to {VALUE_BYTES_MAX} bytes, not {len(value)}")
         return self._leadership is not None and self._leadership.propose(value)
 
     def explain(self) -> Explanation:
@@ -230,6 +233,9 @@ class Replica:
         self._step_down()
         self.leader = source
         self._heard = self.env.now
+        if self._elections:
+            self._elections = 0
+            self._await_leader()
         return True
 
     def _on_prepare(self, source: NodeId, message: Prepare) -> None:
@@ -244,10 +250,12 @@ class Replica:
                 self._journal.promise(message.ballot)
                 self._step_down()
                 self.leader = None
+                self._elections += 1
+                self._await_leader()
             # A candidate that only repeats itself, because it hears nobody, is no reason to wait.
-            if (message.ballot, message.start) > self._reported:
-                self._reported = (message.ballot, message.start)
+            elif (message.ballot, message.start) > self._reported:
                 self._heard = self.env.now
+            self._reported = max(self._reported, (message.ballot, message.start))
             chunk = self._journal.accepted_from(message.start, self._options.chunk_bytes)
             self.env.send(source, Promise(message.ballot, message.start, *chunk))
 
@@ -265,9 +273,14 @@ class Replica:
             self._await_leader()
 
     def _await_leader(self) -> None:
+        """Wait a random time, and longer the more elections in a row have failed.
+
+        Phase 1 takes as long as it takes to report what was accepted, chunk by chunk; others who
+        become impatient meanwhile would start all over.
+        """
         self._heard = self.env.now
-        options = self._options
-        self._patience = self.env.rng.randint(options.election_ns_min, options.election_ns_max)
+        patience = self.env.rng.randint(self._options.election_ns_min, self._options.election_ns_max)
+        self._patience = patience << min(self._elections, BACKOFF_MAX)
         self.env.set_timer(f"{self._prefix}election", self._patience)
 
     def _check_leader(self) -> None:
@@ -278,12 +291,13 @@ class Replica:
         if silence < self._patience:
             self.env.set_timer(f"{self._prefix}election", self._patience - silence)
             return
-        self._await_leader()
         if self._election is None:
             self._stand()
+        self._await_leader()
 
     def _stand(self) -> None:
         self.leader = None
+        self._elections += 1
         ballot = self._group.ballot_above(max(self._seen, self._journal.promised))
         self._election = Election(self._log, ballot)
         self._tick()
@@ -296,6 +310,7 @@ class Replica:
 
     def _lead(self, leadership: Leadership) -> None:
         self._leadership = leadership
+        self._elections = 0
         self.leader = self.env.me
         self._tick()
 
