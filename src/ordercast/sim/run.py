@@ -7,6 +7,7 @@ again. What is missing then is missing for good, and the promises about the end 
 """
 
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -102,6 +103,8 @@ class Run:
         kinds = self.table.column("kind").combine_chunks()
         counts = {kind: pc.sum(pc.equal(kinds.dictionary_decode(), kind)).as_py() or 0 for kind in Kind}
         delivered = self.table.filter(pc.equal(kinds.dictionary_decode(), Kind.DELIVER))
+        # What a protocol made up carries no message, and was never submitted.
+        delivered = delivered.filter(pc.is_valid(delivered.column("submitted_ns")))
         times, submitted = (delivered.column(name).to_numpy() for name in ("time_ns", "submitted_ns"))
         return Summary(
             protocol=self.description.protocol,
@@ -142,7 +145,11 @@ def _throughput(delivered: pa.Table, times: np.ndarray, submitted: np.ndarray) -
 
 def simulate(scenario: Scenario, plan: Plan | None = None, progress: Progress | None = None) -> Run:
     """Run a scenario to its end and judge it; another plan may take the place of the protocol's own."""
-    world = build_world(scenario, plan or scenario.plan())
+    return drive(scenario, build_world(scenario, plan or scenario.plan()), progress)
+
+
+def drive(scenario: Scenario, world: World, progress: Progress | None = None) -> Run:
+    """Run a scenario in a world that has not begun yet."""
     workload = build_workload(scenario, world)
     for fault in scenario.fault:
         world.scheduler.at(fault.at_ns, fault.strike, world)
@@ -157,17 +164,40 @@ def simulate(scenario: Scenario, plan: Plan | None = None, progress: Progress | 
         world.run(world.now + STEP)
         if progress:
             progress(wanted - workload.remaining, wanted)
-    settle = round(scenario.settle_ms * MILLISECOND)
-    if not _settle(world, settle):
+    settle, arrivals = round(scenario.settle_ms * MILLISECOND), _Arrivals(world)
+    if not _settle(world, settle, arrivals):
         world.network.set_conditions(Conditions())
-        _settle(world, settle)
+        _settle(world, settle, arrivals)
     return Run(scenario, world, workload.finished and _can_complete(world))
 
 
-def _settle(world: World, limit: Nanos) -> bool:
+class _Arrivals:
+    """Counts what came to receivers, each thing once, however often a node delivered it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._seen: set[tuple[object, ...]] = set()
+        self._next = 0
+
+    def complete(self) -> bool:
+        """Whether everything expected has been delivered, or its loss announced."""
+        world = self._world
+        if world.delivered + world.dropped < world.expected:
+            return False
+        for row in islice(world.rows, self._next, None):
+            event = Event._make(row)
+            if event.kind is Kind.DROP:
+                self._seen.add((event.node, event.groups, event.stamp_issuer, event.numbers, event.config))
+            elif event.kind in (Kind.DELIVER, Kind.OUT_OF_ORDER):
+                self._seen.add((event.node, event.message))
+        self._next = len(world.rows)
+        return len(self._seen) >= world.expected
+
+
+def _settle(world: World, limit: Nanos, arrivals: _Arrivals) -> bool:
     """Go on until everything expected has been delivered, at most so long."""
     end = world.now + limit
-    while world.delivered + world.dropped < world.expected:
+    while not arrivals.complete():
         if world.now >= end or not world.scheduler.pending:
             return False
         world.run(min(end, world.now + STEP))

@@ -30,7 +30,7 @@ from ordercast.core import (
     View,
     message_id,
 )
-from ordercast.core.bundle import Item, bundle_size, pack, unpack
+from ordercast.core.bundle import MESSAGE_BYTES_MAX, Item, bundle_size, pack, unpack
 from ordercast.sim.clock import Clock
 from ordercast.sim.host import Cpu, Host
 from ordercast.sim.latency import Constant
@@ -133,6 +133,9 @@ class World:
         """The application at a sender submits a message now; None if the sender is down or swamped."""
         if node not in self._next_message:
             raise LocalError(f"node {node} is not a sender of this plan")
+        receivers = self._receivers(groups)
+        if len(payload) > MESSAGE_BYTES_MAX:
+            raise LocalError(f"message of {len(payload)} bytes, the limit is {MESSAGE_BYTES_MAX}")
         env = self.envs[node]
         if not env.host.up:
             return None
@@ -143,7 +146,7 @@ class World:
         self._next_message[node] = message + 1
         now = self.scheduler.now
         self.submitted += 1
-        self.expected += self._receivers(groups)
+        self.expected += receivers
         clock = env.clock.read(now) if env.clock else now
         self.rows.append(
             (
@@ -157,10 +160,12 @@ class World:
 
     def _receivers(self, groups: Groups) -> int:
         if groups not in self._fan_out:
-            try:
-                members = {node for group in groups for node in self.plan.groups[group]}
-            except KeyError as error:
-                raise LocalError(f"there is no group {error.args[0]}") from error
+            unknown = [group for group in groups if group not in self.plan.groups]
+            if unknown:
+                raise LocalError(f"there is no group {unknown[0]}")
+            if not groups or list(groups) != sorted(set(groups)):
+                raise LocalError(f"a message goes to different groups in ascending order, not to {groups}")
+            members = {node for group in groups for node in self.plan.groups[group]}
             self._fan_out[groups] = len(members)
         return self._fan_out[groups]
 
