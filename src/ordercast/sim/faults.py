@@ -8,7 +8,9 @@ from ordercast.core import MICROSECOND, MILLISECOND, HostId, LocalError, Nanos
 from ordercast.sim.network import Conditions
 from ordercast.sim.world import World
 
-Milliseconds = Annotated[float, msgspec.Meta(ge=0)]
+# The upper bounds keep infinity out.
+Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Step = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 
 
 class _Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
@@ -110,7 +112,7 @@ class SetClock(_Fault, frozen=True, tag="clock"):
     """A host's clock is stepped, forward or back."""
 
     host: HostId
-    step_us: float
+    step_us: Step
 
     def strike(self, world: World) -> None:
         """Step it."""

@@ -4,17 +4,24 @@ Each model draws one delay in nanoseconds; a negative one means that there is no
 """
 
 import math
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from pathlib import Path
 from random import Random
+from zipfile import BadZipFile
 
 import numpy as np
 
 from ordercast.core import HostId, LocalError, Nanos
 
 NO_PATH: Nanos = -1
+
+# All that NumPy raises for a file that is cut off, mangled, or something else altogether.
+_UNREADABLE = (
+    OSError, ValueError, KeyError, IndexError, TypeError, OverflowError, EOFError, BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 class Latency(ABC):
@@ -105,9 +112,13 @@ class Matrix(Latency):
             elif path.suffix == ".npy":
                 ticks = np.load(path)
             else:
-                ticks = np.loadtxt(path, delimiter=",", ndmin=2)
-            return cls(np.where(ticks < 0, NO_PATH, ticks.astype(np.float64) * tick_ns))
-        except (OSError, ValueError, KeyError) as error:
+                lines = path.read_text(encoding="utf-8").split("\n")
+                _require(any(lines), "it is empty")
+                ticks = np.loadtxt(lines, delimiter=",", ndmin=2)
+            ticks = ticks.astype(np.float64)
+            _require(bool(np.isfinite(ticks).all()), "not every delay is a number; -1 is no path")
+            return cls(np.where(ticks < 0, NO_PATH, ticks * tick_ns))
+        except _UNREADABLE as error:
             raise LocalError(f"{path}: not a latency matrix: {error}") from error
 
     def draw(self, source: HostId, target: HostId, rng: Random) -> Nanos:
@@ -142,7 +153,8 @@ class Graph(Latency):
             with np.load(path) as arrays:
                 table = arrays["edges"]
             edges = [(int(u), int(v), round(float(length) * unit_ns)) for u, v, length in table[:, :3]]
-        except (OSError, ValueError, KeyError, IndexError) as error:
+            _require(bool(edges), "it has no edges")
+        except _UNREADABLE as error:
             raise LocalError(f"{path}: not a graph: {error}") from error
         vertices = sorted({vertex for edge in edges for vertex in edge[:2]})
         chosen = Random(f"{seed}/graph").choices(vertices, k=hosts)

@@ -20,7 +20,7 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     duplication: Probability = 0.0
     reordering: Probability = 0.0
     """Share of packets that get an additional delay, and are overtaken by later ones."""
-    reorder_us: Annotated[float, msgspec.Meta(ge=0)] = 1000.0
+    reorder_us: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 1000.0
     """The largest additional delay, in microseconds."""
 
     def __post_init__(self) -> None:

@@ -37,8 +37,10 @@ from ordercast.sim.workload import (
 )
 from ordercast.sim.world import NetworkFactory, World
 
-Positive = Annotated[float, msgspec.Meta(gt=0)]
-Size = Annotated[float, msgspec.Meta(ge=0)]
+# The upper bounds keep infinity out, and everything in nanoseconds within 64 bits.
+Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+Size = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Rate = Annotated[float, msgspec.Meta(ge=1e-3, le=1e9)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -133,7 +135,7 @@ class WorkloadSpec(_Spec, frozen=True):
     kind: Literal["poisson", "periodic", "recorded", "closed"] = "poisson"
     messages: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100
     """How many in all."""
-    rate_per_s: Positive = 1000.0
+    rate_per_s: Rate = 1000.0
     """Of each open-loop sender."""
     jitter: Size = 0.01
     """Of a periodic source: standard deviation over interval."""
@@ -246,7 +248,7 @@ def _network(scenario: Scenario, hosts: list[HostId]) -> NetworkFactory:
 
 
 def _link(spec: LinksSpec, gbps: float) -> LinkSpec:
-    return LinkSpec(round(gbps * 1e9), _ns(spec.propagation_us), round(spec.queue_kib * 1024))
+    return LinkSpec(max(1, round(gbps * 1e9)), _ns(spec.propagation_us), round(spec.queue_kib * 1024))
 
 
 def _latency(spec: LatencySpec, scenario: Scenario, hosts: list[HostId]) -> Latency:
@@ -302,8 +304,11 @@ def _recorded(path: Path) -> list[Nanos]:
             cells = [row[0] for row in csv.reader(file) if row]
         if cells and not _is_number(cells[0]):
             cells = cells[1:]
-        return [round(float(cell) * SECOND) for cell in cells]
-    except (OSError, ValueError) as error:
+        times = [round(float(cell) * SECOND) for cell in cells]
+        if min(times, default=0) < 0:
+            raise ValueError("one lies before the start")
+        return times
+    except (OSError, ValueError, OverflowError, csv.Error) as error:
         raise LocalError(f"{path}: not a list of arrival times in seconds: {error}") from error
 
 

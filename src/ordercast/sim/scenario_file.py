@@ -21,7 +21,7 @@ _FILES = (("network", "latency", "file"), ("workload", "file"))
 def load_scenario(path: Path) -> Scenario:
     """Read a scenario; files that it names are relative to its own folder."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise LocalError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from error
     try:
@@ -51,8 +51,9 @@ def _resolve(content: dict[str, Any], keys: tuple[str, ...], folder: Path) -> No
     table: Any = content
     for key in keys[:-1]:
         table = table.get(key) if isinstance(table, dict) else None
-    if isinstance(table, dict) and isinstance(table.get(keys[-1]), str):
-        table[keys[-1]] = str(folder / table[keys[-1]])
+    named = table.get(keys[-1]) if isinstance(table, dict) else None
+    if named and isinstance(named, str):
+        table[keys[-1]] = str(folder / named)
 
 
 def complaint(error: str, place: Callable[[str], str] = str) -> str:
@@ -77,10 +78,11 @@ def _lines(text: str) -> dict[str, int]:
         header = _TABLE.match(line)
         key = _KEY.match(line)
         if header:
-            table = header.group(2)
-            if header.group(1):
-                counts[table] = counts.get(table, -1) + 1
-                table = f"{table}[{counts[table]}]"
+            first, dot, rest = header.group(2).partition(".")
+            if header.group(1) and not dot:
+                counts[first] = counts.get(first, -1) + 1
+            # A table below an array of tables belongs to its last entry so far.
+            table = f"{first}[{counts[first]}]{dot}{rest}" if first in counts else f"{first}{dot}{rest}"
             lines[table] = number
         elif key:
             name = key.group(1).strip("\"'")
