@@ -1,0 +1,510 @@
+"""Broken variants of protocols, networks, hosts and applications, and the property that must catch each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from ordercast.core import (
+    SECOND,
+    Causality,
+    Delivered,
+    Delivery,
+    Deployment,
+    Dropped,
+    Env,
+    Fault,
+    HostId,
+    Message,
+    Nanos,
+    Node,
+    NodeId,
+    Plan,
+    Process,
+    RemoteError,
+    message_id,
+)
+from ordercast.core.bundle import Item, pack, unpack
+from ordercast.protocols import find_protocol
+from ordercast.protocols.atomic_multicast.queue import Entry, Queue
+from ordercast.sim.clock import Clock
+from ordercast.sim.faults import Crash
+from ordercast.sim.node_env import NodeEnv
+from ordercast.sim.run import Run, drive, simulate
+from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec, build_world
+from ordercast.sim.swarm import swarm_scenario
+from ordercast.sim.world import World
+from tests.sim.meddling import MeddlingEnv, every, meddled
+from tests.sim.models import peers, sequencer
+from tests.sim.models.sequencer import Numbered, Receiver, ViewReceiver
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """What is broken, how to run it on a seed, and which properties that breaks."""
+
+    name: str
+    breaks: frozenset[str]
+    """Properties that must be found broken, over some seeds."""
+    run: Callable[[int], Run]
+    culprit: NodeId | None = None
+    """A node that every counterexample must name, where there is just one to blame."""
+    also: frozenset[str] = frozenset()
+    """Properties that may truly be broken by it as well."""
+
+
+def deploy(protocol: str, deployment: Deployment) -> Plan:
+    """The unbroken plan of a protocol of the product."""
+    found = find_protocol(protocol)
+    return found.deploy(deployment, found.options())
+
+
+def calm(protocol: str, seed: int, **changes: Any) -> Scenario:
+    """Three receivers a group, three senders, delays that vary, no faults."""
+    scenario = Scenario(
+        protocol=protocol,
+        seed=seed,
+        senders=3,
+        network=NetworkSpec(latency=UniformSpec(50, 2000)),
+        workload=WorkloadSpec(messages=80, rate_per_s=1000),
+        settle_ms=500,
+    )
+    return msgspec.structs.replace(scenario, **changes)
+
+
+def run_calm(protocol: str, change: Callable[[Plan], Plan], seed: int, **changes: Any) -> Run:
+    """Run a changed plan of a protocol in a calm scenario."""
+    scenario = calm(protocol, seed, **changes)
+    return simulate(scenario, change(scenario.plan()))
+
+
+def run_swarm(make: Callable[[Deployment], Plan], only: Fault | None, seed: int) -> Run:
+    """Run a plan in the swarm scenario of a seed."""
+    scenario = swarm_scenario("", seed, make, only)
+    return simulate(scenario, make(scenario.deployment()))
+
+
+# Applications and their drivers: what is handed over is not what the protocol meant
+
+
+def twice(env: MeddlingEnv, delivery: Delivered) -> list[Delivery]:
+    """Deliver it again at once."""
+    return [delivery, delivery]
+
+
+def forged(env: MeddlingEnv, delivery: Delivered) -> list[Delivery]:
+    """Deliver another that nobody submitted."""
+    made_up = pack([Item(message_id(delivery.sender, 1_000_000 + len(env.memory)), env.now, b"forged")])
+    return [delivery, Delivered(made_up, delivery.groups, delivery.sender)]
+
+
+def corrupted(env: MeddlingEnv, delivery: Delivered) -> list[Delivery]:
+    """Change a byte of the message."""
+    payload = bytearray(delivery.payload)
+    payload[-1] ^= 1
+    return [msgspec.structs.replace(delivery, payload=bytes(payload))]
+
+
+def mangled(env: MeddlingEnv, delivery: Delivered) -> list[Delivery]:
+    """Hand over bytes that are no message."""
+    return [msgspec.structs.replace(delivery, payload=delivery.payload[:9])]
+
+
+def skipped(env: MeddlingEnv, delivery: Delivered) -> list[Delivery]:
+    """Deliver nothing."""
+    return []
+
+
+def swap_pairs(env: MeddlingEnv, delivery: Delivery) -> list[Delivery]:
+    """Deliver the fourth and fifth message in the wrong order."""
+    env.memory.append(delivery)
+    if len(env.memory) == 4:
+        return []
+    return [delivery, env.memory[3]] if len(env.memory) == 5 else [delivery]
+
+
+def swap_multigroup(env: MeddlingEnv, delivery: Delivery) -> list[Delivery]:
+    """Deliver the first two messages that go to several groups in the wrong order."""
+    if not isinstance(delivery, Delivered) or len(delivery.groups) == 1 or len(env.memory) > 1:
+        return [delivery]
+    env.memory.append(delivery)
+    return [] if len(env.memory) == 1 else [delivery, env.memory[0]]
+
+
+def skip_message(number: int) -> Callable[[MeddlingEnv, Delivery], list[Delivery]]:
+    """Deliver everything but one message of each sender."""
+
+    def meddle(env: MeddlingEnv, delivery: Delivery) -> list[Delivery]:
+        assert isinstance(delivery, Delivered)
+        named = {item.message & 0xFFFF for item in unpack(delivery.payload)}
+        return [] if number in named else [delivery]
+
+    return meddle
+
+
+def misrouted(seed: int) -> Run:
+    """A receiver gets and delivers messages of a group that it is not in."""
+
+    def change(plan: Plan) -> Plan:
+        # The protocol believes that node 0 receives both groups; the contract says otherwise.
+        wrong = deploy("unordered", Deployment(((0, 1, 2), (0, 3, 4, 5)), 3))
+        return Plan("unordered", plan.guarantees, wrong.nodes, plan.groups, plan.senders, plan.codec)
+
+    return run_calm("unordered", change, seed, groups=2)
+
+
+def witness_crashes(seed: int) -> Run:
+    """A message reaches the application of one receiver only, and that one crashes."""
+    scenario = calm("atomic_multicast", seed, fault=(Crash(at_ms=60, host=0),))
+    return simulate(scenario, meddled(scenario.plan(), (1, 2), skip_message(3)))
+
+
+# Receivers of the sequencer model
+
+
+class Forgetful(Receiver):
+    """Does not notify of every third gap."""
+
+    gaps = 0
+
+    def notify(self, number: int) -> None:
+        """Forget some."""
+        self.gaps += 1
+        if self.gaps % 3:
+            super().notify(number)
+
+
+class Tardy(Receiver):
+    """Notifies of a gap only after the message behind it."""
+
+    owed: int | None = None
+
+    def notify(self, number: int) -> None:
+        """Put it off."""
+        if self.owed is not None:
+            super().notify(self.owed)
+        self.owed = number
+
+    def deliver(self, message: Numbered) -> None:
+        """First the message, then what is owed."""
+        super().deliver(message)
+        self.pay()
+
+    def on_timer(self, name: str) -> None:
+        """Where no message is behind the gap, it is not late."""
+        super().on_timer(name)
+        self.pay()
+
+    def pay(self) -> None:
+        """Notify of what is owed."""
+        if self.owed is not None:
+            super().notify(self.owed)
+            self.owed = None
+
+
+class Resurrecting(Receiver):
+    """Delivers a late message although it has notified of its drop."""
+
+    def notify(self, number: int) -> None:
+        """Remember the gap."""
+        super().notify(number)
+        self.lost = {*getattr(self, "lost", ()), number}
+
+    def on_message(self, source: NodeId, message: Any) -> None:
+        """Deliver what was called lost."""
+        if isinstance(message, Numbered) and self.number(message) in getattr(self, "lost", ()):
+            self.lost.remove(self.number(message))
+            self.deliver(message)
+        super().on_message(source, message)
+
+
+class Phantom(Receiver):
+    """Notifies of a drop that did not happen, of a number that it delivers."""
+
+    def deliver(self, message: Numbered) -> None:
+        """Call every tenth message lost, too."""
+        super().deliver(message)
+        if self.number(message) % 10 == 0:
+            self.env.deliver(Dropped(self.group, self.sequencer, self.number(message)))
+
+
+class Stranger(ViewReceiver):
+    """Believes in another membership from the second view on."""
+
+    def install(self, config: int) -> None:
+        """Leave the last member out."""
+        if config > 1 and len(self.members) > 1:
+            self.members = self.members[:-1]
+        super().install(config)
+
+
+class LateInstaller(ViewReceiver):
+    """Installs each view one message late."""
+
+    due: int | None = None
+
+    def deliver(self, message: Numbered) -> None:
+        """A view comes after the message behind it."""
+        Receiver.deliver(self, message)
+        if self.due is not None:
+            self.install(self.due)
+            self.due = None
+        number = self.number(message)
+        if number % sequencer.VIEW_EVERY == 0:
+            self.due = 1 + number // sequencer.VIEW_EVERY
+
+
+def resurrecting(seed: int) -> Run:
+    """A network on which packets come later than a receiver's patience lasts."""
+    scenario = calm("", seed, network=NetworkSpec(reordering=0.2, reorder_us=50_000))
+    return simulate(scenario, sequencer.plan(scenario.deployment(), broken=Resurrecting))
+
+
+# Peers of the causal model
+
+
+class Hasty(peers.Peer):
+    """Delivers what comes when it comes, once."""
+
+    def on_message(self, source: NodeId, message: Any) -> None:
+        """Hold nothing back."""
+        seen = self.held.setdefault((source, message.past[source]), message)
+        if seen is message:
+            self.delivered[source] += 1
+            self.env.deliver(Delivered(message.payload, (0,), source))
+
+
+class Selfish(peers.Peer):
+    """Waits for the sender's own messages, but not for what they depend on."""
+
+    def due(self, source: NodeId, post: peers.Post) -> bool:
+        """FIFO is not enough."""
+        return post.past[source] == self.delivered[source]
+
+
+# Atomic multicast and its consensus, broken inside
+
+
+class ImpatientQueue(Queue):
+    """Does not wait for the group's clock."""
+
+    __slots__ = ()
+
+    def take(self, clock: int) -> list[Entry]:
+        """Whatever has a final number."""
+        return super().take(1 << 60)
+
+
+class ForgetfulEnv(MeddlingEnv):
+    """A disk that loses what is saved under some names."""
+
+    forgets = ""
+
+    def save(self, name: str, state: bytes | None) -> None:
+        """Keep it, unless it is one of those."""
+        if not name.startswith(self.forgets):
+            self.inner.save(name, state)
+
+
+class NoPromises(ForgetfulEnv):
+    """Loses promises and what was accepted, but not that there was an earlier life."""
+
+    def save(self, name: str, state: bytes | None) -> None:
+        """Keep the first ballot only."""
+        if name == "delivered" or (name == "consensus.ballot" and state == bytes(8)):
+            self.inner.save(name, state)
+
+
+class NoDeliveries(ForgetfulEnv):
+    """Loses the place of the last delivery."""
+
+    forgets = "delivered"
+
+
+def altered(alter: Callable[..., Process], deployment: Deployment) -> Plan:
+    """Atomic multicast whose receivers are made in another way."""
+    plan = deploy("atomic_multicast", deployment)
+    nodes = tuple(
+        Node(node.id, node.role, node.host, partial(alter, make=node.factory))
+        if node.role == "receiver"
+        else node
+        for node in plan.nodes
+    )
+    return Plan(plan.protocol, plan.guarantees, nodes, plan.groups, plan.senders, plan.codec)
+
+
+def quorum_of_one(env: Env, make: Callable[[Env], Any]) -> Any:
+    """Every replica decides alone, and takes no offence at what the others say."""
+    receiver = make(env)
+    receiver._replica._group.majority = 1
+    handler = receiver.on_message
+
+    def on_message(source: NodeId, message: Any) -> None:
+        with suppress(RemoteError):
+            handler(source, message)
+
+    receiver.on_message = on_message
+    return receiver
+
+
+def impatient(env: Env, make: Callable[[Env], Any]) -> Any:
+    """Delivers before the group's clock has passed the final number."""
+    receiver = make(env)
+    receiver._queue = ImpatientQueue()
+    return receiver
+
+
+def own_timestamp(env: Env, make: Callable[[Env], Any]) -> Any:
+    """Takes its own group's timestamp for the final number."""
+    receiver = make(env)
+    finalise = receiver._finalise
+    receiver._finalise = lambda entry, final: finalise(entry, entry.proposal)
+    return receiver
+
+
+def forgetful(disk: type[ForgetfulEnv], env: Env, make: Callable[[Env], Any]) -> Any:
+    """Saves to a bad disk."""
+    return make(disk(env, lambda meddler, delivery: [delivery]))
+
+
+def _atomic(name: str, breaks: str, alter: Any, only: Fault | None, also: set[str] | None = None) -> Mutant:
+    run = partial(run_swarm, partial(altered, alter), only)
+    return Mutant(name, frozenset({breaks}), run, None, frozenset(also or ()))
+
+
+# Hosts and networks
+
+
+class BackwardClock(Clock):
+    """Does not hold its reading when it is set back."""
+
+    def read(self, true_time: Nanos) -> Nanos:
+        """A second less from the tenth millisecond on."""
+        return super().read(true_time) - (SECOND if true_time > SECOND // 100 else 0)
+
+
+def backward_clock(seed: int) -> Run:
+    """A host whose clock is set back and does not hold."""
+    return run_in(lambda world: world.envs[0].__setattr__("clock", BackwardClock(2 * SECOND)), seed)
+
+
+def undead(seed: int) -> Run:
+    """A host that is said to have crashed, and goes on."""
+
+    def revive(world: World) -> None:
+        crash = world.crash
+
+        def half_crash(host_id: HostId) -> None:
+            crash(host_id)
+            world.hosts[host_id].up = True
+
+        world.crash = half_crash  # type: ignore[method-assign]
+
+    return run_in(revive, seed, fault=(Crash(at_ms=20, host=0),))
+
+
+def misdelivering(seed: int) -> Run:
+    """A network that brings some packets to a neighbour of the one they are for."""
+
+    def cross(world: World) -> None:
+        transmit = world.transmit
+
+        def elsewhere(env: NodeEnv, departure: Nanos, to: NodeId, message: Message) -> None:
+            transmit(env, departure, (to + 3) % 6 if world.rng.random() < 0.1 else to, message)
+
+        world.transmit = elsewhere  # type: ignore[method-assign]
+
+    return run_in(cross, seed, groups=2)
+
+
+def run_in(change: Callable[[World], None], seed: int, **changes: Any) -> Run:
+    """Run unordered multicast in a world that is changed before it starts."""
+    scenario = calm("unordered", seed, **changes)
+    world = build_world(scenario, scenario.plan())
+    change(world)
+    return drive(scenario, world)
+
+
+# The table
+
+
+def _meddled(name: str, breaks: str, protocol: str, meddle: Any, nodes: tuple[NodeId, ...]) -> Mutant:
+    culprit = nodes[0] if len(nodes) == 1 else None
+    change = partial(meddled, nodes=nodes, meddle=meddle)
+    return Mutant(name, frozenset({breaks}), partial(run_calm, protocol, change), culprit)
+
+
+def _model(name: str, breaks: set[str], make: Callable[[Deployment], Plan], only: Fault | None) -> Mutant:
+    return Mutant(name, frozenset(breaks), partial(run_swarm, make, only), 0)
+
+
+def _lossy(broken: type[Receiver]) -> Callable[[Deployment], Plan]:
+    return partial(sequencer.plan, broken=broken)
+
+
+def _views(broken: type[Receiver]) -> Callable[[Deployment], Plan]:
+    return partial(sequencer.plan, guarantees=sequencer.VIEWS, make=ViewReceiver, broken=broken)
+
+
+def _peers(causality: Causality, broken: type[peers.Peer]) -> Callable[[Deployment], Plan]:
+    return partial(peers.plan, causality=causality, broken=broken)
+
+
+def cross_groups(seed: int) -> Run:
+    """All receivers of one group swap two messages that went to another group too."""
+    change = partial(meddled, nodes=(3, 4, 5), meddle=swap_multigroup)
+    workload = WorkloadSpec(messages=80, rate_per_s=1000, spread=(0.5, 0.5))
+    return run_calm("atomic_multicast", change, seed, groups=2, workload=workload)
+
+
+MUTANTS = [
+    _meddled("a receiver delivers some messages twice", "integrity", "unordered", every(7, twice), (1,)),
+    _meddled("a receiver makes up messages", "integrity", "unordered", every(7, forged), (1,)),
+    _meddled("a receiver changes a byte", "integrity", "unordered", every(7, corrupted), (1,)),
+    _meddled("a receiver hands over garbage", "integrity", "unordered", every(7, mangled), (1,)),
+    Mutant("a receiver delivers for a group it is not in", frozenset({"integrity"}), misrouted, 0),
+    Mutant("the network brings packets to the wrong host", frozenset({"integrity"}), misdelivering),
+    _meddled("a receiver swaps two messages", "total-order", "atomic_multicast", swap_pairs, (1,)),
+    Mutant("a group swaps messages shared with another", frozenset({"acyclic-order"}), cross_groups),
+    _meddled("a receiver leaves messages out", "agreement", "atomic_multicast", every(9, skipped), (1,)),
+    Mutant("only a receiver that crashes delivers", frozenset({"agreement"}), witness_crashes, 0),
+    _meddled("no receiver delivers a message", "validity", "atomic_multicast", skip_message(3), (0, 1, 2)),
+    _model("a gap is not notified", {"drop-detection", "agreement"}, _lossy(Forgetful), Fault.LOSS),
+    _model("a notification comes late", {"drop-detection"}, _lossy(Tardy), Fault.LOSS),
+    Mutant(
+        "a lost message is delivered after all",
+        frozenset({"drop-detection", "total-order"}),  # it comes too late for its place, too
+        resurrecting,
+        0,
+    ),
+    _model("a delivered message is called lost", {"drop-detection"}, _lossy(Phantom), Fault.PAUSE),
+    _model("a peer ignores the order of sending", {"fifo"}, _peers(Causality.FIFO, Hasty), Fault.REORDERING),
+    _model("a peer ignores causes", {"causal"}, _peers(Causality.CAUSAL, Selfish), Fault.REORDERING),
+    _model("a receiver installs another view", {"view-synchrony"}, _views(Stranger), Fault.REORDERING),
+    _model("a receiver installs views late", {"view-synchrony"}, _views(LateInstaller), Fault.REORDERING),
+    _atomic(
+        "a replica decides alone",
+        "agreement",
+        quorum_of_one,
+        Fault.PARTITION,
+        {"total-order", "acyclic-order", "validity"},
+    ),
+    # What comes too late for its place is left out by the receiver itself: nobody gets it.
+    _atomic("a receiver does not wait for its clock", "agreement", impatient, None, {"validity"}),
+    _atomic("a receiver goes by its own timestamp", "acyclic-order", own_timestamp, None),
+    _atomic("a disk loses deliveries", "integrity", partial(forgetful, NoDeliveries), Fault.RESTART),
+    _atomic(
+        "a disk loses promises",
+        "agreement",
+        partial(forgetful, NoPromises),
+        Fault.RESTART,
+        {"validity", "total-order", "acyclic-order"},
+    ),
+    Mutant("a clock runs backwards", frozenset({"clock"}), backward_clock, 0),
+    Mutant("a crashed host goes on", frozenset({"lifecycle"}), undead, 0),
+]

@@ -1,0 +1,19 @@
+"""The checks are proved by breaking things on purpose: each must be caught, by the property it breaks."""
+
+import pytest
+
+from tests.sim.mutants import MUTANTS, Mutant
+
+SEEDS = range(24)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))
+def test_a_mutant_is_caught_by_the_property_that_it_breaks_and_by_no_other(mutant: Mutant) -> None:
+    found = [violation for seed in SEEDS for violation in mutant.run(seed).violations]
+    properties = {violation.property for violation in found}
+    assert mutant.breaks <= properties <= mutant.breaks | mutant.also
+    for violation in found:
+        assert violation.nodes
+        assert str(violation.nodes[0]) in violation.detail
+        if mutant.culprit is not None:
+            assert mutant.culprit in violation.nodes

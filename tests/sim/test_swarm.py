@@ -1,0 +1,46 @@
+"""Every protocol of the product keeps its promises on hundreds of seeds, and so do the models."""
+
+from functools import partial
+
+import pytest
+
+from ordercast.core import Causality, Deployment, Plan
+from ordercast.protocols import find_protocol, protocol_names
+from ordercast.sim.conformance import conformance
+from ordercast.sim.run import simulate
+from ordercast.sim.swarm import MakePlan, swarm_scenario
+from tests.sim.models import peers, sequencer
+
+SEEDS = 500
+PARTS = 10
+
+MODELS: dict[str, MakePlan] = {
+    "sequencer": sequencer.plan,
+    "views": partial(sequencer.plan, guarantees=sequencer.VIEWS, make=sequencer.ViewReceiver),
+    "fifo": partial(peers.plan, causality=Causality.FIFO),
+    "causal": partial(peers.plan, causality=Causality.CAUSAL),
+}
+
+
+@pytest.mark.parametrize("protocol", protocol_names())
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_protocol_keeps_its_promises_on_500_seeds(protocol: str, part: int) -> None:
+    for seed in range(part, SEEDS, PARTS):
+        run = simulate(swarm_scenario(protocol, seed))
+        assert run.description.complete
+        assert run.violations == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_keeps_its_promises(name: str) -> None:
+    assert conformance(MODELS[name], range(30)) == []
+
+
+@pytest.mark.parametrize("protocol", protocol_names())
+def test_a_protocol_conforms(protocol: str) -> None:
+    found = find_protocol(protocol)
+
+    def make_plan(deployment: Deployment) -> Plan:
+        return found.deploy(deployment, found.options())
+
+    assert conformance(make_plan, range(20)) == []
