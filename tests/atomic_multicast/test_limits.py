@@ -1,0 +1,222 @@
+"""Limits and what happens at them, errors, explanations, and the parts on their own."""
+
+import pytest
+
+from ordercast.consensus import ConsensusOptions
+from ordercast.consensus.messages import Accept, Accepted
+from ordercast.core import Deployment, LocalError, Options, RemoteError
+from ordercast.protocols import find_protocol
+from ordercast.protocols.atomic_multicast import PROTOCOL, AtomicMulticastOptions, deploy
+from ordercast.protocols.atomic_multicast.ledger import LIVES_MAX, Ledger
+from ordercast.protocols.atomic_multicast.messages import (
+    Final,
+    Request,
+    Settled,
+    Timestamp,
+    check_request,
+)
+from ordercast.protocols.atomic_multicast.queue import Entry, Queue
+from tests.atomic_multicast.lab import Lab
+
+
+def test_it_is_found_by_name() -> None:
+    assert find_protocol("atomic_multicast") is PROTOCOL
+
+
+def test_groups_must_be_disjoint() -> None:
+    with pytest.raises(LocalError, match="disjoint groups, but receiver 1 is in 0 and 1"):
+        deploy(Deployment(((0, 1), (1, 2))), AtomicMulticastOptions())
+
+
+def test_options_are_its_own_and_make_sense() -> None:
+    with pytest.raises(LocalError, match="AtomicMulticastOptions, not Options"):
+        deploy(Deployment.disjoint(1, 3, 1), Options())
+    with pytest.raises(LocalError, match="must be positive"):
+        AtomicMulticastOptions(window=0)
+    with pytest.raises(LocalError, match="at least a window"):
+        AtomicMulticastOptions(window=5, backlog=4)
+
+
+def test_clients_share_hosts_where_asked() -> None:
+    deployment = Deployment.disjoint(2, 3, 8, colocated=True)
+    plan = deploy(deployment, AtomicMulticastOptions())
+    assert [node.host for node in plan.nodes] == [*range(6), *range(6), 0, 1]
+    assert {node.role for node in plan.nodes} == {"receiver", "client"}
+
+
+@pytest.mark.parametrize("groups", [(), (1, 0), (0, 0), (7,), (0, 7)])
+def test_bad_destinations_are_the_callers_fault(groups: tuple[int, ...]) -> None:
+    lab = Lab(groups=2)
+    with pytest.raises(LocalError):
+        lab.client().submit(groups, b"x")
+
+
+def test_a_payload_has_a_limit() -> None:
+    with pytest.raises(LocalError, match="the limit is"):
+        Lab().client().submit((0,), b"x" * ((1 << 20) + 1))
+
+
+def test_the_window_fills_and_empties() -> None:
+    lab = Lab(options=AtomicMulticastOptions(window=4))
+    assert [lab.client().submit((0,), b"x") for _ in range(5)] == [True] * 4 + [False]
+    lab.run_ms(1)
+    assert lab.client().submit((0,), b"x")
+
+
+def test_the_backlog_fills_when_a_group_does_not_settle() -> None:
+    lab = Lab(groups=2, options=AtomicMulticastOptions(window=2, backlog=6))
+    lab.drop = lambda source, to, message: (
+        isinstance(message, Settled) or (isinstance(message, Timestamp) and bool(message.settled))
+    )
+    taken = 0
+    for _ in range(20):
+        taken += lab.client().submit((0, 1), b"x")
+        lab.run_ms(3)
+    assert taken < 8
+    lab.drop = lambda source, to, message: False
+    lab.run_ms(1500)
+    assert lab.client().submit((0, 1), b"x")
+
+
+def test_a_full_log_queues_requests_and_then_drops_them() -> None:
+    options = AtomicMulticastOptions(queue=3, consensus=ConsensusOptions(window=1))
+    lab = Lab(options=options)
+    for _ in range(30):
+        lab.submit((0,))
+    lab.run_ms(5)
+    assert 3 <= len(lab.orders[0]) < 30
+    lab.run_ms(2000)
+    assert len(lab.orders[0]) == 30
+
+
+def test_early_finals_beyond_the_limit_are_made_up_for() -> None:
+    lab = Lab(groups=2, options=AtomicMulticastOptions(early=1))
+    lab.drop = lambda source, to, message: isinstance(message, Accept) and to == 1
+    for _ in range(5):
+        lab.submit((0, 1))
+    lab.run_ms(2)
+    assert len(lab.receiver(1)._early) == 1
+    lab.drop = lambda source, to, message: False
+    lab.run_ms(300)
+    assert lab.orders[1] == lab.orders[0]
+    assert len(lab.orders[1]) == 5
+
+
+def test_what_no_client_sends_is_refused() -> None:
+    check_request(Request(9, 0, 3, 3, (0, 2), b""), 2, (0, 1, 2))
+    for groups in ((0,), (2, 0), (2, 2), (2, 9)):
+        with pytest.raises(RemoteError):
+            check_request(Request(9, 0, 3, 3, groups, b""), 2, (0, 1, 2))
+    with pytest.raises(RemoteError, match="below its own floor"):
+        check_request(Request(9, 0, 3, 4, (2,), b""), 2, (2,))
+
+
+def test_an_impossible_final_is_refused() -> None:
+    lab = Lab()
+    lab.drop = lambda source, to, message: isinstance(message, Final)
+    lab.submit((0,))
+    lab.run_ms(1)
+    with pytest.raises(RemoteError, match="final"):
+        lab.receiver(1)._on_final(3, Final(3, 0, 0, 9, 0))
+
+
+# Explanations.
+
+
+def test_a_client_names_the_groups_that_have_not_answered() -> None:
+    lab = Lab(groups=2)
+    lab.drop = lambda source, to, message: to == 3
+    lab.submit((0, 1))
+    lab.submit((1,))
+    lab.run_ms(1)
+    assert lab.waits(6) == [
+        ("6#0 (life 0)", "no timestamp from group 1"),
+        ("6#1 (life 0)", "no timestamp from group 1"),
+    ]
+
+
+def test_a_receiver_names_what_blocks_and_what_is_blocked() -> None:
+    lab = Lab(groups=2)
+    lab.drop = lambda source, to, message: to in (3, 4, 5)
+    lab.submit((0, 1))
+    lab.submit((0,))
+    lab.run_ms(1)
+    assert lab.waits(1) == [
+        ("6#0 (life 0)", "final missing: node 6 has not sent it"),
+        ("6#1 (life 0)", "6#0 (life 0) at (1, 0) may come first, its final is not known"),
+    ]
+    lab.run_ms(60)
+    asked = "final missing: asked in the client's place, no timestamp from group 1"
+    assert ("6#0 (life 0)", asked) in lab.waits(0)
+
+
+def test_a_receiver_names_the_clock_that_is_behind() -> None:
+    lab = Lab(groups=2)
+    for _ in range(3):
+        lab.submit((0,))
+    lab.run_ms(1)
+    lab.submit((0, 1))
+    lab.run_ms(0.22)
+    lab.drop = lambda source, to, message: isinstance(message, Accepted)
+    lab.run_ms(1)
+    assert ("6#3 (life 0)", "the group's clock is 1, the final is (4, 0)") in lab.waits(3)
+    assert ("slot 1", "no acknowledgement from 4, 5") in lab.waits(3)
+    state = lab.receiver(3).explain().state
+    assert (state["group"], state["clock"], state["log role"]) == (1, 1, "leader")
+
+
+# The parts on their own.
+
+
+def request(number: int, floor: int = 0, epoch: int = 0) -> Request:
+    return Request(5, epoch, number, floor, (0,), b"")
+
+
+def test_the_ledger_remembers_from_the_floor_on() -> None:
+    ledger = Ledger()
+    assert [ledger.order(request(number)) for number in (0, 2, 1)] == [1, 2, 3]
+    assert ledger.find((5, 0, 2)) == 2
+    ledger.pass_clock(10)
+    assert ledger.order(request(7, floor=2)) == 11
+    assert ledger.find((5, 0, 1)) is None
+    assert ledger.knows((5, 0, 1)) and ledger.knows((5, 0, 2)) and not ledger.knows((5, 0, 6))
+    assert not ledger.knows((5, 1, 1))
+    ledger.order(request(1 << 60, floor=1 << 60))
+    assert ledger.lives[5][0].clocks == {1 << 60: 12}
+    ledger.pass_clock(3)
+    assert ledger.clock == 12
+
+
+def test_the_ledger_forgets_the_oldest_lives() -> None:
+    ledger = Ledger()
+    for epoch in range(LIVES_MAX + 5):
+        ledger.order(request(0, epoch=epoch))
+    assert len(ledger.lives[5]) == LIVES_MAX
+    assert ledger.knows((5, 4, 99)) and not ledger.knows((5, 5, 99))
+
+
+def entry(number: int, clock: int, final: tuple[int, int] | None) -> Entry:
+    return Entry((5, 0, number), (0, 1), b"", (clock, 0), True, final)
+
+
+def test_the_queue_goes_by_final_numbers_and_waits_for_the_clock() -> None:
+    queue = Queue()
+    one, two, three = entry(1, 1, (5, 1)), entry(2, 2, None), entry(3, 3, (3, 0))
+    for item in (one, two, three):
+        queue.add(item)
+    assert queue.take(9) == []
+    assert queue.first() is two
+    two.final = (4, 1)
+    assert queue.take(4) == [three, two]
+    assert queue.take(4) == []
+    assert queue.take(5) == [one]
+    assert queue.entries == {}
+    assert queue.delivered == (5, 1)
+
+
+def test_the_queue_skips_what_an_earlier_life_delivered() -> None:
+    queue = Queue()
+    queue.delivered = (4, 1)
+    for number, clock in ((1, 3), (2, 5)):
+        queue.add(entry(number, clock, (clock, 0)))
+    assert [item.key[2] for item in queue.take(9)] == [2]
