@@ -1,1 +1,22 @@
 """The deterministic simulator: virtual time, modelled hosts and networks, seeded faults."""
+
+from ordercast.sim.conformance import Failure, conformance
+from ordercast.sim.run import Run, Summary, drive, simulate
+from ordercast.sim.scenario import Scenario, build_world
+from ordercast.sim.scenario_file import load_scenario
+from ordercast.sim.swarm import swarm_scenario
+from ordercast.sim.world import World
+
+__all__ = [
+    "Failure",
+    "Run",
+    "Scenario",
+    "Summary",
+    "World",
+    "build_world",
+    "conformance",
+    "drive",
+    "load_scenario",
+    "simulate",
+    "swarm_scenario",
+]
