@@ -106,11 +106,8 @@ class Matrix(Latency):
     def load(cls, path: Path, tick_ns: Nanos = 1_000_000, key: str = "") -> "Matrix":
         """Read a square matrix of ticks from .npy, .npz or comma-separated text; -1 is no path."""
         try:
-            if path.suffix == ".npz":
-                with np.load(path) as arrays:
-                    ticks = arrays[key or arrays.files[0]]
-            elif path.suffix == ".npy":
-                ticks = np.load(path)
+            if path.suffix in (".npy", ".npz"):
+                ticks = _array(path, key)
             else:
                 lines = path.read_text(encoding="utf-8").split("\n")
                 _require(any(lines), "it is empty")
@@ -150,8 +147,7 @@ class Graph(Latency):
     def load(cls, path: Path, unit_ns: Nanos, hosts: int, seed: int) -> "Graph":
         """Read `edges` (u, v, length, ...) from an .npz and put hosts at vertices chosen by the seed."""
         try:
-            with np.load(path) as arrays:
-                table = arrays["edges"]
+            table = _array(path, "edges")
             edges = [(int(u), int(v), round(float(length) * unit_ns)) for u, v, length in table[:, :3]]
             _require(bool(edges), "it has no edges")
         except _UNREADABLE as error:
@@ -184,6 +180,16 @@ class Graph(Latency):
                 if neighbour not in distances:
                     heappush(frontier, (distance + length, neighbour))
         return distances
+
+
+def _array(path: Path, key: str) -> np.ndarray:
+    """The array of a .npy, or the one of that name (or the first) of an .npz."""
+    with path.open("rb") as file:  # NumPy leaves the file open when it is mangled
+        found = np.load(file)
+        if isinstance(found, np.ndarray):
+            return found
+        array: np.ndarray = found[key or found.files[0]]
+        return array
 
 
 def _require(holds: bool, complaint: str) -> None:
