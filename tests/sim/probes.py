@@ -184,6 +184,14 @@ class ProbeWorld(World):
         if at is None:
             self.run(self.now)
 
+    def submit_at(self, time: Nanos, node: NodeId, groups: Groups, payload: bytes) -> None:
+        """Let an application submit at a time to come."""
+
+        def submit() -> None:
+            self.submit(node, groups, payload)
+
+        self.scheduler.at(time, submit)
+
     def say(self, source: NodeId, target: NodeId, text: str, at: Nanos | None = None) -> None:
         """Let one probe send a word to another."""
         self.do(source, lambda probe: probe.env.send(target, Word(text)), at)
