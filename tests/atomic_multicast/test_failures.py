@@ -8,7 +8,10 @@ from ordercast.consensus import ConsensusOptions
 from ordercast.consensus.messages import Accept, Accepted, Commit
 from ordercast.core import Message, NodeId
 from ordercast.protocols.atomic_multicast import AtomicMulticastOptions
+from ordercast.protocols.atomic_multicast.ledger import Ledger
 from ordercast.protocols.atomic_multicast.messages import Final, Request, Settled, Timestamp
+from ordercast.protocols.atomic_multicast.queue import Entry
+from ordercast.protocols.atomic_multicast.snapshot import Snapshot, encode_snapshot
 from tests.atomic_multicast.lab import Drop, Lab
 
 SMALL = AtomicMulticastOptions(consensus=ConsensusOptions(checkpoint=3, log_limit=100))
@@ -259,3 +262,47 @@ def test_everybody_restarts() -> None:
         assert lab.orders[first] == lab.orders[first + 1] == lab.orders[first + 2]
     common = [name for name in lab.orders[0] if name in lab.orders[3]]
     assert common == lab.orders[3]
+
+
+def test_a_restarted_receiver_does_not_wait_for_the_finals_of_its_earlier_life() -> None:
+    lab = Lab(options=AtomicMulticastOptions(patience_ns=10_000_000_000))
+    for _ in range(10):
+        lab.submit((0,))
+        lab.run_ms(1)
+    lab.world.crash(1)
+    lab.world.restart(1)
+    lab.run_ms(50)
+    lab.submit((0,))
+    lab.run_ms(50)
+    assert lab.orders[1] == lab.orders[0]
+    assert len(lab.orders[1]) == 11
+
+
+# Settling.
+
+
+def test_an_idle_group_settles_without_the_client() -> None:
+    lab = Lab(groups=2)
+    lab.submit((0, 1))
+    lab.run_ms(2)
+    lab.world.crash(6)
+    assert len(lab.receiver(1)._queue.entries) == 1
+    lab.run_ms(100)
+    assert all(lab.receiver(node)._queue.entries == {} for node in range(6))
+
+
+def test_a_group_that_is_asked_settles_at_once_and_says_so() -> None:
+    options = AtomicMulticastOptions(confirm_ns=10_000_000, recovery_ns=10_000_000_000)
+    lab = Lab(groups=2, options=options)
+    lab.submit((0, 1))
+    lab.run_ms(25)
+    assert lab.client().explain().state["floor"] == 1
+
+
+def test_a_final_of_an_earlier_life_is_settled_in_the_next() -> None:
+    lab = Lab(receivers=1, groups=2)
+    entry = Entry((9, 0, 0), (0, 1), b"", (1, 0), settled=False, final=(3, 1), delivered=True)
+    lab.receiver(0)._restore(encode_snapshot(Snapshot(Ledger(clock=1), [entry])))
+    lab.run_ms(100)
+    assert lab.receiver(0)._queue.entries == {}
+    assert lab.receiver(0)._ledger.clock == 3

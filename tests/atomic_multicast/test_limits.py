@@ -1,20 +1,25 @@
 """Limits and what happens at them, errors, explanations, and the parts on their own."""
 
+from typing import cast
+
 import pytest
 
-from ordercast.consensus import ConsensusOptions
+from ordercast.consensus import ConsensusOptions, Replica
 from ordercast.consensus.messages import Accept, Accepted
 from ordercast.core import Deployment, LocalError, Options, RemoteError
 from ordercast.protocols import find_protocol
 from ordercast.protocols.atomic_multicast import PROTOCOL, AtomicMulticastOptions, deploy
 from ordercast.protocols.atomic_multicast.ledger import LIVES_MAX, Ledger
 from ordercast.protocols.atomic_multicast.messages import (
+    Command,
     Final,
     Request,
     Settled,
     Timestamp,
     check_request,
+    decode_command,
 )
+from ordercast.protocols.atomic_multicast.proposer import Proposer
 from ordercast.protocols.atomic_multicast.queue import Entry, Queue
 from tests.atomic_multicast.lab import Lab
 
@@ -220,3 +225,58 @@ def test_the_queue_skips_what_an_earlier_life_delivered() -> None:
     for number, clock in ((1, 3), (2, 5)):
         queue.add(entry(number, clock, (clock, 0)))
     assert [item.key[2] for item in queue.take(9)] == [2]
+
+
+class FakeReplica:
+    """A log that only notes what is proposed."""
+
+    def __init__(self) -> None:
+        self.is_leader = True
+        self.ballot = 0
+        self.in_flight = 0
+        self.room = 1000
+        self.proposed: list[Command] = []
+
+    def propose(self, value: bytes) -> bool:
+        if not self.is_leader or self.room == 0:
+            return False
+        self.room -= 1
+        self.in_flight += 1
+        self.proposed.append(decode_command(value))
+        return True
+
+
+def test_a_new_leadership_proposes_again_what_the_old_one_may_have_lost() -> None:
+    replica = FakeReplica()
+    proposer = Proposer(cast(Replica, replica), 10)
+    key = (5, 0, 0)
+    proposer.note_final((5, 0, 9), (4, 1))
+    for _ in range(2):
+        assert proposer.leads()
+        proposer.enqueue(key, request(0), None)
+        proposer.push(0)
+    assert [(c.hint, c.settles) for c in replica.proposed] == [(4, (((5, 0, 9), (4, 1)),))]
+    replica.is_leader = False
+    assert not proposer.leads()
+    replica.is_leader, replica.ballot = True, 3
+    assert proposer.leads()
+    proposer.enqueue(key, request(0), 7)
+    proposer.push(0)
+    assert replica.proposed[0] == replica.proposed[1]
+    assert proposer.done(key) == [7]
+
+
+def test_what_a_full_log_refuses_is_proposed_later_and_whole() -> None:
+    replica = FakeReplica()
+    proposer = Proposer(cast(Replica, replica), 10)
+    replica.room = 0
+    proposer.note_final((5, 0, 8), (3, 1))
+    proposer.note_final((5, 0, 9), (4, 1))
+    proposer.settle_now((5, 0, 8))
+    proposer.push(0)
+    assert replica.proposed == []
+    replica.room = 5
+    proposer.push(0)
+    (command,) = replica.proposed
+    assert command.hint == 4
+    assert [key for key, _ in command.settles] == [(5, 0, 8), (5, 0, 9)]

@@ -10,6 +10,7 @@ from what is known to be unsettled, and clients ask again for the rest.
 """
 
 from collections import deque
+from itertools import islice
 
 from ordercast.consensus import Replica
 from ordercast.core import NodeId
@@ -60,8 +61,8 @@ class Proposer:
         self._queue: deque[Request] = deque()
         self._asked: dict[Key, list[NodeId]] = {}
         """Requests in the queue or in flight, and who but their clients wants the answer."""
-        self._settles: deque[Key] = deque(self._unsettled)
-        """Final numbers that the next command carries."""
+        self._settles = dict.fromkeys(self._unsettled)
+        """Final numbers that the next command carries, in order."""
         self._reports: dict[tuple[NodeId, int], list[int]] = {}
         self._hinted = 0
         self._overdue = False
@@ -94,17 +95,18 @@ class Proposer:
         self.high = max(self.high, final[0])
         self._unsettled[key] = final
         if self.leads():
-            self._settles.append(key)
+            self._settles[key] = None
 
     def settle_now(self, key: Key) -> None:
         """A final number that should have been settled."""
         if key in self._unsettled and self.leads():
-            self._settles.append(key)
+            self._settles[key] = None
             self._overdue = True
 
     def settled(self, key: Key) -> bool:
         """The log has recorded a final number; whether this replica leads."""
         self._unsettled.pop(key, None)
+        self._settles.pop(key, None)
         if not self.leads():
             return False
         numbers = self._reports.setdefault(key[:2], [])
@@ -128,15 +130,13 @@ class Proposer:
             self._propose(None)
 
     def _propose(self, request: Request | None) -> bool:
-        settles: list[tuple[Key, Mark]] = []
-        while self._settles and len(settles) < SETTLES_MAX:
-            key = self._settles.popleft()
-            if key in self._unsettled:
-                settles.append((key, self._unsettled[key]))
+        keys = tuple(islice(self._settles, SETTLES_MAX))
+        settles = tuple((key, self._unsettled[key]) for key in keys)
         hinted, self._hinted = self._hinted, self.high
-        if self._replica.propose(encode_command(Command(self.high, tuple(settles), request))):
+        if self._replica.propose(encode_command(Command(self.high, settles, request))):
             self._overdue = False
+            for key in keys:
+                self._settles.pop(key, None)
             return True
         self._hinted = hinted
-        self._settles.extendleft(key for key, _ in reversed(settles))
         return False

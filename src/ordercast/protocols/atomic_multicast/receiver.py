@@ -15,7 +15,7 @@ What is lost or left undone is found by one timer:
 
 - no Final for a message to the own group alone: its timestamp is its final number; go on with it.
 - no Final for a message to several groups: find it out in the client's place (see `recovery`).
-- a Final but no record of it: the leader puts it into the log, a follower reminds the leader.
+- a Final but no record of it: the leader puts it into the log.
 
 Restart. The log and its snapshots rebuild everything but the place of the last delivery, which is
 saved before each delivery. Amnesia is not tolerated.
@@ -249,13 +249,11 @@ class Receiver(Process):
                 self.env.send(node, Timestamp(*key, self._group, clock))
 
     def _snapshot(self) -> bytes:
-        entries = list(self._queue.entries.values())
-        return encode_snapshot(Snapshot(self._ledger, self._queue.delivered, entries))
+        return encode_snapshot(Snapshot(self._ledger, list(self._queue.entries.values())))
 
     def _restore(self, state: bytes) -> None:
         snapshot = decode_snapshot(state)
         self._ledger = snapshot.ledger
-        self._queue.delivered = max(self._queue.delivered, snapshot.delivered)
         for entry in snapshot.entries:
             entry.since = self.env.now
             entry.attempts = 0
@@ -300,8 +298,6 @@ class Receiver(Process):
             return
         elif leads:
             self._proposer.settle_now(entry.key)
-        elif self._replica.leader is not None:
-            self._recovery.tell(entry, entry.final, [self._replica.leader])
         entry.attempts += 1
         self._watch(entry)
 

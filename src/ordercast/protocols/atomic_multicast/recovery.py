@@ -41,13 +41,10 @@ class Recovery:
         if len(found) < len(entry.groups):
             return None
         final = max((clock, group) for group, clock in found.items())
-        self.tell(entry, final, [node for group in entry.groups for node in self._members[group]])
-        return final
-
-    def tell(self, entry: Entry, final: Mark, nodes: list[NodeId]) -> None:
-        """Send a final number to other receivers."""
+        nodes = (node for group in entry.groups for node in self._members[group])
         others = [node for node in nodes if node != self._env.me]
         self._env.multicast(others, Final(*entry.key, *final))
+        return final
 
     def stop(self, key: Key) -> None:
         """The final number is known."""

@@ -3,15 +3,16 @@
 import msgspec
 
 from ordercast.protocols.atomic_multicast.ledger import Ledger
-from ordercast.protocols.atomic_multicast.messages import Mark
 from ordercast.protocols.atomic_multicast.queue import Entry
 
 
 class Snapshot(msgspec.Struct):
-    """All that the log led to, without what is delivered and settled."""
+    """All that the log led to, without what is delivered and settled.
+
+    The place of the last delivery is not in it: that is saved at each delivery.
+    """
 
     ledger: Ledger
-    delivered: Mark
     entries: list[Entry]
 
 
