@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.sim import faults, scenario
+from ordercast.sim import faults
+from ordercast.sim.network import Conditions
 from ordercast.sim.run import simulate
 from ordercast.sim.scenario import LatencySpec, Scenario, build_world
 from ordercast.sim.scenario_file import load_scenario
@@ -18,7 +19,7 @@ protocol = "unordered"
 name = "everything"
 seed = 7
 groups = 2
-receivers = 3
+receivers = 4
 membership = [[0, 1], [1, 2]]
 senders = 2
 colocated = true
@@ -147,11 +148,11 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     keys = set(msgspec.to_builtins(found))
     assert keys == set(Scenario.__struct_fields__)
     for part in (found.network, found.cpu, found.clocks, found.workload, found):
-        default = type(part)() if part is not found else Scenario(protocol="")
+        default = Scenario(protocol="") if part is found else type(part)()  # type: ignore[call-arg]
         for name in part.__struct_fields__:
             assert getattr(part, name) != getattr(default, name), f"{name} is not in the file"
     assert found.membership == ((0, 1), (1, 2))
-    assert found.fault[5] == faults.Weather(at_ms=6, conditions=scenario.Conditions(loss=0.5))
+    assert found.fault[5] == faults.Weather(at_ms=6, conditions=Conditions(loss=0.5))
 
 
 def test_every_kind_of_fault_is_in_the_file(tmp_path: Path) -> None:
@@ -207,8 +208,8 @@ COMPLAINTS = {
     ),
     "loss over one": ('protocol = "x"\n[network]\nloss = 1.5', 3, "network.loss: expected `float` <= 1.0"),
     "missing field in the second fault": (
-        'protocol = "x"\n[[fault]]\nkind = "crash"\nat_ms = 1\nhost = 0\n\n[[fault]]\nkind = "crash"\nat_ms = 1',
-        7,
+        'protocol = "x"\n[[fault]]\nkind = "heal"\nat_ms = 1\n\n[[fault]]\nkind = "crash"\nat_ms = 1',
+        6,
         "fault[1]: object missing required field `host`",
     ),
     "wrong field in the second fault": (
@@ -330,5 +331,5 @@ def test_wrong_options_of_a_protocol_are_refused(options: dict[str, object], sai
 )
 def test_a_fault_at_a_host_that_is_not_there_is_refused(fault: faults.FaultSpec) -> None:
     wanted = Scenario(protocol="unordered", fault=(fault,))
-    with pytest.raises(LocalError, match="a fault at 3.0 ms names host 9|a fault at 3 ms names host 9"):
+    with pytest.raises(LocalError, match=r"a fault at 3(\.0)? ms names host 9"):
         build_world(wanted, wanted.plan())

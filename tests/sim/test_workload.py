@@ -89,7 +89,7 @@ def open_loop(world: ProbeWorld, messages: int, *arrivals: Arrivals, until: int 
 def test_an_open_loop_submits_just_so_many_by_all_senders_together() -> None:
     world = ProbeWorld(range(3))
     workload = open_loop(world, 50, *(Poisson(1000) for _ in range(3)))
-    assert not workload.finished
+    assert workload.remaining == 50
     world.run(SECOND)
     assert workload.finished
     assert len(submissions(world)) == 50
@@ -153,7 +153,7 @@ def completions(world: ProbeWorld) -> list[Event]:
 
 @pytest.mark.parametrize("outstanding", [1, 3])
 def test_a_closed_loop_keeps_so_many_under_way_and_no_more(outstanding: int) -> None:
-    world = ProbeWorld((0, 1, 2), groups={0: (1, 2)}, senders=(0,))
+    world = ProbeWorld((0, 1, 2), groups={0: (1, 2)}, senders=(0,), delay=100_000)
     workload = closed_loop(world, 60, outstanding)
     world.run(SECOND)
     under_way, seen = set[int | None](), Counter[int]()
@@ -311,9 +311,7 @@ def test_an_empty_recording_is_a_run_without_messages(tmp_path: Path) -> None:
     assert recorded(tmp_path, "") == recorded(tmp_path, "seconds\n") == []
 
 
-@pytest.mark.parametrize(
-    "text", ["0.1\nword\n", "0.1\nnan\n", "0.1\ninf\n", "-0.1\n", ",\n", "\x00\n1\n2\nx\n"]
-)
+@pytest.mark.parametrize("text", ["0.1\nword\n", "0.1\nnan\n", "0.1\ninf\n", "-0.1\n", "\x00\n1\n2\nx\n"])
 def test_what_is_no_recording_is_refused_by_name(tmp_path: Path, text: str) -> None:
     with pytest.raises(LocalError, match=r"arrivals\.csv: not a list of arrival times"):
         recorded(tmp_path, text)
