@@ -1,0 +1,157 @@
+"""Scenarios of the swarm: one seed says everything, and nothing that was not promised to be borne."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from ordercast.core import Crashes, Deployment, Fault, Guarantees, Plan
+from ordercast.protocols import protocol_names
+from ordercast.sim.faults import Crash, Heal, Partition, Pause, Restart, SetClock
+from ordercast.sim.run import simulate
+from ordercast.sim.scenario import Scenario
+from ordercast.sim.swarm import swarm_scenario
+from tests.sim.probes import probe_plan
+
+SEEDS = range(200)
+SCRIPT = """
+import json, sys, msgspec
+from ordercast.protocols import protocol_names
+from ordercast.sim.swarm import swarm_scenario
+print(json.dumps([
+    msgspec.to_builtins(swarm_scenario(name, seed)) for name in protocol_names() for seed in range(40)
+]))
+"""
+
+
+def promising(crashes: Crashes, *faults: Fault) -> Callable[[Deployment], Plan]:
+    """Makes plans of probes that promise to bear these faults."""
+
+    def make(deployment: Deployment) -> Plan:
+        senders = deployment.sender_ids()
+        hosts = [*range(deployment.receivers), *map(deployment.sender_host, senders)]
+        promised = Guarantees(crashes=crashes, tolerates=faults)
+        return probe_plan(hosts, dict(enumerate(deployment.groups)), senders, guarantees=promised)
+
+    return make
+
+
+def scenarios(crashes: Crashes, *faults: Fault) -> list[Scenario]:
+    return [swarm_scenario("", seed, promising(crashes, *faults)) for seed in SEEDS]
+
+
+def kinds(scenario: Scenario) -> set[Fault]:
+    """The kinds of misfortune in a scenario."""
+    found = set()
+    network = scenario.network
+    for share, kind in (
+        (network.loss, Fault.LOSS),
+        (network.duplication, Fault.DUPLICATION),
+        (network.reordering, Fault.REORDERING),
+        (scenario.clocks.skew_us or scenario.clocks.drift_ppm, Fault.CLOCK),
+    ):
+        if share:
+            found.add(kind)
+    by_type: dict[type, Fault]
+    by_type = {Pause: Fault.PAUSE, SetClock: Fault.CLOCK, Partition: Fault.PARTITION}
+    returns = {fault.host: fault.state for fault in scenario.fault if isinstance(fault, Restart)}
+    for fault in scenario.fault:
+        if isinstance(fault, Crash):
+            state = returns.get(fault.host)
+            found.add({None: Fault.CRASH, "saved": Fault.RESTART, "lost": Fault.AMNESIA}[state])
+        elif type(fault) in by_type:
+            found.add(by_type[type(fault)])
+    return found
+
+
+def test_every_kind_of_fault_occurs_and_every_kind_is_absent_somewhere() -> None:
+    counts = Counter(kind for scenario in scenarios(Crashes.ANY, *Fault) for kind in kinds(scenario))
+    assert set(counts) == set(Fault)
+    for kind, count in counts.items():
+        assert 10 <= count <= 190, kind
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_only_what_is_tolerated_occurs(fault: Fault) -> None:
+    found = {kind for scenario in scenarios(Crashes.ANY, fault) for kind in kinds(scenario)}
+    assert found == {fault}
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_one_kind_alone_may_be_asked_for(fault: Fault) -> None:
+    make = promising(Crashes.ANY, *Fault)
+    found = {kind for seed in range(40) for kind in kinds(swarm_scenario("", seed, make, fault))}
+    assert found == {fault}
+
+
+@pytest.mark.parametrize("crashes", Crashes)
+def test_no_more_receivers_of_a_group_are_down_for_good_than_the_contract_allows(crashes: Crashes) -> None:
+    most = 0
+    for scenario in scenarios(crashes, *Fault):
+        returned = {fault.host for fault in scenario.fault if isinstance(fault, Restart)}
+        gone = {fault.host for fault in scenario.fault if isinstance(fault, Crash)} - returned
+        for members in scenario.deployment().groups:
+            dead = len(gone & set(members))
+            most = max(most, dead)
+            if crashes is Crashes.NONE:
+                assert dead == 0, scenario.name
+            elif crashes is Crashes.MINORITY:
+                assert 2 * dead < len(members), scenario.name
+    assert most == {Crashes.NONE: 0, Crashes.MINORITY: 2, Crashes.ANY: 5}[crashes]
+
+
+def test_faults_come_in_order_and_everything_heals_at_the_end() -> None:
+    for scenario in scenarios(Crashes.ANY, *Fault):
+        times = [fault.at_ms for fault in scenario.fault]
+        assert times == sorted(times)
+        assert isinstance(scenario.fault[-1], Heal)
+
+
+def test_a_host_crashes_before_it_restarts_and_never_twice() -> None:
+    for scenario in scenarios(Crashes.ANY, *Fault):
+        down = set[int]()
+        crashed = Counter[int]()
+        for fault in scenario.fault:
+            if isinstance(fault, Crash):
+                down.add(fault.host)
+                crashed[fault.host] += 1
+            elif isinstance(fault, Restart):
+                assert fault.host in down, scenario.name
+                down.remove(fault.host)
+        assert not crashed or max(crashed.values()) == 1
+
+
+def test_scenarios_survive_being_written_and_read() -> None:
+    for scenario in scenarios(Crashes.ANY, *Fault)[:50]:
+        assert msgspec.convert(json.loads(msgspec.json.encode(scenario)), Scenario) == scenario
+
+
+def test_scenarios_differ_from_seed_to_seed() -> None:
+    found = scenarios(Crashes.ANY, *Fault)
+    assert len({msgspec.json.encode(msgspec.structs.replace(each, seed=0, name="")) for each in found}) == 200
+    assert {each.workload.kind for each in found} == {"poisson", "periodic", "closed"}
+    assert {each.colocated for each in found} == {each.codec for each in found} == {True, False}
+
+
+def test_a_seed_is_the_same_scenario_in_every_process() -> None:
+    found = []
+    for hash_seed in ("0", "4711"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True
+        )
+        found.append(json.loads(done.stdout))
+    assert found[0] == found[1]
+    assert len(found[0]) == 40 * len(protocol_names())
+
+
+def test_scenarios_of_the_swarm_run() -> None:
+    make = promising(Crashes.ANY, *Fault)
+    for seed in range(5):
+        scenario = swarm_scenario("", seed, make)
+        assert simulate(scenario, make(scenario.deployment())).summary().submitted > 0
