@@ -30,8 +30,8 @@ class Host:
     """Serves one piece of work at a time, first come, first served."""
 
     __slots__ = (
-        "_lives", "_scheduler", "_serving", "_started_at", "_waking", "busy_ns", "cpu", "free_at", "id",
-        "overflowed", "queue", "up",
+        "_lives", "_scheduler", "_started_at", "_waking", "busy_ns", "cpu", "free_at", "id", "overflowed",
+        "queue", "serving", "up",
     )  # fmt: skip
 
     def __init__(self, host: HostId, cpu: Cpu, scheduler: Scheduler) -> None:
@@ -43,7 +43,7 @@ class Host:
         self.queue: deque[tuple[Nanos, Nanos, Action, tuple[Any, ...]]] = deque()
         self.busy_ns: Nanos = 0
         self.overflowed = 0
-        self._serving = False
+        self.serving = False
         self._waking = False
         self._started_at: Nanos = 0
         self._lives = 0
@@ -61,7 +61,7 @@ class Host:
         What a handler asks for is done after the handler, never within it.
         """
         now = self._scheduler.now
-        if cost or self.queue or self._serving or self.free_at > now:
+        if cost or self.queue or self.serving or self.free_at > now:
             self._enqueue(now, cost, action, args)
         elif self.up:
             self.serve(0, action, args)
@@ -71,12 +71,8 @@ class Host:
         cost, now = self.cpu.receive_ns, self._scheduler.now
         since = now - cost
         if self.free_at <= since and not self.queue:
-            if self.up:  # as `serve` does it; most packets pass here
-                self.busy_ns += cost
-                self.free_at = now
-                self._serving = True
-                action(*args)
-                self._serving = False
+            if self.up:
+                self.serve(cost, action, args)
         elif since < self._started_at:  # it came while the host was down
             return
         elif len(self.queue) < self.cpu.queue_max:
@@ -90,16 +86,16 @@ class Host:
         self.busy_ns += cost
         if before < now:
             self.free_at = now
-        self._serving = True
+        self.serving = True
         action(*args)
-        self._serving = False
+        self.serving = False
         if not cost and self.free_at == now:
             # It took no time, so a packet that was being served meanwhile has lost none.
             self.free_at = before
 
     def stop(self) -> None:
         """Forget all work."""
-        self.up = self._serving = self._waking = False
+        self.up = self.serving = self._waking = False
         self.queue.clear()
         self._lives += 1
 

@@ -1,6 +1,7 @@
 """What happens to a packet between two hosts: it takes time, and it may be lost, doubled or overtaken."""
 
 from abc import ABC, abstractmethod
+from heapq import heappush
 from random import Random
 from typing import Annotated, Any
 
@@ -97,7 +98,7 @@ class LatencyNetwork(Network):
     def __init__(self, scheduler: Scheduler, rng: Random, conditions: Conditions, latency: Latency) -> None:
         super().__init__(scheduler, rng, conditions)
         self._draw = latency.draw
-        self._push = scheduler.push
+        self._heap, self._ties = scheduler.heap, scheduler.ties
 
     def transmit(
         self,
@@ -112,7 +113,7 @@ class LatencyNetwork(Network):
         if self._clean and not self.blocked:
             delay = self._draw(link[0], link[1], self.rng)
             if delay >= 0:
-                self._push(departure + delay + service_ns, action, args)
+                heappush(self._heap, (departure + delay + service_ns, next(self._ties), action, args))
                 return True
         return super().transmit(departure, link, size, service_ns, action, args)
 
@@ -130,5 +131,5 @@ class LatencyNetwork(Network):
         if delay < 0:
             self.lost += 1
             return False
-        self._push(departure + delay + service_ns, action, args)
+        self.scheduler.push(departure + delay + service_ns, action, args)
         return True

@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Callable
 from heapq import heappop, heappush
+from itertools import count
 from typing import Any
 
 from ordercast.core import LocalError, Nanos
@@ -13,11 +14,12 @@ Action = Callable[..., None]
 class Scheduler:
     """Actions in order of time; those of one instant in the order in which they were asked for."""
 
-    __slots__ = ("_heap", "_tie", "now")
+    __slots__ = ("heap", "now", "ties")
 
     def __init__(self) -> None:
-        self._heap: list[tuple[Nanos, int, Action, tuple[Any, ...]]] = []
-        self._tie = 0
+        self.heap: list[tuple[Nanos, int, Action, tuple[Any, ...]]] = []
+        """Open to the network's fast path, which pushes without a call."""
+        self.ties = count()
         self.now: Nanos = 0
 
     def at(self, time: Nanos, action: Action, *args: object) -> None:
@@ -28,8 +30,7 @@ class Scheduler:
         """The same for arguments that are a tuple already."""
         if time < self.now:
             raise LocalError(f"cannot schedule for {time}, it is already {self.now}")
-        self._tie += 1
-        heappush(self._heap, (time, self._tie, action, args))
+        heappush(self.heap, (time, next(self.ties), action, args))
 
     def after(self, delay: Nanos, action: Action, *args: object) -> None:
         """Call `action(*args)` after a delay."""
@@ -37,7 +38,7 @@ class Scheduler:
 
     def run(self, until: Nanos) -> None:
         """Run every action up to and including a time, then let that time be now."""
-        heap = self._heap
+        heap = self.heap
         # A run makes many small objects and no garbage in cycles: the collector would only re-read them.
         collecting = gc.isenabled()
         gc.disable()
@@ -53,4 +54,4 @@ class Scheduler:
     @property
     def pending(self) -> int:
         """How many actions wait."""
-        return len(self._heap)
+        return len(self.heap)

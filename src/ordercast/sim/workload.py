@@ -30,7 +30,8 @@ class QuasiPeriodic(Arrivals):
 
     def gap(self, rng: Random) -> Nanos:
         """About the interval."""
-        return max(0, round(rng.gauss(self._interval_ns, self._std)))
+        gap = int(rng.gauss(self._interval_ns, self._std))
+        return gap if gap > 0 else 0
 
 
 class Poisson(Arrivals):

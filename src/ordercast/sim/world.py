@@ -44,6 +44,7 @@ UNPACKED_MAX = 4096
 PACKET_OVERHEAD_BYTES = 46
 """Ethernet, IP and UDP headers, where the size of packets matters."""
 
+_item = tuple.__new__  # half the cost of the named tuple's own constructor
 _DELIVER, _SUBMIT = Kind.DELIVER, Kind.SUBMIT
 
 NetworkFactory = Callable[[Scheduler, Random], Network]
@@ -133,9 +134,10 @@ class World:
         """The application at a sender submits a message now; None if the sender is down or swamped."""
         if node not in self._next_message:
             raise LocalError(f"node {node} is not a sender of this plan")
-        receivers = self._receivers(groups)
-        if len(payload) > MESSAGE_BYTES_MAX:
-            raise LocalError(f"message of {len(payload)} bytes, the limit is {MESSAGE_BYTES_MAX}")
+        receivers = self._fan_out.get(groups) or self._receivers(groups)
+        size = len(payload)
+        if size > MESSAGE_BYTES_MAX:
+            raise LocalError(f"message of {size} bytes, the limit is {MESSAGE_BYTES_MAX}")
         env = self.envs[node]
         if not env.host.up:
             return None
@@ -151,10 +153,10 @@ class World:
         self.rows.append(
             (
                 now, clock, node, _SUBMIT, message, groups, None, now,
-                None, None, None, None, None, len(payload), crc32(payload), None,
+                None, None, None, None, None, size, crc32(payload), None,
             )
         )  # fmt: skip
-        env.backlog.append((groups, Item(message, now, payload)))
+        env.backlog.append((groups, _item(Item, (message, now, payload))))
         env.host.work(0, self._drain, env)
         return message
 
@@ -179,8 +181,10 @@ class World:
         while backlog:
             groups, first = backlog[0]
             items = self._bundle(backlog) if self.bundle_bytes else [first]
-            if not member.submit(groups, pack(items)):
+            packed = pack(items)
+            if not member.submit(groups, packed):
                 return
+            self._remember(packed, items)
             for _ in items:
                 backlog.popleft()
 
@@ -227,14 +231,14 @@ class World:
 
         All receivers of a packet deliver the same bytes, so the answer is remembered for a while.
         """
-        items = [
-            (item.message, item.submitted_ns, len(item.payload), crc32(item.payload))
-            for item in unpack(payload)
-        ]
+        return self._remember(payload, unpack(payload))
+
+    def _remember(self, payload: bytes, items: list[Item]) -> list[tuple[MessageId, Nanos, int, int]]:
         if len(self._unpacked) >= UNPACKED_MAX:
             self._unpacked.clear()
-        self._unpacked[payload] = items
-        return items
+        facts = [(message, when, len(data), crc32(data)) for message, when, data in items]
+        self._unpacked[payload] = facts
+        return facts
 
     def on_notice(self, env: NodeEnv, notice: Dropped | View) -> None:
         """A process told its application of a drop or of a view."""
@@ -268,11 +272,27 @@ class World:
         if self.network.needs_size:
             size = len(self.plan.codec.encode(message)) + PACKET_OVERHEAD_BYTES
         link = (env.host.id, target.host.id)
-        args = (self._handle, target, env.me, message)
         service = target.host.cpu.receive_ns
-        arriving = self.network.transmit(departure, link, size, service, target.host.arrive, args)
+        args = (target, env.me, message)
+        arriving = self.network.transmit(departure, link, size, service, self._arrive, args)
         if self._record_packets and not arriving:
             self._record(env, Kind.LOSE, peer=to, label=type(message).__name__)
+
+    def _arrive(self, env: NodeEnv, source: NodeId, message: Message) -> None:
+        """A packet is at its host: the way through `Host.arrive` and `_handle`, short for most packets."""
+        host, now = env.host, self.scheduler.now
+        cost = host.cpu.receive_ns
+        if self._record_packets or host.queue or host.free_at > now - cost or not host.up:
+            host.arrive(self._handle, env, source, message)
+            return
+        host.busy_ns += cost
+        host.free_at = now
+        host.serving = True
+        env.now = env.clock.read(now) if env.clock else now
+        env.process.on_message(source, message)
+        if env.backlog:
+            self._drain(env)
+        host.serving = False
 
     def _handle(self, env: NodeEnv, source: NodeId, message: Message) -> None:
         now = self.scheduler.now
