@@ -322,3 +322,26 @@ def test_options_and_peers_are_checked() -> None:
 def test_tags_stay_in_their_range() -> None:
     tags = [kind.__struct_config__.tag for kind in MESSAGES]
     assert all(isinstance(tag, int) and 200 <= tag <= 219 for tag in tags)
+
+
+def test_a_replica_that_was_behind_and_led_is_helped_again_when_it_follows() -> None:
+    world = LogWorld()
+    world.network.blocked.add((0, 2))
+    world.propose(b"missed by 2")
+    world.run_ms(0.5)
+    world.network.blocked.clear()
+    world.network.blocked |= {(0, 2), (2, 0)}
+    world.envs[2].now = world.now
+    replica = world.replica(2)
+    replica._catchup.heed(0, 1)  # it knows that it is behind,
+    replica._stand()  # and leads before it has asked
+    world.run_ms(20)
+    assert world.leader() == 2
+    cut_off(world, 2)
+    world.run_ms(200)
+    assert world.leader() in (0, 1)
+    world.propose(b"missed again")
+    world.run_ms(5)
+    world.network.blocked.clear()
+    world.run_ms(50)
+    assert world.values(2) == world.values(1) == [b"missed by 2", b"missed again"]

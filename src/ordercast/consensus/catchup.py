@@ -44,9 +44,14 @@ class Catchup:
         log = self._log
         self.fetching = log.committed < self._goal
         if self.fetching:
-            if leader is not None and leader != log.env.me:
+            if leader is not None:
                 log.env.send(leader, Fetch(log.committed))
             log.env.set_timer(f"{log.prefix}fetch", log.options.retry_ns)
+
+    def stop(self) -> None:
+        """This replica leads now: what it lacks it proposes."""
+        self.fetching = False
+        self._log.env.cancel_timer(f"{self._log.prefix}fetch")
 
     def on_learn(self, source: NodeId, message: Learn) -> bool:
         """Apply what was learned; whether that was all that the sender has."""

@@ -175,7 +175,7 @@ class Replica:
             self._tick()
         elif kind == "election":
             self._check_leader()
-        elif kind == "fetch" and self._leadership is None:
+        elif kind == "fetch":
             self._catchup.on_timer(self.leader)
 
     def on_message(self, source: NodeId, message: Message) -> None:
@@ -309,6 +309,7 @@ class Replica:
             self._lead(Leadership(self._log, election.ballot, election.values()))
 
     def _lead(self, leadership: Leadership) -> None:
+        self._catchup.stop()
         self._leadership = leadership
         self._elections = 0
         self.leader = self.env.me
