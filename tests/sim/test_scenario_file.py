@@ -1,5 +1,8 @@
 """Scenario files: every key parses, and every complaint names the file and the line."""
 
+import os
+import subprocess
+import sys
 import typing
 from pathlib import Path
 
@@ -307,9 +310,26 @@ def test_a_missing_file_and_a_folder_are_refused_by_name(tmp_path: Path) -> None
             load_scenario(path)
 
 
-def test_umlauts_are_read_whatever_the_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LC_ALL", "C")
-    assert load_scenario(write(tmp_path, 'protocol = "x"\nname = "Prüfung"')).name == "Prüfung"
+def test_umlauts_are_read_whatever_the_locale(tmp_path: Path) -> None:
+    path = write(tmp_path, 'protocol = "x"\nname = "Prüfung"')
+    script = (
+        "import sys; from pathlib import Path; from ordercast.sim.scenario_file import load_scenario;"
+        "print(ascii(load_scenario(Path(sys.argv[1])).name))"
+    )
+    plain = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)],
+        env={**os.environ, **plain},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == ascii("Prüfung")
+
+
+def test_a_link_of_almost_no_bandwidth_is_slow_and_no_division_by_zero(tmp_path: Path) -> None:
+    text = 'protocol = "unordered"\nsettle_ms = 1\n[network.latency]\nkind = "links"\nhost_gbps = 1e-12'
+    assert simulate(load_scenario(write(tmp_path, text))).summary().delivered == 0
 
 
 def test_an_unknown_protocol_lists_those_there_are() -> None:

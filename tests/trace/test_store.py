@@ -129,6 +129,20 @@ def test_a_mangled_file_is_read_or_refused(folder: Path, data: st.DataObject) ->
         assert "\n" not in str(error)
 
 
+def test_a_file_whose_names_are_no_text_is_refused(folder: Path) -> None:
+    path = folder / "hand-1" / "events.parquet"
+    path.write_bytes(path.read_bytes().replace(b"submitted_ns", b"\x80ubmitted_ns"))
+    assert complaint(only(folder).table).startswith(f"{path}: not a readable Parquet file")
+
+
+def test_a_word_that_is_no_text_is_refused(folder: Path) -> None:
+    buffers = pa.array(["joined"] * len(TABLE)).buffers()
+    mangled = pa.py_buffer(buffers[2].to_pybytes().replace(b"j", b"\xff"))
+    words = pa.StringArray.from_buffers(len(TABLE), buffers[1], mangled)
+    rewrite(folder, TABLE.set_column(TABLE.column_names.index("label"), "label", words))
+    assert "not a readable Parquet file" in complaint(only(folder).table)
+
+
 @pytest.mark.parametrize("column", ["message", "kind", "groups"])
 def test_a_missing_column_is_named(folder: Path, column: str) -> None:
     rewrite(folder, TABLE.drop_columns([column]))
