@@ -11,7 +11,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ordercast.check import Violation
 from ordercast.core import format_ns, message_name
 
-console = Console(highlight=False)
+
+class _Pipe(Console):
+    """A console whose reader may go away; what that means is decided in one place, `cli.run`."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the error pass."""
+        raise BrokenPipeError
+
+
+console = _Pipe(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
 VIOLATIONS_SHOWN = 10

@@ -1,0 +1,138 @@
+"""`ordercast check` on traces that are whole, altered, damaged or missing."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.conftest import Command
+
+Rewrite = Callable[[pa.Table], pa.Table]
+
+
+@pytest.fixture
+def traces(ordercast: Command, tmp_path: Path) -> Path:
+    """A folder with two runs of atomic multicast."""
+    for seed in (1, 2):
+        words = ("--groups", 2, "--messages", 60, "--seed", seed, "--out", tmp_path)
+        assert ordercast("simulate", "--protocol", "atomic_multicast", *words).code == 0
+    return tmp_path
+
+
+def rewrite(folder: Path, change: Rewrite, seed: int = 1) -> None:
+    path = folder / f"atomic_multicast-{seed}" / "events.parquet"
+    pq.write_table(change(pq.ParquetFile(path).read()), path)
+
+
+def rows_of(table: pa.Table, node: int, kind: str = "deliver") -> np.ndarray:
+    mask = pc.and_(pc.equal(table["node"], node), pc.equal(table["kind"].cast(pa.string()), kind))
+    return np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+
+
+def swap(table: pa.Table) -> pa.Table:
+    """Two neighbours in the order of node 1 change places; both were submitted before either came."""
+    times, submitted = table["time_ns"].to_numpy(), table["submitted_ns"].to_numpy()
+    rows = rows_of(table, 1)
+    first, second = next((a, b) for a, b in pairwise(rows) if submitted[b] < times[a])
+    order = np.arange(len(table))
+    order[first], order[second] = second, first
+    swapped = table.take(order)
+    for column in ("time_ns", "clock_ns", "step", "position"):
+        index = swapped.column_names.index(column)
+        swapped = swapped.set_column(index, swapped.schema.field(column), table[column])
+    return swapped
+
+
+def duplicate(table: pa.Table) -> pa.Table:
+    row = rows_of(table, 2)[5]
+    return pa.concat_tables([table[: row + 1], table[row : row + 1], table[row + 1 :]])
+
+
+def lose(table: pa.Table) -> pa.Table:
+    row = rows_of(table, 0)[5]
+    return pa.concat_tables([table[:row], table[row + 1 :]])
+
+
+def unsubmit(table: pa.Table) -> pa.Table:
+    row = rows_of(table, 6, "submit")[0]
+    return pa.concat_tables([table[:row], table[row + 1 :]])
+
+
+def test_whole_traces_pass(ordercast: Command, traces: Path) -> None:
+    content = ordercast("check", traces, "--json").json()
+    assert (content["runs"], content["violations"], content["altered"]) == (2, [], [])
+    assert content["events"] == 2 * (60 + 60 * 3)
+    assert "2 runs" in ordercast("check", traces).out
+
+
+@pytest.mark.parametrize(
+    ("change", "found", "node"),
+    [
+        (swap, "total-order", 1),
+        (duplicate, "integrity", 2),
+        (lose, "agreement", 0),
+        (unsubmit, "integrity", None),
+    ],
+)
+def test_an_altered_trace_is_found_out(
+    ordercast: Command, traces: Path, change: Rewrite, found: str, node: int | None
+) -> None:
+    rewrite(traces, change)
+    outcome = ordercast("check", traces, "--json")
+    content = outcome.json()
+    assert outcome.code == 1
+    assert {violation["property"] for violation in content["violations"]} == {found}
+    assert {violation["run"] for violation in content["violations"]} == {"atomic_multicast-1"}
+    assert content["altered"] == ["atomic_multicast-1"]
+    violation = content["violations"][0]
+    assert set(violation) >= {"property", "run", "nodes", "messages", "detail"}
+    assert node is None or node in violation["nodes"]
+    text = ordercast("check", traces)
+    assert text.code == 1 and f"{found} violated in atomic_multicast-1" in text.out
+
+
+def test_a_run_can_be_checked_alone(ordercast: Command, traces: Path) -> None:
+    rewrite(traces, swap)
+    assert ordercast("check", traces / "atomic_multicast-2").code == 0
+    assert ordercast("check", traces / "atomic_multicast-1").code == 1
+
+
+def truncate(folder: Path) -> None:
+    path = folder / "events.parquet"
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def forget_column(folder: Path) -> None:
+    path = folder / "events.parquet"
+    pq.write_table(pq.ParquetFile(path).read().drop_columns(["digest"]), path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "wanted"),
+    [
+        (truncate, "not a readable Parquet file"),
+        (forget_column, "no column digest"),
+        (lambda folder: (folder / "events.parquet").unlink(), "no Parquet file"),
+        (lambda folder: (folder / "run.json").unlink(), "without run.json"),
+        (lambda folder: (folder / "run.json").write_text("{"), "not a description"),
+        (lambda folder: (folder / "run.json").write_text('{"format": 9}'), "not a description"),
+    ],
+)
+def test_a_damaged_trace_is_one_clear_line_and_exit_code_2(
+    ordercast: Command, traces: Path, damage: Callable[[Path], None], wanted: str
+) -> None:
+    damage(traces / "atomic_multicast-1")
+    outcome = ordercast("check", traces, "--json")
+    assert outcome.code == 2 and outcome.out == ""
+    assert len(outcome.err.strip().splitlines()) == 1
+    assert wanted in outcome.err
+
+
+def test_an_empty_folder_has_no_trace(ordercast: Command, tmp_path: Path) -> None:
+    outcome = ordercast("check", tmp_path)
+    assert outcome.code == 2 and "no trace there" in outcome.err

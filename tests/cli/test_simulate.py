@@ -1,0 +1,175 @@
+"""`ordercast simulate`, as a user meets it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+
+KEYS = {
+    "protocol", "seed", "trace_hash", "events", "submitted", "delivered", "dropped", "violations",
+    "latency_ns", "throughput_per_s",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", ["unordered", "atomic_multicast"])
+def test_json_has_what_is_documented_and_nothing_else_is_printed(ordercast: Command, protocol: str) -> None:
+    words = ("--receivers", 3, "--groups", 2, "--messages", 50, "--seed", 4, "--loss", 0.02)
+    outcome = ordercast("simulate", "--protocol", protocol, *words, "--json")
+    content = outcome.json()
+    assert outcome.code == 0 and outcome.err == ""
+    assert set(content) >= KEYS
+    assert (content["protocol"], content["seed"], content["submitted"]) == (protocol, 4, 50)
+    assert content["violations"] == []
+    assert set(content["latency_ns"]) == {"p50", "p90", "p99", "max"}
+    assert content["latency_ns"]["p50"] <= content["latency_ns"]["max"]
+
+
+def test_the_same_seed_gives_the_same_hash_and_another_one_another(ordercast: Command) -> None:
+    words = ("simulate", "--protocol", "atomic_multicast", "--loss", 0.1, "--json", "--seed")
+    hashes = [ordercast(*words, seed).json()["trace_hash"] for seed in (3, 3, 4)]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_options_override_the_file(ordercast: Command, tmp_path: Path) -> None:
+    path = tmp_path / "scenario.toml"
+    path.write_text('protocol = "unordered"\nseed = 1\n[workload]\nmessages = 7\n')
+    assert ordercast("simulate", path, "--json").json()["submitted"] == 7
+    content = ordercast("simulate", path, "--messages", 9, "--seed", 2, "--json").json()
+    assert (content["submitted"], content["seed"]) == (9, 2)
+
+
+def test_a_violation_is_exit_code_1_and_names_nodes_and_messages(
+    ordercast: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ordercast.protocols.unordered import protocol
+
+    monkeypatch.setattr(protocol.Seen, "admit", lambda self, number: True)
+    words = ("simulate", "--protocol", "unordered", "--duplication", 0.5)
+    outcome = ordercast(*words, "--json")
+    violation = outcome.json()["violations"][0]
+    assert outcome.code == 1
+    assert violation["property"] == "integrity"
+    assert violation["nodes"] and "#" in violation["messages"][0]
+    text = ordercast(*words)
+    assert text.code == 1 and "integrity violated" in text.out and "a second time" in text.out
+
+
+BAD = {
+    "unknown key": ('protocol = "unordered"\n[network]\nlos = 0.1\n', "line 3", "network.los"),
+    "negative loss": ('protocol = "unordered"\n\n[network]\nloss = -0.1\n', "line 4", "loss"),
+    "wrong type": ('protocol = "unordered"\nseed = "one"\n', "line 2", "seed"),
+    "not TOML": ('protocol = "unordered"\nseed = = 2\n', "line 2", "not TOML"),
+    "unknown protocol": ('protocol = "paxos"\n', "paxos", "atomic_multicast"),
+    "unknown option": ('protocol = "unordered"\n[options]\nwin = 3\n', "options of unordered", "win"),
+    "unknown kind": ('protocol = "unordered"\n[[fault]]\nkind = "flood"\nat_ms = 1\n', "line 3", "flood"),
+    "no such host": (
+        'protocol = "unordered"\n[[fault]]\nkind="crash"\nat_ms=1\nhost=99\n',
+        "host 99",
+        "1.0 ms",
+    ),
+    "missing matrix": (
+        'protocol = "unordered"\n[network]\nlatency = { kind = "matrix", file = "no.npz" }\n',
+        "no.npz",
+        "not a latency matrix",
+    ),
+    "overlap": ('protocol = "atomic_multicast"\nmembership = [[0, 1], [1, 2]]\n', "disjoint", "receiver 1"),
+    "too wide a spread": ('protocol = "unordered"\n[workload]\nspread = [1, 1]\n', "spread", "1 groups"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_scenario_is_one_clear_line_and_exit_code_2(
+    ordercast: Command, tmp_path: Path, name: str
+) -> None:
+    text, *wanted = BAD[name]
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    outcome = ordercast("simulate", path, "--json")
+    assert outcome.code == 2 and outcome.out == ""
+    assert len(outcome.err.strip().splitlines()) == 1
+    for part in wanted:
+        assert part in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("simulate",), "--protocol"),
+        (("simulate", "missing.toml"), "missing.toml"),
+        (("simulate", "--protocol", "unordered", "--loss", "-0.5"), "network.loss"),
+        (("simulate", "--protocol", "unordered", "--receivers", "0"), "receivers"),
+        (("simulate", "--protocol", "unordered", "--receivers", "many"), "--receivers"),
+        (("simulate", "--protocol", "unordered", "--workload", "sometimes"), "workload.kind"),
+        (("simulate", "--protocol", "unordered", "--nonsense"), "--nonsense"),
+        (("simulate", "--protocol", "unordered", "--out", "/proc/nowhere"), "/proc/nowhere"),
+        (("explode",), "explode"),
+        (("swarm", "--protocol", "unordered", "--seeds", "a:b"), "a:b"),
+        (("swarm", "--protocol", "unordered", "--seeds", "5:5"), "5:5"),
+        (("swarm", "--protocol", "nothing", "--seeds", "0:5"), "nothing"),
+        (("replay", "--protocol", "unordered"), "--seed"),
+        (("check", "nowhere"), "nowhere"),
+    ],
+)
+def test_bad_usage_is_one_clear_line_and_exit_code_2(
+    ordercast: Command, words: tuple[str, ...], wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = ordercast(*words)
+    assert outcome.code == 2 and outcome.out == ""
+    assert len(outcome.err.strip().splitlines()) == 1
+    assert wanted in outcome.err
+
+
+def test_the_installed_command_never_shows_a_traceback(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from ordercast.cli import main; main()", "simulate", "none.toml"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("ordercast: none.toml") and "Traceback" not in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from ordercast.cli import main; main()"]
+    words = ["replay", "--protocol", "atomic_multicast", "--seed", "1"]
+    with subprocess.Popen([*command, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout and process.stderr
+        process.stdout.readline()
+        process.stdout.close()
+        errors = process.stderr.read().decode()
+    assert process.returncode == 0 and errors == ""
+
+
+def test_help_teaches(ordercast: Command) -> None:
+    overview = ordercast("--help")
+    assert overview.code == 0
+    for name in ("protocols", "simulate", "swarm", "replay", "check", "demo"):
+        assert name in overview.out
+        page = ordercast(name, "--help")
+        assert page.code == 0 and "--help" in page.out
+    assert "Example" in ordercast("simulate", "--help").out
+
+
+def test_protocols_lists_guarantees(ordercast: Command) -> None:
+    content = {one["name"]: one for one in ordercast("protocols", "--json").json()["protocols"]}
+    assert content["unordered"]["guarantees"]["order"] == "none"
+    assert content["atomic_multicast"]["guarantees"]["agreement"] == "all"
+    assert "window" in content["atomic_multicast"]["options"]
+    text = ordercast("protocols")
+    assert text.code == 0 and "across-groups" in text.out
+
+
+def test_the_demonstration_ends_well_and_keeps_traces(ordercast: Command, tmp_path: Path) -> None:
+    outcome = ordercast("demo", "--out", tmp_path)
+    assert outcome.code == 0
+    assert "the orders differ" in outcome.out
+    assert outcome.out.count("the same order everywhere") == 2
+    assert ordercast("check", tmp_path, "--json").json()["runs"] == 3
+
+
+def test_json_of_the_whole_world_is_valid(ordercast: Command) -> None:
+    outcome = ordercast("replay", "--protocol", "unordered", "--seed", 3, "--json")
+    content = json.loads(outcome.out)
+    assert outcome.code == 0 and content["violations"] == [] and content["events"]

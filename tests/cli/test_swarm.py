@@ -1,0 +1,63 @@
+"""`ordercast swarm` and `ordercast replay`, on good protocols and on broken ones."""
+
+import pytest
+
+from ordercast.protocols.unordered import protocol
+from tests.cli.conftest import Command
+
+
+def test_a_good_protocol_has_no_failures_in_one_process_or_in_two(ordercast: Command) -> None:
+    words = ("swarm", "--protocol", "unordered", "--seeds", "0:12", "--json")
+    one, two = (ordercast(*words, "--jobs", jobs) for jobs in (1, 2))
+    assert one.code == two.code == 0
+    assert one.json() == two.json() == {"protocol": "unordered", "runs": 12, "failures": []}
+    assert "on 12 seeds" in ordercast(*words[:-1]).out
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unordered multicast that does not recognise duplicates."""
+    monkeypatch.setattr(protocol.Seen, "admit", lambda self, number: True)
+
+
+@pytest.mark.usefixtures("broken")
+def test_failures_name_seed_property_and_message_and_replay_shows_them(ordercast: Command) -> None:
+    outcome = ordercast("swarm", "--protocol", "unordered", "--seeds", "0:20", "--jobs", 1, "--json")
+    content = outcome.json()
+    failure = content["failures"][0]
+    assert outcome.code == 1 and content["runs"] == 20
+    assert set(failure) == {"seed", "property", "message"}
+    assert failure["property"] == "integrity"
+    replayed = ordercast("replay", "--protocol", "unordered", "--seed", failure["seed"])
+    assert replayed.code == 1
+    assert failure["message"] in replayed.out
+    as_json = ordercast("replay", "--protocol", "unordered", "--seed", failure["seed"], "--json").json()
+    assert "deliver" in as_json["events"][-1], "the story ends with the event that broke the promise"
+    whole = ordercast("replay", "--protocol", "unordered", "--seed", failure["seed"], "--json", "--whole")
+    assert len(whole.json()["events"]) > len(as_json["events"])
+    text = ordercast("swarm", "--protocol", "unordered", "--seeds", "0:20", "--jobs", 1)
+    assert text.code == 1 and "ordercast replay" in text.out
+
+
+def test_a_protocol_that_raises_has_failed_and_the_other_seeds_go_on(
+    ordercast: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explode(self: protocol.Seen, number: int) -> bool:
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr(protocol.Seen, "admit", explode)
+    outcome = ordercast("swarm", "--protocol", "unordered", "--seeds", "0:5", "--jobs", 1, "--json")
+    failures = outcome.json()["failures"]
+    assert outcome.code == 1
+    assert [failure["seed"] for failure in failures] == [0, 1, 2, 3, 4]
+    assert {failure["property"] for failure in failures} == {"exception"}
+    assert "on purpose" in failures[0]["message"]
+
+
+def test_replay_of_a_seed_shows_packets_and_faults(ordercast: Command) -> None:
+    outcome = ordercast("replay", "--protocol", "atomic_multicast", "--seed", 2)
+    assert outcome.code == 0
+    for part in ("group 0: nodes", "submit", "send", "receive", "Request", "kept every promise"):
+        assert part in outcome.out
+    quiet = ordercast("replay", "--protocol", "atomic_multicast", "--seed", 2, "--no-packets")
+    assert "Request" not in quiet.out and "deliver" in quiet.out

@@ -1,0 +1,107 @@
+"""What the documents say is true: their programs run, their commands work, their links lead somewhere."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ordercast.check import PROPERTIES
+from ordercast.cli import run
+from ordercast.core import Deployment, Fault
+from ordercast.protocols import protocol_names
+from ordercast.sim import Scenario, conformance, load_scenario
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+
+
+def blocks(document: str, language: str) -> list[str]:
+    parts = re.split(r"^```(.*)\n", (ROOT / document).read_text(), flags=re.MULTILINE)
+    fences, contents = parts[1::4], parts[2::4]
+    return [content for fence, content in zip(fences, contents, strict=True) if fence == language]
+
+
+def commands(document: str) -> list[list[str]]:
+    lines = [line for block in blocks(document, "") for line in block.splitlines()]
+    starts = [line.split("  ")[0].split() for line in lines if line.startswith("ordercast ")]
+    return [words[1:] for words in starts]
+
+
+def test_the_first_program_of_the_readme_runs_and_is_short(capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = blocks("README.md", "python")
+    exec(program, {})
+    lines = capsys.readouterr().out.splitlines()
+    assert len({line.split("delivered")[1] for line in lines[:3]}) == 1
+    assert "p50" in lines[3]
+    assert len([line for line in program.splitlines() if line]) <= 18
+
+
+def test_the_tutorial_goes_as_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    protocol, suite, mended = blocks("docs/tutorial.md", "python")
+    exec(protocol, names)
+    exec(suite, names)
+    said = blocks("docs/tutorial.md", "")[-1].strip()
+    assert said in capsys.readouterr().out
+    exec(mended, names)
+    guarantees = names["GUARANTEES"]
+    names["GUARANTEES"] = type(guarantees)(
+        **{field: getattr(guarantees, field) for field in guarantees.__struct_fields__}
+        | {"tolerates": (*guarantees.tolerates, Fault.LOSS)}
+    )
+    assert {failure.property for failure in conformance(names["plan"], range(10))} == {
+        "agreement",
+        "validity",
+    }
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md"])
+def test_every_command_of_a_document_works(
+    document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    found = commands(document)
+    assert len(found) >= 6
+    for words in found:
+        few = ["0:6" if ":" in word else word for word in words]
+        assert run(few) == 0, f"{' '.join(words)}: {capsys.readouterr().err}"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_keeps_its_promises(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", str(path)]) == 0
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_links_lead_to_files(path: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)\)", path.read_text())
+    for target in targets:
+        assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_every_protocol_has_a_page_and_a_row_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for name in protocol_names():
+        page = (ROOT / "docs" / "protocols" / f"{name}.md").read_text()
+        assert "## Guarantees" in page and "## Deviations" in page
+        assert f"docs/protocols/{name}.md" in readme
+
+
+def test_every_property_is_on_the_page_of_checks() -> None:
+    page = (ROOT / "docs" / "checks.md").read_text()
+    for name in PROPERTIES:
+        assert f"| `{name}` |" in page
+
+
+def test_the_scenario_of_the_page_is_a_scenario(tmp_path: Path) -> None:
+    (text,) = blocks("docs/scenarios.md", "toml")
+    path = tmp_path / "page.toml"
+    path.write_text(text)
+    scenario = load_scenario(path)
+    assert scenario.deployment() == Deployment.disjoint(2, 3, 4)
+    page = (ROOT / "docs" / "scenarios.md").read_text()
+    for key in Scenario.__struct_fields__:
+        assert key in page
