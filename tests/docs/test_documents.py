@@ -35,7 +35,7 @@ def test_the_first_program_of_the_readme_runs_and_is_short(capsys: pytest.Captur
     lines = capsys.readouterr().out.splitlines()
     assert len({line.split("delivered")[1] for line in lines[:3]}) == 1
     assert "p50" in lines[3]
-    assert len([line for line in program.splitlines() if line]) <= 18
+    assert len(program.splitlines()) <= 15
 
 
 def test_the_tutorial_goes_as_it_says(capsys: pytest.CaptureFixture[str]) -> None:

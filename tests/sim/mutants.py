@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,77 +15,26 @@ from ordercast.core import (
     Delivery,
     Deployment,
     Dropped,
-    Env,
     Fault,
     HostId,
     Message,
     Nanos,
-    Node,
     NodeId,
     Plan,
-    Process,
-    RemoteError,
     message_id,
 )
 from ordercast.core.bundle import Item, pack, unpack
-from ordercast.protocols import find_protocol
-from ordercast.protocols.atomic_multicast.queue import Entry, Queue
 from ordercast.sim.clock import Clock
 from ordercast.sim.faults import Crash
 from ordercast.sim.node_env import NodeEnv
 from ordercast.sim.run import Run, drive, simulate
-from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec, build_world
-from ordercast.sim.swarm import swarm_scenario
+from ordercast.sim.scenario import NetworkSpec, WorkloadSpec, build_world
 from ordercast.sim.world import World
 from tests.sim.meddling import MeddlingEnv, every, meddled
 from tests.sim.models import peers, sequencer
 from tests.sim.models.sequencer import Numbered, Receiver, ViewReceiver
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """What is broken, how to run it on a seed, and which properties that breaks."""
-
-    name: str
-    breaks: frozenset[str]
-    """Properties that must be found broken, over some seeds."""
-    run: Callable[[int], Run]
-    culprit: NodeId | None = None
-    """A node that every counterexample must name, where there is just one to blame."""
-    also: frozenset[str] = frozenset()
-    """Properties that may truly be broken by it as well."""
-
-
-def deploy(protocol: str, deployment: Deployment) -> Plan:
-    """The unbroken plan of a protocol of the product."""
-    found = find_protocol(protocol)
-    return found.deploy(deployment, found.options())
-
-
-def calm(protocol: str, seed: int, **changes: Any) -> Scenario:
-    """Three receivers a group, three senders, delays that vary, no faults."""
-    scenario = Scenario(
-        protocol=protocol,
-        seed=seed,
-        senders=3,
-        network=NetworkSpec(latency=UniformSpec(50, 2000)),
-        workload=WorkloadSpec(messages=80, rate_per_s=1000),
-        settle_ms=500,
-    )
-    return msgspec.structs.replace(scenario, **changes)
-
-
-def run_calm(protocol: str, change: Callable[[Plan], Plan], seed: int, **changes: Any) -> Run:
-    """Run a changed plan of a protocol in a calm scenario."""
-    scenario = calm(protocol, seed, **changes)
-    return simulate(scenario, change(scenario.plan()))
-
-
-def run_swarm(make: Callable[[Deployment], Plan], only: Fault | None, seed: int) -> Run:
-    """Run a plan in the swarm scenario of a seed."""
-    scenario = swarm_scenario("", seed, make, only)
-    return simulate(scenario, make(scenario.deployment()))
-
+from tests.sim.mutant import Mutant, calm, deploy, run_calm, run_swarm
+from tests.sim.mutants_atomic import ATOMIC_MUTANTS
 
 # Applications and their drivers: what is handed over is not what the protocol meant
 
@@ -287,96 +234,6 @@ class Selfish(peers.Peer):
         return post.past[source] == self.delivered[source]
 
 
-# Atomic multicast and its consensus, broken inside
-
-
-class ImpatientQueue(Queue):
-    """Does not wait for the group's clock."""
-
-    __slots__ = ()
-
-    def take(self, clock: int) -> list[Entry]:
-        """Whatever has a final number."""
-        return super().take(1 << 60)
-
-
-class ForgetfulEnv(MeddlingEnv):
-    """A disk that loses what is saved under some names."""
-
-    forgets = ""
-
-    def save(self, name: str, state: bytes | None) -> None:
-        """Keep it, unless it is one of those."""
-        if not name.startswith(self.forgets):
-            self.inner.save(name, state)
-
-
-class NoPromises(ForgetfulEnv):
-    """Loses promises and what was accepted, but not that there was an earlier life."""
-
-    def save(self, name: str, state: bytes | None) -> None:
-        """Keep the first ballot only."""
-        if name == "delivered" or (name == "consensus.ballot" and state == bytes(8)):
-            self.inner.save(name, state)
-
-
-class NoDeliveries(ForgetfulEnv):
-    """Loses the place of the last delivery."""
-
-    forgets = "delivered"
-
-
-def altered(alter: Callable[..., Process], deployment: Deployment) -> Plan:
-    """Atomic multicast whose receivers are made in another way."""
-    plan = deploy("atomic_multicast", deployment)
-    nodes = tuple(
-        Node(node.id, node.role, node.host, partial(alter, make=node.factory))
-        if node.role == "receiver"
-        else node
-        for node in plan.nodes
-    )
-    return Plan(plan.protocol, plan.guarantees, nodes, plan.groups, plan.senders, plan.codec)
-
-
-def quorum_of_one(env: Env, make: Callable[[Env], Any]) -> Any:
-    """Every replica decides alone, and takes no offence at what the others say."""
-    receiver = make(env)
-    receiver._replica._group.majority = 1
-    handler = receiver.on_message
-
-    def on_message(source: NodeId, message: Any) -> None:
-        with suppress(RemoteError):
-            handler(source, message)
-
-    receiver.on_message = on_message
-    return receiver
-
-
-def impatient(env: Env, make: Callable[[Env], Any]) -> Any:
-    """Delivers before the group's clock has passed the final number."""
-    receiver = make(env)
-    receiver._queue = ImpatientQueue()
-    return receiver
-
-
-def own_timestamp(env: Env, make: Callable[[Env], Any]) -> Any:
-    """Takes its own group's timestamp for the final number."""
-    receiver = make(env)
-    finalise = receiver._finalise
-    receiver._finalise = lambda entry, final: finalise(entry, entry.proposal)
-    return receiver
-
-
-def forgetful(disk: type[ForgetfulEnv], env: Env, make: Callable[[Env], Any]) -> Any:
-    """Saves to a bad disk."""
-    return make(disk(env, lambda meddler, delivery: [delivery]))
-
-
-def _atomic(name: str, breaks: str, alter: Any, only: Fault | None, also: set[str] | None = None) -> Mutant:
-    run = partial(run_swarm, partial(altered, alter), only)
-    return Mutant(name, frozenset({breaks}), run, None, frozenset(also or ()))
-
-
 # Hosts and networks
 
 
@@ -487,24 +344,7 @@ MUTANTS = [
     _model("a peer ignores causes", {"causal"}, _peers(Causality.CAUSAL, Selfish), Fault.REORDERING),
     _model("a receiver installs another view", {"view-synchrony"}, _views(Stranger), Fault.REORDERING),
     _model("a receiver installs views late", {"view-synchrony"}, _views(LateInstaller), Fault.REORDERING),
-    _atomic(
-        "a replica decides alone",
-        "agreement",
-        quorum_of_one,
-        Fault.PARTITION,
-        {"total-order", "acyclic-order", "validity"},
-    ),
-    # What comes too late for its place is left out by the receiver itself: nobody gets it.
-    _atomic("a receiver does not wait for its clock", "agreement", impatient, None, {"validity"}),
-    _atomic("a receiver goes by its own timestamp", "acyclic-order", own_timestamp, None),
-    _atomic("a disk loses deliveries", "integrity", partial(forgetful, NoDeliveries), Fault.RESTART),
-    _atomic(
-        "a disk loses promises",
-        "agreement",
-        partial(forgetful, NoPromises),
-        Fault.RESTART,
-        {"validity", "total-order", "acyclic-order"},
-    ),
+    *ATOMIC_MUTANTS,
     Mutant("a clock runs backwards", frozenset({"clock"}), backward_clock, 0),
     Mutant("a crashed host goes on", frozenset({"lifecycle"}), undead, 0),
 ]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.sim.mutants import MUTANTS, Mutant
+from tests.sim.mutant import Mutant
+from tests.sim.mutants import MUTANTS
 
 SEEDS = range(24)
 

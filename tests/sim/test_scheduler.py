@@ -10,6 +10,18 @@ from ordercast.core import LocalError
 from ordercast.sim.scheduler import Scheduler
 
 
+def test_a_run_in_which_time_stands_still_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ordercast.sim.scheduler.INSTANT_MAX", 100)
+    scheduler = Scheduler()
+
+    def again() -> None:
+        scheduler.after(0, again)
+
+    scheduler.at(5, again)
+    with pytest.raises(LocalError, match="100 events at 5 ns"):
+        scheduler.run(10)
+
+
 @given(st.lists(st.integers(0, 5), max_size=20))
 def test_actions_run_in_order_of_time_and_ties_in_order_of_asking(times: list[int]) -> None:
     scheduler, ran = Scheduler(), list[tuple[int, int]]()

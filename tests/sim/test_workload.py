@@ -297,6 +297,11 @@ def test_a_recording_may_have_a_header_more_columns_and_blank_lines(tmp_path: Pa
     ]
 
 
+def test_a_recording_may_have_dates_and_times_which_count_from_the_first(tmp_path: Path) -> None:
+    text = "TIMESTAMP,what\n2023-11-16 18:15:46.6805900,a\n2023-11-16T18:15:46.682,b\n"
+    assert recorded(tmp_path, text) == [(0, 1), (1_410_000, 1)]
+
+
 def test_several_senders_follow_a_recording_together(tmp_path: Path) -> None:
     times = [number * MILLISECOND for number in range(1, 8)]
     found = recorded(tmp_path, "\n".join(str(time / SECOND) for time in times), senders=3)

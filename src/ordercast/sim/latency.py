@@ -122,8 +122,10 @@ class Matrix(Latency):
         """The measured delay of the pair."""
         if source < self._size and target < self._size:
             return self._rows[source][target]
-        # The same pair must always get the same value, whatever was drawn before.
-        return self._measured[Random(source << 32 | target).randrange(len(self._measured))]
+        # The same pair must always get the same value, whatever was drawn before: mix the two numbers.
+        mixed = (source * 0x9E3779B97F4A7C15 + target * 0xC2B2AE3D27D4EB4F) & 0xFFFFFFFFFFFFFFFF
+        mixed = (mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
+        return self._measured[(mixed >> 32) % len(self._measured)]
 
 
 class Graph(Latency):

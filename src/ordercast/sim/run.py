@@ -161,7 +161,7 @@ def drive(scenario: Scenario, world: World, progress: Progress | None = None) ->
             raise LocalError("the scenario does not end within a day of virtual time")
         if not world.scheduler.pending:
             break
-        world.run(world.now + STEP)
+        world.run(max(world.now + STEP, world.scheduler.next_ns))
         if progress:
             progress(wanted - workload.remaining, wanted)
     settle, arrivals = round(scenario.settle_ms * MILLISECOND), _Arrivals(world)

@@ -1,6 +1,7 @@
 """A scenario: everything about a run but the code, as data. Any scenario replays exactly from itself."""
 
 import csv
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, Literal, TypeAlias
@@ -140,7 +141,8 @@ class WorkloadSpec(_Spec, frozen=True):
     jitter: Size = 0.01
     """Of a periodic source: standard deviation over interval."""
     file: str = ""
-    """Of a recorded source: a file with an arrival a line, in seconds, or a CSV whose first column is."""
+    """Of a recorded source: an arrival a line, in seconds from the start or as dates and times; of a CSV,
+    the first column."""
     bytes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 64
     spread: tuple[Size, ...] = (1.0,)
     """Shares of messages that go to 1, 2, ... groups."""
@@ -302,19 +304,39 @@ def _recorded(path: Path) -> list[Nanos]:
     try:
         with path.open(newline="") as file:
             cells = [row[0] for row in csv.reader(file) if row]
+        if cells and not _is_time(cells[0]):
+            cells = cells[1:]  # a header
+        times = [_time_ns(cell) for cell in cells]
         if cells and not _is_number(cells[0]):
-            cells = cells[1:]
-        times = [round(float(cell) * SECOND) for cell in cells]
+            first = min(times)
+            times = [time - first for time in times]
         if min(times, default=0) < 0:
             raise ValueError("one lies before the start")
         return times
     except (OSError, ValueError, OverflowError, csv.Error) as error:
-        raise LocalError(f"{path}: not a list of arrival times in seconds: {error}") from error
+        raise LocalError(f"{path}: not a list of arrival times: {error}") from error
+
+
+def _time_ns(cell: str) -> Nanos:
+    """Seconds, or a date and time."""
+    if _is_number(cell):
+        return round(float(cell) * SECOND)
+    # Without a zone of its own a time counts as UTC: only differences matter, and no machine's zone may.
+    since = datetime.fromisoformat(cell).replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    return since // timedelta(microseconds=1) * MICROSECOND
 
 
 def _is_number(cell: str) -> bool:
     try:
         float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_time(cell: str) -> bool:
+    try:
+        _time_ns(cell)
     except ValueError:
         return False
     return True

@@ -8,6 +8,9 @@ from typing import Any
 
 from ordercast.core import LocalError, Nanos
 
+INSTANT_MAX = 1_000_000
+"""Events at one instant, from which on a run counts as stuck (a timer of no length that re-arms itself)."""
+
 Action = Callable[..., None]
 
 
@@ -44,12 +47,24 @@ class Scheduler:
         gc.disable()
         try:
             while heap and heap[0][0] <= until:
-                self.now, _, action, args = heappop(heap)
-                action(*args)
+                before = self.now
+                for _ in range(INSTANT_MAX):
+                    if not heap or heap[0][0] > until:
+                        break
+                    self.now, _, action, args = heappop(heap)
+                    action(*args)
+                else:
+                    if self.now == before:
+                        raise LocalError(f"{INSTANT_MAX} events at {before} ns: time does not go on")
         finally:
             if collecting:
                 gc.enable()
         self.now = max(self.now, until)
+
+    @property
+    def next_ns(self) -> Nanos:
+        """When the next action is due; now, if there is none."""
+        return self.heap[0][0] if self.heap else self.now
 
     @property
     def pending(self) -> int:

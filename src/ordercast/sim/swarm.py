@@ -155,18 +155,21 @@ def _crashes(plan: Plan, active: list[Fault], rng: Random) -> list[FaultSpec]:
     state: Literal["saved", "lost"] = "saved" if Fault.RESTART in active else "lost"
     can_return = Fault.RESTART in active or Fault.AMNESIA in active
     for members in plan.groups.values():
-        bound = _bound(plan.guarantees.crashes, len(members)) if Fault.CRASH in active else 0
-        for_good = rng.randint(0, bound)
+        bound = _bound(plan.guarantees.crashes, len(members))
+        for_good = rng.randint(0, bound) if Fault.CRASH in active else 0
+        # A receiver that comes back without its state is as good as gone, and counts with those.
+        back = bound - for_good if state == "lost" else len(members)
         for index, node in enumerate(rng.sample(members, len(members))):
             host = plan.nodes[node].host
-            if host in struck or (index >= for_good and not (can_return and rng.random() < 0.5)):
+            returns = can_return and index < for_good + back and rng.random() < 0.5
+            if host in struck or (index >= for_good and not returns):
                 continue
             struck.append(host)
             crash = Crash(at_ms=_when(rng), host=host)
             faults.append(crash)
             if index >= for_good:
-                back = rng.choice((crash.at_ms, rng.uniform(crash.at_ms, FAULTS_MS * 1.5)))
-                faults.append(Restart(at_ms=back, host=host, state=state))
+                when = rng.choice((crash.at_ms, rng.uniform(crash.at_ms, FAULTS_MS * 1.5)))
+                faults.append(Restart(at_ms=when, host=host, state=state))
     receivers = {plan.nodes[node].host for members in plan.groups.values() for node in members}
     for sender in plan.senders:
         host = plan.nodes[sender].host
