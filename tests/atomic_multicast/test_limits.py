@@ -280,3 +280,6 @@ def test_what_a_full_log_refuses_is_proposed_later_and_whole() -> None:
     (command,) = replica.proposed
     assert command.hint == 4
     assert [key for key, _ in command.settles] == [(5, 0, 8), (5, 0, 9)]
+    proposer.settle_now((5, 0, 8))
+    proposer.push(4)
+    assert len(replica.proposed) == 1, "under way already"

@@ -26,7 +26,7 @@ def small_limits(seed: int) -> dict[str, object]:
         "recovery_ns": rng.choice((1_000_000, 40_000_000)),
         "consensus": {
             "window": rng.choice((1, 4, 1024)),
-            "log_limit": rng.choice((200, 65_536)),
+            "log_limit": rng.choice((500, 65_536)),
             "checkpoint": rng.choice((1, 5, 20)),
             "chunk_bytes": rng.choice((1, 300, 65_536)),
             "burst": rng.choice((1, 64)),

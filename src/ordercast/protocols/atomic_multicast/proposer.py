@@ -98,9 +98,11 @@ class Proposer:
             self._settles[key] = None
 
     def settle_now(self, key: Key) -> None:
-        """A final number that should have been settled."""
-        if key in self._unsettled and self.leads():
-            self._settles[key] = None
+        """A final number that should have been settled; unless its command is under way already.
+
+        A leadership loses none of its own proposals, so one is enough.
+        """
+        if self.leads() and key in self._settles:
             self._overdue = True
 
     def settled(self, key: Key) -> bool:
