@@ -41,9 +41,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "replication": frozenset({"core", "consensus", "protocols"}),
     "transactions": frozenset({"core", "consensus", "protocols", "replication"}),
     "determinism": frozenset({"core", "protocols"}),
-    "sim": frozenset(
-        {"core", "trace", "check", "protocols", "consensus", "replication", "transactions"}
-    ),
+    "sim": frozenset({"core", "trace", "check", "protocols", "consensus", "replication", "transactions"}),
     "net": frozenset(
         {
             "core",

@@ -147,9 +147,7 @@ def _set_attributes(node: ast.ClassDef) -> frozenset[str]:
             ):
                 if _is_set_type(annotation):
                     found.add(name)
-            case ast.Assign(
-                targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value
-            ):
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value):
                 if _makes_set(value):
                     found.add(name)
     return frozenset(found)

@@ -18,9 +18,7 @@ ROWS = 1_000
 def squares(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         number = batch.column("id")
-        yield pa.RecordBatch.from_arrays(
-            [number, pc.multiply(number, number)], names=["id", "square"]
-        )
+        yield pa.RecordBatch.from_arrays([number, pc.multiply(number, number)], names=["id", "square"])
 
 
 def sum_of_squares(spark: SparkSession, folder: Path) -> int:

@@ -57,9 +57,7 @@ def test_java_home_comes_first(tmp_path: Path, environ: dict[str, str]) -> None:
     assert find_java(environ) == tmp_path / "chosen"
 
 
-def test_path_comes_second_and_links_lead_to_the_home(
-    tmp_path: Path, environ: dict[str, str]
-) -> None:
+def test_path_comes_second_and_links_lead_to_the_home(tmp_path: Path, environ: dict[str, str]) -> None:
     binary = fake_java(tmp_path / "jvm", "17")
     link = tmp_path / "bin" / "java"
     link.parent.mkdir()
@@ -68,9 +66,7 @@ def test_path_comes_second_and_links_lead_to_the_home(
 
 
 @pytest.mark.parametrize("version", ["1.8", "11", "16"])
-def test_an_old_java_on_path_is_passed_over(
-    tmp_path: Path, environ: dict[str, str], version: str
-) -> None:
+def test_an_old_java_on_path_is_passed_over(tmp_path: Path, environ: dict[str, str], version: str) -> None:
     old = fake_java(tmp_path / "old", version)
     home = find_java(environ | {"PATH": str(old.parent)})
     assert home.parent == tmp_path / "cache" / "ordercast"
@@ -130,9 +126,7 @@ def test_the_shim_drops_what_java_lacks_and_nothing_else(tmp_path: Path) -> None
         "",
         "*",
     ]
-    done = subprocess.run(
-        [home / "bin" / "java", *arguments], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["-Xmx1g", "--add-modules=java.sql", "two words", "", "*"]
 
 
@@ -166,24 +160,18 @@ def test_a_damaged_shim_is_repaired(tmp_path: Path, damage: str) -> None:
 
 def test_many_at_once_make_one_whole_shim_and_leave_nothing_behind(tmp_path: Path) -> None:
     with ThreadPoolExecutor(16) as pool:
-        homes = set(
-            pool.map(lambda _: write_shim(tmp_path, "25", Path("/somewhere/java")), range(200))
-        )
+        homes = set(pool.map(lambda _: write_shim(tmp_path, "25", Path("/somewhere/java")), range(200)))
     (home,) = homes
     assert [path.name for path in (home / "bin").iterdir()] == ["java"]
     assert (home / "bin" / "java").read_text().rstrip().endswith('exec /somewhere/java "$@"')
 
 
-def test_processes_at_once_all_get_a_shim_that_runs(
-    tmp_path: Path, environ: dict[str, str]
-) -> None:
+def test_processes_at_once_all_get_a_shim_that_runs(tmp_path: Path, environ: dict[str, str]) -> None:
     code = "from ordercast.pipeline.java import find_java; print(find_java())"
     command = [sys.executable, "-c", code]
     alone = {**os.environ, **environ}
     alone.pop("JAVA_HOME", None)
-    running = [
-        subprocess.Popen(command, env=alone, stdout=subprocess.PIPE, text=True) for _ in range(4)
-    ]
+    running = [subprocess.Popen(command, env=alone, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     said = {process.communicate(timeout=60)[0].strip() for process in running}
     assert [process.returncode for process in running] == [0] * 4
     (home,) = said

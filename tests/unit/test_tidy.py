@@ -56,9 +56,7 @@ def test_the_sources_are_found() -> None:
 
 def test_the_layers_have_no_cycle() -> None:
     below_top = {
-        layer: targets
-        for layer, targets in tidy.MAY_IMPORT.items()
-        if layer not in {"cli", "dashboard"}
+        layer: targets for layer, targets in tidy.MAY_IMPORT.items() if layer not in {"cli", "dashboard"}
     }
     settled: set[str] = set()
     while ready := {layer for layer in below_top if below_top[layer] <= settled} - settled:
@@ -121,9 +119,7 @@ def test_layering_knows_a_package_from_a_module() -> None:
     ]
 
 
-def test_one_protocol_does_not_import_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_protocol_does_not_import_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     protocols = tmp_path / "ordercast" / "protocols"
     for name in ("one", "two"):
         (protocols / name).mkdir(parents=True)
