@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,10 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
         process.stdout.close()
         errors = process.stderr.read().decode()
     assert process.returncode == 0 and errors == ""
+
+
+def test_the_version_is_that_of_the_package(ordercast: Command) -> None:
+    assert ordercast("--version").out == f"ordercast {version('ordercast')}\n"
 
 
 def test_help_teaches(ordercast: Command) -> None:

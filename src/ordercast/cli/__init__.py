@@ -6,16 +6,17 @@ standard output (with `--json`, as one object); progress and errors go to standa
 
 import os
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
 from ordercast.cli import check, demo, protocols, replay, simulate, swarm
-from ordercast.cli.output import errors
+from ordercast.cli.output import console, errors
 from ordercast.core import OrdercastError
 
 app = typer.Typer(
     name="ordercast",
-    help="Totally ordered group communication: simulate protocols, break them, and prove their order.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -27,6 +28,21 @@ app.command("swarm")(swarm.swarm)
 app.command("replay")(replay.replay)
 app.command("check")(check.check)
 app.command("demo")(demo.demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"ordercast {version('ordercast')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Totally ordered group communication: simulate protocols, break them, and prove their order."""
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ import os
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Annotated
 
 import msgspec
@@ -77,7 +78,10 @@ def _results(protocol: str, seeds: range, jobs: int) -> Iterator[list[SwarmFailu
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(jobs, len(seeds)), mp_context=context) as pool:
         chunk = max(1, min(20, len(seeds) // (4 * jobs)))
-        yield from pool.map(try_seed, [protocol] * len(seeds), seeds, chunksize=chunk)
+        try:
+            yield from pool.map(try_seed, [protocol] * len(seeds), seeds, chunksize=chunk)
+        except BrokenProcessPool as error:
+            raise LocalError("a process of the swarm was killed; try fewer --jobs") from error
 
 
 def try_seed(protocol: str, seed: int) -> list[SwarmFailure]:
