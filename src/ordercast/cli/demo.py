@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ordercast.cli.output import console, latency_text, print_violations
-from ordercast.core import message_name
+from ordercast.cli.output import console, print_violations
+from ordercast.core import format_ns, message_name
 from ordercast.sim.faults import Crash, Restart
 from ordercast.sim.run import Run, simulate
 from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
@@ -85,7 +85,7 @@ def _show_orders(run: Run, shown: int = 9) -> None:
 
 
 def _show_summary(runs: list[Run]) -> None:
-    table = Table("run", "protocol", "submitted", "delivered", "latency", "violations")
+    table = Table("run", "protocol", "submitted", "delivered", "p50", "p99", "violations")
     for index, run in enumerate(runs, 1):
         summary = run.summary()
         table.add_row(
@@ -93,7 +93,7 @@ def _show_summary(runs: list[Run]) -> None:
             summary.protocol,
             str(summary.submitted),
             str(summary.delivered),
-            latency_text({name: summary.latency_ns[name] for name in ("p50", "p99")}),
+            *(format_ns(summary.latency_ns[name] or 0, 3) for name in ("p50", "p99")),
             str(len(run.violations)),
         )
     console.print(table)

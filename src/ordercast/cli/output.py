@@ -68,5 +68,5 @@ def print_violations(violations: Iterable[tuple[str, Violation]]) -> None:
 
 def latency_text(latency: dict[str, int | None]) -> str:
     """Percentiles in a line."""
-    parts = (f"{name} {format_ns(ns)}" for name, ns in latency.items() if ns is not None)
+    parts = (f"{name} {format_ns(ns, 3)}" for name, ns in latency.items() if ns is not None)
     return ", ".join(parts) or "none delivered"

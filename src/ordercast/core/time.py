@@ -9,9 +9,9 @@ MILLISECOND: Nanos = 1_000_000
 SECOND: Nanos = 1_000_000_000
 
 
-def format_ns(duration: Nanos) -> str:
+def format_ns(duration: Nanos, digits: int = 6) -> str:
     """A duration in the unit that a person would choose: ``1.25 ms``."""
     for unit, name in ((SECOND, "s"), (MILLISECOND, "ms"), (MICROSECOND, "us")):
         if abs(duration) >= unit:
-            return f"{duration / unit:.6g} {name}"
+            return f"{duration / unit:.{digits}g} {name}"
     return f"{duration} ns"
