@@ -136,3 +136,30 @@ def test_a_damaged_trace_is_one_clear_line_and_exit_code_2(
 def test_an_empty_folder_has_no_trace(ordercast: Command, tmp_path: Path) -> None:
     outcome = ordercast("check", tmp_path)
     assert outcome.code == 2 and "no trace there" in outcome.err
+
+
+def by_node(table: pa.Table) -> pa.Table:
+    """As another tool may write it: all rows of a node, then those of the next."""
+    return table.sort_by([("node", "ascending"), ("step", "ascending")])
+
+
+def test_a_trace_ordered_by_node_is_judged_in_order_of_time(ordercast: Command, traces: Path) -> None:
+    rewrite(traces, by_node)
+    assert ordercast("check", traces).code == 0
+    rewrite(traces, lambda table: by_node(swap(table)), seed=2)
+    outcome = ordercast("check", traces, "--json")
+    assert {violation["property"] for violation in outcome.json()["violations"]} == {"total-order"}
+
+
+def test_rows_of_a_node_that_contradict_their_own_times_are_not_put_right(
+    ordercast: Command, traces: Path
+) -> None:
+    def reverse(table: pa.Table) -> pa.Table:
+        order = np.arange(len(table))
+        rows = rows_of(table, 1)
+        order[rows] = rows[::-1]
+        return table.take(order)
+
+    rewrite(traces, reverse)
+    outcome = ordercast("check", traces, "--json")
+    assert "clock" in {violation["property"] for violation in outcome.json()["violations"]}

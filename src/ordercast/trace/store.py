@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ordercast.core import LocalError, RemoteError
 from ordercast.trace.description import FORMAT, RunDescription
+from ordercast.trace.event import Kind
 from ordercast.trace.table import SCHEMA, conform
 
 DESCRIPTION = "run.json"
@@ -32,14 +35,35 @@ class StoredRun(NamedTuple):
         return sorted(self.folder.glob("*.parquet"))
 
     def table(self) -> pa.Table:
-        """All events of the run: of each node in the order in which they happened there."""
+        """All events of the run, in order of time; of each node in the order of its rows."""
         tables = [_read_segment(path) for path in self.segments()]
         if not tables:
             raise RemoteError(f"{self.folder}: {DESCRIPTION} is there, but no Parquet file")
         table = pa.concat_tables(tables)
-        if len(tables) > 1:  # segments of several writers: merge them by time, then by their own count
-            table = table.sort_by([("time_ns", "ascending"), ("node", "ascending"), ("step", "ascending")])
-        return table
+        return _merged(table) if len(tables) > 1 or _by_node(table) else table
+
+
+def _by_node(table: pa.Table) -> bool:
+    """Whether the rows of each node are in order of time, and all together are not.
+
+    If the rows of one node contradict their own times, they stay as they are: that is for the judge to say.
+    """
+    times, nodes = table["time_ns"].to_numpy(), table["node"].to_numpy()
+    grouped = np.argsort(nodes, kind="stable")
+    same_node = nodes[grouped][1:] == nodes[grouped][:-1]
+    backwards = times[grouped][1:] < times[grouped][:-1]
+    return bool((times[1:] < times[:-1]).any() and not (same_node & backwards).any())
+
+
+def _merged(table: pa.Table) -> pa.Table:
+    """The rows of all nodes in order of time, those of one node and instant in order of their steps.
+
+    Of one instant, the rows of senders come first: what a host delivers at once was submitted before.
+    """
+    times, nodes, steps = (table[name].to_numpy() for name in ("time_ns", "node", "step"))
+    senders = pc.unique(table["node"].filter(pc.equal(table["kind"].cast(pa.string()), Kind.SUBMIT)))
+    receives_only = ~np.isin(nodes, senders.to_numpy())
+    return table.take(np.lexsort((steps, nodes, receives_only, times)))
 
 
 def write_run(folder: Path, description: RunDescription, table: pa.Table) -> None:
