@@ -85,6 +85,8 @@ class Guarantees(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     causality: Causality = Causality.NONE
     gaps: Gaps = Gaps.SILENT
     views: bool = False
+    out_of_order: bool = False
+    """May deliver messages whose place has passed, tagged as such (EpTO section 8.2)."""
     partition: Partition = Partition.EACH_SIDE_CONTINUES
     crashes: Crashes = Crashes.ANY
     tolerates: tuple[Fault, ...] = ()
