@@ -30,8 +30,8 @@ class Host:
     """Serves one piece of work at a time, first come, first served."""
 
     __slots__ = (
-        "_lives", "_scheduler", "_started_at", "_waking", "busy_ns", "cpu", "free_at", "id", "overflowed",
-        "queue", "serving", "up",
+        "_scheduler", "_started_at", "_waking", "busy_ns", "cpu", "free_at", "id", "lives", "overflowed",
+        "paused_ns", "queue", "serving", "up",
     )  # fmt: skip
 
     def __init__(self, host: HostId, cpu: Cpu, scheduler: Scheduler) -> None:
@@ -46,7 +46,10 @@ class Host:
         self.serving = False
         self._waking = False
         self._started_at: Nanos = 0
-        self._lives = 0
+        self.lives = 0
+        """How often it has stopped."""
+        self.paused_ns: Nanos = 0
+        """How long it has been paused, in all."""
 
     def charge(self, cost: Nanos) -> Nanos:
         """Let the work under way take longer; returns when it will be over."""
@@ -97,7 +100,12 @@ class Host:
         """Forget all work."""
         self.up = self.serving = self._waking = False
         self.queue.clear()
-        self._lives += 1
+        self.lives += 1
+
+    def pause(self, duration: Nanos) -> None:
+        """Do nothing for a while."""
+        self.free_at = max(self.free_at, self._scheduler.now) + duration
+        self.paused_ns += duration
 
     def start(self) -> None:
         """Begin anew, idle."""
@@ -114,10 +122,10 @@ class Host:
 
     def _wake_at(self, time: Nanos) -> None:
         self._waking = True
-        self._scheduler.at(max(time, self._scheduler.now), self._wake, self._lives)
+        self._scheduler.at(max(time, self._scheduler.now), self._wake, self.lives)
 
     def _wake(self, life: int) -> None:
-        if life != self._lives:
+        if life != self.lives:
             return
         self._waking = False
         since, cost, action, args = self.queue[0]

@@ -1,14 +1,17 @@
 """From a scenario to a judged run.
 
 A run has two phases. First the workload and the faults of the scenario happen: whatever comes of it
-must be safe. Then the run goes on until everything is delivered; if that takes longer than the
-scenario's settling time, the network's loss, duplication and reordering stop and it goes on as long
-again. What is missing then is missing for good, and the promises about the end are judged.
+must be safe. Then the run goes on until everything is delivered. If nothing more is delivered for the
+scenario's settling time, the network's loss, duplication and reordering stop; if then again nothing comes
+for so long, what is missing is taken as missing for good. The promises about the end are judged, unless
+the world at the end is one in which the protocol did not promise to go on.
 """
 
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from typing import Literal
+from zlib import crc32
 
 import msgspec
 import numpy as np
@@ -49,6 +52,11 @@ Progress = Callable[[int, int], None]
 """Called now and then with the number of messages submitted so far and wanted in all."""
 
 
+Ending = Literal["settled", "settled after healing", "stuck"]
+"""How a run ended: everything expected came under the conditions of the scenario, or only after they had
+become good, or never."""
+
+
 class Summary(msgspec.Struct, frozen=True):
     """A run in numbers. ``delivered`` counts deliveries at all receivers together, and
     ``throughput_per_s`` the different messages delivered, by second of virtual time.
@@ -66,16 +74,28 @@ class Summary(msgspec.Struct, frozen=True):
     throughput_per_s: float
     duration_ns: Nanos
     complete: bool
+    ending: Ending
+    packets_lost: int
+    overflowed: int
+    """Packets that found the queue of a host's CPU full."""
+    refused: int
+    """Messages that a sender's application could not hand over, because too many waited."""
 
 
 class Run:
     """A finished run: its trace, and what the checks found in it."""
 
-    def __init__(self, scenario: Scenario, world: World, complete: bool) -> None:
+    def __init__(self, scenario: Scenario, world: World, complete: bool, ending: Ending) -> None:
         self.scenario = scenario
+        self.ending = ending
         self.rows = world.rows
         self.duration_ns = world.now
-        name = f"{world.plan.protocol}-{scenario.seed}"
+        self.packets_lost = world.network.lost
+        self.overflowed = sum(host.overflowed for host in world.hosts.values())
+        self.refused = world.refused
+        # Runs of different scenarios with the same seed must not take each other's folder.
+        content = msgspec.json.encode(msgspec.structs.replace(scenario, packets=False), order="sorted")
+        name = f"{world.plan.protocol}-{scenario.seed}-{crc32(content):08x}"
         described = describe(world.plan, run=name, source="simulator", seed=scenario.seed, complete=complete)
         self.table: pa.Table = build_table(name, self.rows)
         self.description: RunDescription = msgspec.structs.replace(
@@ -119,6 +139,10 @@ class Run:
             throughput_per_s=_throughput(delivered, times, submitted),
             duration_ns=self.duration_ns,
             complete=self.description.complete,
+            ending=self.ending,
+            packets_lost=self.packets_lost,
+            overflowed=self.overflowed,
+            refused=self.refused,
         )
 
     def write(self, folder: Path) -> Path:
@@ -164,11 +188,12 @@ def drive(scenario: Scenario, world: World, progress: Progress | None = None) ->
         world.run(max(world.now + STEP, world.scheduler.next_ns))
         if progress:
             progress(wanted - workload.remaining, wanted)
-    settle, arrivals = round(scenario.settle_ms * MILLISECOND), _Arrivals(world)
-    if not _settle(world, settle, arrivals):
+    patience, arrivals = round(scenario.settle_ms * MILLISECOND), _Arrivals(world)
+    ending: Ending = "settled"
+    if not _settle(world, patience, arrivals):
         world.network.set_conditions(Conditions())
-        _settle(world, settle, arrivals)
-    return Run(scenario, world, workload.finished and _can_complete(world))
+        ending = "settled after healing" if _settle(world, patience, arrivals) else "stuck"
+    return Run(scenario, world, workload.finished and _can_complete(world), ending)
 
 
 class _Arrivals:
@@ -194,13 +219,16 @@ class _Arrivals:
         return len(self._seen) >= world.expected
 
 
-def _settle(world: World, limit: Nanos, arrivals: _Arrivals) -> bool:
-    """Go on until everything expected has been delivered, at most so long."""
-    end = world.now + limit
+def _settle(world: World, patience: Nanos, arrivals: _Arrivals) -> bool:
+    """Go on until everything expected has been delivered, or nothing has been for so long."""
+    start, progress, since = world.now, -1, world.now
     while not arrivals.complete():
-        if world.now >= end or not world.scheduler.pending:
+        if world.delivered + world.dropped != progress:
+            progress, since = world.delivered + world.dropped, world.now
+        tired = world.now - since >= patience or world.now - start > TIME_MAX
+        if tired or not world.scheduler.pending:
             return False
-        world.run(min(end, world.now + STEP))
+        world.run(min(since + patience, world.now + STEP))
     world.run(world.now + LINGER)
     return True
 

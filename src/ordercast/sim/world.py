@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from itertools import islice
 from random import Random
+from typing import Any
 from zlib import crc32
 
 import pyarrow as pa
@@ -41,6 +42,8 @@ from ordercast.trace import Kind, build_table
 
 BACKLOG_MAX = 100_000
 UNPACKED_MAX = 4096
+DEPARTURE_SLACK_NS = 50_000
+"""Packets that wait no longer than this for their turn to leave count as gone with their handler."""
 PACKET_OVERHEAD_BYTES = 46
 """Ethernet, IP and UDP headers, where the size of packets matters."""
 
@@ -220,7 +223,7 @@ class World:
             self.rows.append(
                 (
                     now, env.now, env.me, kind, message, groups, numbers, submitted,
-                    clock, issuer, delivery.config, None, None, size, digest, None,
+                    clock, issuer, delivery.config, None, delivery.sender, size, digest, None,
                 )
             )  # fmt: skip
             for observer in self.observers:
@@ -262,6 +265,8 @@ class World:
 
     def transmit(self, env: NodeEnv, departure: Nanos, to: NodeId, message: Message) -> None:
         """Bring a packet to another process: over the network, or past it on the same host."""
+        if to < 0:
+            raise LocalError(f"node {env.me} sends to node {to}, which is not there")
         target = self.envs[to]
         if self._record_packets:
             self._record(env, Kind.SEND, peer=to, label=type(message).__name__)
@@ -274,9 +279,39 @@ class World:
         link = (env.host.id, target.host.id)
         service = target.host.cpu.receive_ns
         args = (target, env.me, message)
-        arriving = self.network.transmit(departure, link, size, service, self._arrive, args)
+        arriving = self._hand_over(env.host, departure, link, size, service, self._arrive, args)
         if self._record_packets and not arriving:
             self._record(env, Kind.LOSE, peer=to, label=type(message).__name__)
+
+    def _hand_over(
+        self,
+        host: Host,
+        departure: Nanos,
+        link: tuple[HostId, HostId],
+        size: int,
+        service_ns: Nanos,
+        action: Action,
+        args: tuple[Any, ...],
+    ) -> bool:
+        """Give a packet to the network when it leaves its host; False if it is known to be lost.
+
+        One that leaves within the slack leaves with its handler. A later one is an event of its own, for
+        the host may crash or pause before, and the network may be cut.
+        """
+        if departure - self.scheduler.now <= DEPARTURE_SLACK_NS:
+            return self.network.transmit(departure, link, size, service_ns, action, args)
+        waiting = (host, host.lives, host.paused_ns, link, size, service_ns, action, args)
+        self.scheduler.push(departure, self._depart, waiting)
+        return True
+
+    def _depart(self, host: Host, lives: int, paused_ns: Nanos, *packet: Any) -> None:
+        if host.lives != lives:
+            self.network.lost += 1
+        elif host.paused_ns > paused_ns:
+            late = host.paused_ns - paused_ns
+            self.scheduler.after(late, self._depart, host, lives, host.paused_ns, *packet)
+        else:
+            self.network.transmit(self.scheduler.now, *packet)
 
     def _arrive(self, env: NodeEnv, source: NodeId, message: Message) -> None:
         """A packet is at its host: the way through `Host.arrive` and `_handle`, short for most packets."""
@@ -324,7 +359,8 @@ class World:
             return
         departure, link = one.charge(one.cpu.send_ns), (one.id, other.id)
         service = other.cpu.receive_ns
-        self.network.transmit(departure, link, PACKET_OVERHEAD_BYTES, service, other.arrive, (action, *args))
+        packet = (link, PACKET_OVERHEAD_BYTES, service, other.arrive, (action, *args))
+        self._hand_over(one, departure, *packet)
 
     # Faults
 
@@ -361,8 +397,7 @@ class World:
 
     def pause(self, host_id: HostId, duration: Nanos) -> None:
         """A host does nothing for a while, then goes on as if nothing had happened."""
-        host = self._host(host_id)
-        host.free_at = max(host.free_at, self.scheduler.now) + duration
+        self._host(host_id).pause(duration)
 
     def step_clock(self, host_id: HostId, by_ns: Nanos) -> None:
         """A host's clock is set."""
