@@ -24,8 +24,13 @@ def traces(ordercast: Command, tmp_path: Path) -> Path:
     return tmp_path
 
 
+def run_folder(folder: Path, seed: int) -> Path:
+    (found,) = folder.glob(f"atomic_multicast-{seed}-*")
+    return found
+
+
 def rewrite(folder: Path, change: Rewrite, seed: int = 1) -> None:
-    path = folder / f"atomic_multicast-{seed}" / "events.parquet"
+    path = run_folder(folder, seed) / "events.parquet"
     pq.write_table(change(pq.ParquetFile(path).read()), path)
 
 
@@ -87,19 +92,20 @@ def test_an_altered_trace_is_found_out(
     content = outcome.json()
     assert outcome.code == 1
     assert {violation["property"] for violation in content["violations"]} == {found}
-    assert {violation["run"] for violation in content["violations"]} == {"atomic_multicast-1"}
-    assert content["altered"] == ["atomic_multicast-1"]
+    name = run_folder(traces, 1).name
+    assert {violation["run"] for violation in content["violations"]} == {name}
+    assert content["altered"] == [name]
     violation = content["violations"][0]
     assert set(violation) >= {"property", "run", "nodes", "messages", "detail"}
     assert node is None or node in violation["nodes"]
     text = ordercast("check", traces)
-    assert text.code == 1 and f"{found} violated in atomic_multicast-1" in text.out
+    assert text.code == 1 and f"{found} violated in {name}" in text.out
 
 
 def test_a_run_can_be_checked_alone(ordercast: Command, traces: Path) -> None:
     rewrite(traces, swap)
-    assert ordercast("check", traces / "atomic_multicast-2").code == 0
-    assert ordercast("check", traces / "atomic_multicast-1").code == 1
+    assert ordercast("check", run_folder(traces, 2)).code == 0
+    assert ordercast("check", run_folder(traces, 1)).code == 1
 
 
 def truncate(folder: Path) -> None:
@@ -126,7 +132,7 @@ def forget_column(folder: Path) -> None:
 def test_a_damaged_trace_is_one_clear_line_and_exit_code_2(
     ordercast: Command, traces: Path, damage: Callable[[Path], None], wanted: str
 ) -> None:
-    damage(traces / "atomic_multicast-1")
+    damage(run_folder(traces, 1))
     outcome = ordercast("check", traces, "--json")
     assert outcome.code == 2 and outcome.out == ""
     assert len(outcome.err.strip().splitlines()) == 1

@@ -59,26 +59,37 @@ def test_a_violation_is_exit_code_1_and_names_nodes_and_messages(
     assert text.code == 1 and "integrity violated" in text.out and "a second time" in text.out
 
 
+UNORDERED = 'protocol = "unordered"\n'
 BAD = {
-    "unknown key": ('protocol = "unordered"\n[network]\nlos = 0.1\n', "line 3", "network.los"),
-    "negative loss": ('protocol = "unordered"\n\n[network]\nloss = -0.1\n', "line 4", "loss"),
-    "wrong type": ('protocol = "unordered"\nseed = "one"\n', "line 2", "seed"),
-    "not TOML": ('protocol = "unordered"\nseed = = 2\n', "line 2", "not TOML"),
-    "unknown protocol": ('protocol = "paxos"\n', "paxos", "atomic_multicast"),
-    "unknown option": ('protocol = "unordered"\n[options]\nwin = 3\n', "options of unordered", "win"),
-    "unknown kind": ('protocol = "unordered"\n[[fault]]\nkind = "flood"\nat_ms = 1\n', "line 3", "flood"),
-    "no such host": (
-        'protocol = "unordered"\n[[fault]]\nkind="crash"\nat_ms=1\nhost=99\n',
-        "host 99",
-        "1.0 ms",
-    ),
+    "unknown key": (UNORDERED + "[network]\nlos = 0.1\n", "line 3: network.los: unknown key"),
+    "negative loss": (UNORDERED + "\n[network]\nloss = -0.1\n", "line 4: network.loss"),
+    "wrong type": (UNORDERED + 'seed = "one"\n', "line 2: seed"),
+    "not TOML": (UNORDERED + "seed = = 2\n", "not TOML: ", "line 2"),
+    "unknown protocol": ('protocol = "paxos"\n', "line 1: protocol: ", "paxos", "atomic_multicast"),
+    "unknown option": (UNORDERED + "[options]\nwin = 3\n", "line 3: options.win: unknown key (of unordered)"),
+    "unknown kind": (UNORDERED + '[[fault]]\nkind = "flood"\nat_ms = 1\n', "line 3", "flood"),
+    "no such host": (UNORDERED + '[[fault]]\nkind="crash"\nat_ms=1\nhost=99\n', "line 5", "no host 99"),
     "missing matrix": (
-        'protocol = "unordered"\n[network]\nlatency = { kind = "matrix", file = "no.npz" }\n',
-        "no.npz",
-        "not a latency matrix",
+        UNORDERED + '[network]\nlatency = { kind = "matrix", file = "no.npz" }\n',
+        "line 3: network.latency",
+        "no.npz: not a latency matrix",
     ),
-    "overlap": ('protocol = "atomic_multicast"\nmembership = [[0, 1], [1, 2]]\n', "disjoint", "receiver 1"),
-    "too wide a spread": ('protocol = "unordered"\n[workload]\nspread = [1, 1]\n', "spread", "1 groups"),
+    "bad range": (
+        UNORDERED + '[network.latency]\nkind = "uniform"\nlow_us = 9\nhigh_us = 3\n',
+        "line 2: network.latency",
+        "no range",
+    ),
+    "overlap": (
+        'protocol = "atomic_multicast"\nmembership = [[0, 1], [1, 2]]\n',
+        "line 2: membership",
+        "disjoint",
+    ),
+    "too wide a spread": (UNORDERED + "[workload]\nspread = [1, 1]\n", "line 3: workload.spread"),
+    "unknown role": (
+        UNORDERED + "[role_cpu.king]\nsend_ns = 1\n",
+        "line 2: role_cpu.king",
+        "receiver, sender",
+    ),
 }
 
 
@@ -113,6 +124,9 @@ def test_a_bad_scenario_is_one_clear_line_and_exit_code_2(
         (("swarm", "--protocol", "nothing", "--seeds", "0:5"), "nothing"),
         (("replay", "--protocol", "unordered"), "--seed"),
         (("check", "nowhere"), "nowhere"),
+        (("simulate", "--protocol", "unordered", "--receivers", "99999999999"), "receivers"),
+        (("simulate", "--protocol", "unordered", "--spread", "much"), "much"),
+        (("swarm", "--protocol", "unordered", "--seeds", "0:99999999999999999999999"), "no seed"),
     ],
 )
 def test_bad_usage_is_one_clear_line_and_exit_code_2(
@@ -123,6 +137,60 @@ def test_bad_usage_is_one_clear_line_and_exit_code_2(
     assert outcome.code == 2 and outcome.out == ""
     assert len(outcome.err.strip().splitlines()) == 1
     assert wanted in outcome.err
+
+
+def test_a_defect_is_one_line_with_a_code_of_its_own(
+    ordercast: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explode(*words: object, **more: object) -> None:
+        raise RuntimeError("on purpose")
+
+    monkeypatch.setattr("ordercast.cli.simulate.run_scenario", explode)
+    outcome = ordercast("simulate", "--protocol", "unordered")
+    assert outcome.code == 70
+    assert len(outcome.err.strip().splitlines()) == 1 and "on purpose" in outcome.err
+
+
+def test_what_was_not_judged_is_said(ordercast: Command, tmp_path: Path) -> None:
+    path = tmp_path / "cut.toml"
+    path.write_text(
+        'protocol = "atomic_multicast"\nsettle_ms = 50\n'
+        '[[fault]]\nkind = "partition"\nat_ms = 0\nsides = [[0, 1, 2], [3]]\n'
+    )
+    outcome = ordercast("simulate", path, "--out", tmp_path)
+    assert outcome.code == 0
+    assert "that could be judged" in outcome.out and "were not judged" in outcome.out
+    assert len(ordercast("check", tmp_path, "--json").json()["incomplete"]) == 1
+    assert "were not judged" in ordercast("check", tmp_path).out
+
+
+def test_faults_beyond_the_contract_are_named(ordercast: Command, tmp_path: Path) -> None:
+    path = tmp_path / "beyond.toml"
+    path.write_text(
+        'protocol = "unordered"\n[[fault]]\nkind = "crash"\nat_ms = 5\nhost = 0\n'
+        '[[fault]]\nkind = "restart"\nat_ms = 9\nhost = 0\n'
+    )
+    assert ordercast("simulate", path, "--json").json()["beyond_contract"] == ["restart"]
+    assert "does not claim to bear restart" in ordercast("simulate", path).out
+
+
+def test_a_slow_run_is_waited_for(ordercast: Command) -> None:
+    words = ("--messages", 1000, "--rate", 100_000, "--receive-ns", 200_000, "--senders", 2)
+    content = ordercast("simulate", "--protocol", "atomic_multicast", *words, "--json").json()
+    assert (content["delivered"], content["violations"], content["ending"]) == (3000, [], "settled")
+    assert content["duration_ns"] > 2_000_000_000
+
+
+def test_messages_may_go_to_several_groups(ordercast: Command) -> None:
+    words = ("simulate", "--protocol", "atomic_multicast", "--groups", 2, "--json")
+    assert ordercast(*words, "--spread", "0,1").json()["delivered"] == 100 * 6
+    assert ordercast(*words).json()["delivered"] == 100 * 3
+
+
+def test_runs_of_different_scenarios_keep_to_their_folders(ordercast: Command, tmp_path: Path) -> None:
+    for loss in (0.0, 0.1, 0.1):
+        assert ordercast("simulate", "--protocol", "unordered", "--loss", loss, "--out", tmp_path).code == 0
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_the_installed_command_never_shows_a_traceback(tmp_path: Path) -> None:

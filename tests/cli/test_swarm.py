@@ -1,5 +1,7 @@
 """`ordercast swarm` and `ordercast replay`, on good protocols and on broken ones."""
 
+from pathlib import Path
+
 import pytest
 
 from ordercast.protocols.unordered import protocol
@@ -61,3 +63,12 @@ def test_replay_of_a_seed_shows_packets_and_faults(ordercast: Command) -> None:
         assert part in outcome.out
     quiet = ordercast("replay", "--protocol", "atomic_multicast", "--seed", 2, "--no-packets")
     assert "Request" not in quiet.out and "deliver" in quiet.out
+
+
+def test_the_run_of_a_trace_is_replayed(ordercast: Command, tmp_path: Path) -> None:
+    words = ("--protocol", "atomic_multicast", "--seed", 5, "--loss", 0.1, "--messages", 20, "--json")
+    written = ordercast("simulate", *words, "--out", tmp_path).json()
+    replayed = ordercast("replay", tmp_path, "--no-packets", "--json").json()
+    assert replayed["trace_hash"] == written["trace_hash"]
+    ordercast("simulate", *words, "--seed", 6, "--out", tmp_path)
+    assert "name the folder of one" in ordercast("replay", tmp_path).err

@@ -8,9 +8,10 @@ from random import Random
 import pytest
 
 from ordercast.core import MILLISECOND, SECOND, LocalError
+from ordercast.sim.build import build_workload, build_world
 from ordercast.sim.host import Cpu
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import Scenario, WorkloadSpec, build_workload, build_world
+from ordercast.sim.scenario import Scenario, WorkloadSpec
 from ordercast.sim.workload import (
     Arrivals,
     ClosedLoop,

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ordercast.core import LocalError, RemoteError
-from ordercast.trace import Event, StoredRun, build_table, events_of, find_runs, trace_hash, write_run
+from ordercast.trace import Event, Kind, StoredRun, build_table, events_of, find_runs, trace_hash, write_run
 from tests.trace.events import description, run_of_three
 
 TABLE = build_table("hand-1", run_of_three())
@@ -236,3 +236,24 @@ def test_a_table_rewritten_by_pandas_is_read(folder: Path) -> None:
     pandas = pytest.importorskip("pandas")
     pandas.read_parquet(path).to_parquet(path)
     assert list(events_of(only(folder).table())) == run_of_three()
+
+
+def test_segments_do_not_hide_a_clock_that_ran_back(folder: Path) -> None:
+    submit, deliver = Kind.SUBMIT, Kind.DELIVER
+    events = [
+        Event(1, 1, 2, submit, 7), Event(2, 2, 2, submit, 8),
+        Event(10, 10, 0, deliver, 7), Event(8, 8, 0, deliver, 8),
+        Event(9, 9, 1, deliver, 8), Event(11, 11, 1, deliver, 7),
+    ]  # fmt: skip
+    table = build_table("hand-1", events)
+    (folder / "hand-1" / "events.parquet").unlink()
+    for node in range(3):
+        mask = pa.array(table.column("node").to_numpy() == node)
+        pq.write_table(table.filter(mask), folder / "hand-1" / f"node-{node}.parquet")
+    merged = [event for event in events_of(only(folder).table()) if event.node == 0]
+    assert [(event.time_ns, event.message) for event in merged] == [(10, 7), (8, 8)]
+
+
+def test_rows_of_another_run_are_refused(folder: Path) -> None:
+    pq.write_table(build_table("hand-2", run_of_three()), folder / "hand-1" / "more.parquet")
+    assert "events of several runs: hand-1, hand-2" in complaint(lambda: only(folder).table())

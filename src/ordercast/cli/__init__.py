@@ -6,7 +6,9 @@ standard output (with `--json`, as one object); progress and errors go to standa
 
 import os
 import sys
+import traceback
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +16,9 @@ import typer
 from ordercast.cli import check, demo, protocols, replay, simulate, swarm
 from ordercast.cli.output import console, errors
 from ordercast.core import OrdercastError
+
+DEFECT = 70
+"""Exit code where ordercast itself is at fault (EX_SOFTWARE of sysexits.h)."""
 
 app = typer.Typer(
     name="ordercast",
@@ -63,6 +68,9 @@ def run(arguments: list[str]) -> int:
     except OrdercastError as error:
         _complain(str(error))
         return 2
+    except MemoryError:
+        _complain("not enough memory for that")
+        return 2
     except (KeyboardInterrupt, typer.Abort):
         _complain("interrupted")
         return 130
@@ -70,6 +78,15 @@ def run(arguments: list[str]) -> int:
         # The reader of our output has gone; say nothing more, also not at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        if os.environ.get("ORDERCAST_DEBUG"):
+            raise
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        _complain(
+            f"a defect of ordercast: {type(error).__name__}: {error} ({Path(where.filename).name},"
+            f" line {where.lineno}); ORDERCAST_DEBUG=1 shows the traceback"
+        )
+        return DEFECT
 
 
 def _complain(text: str) -> None:

@@ -7,10 +7,9 @@ import typer
 
 from ordercast.check import Violation, judge
 from ordercast.cli.output import (
-    console,
     errors,
     print_json,
-    print_violations,
+    print_verdict,
     progress_bar,
     violation_object,
 )
@@ -32,23 +31,28 @@ def check(
     runs = list(find_runs(folder))
     found: list[tuple[str, Violation]] = []
     altered: list[str] = []
+    unjudged: list[str] = []
     events = 0
     with progress_bar() as bar:
         for run in bar.track(runs, description="judging"):
             table = run.table()
             events += len(table)
             name = run.description.run
+            if not run.description.complete:
+                unjudged.append(name)
             if run.description.trace_hash not in (None, trace_hash(table)):
                 altered.append(name)
             found += [(name, violation) for violation in judge(run.description, events_of(table))]
     if json:
         violations = [violation_object(violation, run=name) for name, violation in found]
-        print_json({"events": events, "runs": len(runs), "violations": violations, "altered": altered})
+        counts: dict[str, object] = {"events": events, "runs": len(runs)}
+        print_json(counts | {"violations": violations, "altered": altered, "incomplete": unjudged})
         return 1 if found else 0
     for name in altered:
         errors.print(f"note: the events of {name} are not those that were written with it", markup=False)
-    if found:
-        print_violations((f"in {name}", violation) for name, violation in found)
-    else:
-        console.print(f"[green]kept every promise[/]: {len(runs)} runs, {events} events")
+    print_verdict(
+        [(f"in {name}", violation) for name, violation in found],
+        [f"of {name}" for name in unjudged],
+        f": {len(runs)} runs, {events} events",
+    )
     return 1 if found else 0

@@ -20,8 +20,8 @@ class _Pipe(Console):
         raise BrokenPipeError
 
 
-console = _Pipe(highlight=False)
-errors = Console(stderr=True, highlight=False)
+console = _Pipe(highlight=False, emoji=False)
+errors = Console(stderr=True, highlight=False, emoji=False)
 
 VIOLATIONS_SHOWN = 10
 
@@ -64,6 +64,17 @@ def print_violations(violations: Iterable[tuple[str, Violation]]) -> None:
         console.print(f"  {violation.detail}", markup=False, soft_wrap=True)
     if len(found) > VIOLATIONS_SHOWN:
         console.print(f"  ... and {len(found) - VIOLATIONS_SHOWN} more")
+
+
+def print_verdict(found: list[tuple[str, Violation]], unjudged: list[str], what: str) -> None:
+    """What the checks say, and what they could not say."""
+    if found:
+        print_violations(found)
+    else:
+        console.print(f"[green]kept every promise[/]{' that could be judged' if unjudged else ''}{what}")
+    for where in unjudged:
+        text = f"agreement and validity {where} were not judged: the run ended before they were due"
+        console.print(f"[yellow]{escape(text)}[/]")
 
 
 def latency_text(latency: dict[str, int | None]) -> str:

@@ -9,16 +9,18 @@ import typer
 from ordercast.cli.output import console, print_json, print_violations, violation_object
 from ordercast.core import LocalError, format_ns
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.scenario import Scenario
-from ordercast.sim.scenario_file import load_scenario
+from ordercast.sim.scenario import Scenario, to_scenario
+from ordercast.sim.scenario_file import load_scenario, naming_lines_of
 from ordercast.sim.swarm import swarm_scenario
-from ordercast.trace import Event
+from ordercast.trace import Event, find_runs
 
 
 def replay(
     scenario: Annotated[
         Path | None,
-        typer.Argument(metavar="[SCENARIO.toml]", help="Replay this instead of a swarm seed."),
+        typer.Argument(
+            metavar="[SCENARIO.toml | RUN]", help="Replay this file, or the run of this trace, instead."
+        ),
     ] = None,
     protocol: Annotated[str | None, typer.Option(help="The protocol of the swarm.")] = None,
     seed: Annotated[int | None, typer.Option(help="The seed to replay.")] = None,
@@ -28,13 +30,15 @@ def replay(
 ) -> int:
     """Tell what a seed did, event by event, up to the first violation.
 
-    A swarm seed is replayed exactly; so is a scenario file, with its own seed or with `--seed`.
+    A swarm seed is replayed exactly; so is a scenario file, with its own seed or with `--seed`, and the
+    run of a trace on disk. The hash covers the packets too, if they are shown.
 
     [bold]Example[/]
 
     ordercast replay --protocol atomic_multicast --seed 17 --no-packets
     """
-    run = simulate(_scenario(scenario, protocol, seed, packets))
+    with naming_lines_of(scenario if scenario and scenario.is_file() else None):
+        run = simulate(_scenario(scenario, protocol, seed, packets))
     events = run.events()
     if run.violations and not whole:
         events = events[: _first_step(run, len(events))]
@@ -55,7 +59,12 @@ def replay(
 
 
 def _scenario(path: Path | None, protocol: str | None, seed: int | None, packets: bool) -> Scenario:
-    if path:
+    if path and path.is_dir():
+        (run, *more) = find_runs(path)
+        if more or not run.description.scenario:
+            raise LocalError(f"{path}: not one simulated run; name the folder of one")
+        scenario = to_scenario(run.description.scenario)
+    elif path:
         scenario = load_scenario(path)
         if seed is not None:
             scenario = msgspec.structs.replace(scenario, seed=seed)

@@ -10,15 +10,15 @@ from ordercast.cli.output import (
     console,
     latency_text,
     print_json,
-    print_violations,
+    print_verdict,
     progress_bar,
     violation_object,
 )
 from ordercast.core import LocalError, format_ns
 from ordercast.sim.run import Run
 from ordercast.sim.run import simulate as run_scenario
-from ordercast.sim.scenario import Scenario
-from ordercast.sim.scenario_file import complaint, load_scenario
+from ordercast.sim.scenario import Scenario, to_scenario
+from ordercast.sim.scenario_file import load_scenario, naming_lines_of
 
 _SHAPE = "What runs"
 _LOAD = "What is sent"
@@ -72,6 +72,10 @@ def simulate(
     send_ns: Annotated[
         int | None, typer.Option(help="CPU time of a packet out.", rich_help_panel=_WORLD)
     ] = None,
+    spread: Annotated[
+        str | None,
+        typer.Option(help="Shares of messages to 1, 2, ... groups: 0.8,0.2", rich_help_panel=_LOAD),
+    ] = None,
     skew_us: Annotated[
         float | None, typer.Option(help="Clocks are wrong by up to this.", rich_help_panel=_WORLD)
     ] = None,
@@ -106,6 +110,7 @@ def simulate(
         ("workload", "rate_per_s"): rate,
         ("workload", "bytes"): size,
         ("workload", "kind"): workload,
+        ("workload", "spread"): _shares(spread),
         ("network", "latency"): _latency(latency_us, jitter_us),
         ("network", "loss"): loss,
         ("network", "duplication"): duplication,
@@ -122,7 +127,8 @@ def simulate(
         raise LocalError("say which protocol: --protocol NAME, or a scenario file")
     if receivers is not None or groups is not None:
         content.pop("membership", None)
-    run = _run(_scenario(content))
+    with naming_lines_of(scenario):
+        run = _run(to_scenario(content))
     folder = run.write(out) if out else None
     _show(run, folder, json)
     return 1 if run.violations else 0
@@ -135,17 +141,17 @@ def _latency(latency_us: float | None, jitter_us: float | None) -> dict[str, obj
     return None if latency_us is None else {"kind": "constant", "us": latency_us}
 
 
+def _shares(text: str | None) -> list[float] | None:
+    try:
+        return None if text is None else [float(share) for share in text.split(",")]
+    except ValueError:
+        raise LocalError(f"--spread lists shares, as 0.8,0.2, not '{text}'") from None
+
+
 def _set(content: dict[str, Any], keys: tuple[str, ...], value: object) -> None:
     for key in keys[:-1]:
         content = content.setdefault(key, {})
     content[keys[-1]] = value
-
-
-def _scenario(content: dict[str, Any]) -> Scenario:
-    try:
-        return msgspec.convert(content, Scenario)
-    except msgspec.ValidationError as error:
-        raise LocalError(complaint(str(error))) from error
 
 
 def _run(scenario: Scenario) -> Run:
@@ -161,6 +167,7 @@ def _show(run: Run, folder: Path | None, json: bool) -> None:
     if json:
         content = msgspec.to_builtins(summary)
         content["violations"] = [violation_object(violation) for violation in run.violations]
+        content["beyond_contract"] = run.beyond_contract
         print_json(content | ({"out": str(folder)} if folder else {}))
         return
     console.print(f"[bold]{summary.protocol}[/], seed {summary.seed}")
@@ -170,14 +177,15 @@ def _show(run: Run, folder: Path | None, json: bool) -> None:
         "dropped": f"{summary.dropped} drop notifications",
         "latency": latency_text(summary.latency_ns),
         "throughput": f"{summary.throughput_per_s:,.0f} messages a second",
-        "lasted": f"{format_ns(summary.duration_ns)} of virtual time"
-        + ("" if summary.complete else ", and was not healed at its end"),
+        "packets": f"{summary.packets_lost} lost, {summary.overflowed} dropped by busy hosts",
+        "lasted": f"{format_ns(summary.duration_ns, 4)} of virtual time, {summary.ending}",
         "trace": f"{summary.events} events, hash {summary.trace_hash[:16]}"
         + (f", in {folder}" if folder else ""),
     }
     for name, text in rows.items():
         console.print(f"  {name:<11}{text}", markup=False, soft_wrap=True)
-    if run.violations:
-        print_violations(("", violation) for violation in run.violations)
-    else:
-        console.print("  [green]kept every promise[/] of its contract")
+    beyond = ", ".join(run.beyond_contract)
+    if beyond:
+        console.print(f"  [yellow]beyond its contract[/]: {summary.protocol} does not claim to bear {beyond}")
+    unjudged = [] if summary.complete else ["of this run"]
+    print_verdict([("", violation) for violation in run.violations], unjudged, " of its contract")

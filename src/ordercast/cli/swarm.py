@@ -17,6 +17,8 @@ from ordercast.protocols import find_protocol
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import swarm_scenario
 
+SEED_MAX = 1 << 62
+
 
 class SwarmFailure(msgspec.Struct, frozen=True):
     """A seed that found something."""
@@ -64,7 +66,7 @@ def parse_seeds(text: str) -> range:
         seeds = range(start, int(last) if colon else start + 1)
     except ValueError:
         raise LocalError(f"seeds are A:B or one number, not '{text}'") from None
-    if not seeds or start < 0:
+    if not 0 <= start < seeds.stop <= SEED_MAX:
         raise LocalError(f"there is no seed in {text}")
     return seeds
 

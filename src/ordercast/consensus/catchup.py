@@ -8,13 +8,14 @@ before.
 
 from ordercast.consensus.log import Log
 from ordercast.consensus.messages import Fetch, Learn
+from ordercast.consensus.options import BACKOFF_MAX
 from ordercast.core import Nanos, NodeId, Wait
 
 
 class Catchup:
     """The last commit notice, and the fetching of what is missing below it."""
 
-    __slots__ = ("_ballot", "_goal", "_log", "_since", "fetching")
+    __slots__ = ("_asked", "_ballot", "_goal", "_log", "_reached", "_since", "fetching")
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -22,6 +23,9 @@ class Catchup:
         self._goal = 0
         self._since: Nanos = 0
         self.fetching = False
+        self._asked = 0
+        """Questions in a row without an answer."""
+        self._reached = -1
 
     def heed(self, ballot: int, committed: int) -> None:
         """A commit notice: apply what was accepted in its ballot, and arrange to fetch the rest."""
@@ -44,9 +48,11 @@ class Catchup:
         log = self._log
         self.fetching = log.committed < self._goal
         if self.fetching:
+            self._asked = self._asked + 1 if log.committed == self._reached else 0
+            self._reached = log.committed
             if leader is not None:
                 log.env.send(leader, Fetch(log.committed))
-            log.env.set_timer(f"{log.prefix}fetch", log.options.retry_ns)
+            log.env.set_timer(f"{log.prefix}fetch", log.options.retry_ns << min(self._asked, BACKOFF_MAX))
 
     def stop(self) -> None:
         """This replica leads now: what it lacks it proposes."""

@@ -9,18 +9,20 @@ from itertools import islice
 from ordercast.consensus.journal import NOOP
 from ordercast.consensus.log import Log
 from ordercast.consensus.messages import Accept, Accepted, Commit
+from ordercast.consensus.options import BACKOFF_MAX
 from ordercast.core import Nanos, Wait
 
 
 class Flight:
     """One slot in flight: a bit for each replica that accepted it, and when it was last sent."""
 
-    __slots__ = ("accepted", "began", "sent")
+    __slots__ = ("accepted", "began", "repeats", "sent")
 
     def __init__(self, accepted: int, now: Nanos) -> None:
         self.accepted = accepted
         self.began = now
         self.sent = now
+        self.repeats = 0
 
 
 class Leadership:
@@ -88,7 +90,7 @@ class Leadership:
         self._announce()
         log.journal.truncate(min(self.stable))
         for slot, flight in islice(self.flights.items(), log.options.burst):
-            if now - flight.sent >= log.options.retry_ns:
+            if now - flight.sent >= log.options.retry_ns << min(flight.repeats, BACKOFF_MAX):
                 self._repeat(slot, flight)
 
     def waits(self) -> list[Wait]:
@@ -142,6 +144,7 @@ class Leadership:
     def _repeat(self, slot: int, flight: Flight) -> None:
         log = self._log
         flight.sent = log.env.now
+        flight.repeats += 1
         missing = [p for i, p in enumerate(log.group.peers) if not flight.accepted >> i & 1]
         value = log.journal.entries[slot][1]
         log.env.multicast(missing, Accept(self.ballot, slot, value, log.committed))

@@ -2,6 +2,10 @@
 
 from ordercast.core import MILLISECOND, LocalError, Nanos, Options
 
+BACKOFF_MAX = 6
+"""Repetitions, and timeouts after failed elections, come at most 2 to this power times as late as the first:
+replicas that are slow and not deaf must not be buried under them."""
+
 
 class ConsensusOptions(Options, frozen=True):
     """Timeouts and limits; all replicas of a group use the same."""

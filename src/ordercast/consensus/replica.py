@@ -48,11 +48,8 @@ from ordercast.consensus.messages import (
     Reject,
     Stable,
 )
-from ordercast.consensus.options import ConsensusOptions
+from ordercast.consensus.options import BACKOFF_MAX, ConsensusOptions
 from ordercast.core import Env, Explanation, LocalError, Message, Nanos, NodeId, Wait
-
-BACKOFF_MAX = 6
-"""After failed elections the next timeouts are up to 2 to this power times as long."""
 
 _TYPES = frozenset(MESSAGES)
 

@@ -24,14 +24,18 @@ from ordercast.core import (
     SECOND,
     Crashes,
     Explanation,
+    Fault,
+    Guarantees,
     LocalError,
     MessageId,
     Nanos,
     NodeId,
     Plan,
 )
+from ordercast.sim import faults
+from ordercast.sim.build import build_workload, build_world
 from ordercast.sim.network import Conditions
-from ordercast.sim.scenario import Scenario, build_workload, build_world
+from ordercast.sim.scenario import Scenario
 from ordercast.sim.world import World
 from ordercast.trace import (
     Event,
@@ -104,6 +108,8 @@ class Run:
             scenario=msgspec.to_builtins(scenario),
         )
         self.violations = judge(self.description, self.events())
+        self.beyond_contract = _beyond_contract(scenario, world.plan.guarantees)
+        """Faults of the scenario that the protocol does not claim to bear."""
         self.waits: dict[NodeId, Explanation] = world.explain()
 
     def events(self) -> list[Event]:
@@ -150,6 +156,23 @@ class Run:
         target = folder / self.description.run
         write_run(target, self.description, self.table)
         return target
+
+
+def _beyond_contract(scenario: Scenario, guarantees: Guarantees) -> list[Fault]:
+    network, clocks, kinds = scenario.network, scenario.clocks, [type(fault) for fault in scenario.fault]
+    restarts = [fault.state for fault in scenario.fault if isinstance(fault, faults.Restart)]
+    happened = {
+        Fault.LOSS: network.loss > 0,
+        Fault.DUPLICATION: network.duplication > 0,
+        Fault.REORDERING: network.reordering > 0,
+        Fault.PARTITION: faults.Partition in kinds,
+        Fault.CRASH: faults.Crash in kinds,
+        Fault.RESTART: "saved" in restarts,
+        Fault.AMNESIA: "lost" in restarts,
+        Fault.PAUSE: faults.Pause in kinds,
+        Fault.CLOCK: clocks.skew_us > 0 or clocks.drift_ppm > 0 or faults.SetClock in kinds,
+    }
+    return [fault for fault, struck in happened.items() if struck and fault not in guarantees.tolerates]
 
 
 def _percentiles(latencies: np.ndarray) -> dict[str, int | None]:

@@ -1,48 +1,61 @@
 """A scenario: everything about a run but the code, as data. Any scenario replays exactly from itself."""
 
-import csv
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from random import Random
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
 from ordercast.core import (
-    MICROSECOND,
-    MILLISECOND,
-    SECOND,
     Deployment,
     HostId,
     LocalError,
-    Nanos,
     Plan,
 )
 from ordercast.protocols import find_protocol
-from ordercast.sim.clock import Clock
 from ordercast.sim.faults import FaultSpec
 from ordercast.sim.host import Cpu
-from ordercast.sim.latency import Constant, Graph, Latency, Matrix, ShiftedChiSquare, Sites, Uniform
-from ordercast.sim.links import LinkNetwork, LinkSpec, leaf_spine, star
-from ordercast.sim.network import Conditions, LatencyNetwork, Network
-from ordercast.sim.scheduler import Scheduler
-from ordercast.sim.workload import (
-    Arrivals,
-    ClosedLoop,
-    Destinations,
-    OpenLoop,
-    Poisson,
-    QuasiPeriodic,
-    Recorded,
-    Workload,
-)
-from ordercast.sim.world import NetworkFactory, World
+from ordercast.sim.network import Conditions
 
 # The upper bounds keep infinity out, and everything in nanoseconds within 64 bits.
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 Size = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Rate = Annotated[float, msgspec.Meta(ge=1e-3, le=1e9)]
-Count = Annotated[int, msgspec.Meta(ge=1)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+
+
+class ScenarioError(LocalError):
+    """A scenario that cannot be run; `key` says where, as ``fault[1].host``."""
+
+    def __init__(self, key: str, what: str) -> None:
+        super().__init__(f"{key}: {what}")
+        self.key = key
+        self.what = what
+
+
+@contextmanager
+def about(key: str) -> Iterator[None]:
+    """Whatever the caller's fault is in here, it is about this key."""
+    try:
+        yield
+    except LocalError as error:
+        raise ScenarioError(key, str(error)) from error
+
+
+_WHERE = re.compile(r" - at `\$(.*)`$")
+_UNKNOWN = re.compile(r"unknown field `(.+?)`")
+
+
+def read_validation_error(error: str) -> tuple[str, str]:
+    """The key that a validation error is about, and what is wrong with it."""
+    where = _WHERE.search(error)
+    what = error[: where.start()] if where else error
+    key = where.group(1).lstrip(".") if where else ""
+    unknown = _UNKNOWN.search(what)
+    if unknown:
+        return f"{key}.{unknown.group(1)}".lstrip("."), "unknown key"
+    return key, what[0].lower() + what[1:]
 
 
 class _Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,7 +122,7 @@ class LinksSpec(_Kind, frozen=True, tag="links"):
     propagation_us: Size = 0.5
     queue_kib: Positive = 512.0
     hosts_a_leaf: Count = 8
-    spines: Count = 2
+    spines: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 2
 
 
 LatencySpec: TypeAlias = SimpleLatency | SitesSpec | MatrixSpec | GraphSpec | LinksSpec
@@ -146,7 +159,7 @@ class WorkloadSpec(_Spec, frozen=True):
     bytes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 64
     spread: tuple[Size, ...] = (1.0,)
     """Shares of messages that go to 1, 2, ... groups."""
-    outstanding: Count = 1
+    outstanding: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1
     """Of each closed-loop client."""
     timeout_ms: Positive = 1000.0
     """After which a closed-loop client goes on without the missing answers."""
@@ -174,11 +187,13 @@ class Scenario(_Spec, frozen=True, kw_only=True):
     """The protocol's own."""
     network: NetworkSpec = NetworkSpec()
     cpu: Cpu = Cpu()
+    role_cpu: dict[str, Cpu] = {}
+    """Of hosts with a process of that role, in place of `cpu`."""
     clocks: ClocksSpec = ClocksSpec()
     workload: WorkloadSpec = WorkloadSpec()
     fault: tuple[FaultSpec, ...] = ()
     settle_ms: Positive = 2000.0
-    """How long the run may go on after the last submission and fault, until all is delivered."""
+    """How long nothing may be delivered at the end of a run, before what is missing counts as lost."""
     bundle_bytes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
     """Pack messages that pile up into packets of this size; 0: each message is a packet."""
     packets: bool = False
@@ -194,153 +209,20 @@ class Scenario(_Spec, frozen=True, kw_only=True):
 
     def plan(self) -> Plan:
         """The protocol's plan for it."""
-        protocol = find_protocol(self.protocol)
+        with about("protocol"):
+            protocol = find_protocol(self.protocol)
         try:
             options = msgspec.convert(self.options, protocol.options)
         except msgspec.ValidationError as error:
-            raise LocalError(f"options of {self.protocol}: {error}") from error
-        return protocol.deploy(self.deployment(), options)
+            key, what = read_validation_error(str(error))
+            raise ScenarioError(f"options.{key}".rstrip("."), f"{what} (of {self.protocol})") from error
+        with about("membership" if self.membership else "groups"):
+            return protocol.deploy(self.deployment(), options)
 
 
-def build_world(scenario: Scenario, plan: Plan) -> World:
-    """A world for a plan, under the conditions of a scenario."""
-    hosts = sorted({node.host for node in plan.nodes})
-    for fault in scenario.fault:
-        named = getattr(fault, "host", None)
-        sides = [host for side in getattr(fault, "sides", ()) for host in side]
-        for host in [*sides, *([] if named is None else [named])]:
-            if host not in hosts:
-                raise LocalError(f"a fault at {fault.at_ms} ms names host {host}, which is not there")
-    return World(
-        plan,
-        scenario.seed,
-        _network(scenario, hosts),
-        cpu=scenario.cpu,
-        clocks=_clocks(scenario, hosts),
-        record_packets=scenario.packets,
-        through_codec=scenario.codec,
-        bundle_bytes=scenario.bundle_bytes,
-    )
-
-
-def build_workload(scenario: Scenario, world: World) -> Workload:
-    """The sources or clients of a scenario."""
-    spec = scenario.workload
-    destinations = Destinations(sorted(world.plan.groups), spec.spread)
-    if spec.kind == "closed":
-        timeout = round(spec.timeout_ms * MILLISECOND)
-        return ClosedLoop(world, destinations, spec.messages, spec.bytes, spec.outstanding, timeout)
-    return OpenLoop(world, destinations, spec.messages, spec.bytes, _arrivals(scenario, world))
-
-
-def _network(scenario: Scenario, hosts: list[HostId]) -> NetworkFactory:
-    spec, conditions = scenario.network.latency, scenario.network
-
-    def build(scheduler: Scheduler, rng: Random) -> Network:
-        if isinstance(spec, LinksSpec):
-            edge, fabric = (_link(spec, gbps) for gbps in (spec.host_gbps, spec.fabric_gbps))
-            if spec.topology == "star":
-                topology = star(hosts, edge)
-            else:
-                topology = leaf_spine(hosts, spec.hosts_a_leaf, spec.spines, edge, fabric)
-            return LinkNetwork(scheduler, rng, conditions, topology)
-        return LatencyNetwork(scheduler, rng, conditions, _latency(spec, scenario, hosts))
-
-    return build
-
-
-def _link(spec: LinksSpec, gbps: float) -> LinkSpec:
-    return LinkSpec(max(1, round(gbps * 1e9)), _ns(spec.propagation_us), round(spec.queue_kib * 1024))
-
-
-def _latency(spec: LatencySpec, scenario: Scenario, hosts: list[HostId]) -> Latency:
-    match spec:
-        case ConstantSpec():
-            return Constant(_ns(spec.us))
-        case UniformSpec():
-            return Uniform(_ns(spec.low_us), _ns(spec.high_us))
-        case ChiSquareSpec():
-            return ShiftedChiSquare(_ns(spec.mean_us), _ns(spec.std_us), spec.degrees)
-        case SitesSpec():
-            sites = {host: site for site, members in enumerate(spec.sites) for host in members}
-            near, far = (_latency(part, scenario, hosts) for part in (spec.near, spec.far))
-            return Sites(sites, near, far)
-        case MatrixSpec():
-            return Matrix.load(Path(spec.file), _ns(spec.tick_us), spec.key)
-        case GraphSpec():
-            return Graph.load(Path(spec.file), _ns(spec.unit_us), max(hosts) + 1, scenario.seed)
-        case LinksSpec():
-            raise LocalError("links are a network, not a latency")
-
-
-def _clocks(scenario: Scenario, hosts: list[HostId]) -> dict[HostId, Clock]:
-    spec = scenario.clocks
-    if not spec.skew_us and not spec.drift_ppm:
-        return {}
-    rng = Random(f"{scenario.seed}/clocks")
-    return {
-        host: Clock(
-            round(rng.uniform(0, spec.skew_us) * MICROSECOND),
-            round(rng.uniform(-spec.drift_ppm, spec.drift_ppm) * 1000),
-        )
-        for host in hosts
-    }
-
-
-def _arrivals(scenario: Scenario, world: World) -> list[Arrivals]:
-    spec = scenario.workload
-    interval = round(SECOND / spec.rate_per_s)
-    senders = world.plan.senders
-    if spec.kind == "periodic":
-        return [QuasiPeriodic(interval, spec.jitter) for _ in senders]
-    if spec.kind == "poisson":
-        return [Poisson(max(1, interval)) for _ in senders]
-    times = _recorded(Path(spec.file))
-    # Dealt out in turn, so that all senders together follow the recording.
-    return [Recorded(times[index :: len(senders)]) for index in range(len(senders))]
-
-
-def _recorded(path: Path) -> list[Nanos]:
+def to_scenario(content: dict[str, Any]) -> Scenario:
+    """A scenario from plain data."""
     try:
-        with path.open(newline="") as file:
-            cells = [row[0] for row in csv.reader(file) if row]
-        if cells and not _is_time(cells[0]):
-            cells = cells[1:]  # a header
-        times = [_time_ns(cell) for cell in cells]
-        if cells and not _is_number(cells[0]):
-            first = min(times)
-            times = [time - first for time in times]
-        if min(times, default=0) < 0:
-            raise ValueError("one lies before the start")
-        return times
-    except (OSError, ValueError, OverflowError, csv.Error) as error:
-        raise LocalError(f"{path}: not a list of arrival times: {error}") from error
-
-
-def _time_ns(cell: str) -> Nanos:
-    """Seconds, or a date and time."""
-    if _is_number(cell):
-        return round(float(cell) * SECOND)
-    # Without a zone of its own a time counts as UTC: only differences matter, and no machine's zone may.
-    since = datetime.fromisoformat(cell).replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-    return since // timedelta(microseconds=1) * MICROSECOND
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_time(cell: str) -> bool:
-    try:
-        _time_ns(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _ns(microseconds: float) -> Nanos:
-    return round(microseconds * MICROSECOND)
+        return msgspec.convert(content, Scenario)
+    except msgspec.ValidationError as error:
+        raise ScenarioError(*read_validation_error(str(error))) from error

@@ -2,49 +2,49 @@
 
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from ordercast.core import LocalError
-from ordercast.sim.scenario import Scenario
+from ordercast.sim.scenario import Scenario, ScenarioError, to_scenario
 
 _TABLE = re.compile(r"\s*\[(\[)?\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"\s*([\w.\"'-]+)\s*=")
-_WHERE = re.compile(r" - at `\$(.*)`$")
-_UNKNOWN = re.compile(r"unknown field `(.+?)`")
 _FILES = (("network", "latency", "file"), ("workload", "file"))
 
 
 def load_scenario(path: Path) -> Scenario:
     """Read a scenario; files that it names are relative to its own folder."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise LocalError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from error
-    try:
-        content = tomllib.loads(text)
+        content = tomllib.loads(_read(path))
     except tomllib.TOMLDecodeError as error:
         raise LocalError(f"{path}: not TOML: {error}") from error
     for keys in _FILES:
         _resolve(content, keys, path.parent)
+    with naming_lines_of(path):
+        return to_scenario(content)
+
+
+@contextmanager
+def naming_lines_of(path: Path | None) -> Iterator[None]:
+    """Whatever is wrong with a scenario in here, say in which line of its file."""
     try:
-        return msgspec.convert(content, Scenario)
-    except msgspec.ValidationError as error:
-        raise LocalError(_complaint(path, text, str(error))) from error
+        yield
+    except ScenarioError as error:
+        if path is None:
+            raise
+        line = _line_of(_lines(_read(path)), error.key)
+        place = f"{path}, line {line}" if line else f"{path}"
+        raise LocalError(f"{place}: {error}" if error.key else f"{place}: {error.what}") from error
 
 
-def _complaint(path: Path, text: str, error: str) -> str:
-    lines = _lines(text)
-
-    def place(dotted: str) -> str:
-        line = _line_of(lines, dotted)
-        return f"{path}, line {line}: {dotted}" if line else f"{path}: {dotted}"
-
-    found = complaint(error, place)
-    return found if found.startswith(str(path)) else f"{path}: {found}"
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LocalError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from error
 
 
 def _resolve(content: dict[str, Any], keys: tuple[str, ...], folder: Path) -> None:
@@ -54,19 +54,6 @@ def _resolve(content: dict[str, Any], keys: tuple[str, ...], folder: Path) -> No
     named = table.get(keys[-1]) if isinstance(table, dict) else None
     if named and isinstance(named, str):
         table[keys[-1]] = str(folder / named)
-
-
-def complaint(error: str, place: Callable[[str], str] = str) -> str:
-    """A validation error in plain words; `place` says where a dotted key stands, if it can."""
-    where = _WHERE.search(error)
-    what = error[: where.start()] if where else error
-    dotted = where.group(1).lstrip(".") if where else ""
-    unknown = _UNKNOWN.search(what)
-    if unknown:
-        dotted = f"{dotted}.{unknown.group(1)}".lstrip(".")
-        return f"{place(dotted)}: unknown key"
-    what = what[0].lower() + what[1:]
-    return f"{place(dotted)}: {what}" if dotted else what
 
 
 def _lines(text: str) -> dict[str, int]:

@@ -35,35 +35,38 @@ class StoredRun(NamedTuple):
         return sorted(self.folder.glob("*.parquet"))
 
     def table(self) -> pa.Table:
-        """All events of the run, in order of time; of each node in the order of its rows."""
+        """All events of the run, in order of time, and of each node in the order of its own rows."""
         tables = [_read_segment(path) for path in self.segments()]
         if not tables:
             raise RemoteError(f"{self.folder}: {DESCRIPTION} is there, but no Parquet file")
         table = pa.concat_tables(tables)
-        return _merged(table) if len(tables) > 1 or _by_node(table) else table
+        runs = pc.unique(table["run"].cast(pa.string())).to_pylist()
+        if len(runs) > 1:
+            raise RemoteError(f"{self.folder}: events of several runs: {runs[0]}, {runs[1]}")
+        return _in_order_of_time(table, several=len(tables) > 1)
 
 
-def _by_node(table: pa.Table) -> bool:
-    """Whether the rows of each node are in order of time, and all together are not.
+def _in_order_of_time(table: pa.Table, several: bool) -> pa.Table:
+    """The rows of all nodes merged by time, without putting those of one node into another order.
 
-    If the rows of one node contradict their own times, they stay as they are: that is for the judge to say.
+    The rows of a node are in the order of the file, or of their steps where there are several files. Each
+    counts from the latest time that its node has had: if they contradict their own times, that is for the
+    judge to say. Of one instant, the rows of senders come first: what a host delivers at once was submitted
+    before.
     """
     times, nodes = table["time_ns"].to_numpy(), table["node"].to_numpy()
-    grouped = np.argsort(nodes, kind="stable")
-    same_node = nodes[grouped][1:] == nodes[grouped][:-1]
-    backwards = times[grouped][1:] < times[grouped][:-1]
-    return bool((times[1:] < times[:-1]).any() and not (same_node & backwards).any())
-
-
-def _merged(table: pa.Table) -> pa.Table:
-    """The rows of all nodes in order of time, those of one node and instant in order of their steps.
-
-    Of one instant, the rows of senders come first: what a host delivers at once was submitted before.
-    """
-    times, nodes, steps = (table[name].to_numpy() for name in ("time_ns", "node", "step"))
+    if not several and (times[1:] >= times[:-1]).all():
+        return table
+    steps = table["step"].to_numpy() if several else np.arange(len(table))
+    by_node = np.lexsort((steps, nodes))
+    latest = np.empty_like(times)
+    starts = np.flatnonzero(np.r_[True, nodes[by_node][1:] != nodes[by_node][:-1]])
+    for first, last in zip(starts, [*starts[1:], len(table)], strict=True):
+        rows = by_node[first:last]
+        latest[rows] = np.maximum.accumulate(times[rows])
     senders = pc.unique(table["node"].filter(pc.equal(table["kind"].cast(pa.string()), Kind.SUBMIT)))
     receives_only = ~np.isin(nodes, senders.to_numpy())
-    return table.take(np.lexsort((steps, nodes, receives_only, times)))
+    return table.take(np.lexsort((steps, nodes, receives_only, latest)))
 
 
 def write_run(folder: Path, description: RunDescription, table: pa.Table) -> None:

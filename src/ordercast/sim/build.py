@@ -1,0 +1,200 @@
+"""From a scenario to a world and its workload."""
+
+import csv
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+from ordercast.core import MICROSECOND, MILLISECOND, SECOND, HostId, LocalError, Nanos, Plan
+from ordercast.sim.clock import Clock
+from ordercast.sim.host import Cpu
+from ordercast.sim.latency import Constant, Graph, Latency, Matrix, ShiftedChiSquare, Sites, Uniform
+from ordercast.sim.links import LinkNetwork, LinkSpec, leaf_spine, star
+from ordercast.sim.network import LatencyNetwork, Network
+from ordercast.sim.scenario import (
+    ChiSquareSpec,
+    ConstantSpec,
+    GraphSpec,
+    LatencySpec,
+    LinksSpec,
+    MatrixSpec,
+    Scenario,
+    ScenarioError,
+    SitesSpec,
+    UniformSpec,
+    about,
+)
+from ordercast.sim.scheduler import Scheduler
+from ordercast.sim.workload import (
+    Arrivals,
+    ClosedLoop,
+    Destinations,
+    OpenLoop,
+    Poisson,
+    QuasiPeriodic,
+    Recorded,
+    Workload,
+)
+from ordercast.sim.world import NetworkFactory, World
+
+
+def build_world(scenario: Scenario, plan: Plan) -> World:
+    """A world for a plan, under the conditions of a scenario."""
+    hosts = sorted({node.host for node in plan.nodes})
+    for index, fault in enumerate(scenario.fault):
+        named = getattr(fault, "host", None)
+        sides = [host for side in getattr(fault, "sides", ()) for host in side]
+        for host in [*sides, *([] if named is None else [named])]:
+            if host not in hosts:
+                key = "sides" if named is None else "host"
+                raise ScenarioError(f"fault[{index}].{key}", f"there is no host {host}")
+    return World(
+        plan,
+        scenario.seed,
+        _network(scenario, hosts),
+        cpu=_cpus(scenario, plan),
+        clocks=_clocks(scenario, hosts),
+        record_packets=scenario.packets,
+        through_codec=scenario.codec,
+        bundle_bytes=scenario.bundle_bytes,
+    )
+
+
+def build_workload(scenario: Scenario, world: World) -> Workload:
+    """The sources or clients of a scenario."""
+    spec = scenario.workload
+    with about("workload.spread"):
+        destinations = Destinations(sorted(world.plan.groups), spec.spread)
+    if spec.kind == "closed":
+        timeout = round(spec.timeout_ms * MILLISECOND)
+        return ClosedLoop(world, destinations, spec.messages, spec.bytes, spec.outstanding, timeout)
+    return OpenLoop(world, destinations, spec.messages, spec.bytes, _arrivals(scenario, world))
+
+
+def _cpus(scenario: Scenario, plan: Plan) -> Cpu | dict[HostId, Cpu]:
+    if not scenario.role_cpu:
+        return scenario.cpu
+    roles = {node.role for node in plan.nodes}
+    for role in scenario.role_cpu:
+        if role not in roles:
+            known = ", ".join(sorted(roles))
+            raise ScenarioError(f"role_cpu.{role}", f"{plan.protocol} has no such role; it has {known}")
+    cpus = {node.host: scenario.cpu for node in plan.nodes}
+    return cpus | {
+        node.host: scenario.role_cpu[node.role] for node in plan.nodes if node.role in scenario.role_cpu
+    }
+
+
+def _network(scenario: Scenario, hosts: list[HostId]) -> NetworkFactory:
+    spec, conditions = scenario.network.latency, scenario.network
+
+    def build(scheduler: Scheduler, rng: Random) -> Network:
+        if isinstance(spec, LinksSpec):
+            edge, fabric = (_link(spec, gbps) for gbps in (spec.host_gbps, spec.fabric_gbps))
+            if spec.topology == "star":
+                topology = star(hosts, edge)
+            else:
+                topology = leaf_spine(hosts, spec.hosts_a_leaf, spec.spines, edge, fabric)
+            return LinkNetwork(scheduler, rng, conditions, topology)
+        with about("network.latency"):
+            return LatencyNetwork(scheduler, rng, conditions, _latency(spec, scenario, hosts))
+
+    return build
+
+
+def _link(spec: LinksSpec, gbps: float) -> LinkSpec:
+    return LinkSpec(max(1, round(gbps * 1e9)), _ns(spec.propagation_us), round(spec.queue_kib * 1024))
+
+
+def _latency(spec: LatencySpec, scenario: Scenario, hosts: list[HostId]) -> Latency:
+    match spec:
+        case ConstantSpec():
+            return Constant(_ns(spec.us))
+        case UniformSpec():
+            return Uniform(_ns(spec.low_us), _ns(spec.high_us))
+        case ChiSquareSpec():
+            return ShiftedChiSquare(_ns(spec.mean_us), _ns(spec.std_us), spec.degrees)
+        case SitesSpec():
+            sites = {host: site for site, members in enumerate(spec.sites) for host in members}
+            near, far = (_latency(part, scenario, hosts) for part in (spec.near, spec.far))
+            return Sites(sites, near, far)
+        case MatrixSpec():
+            return Matrix.load(Path(spec.file), _ns(spec.tick_us), spec.key)
+        case GraphSpec():
+            return Graph.load(Path(spec.file), _ns(spec.unit_us), max(hosts) + 1, scenario.seed)
+        case LinksSpec():
+            raise LocalError("links are a network, not a latency")
+
+
+def _clocks(scenario: Scenario, hosts: list[HostId]) -> dict[HostId, Clock]:
+    spec = scenario.clocks
+    if not spec.skew_us and not spec.drift_ppm:
+        return {}
+    rng = Random(f"{scenario.seed}/clocks")
+    return {
+        host: Clock(
+            round(rng.uniform(0, spec.skew_us) * MICROSECOND),
+            round(rng.uniform(-spec.drift_ppm, spec.drift_ppm) * 1000),
+        )
+        for host in hosts
+    }
+
+
+def _arrivals(scenario: Scenario, world: World) -> list[Arrivals]:
+    spec = scenario.workload
+    interval = round(SECOND / spec.rate_per_s)
+    senders = world.plan.senders
+    if spec.kind == "periodic":
+        return [QuasiPeriodic(interval, spec.jitter) for _ in senders]
+    if spec.kind == "poisson":
+        return [Poisson(max(1, interval)) for _ in senders]
+    with about("workload.file"):
+        times = _recorded(Path(spec.file))
+    # Dealt out in turn, so that all senders together follow the recording.
+    return [Recorded(times[index :: len(senders)]) for index in range(len(senders))]
+
+
+def _recorded(path: Path) -> list[Nanos]:
+    try:
+        with path.open(newline="") as file:
+            cells = [row[0] for row in csv.reader(file) if row]
+        if cells and not _is_time(cells[0]):
+            cells = cells[1:]  # a header
+        times = [_time_ns(cell) for cell in cells]
+        if cells and not _is_number(cells[0]):
+            first = min(times)
+            times = [time - first for time in times]
+        if min(times, default=0) < 0:
+            raise ValueError("one lies before the start")
+        return times
+    except (OSError, ValueError, OverflowError, csv.Error) as error:
+        raise LocalError(f"{path}: not a list of arrival times: {error}") from error
+
+
+def _time_ns(cell: str) -> Nanos:
+    """Seconds, or a date and time."""
+    if _is_number(cell):
+        return round(float(cell) * SECOND)
+    # Without a zone of its own a time counts as UTC: only differences matter, and no machine's zone may.
+    since = datetime.fromisoformat(cell).replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    return since // timedelta(microseconds=1) * MICROSECOND
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_time(cell: str) -> bool:
+    try:
+        _time_ns(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _ns(microseconds: float) -> Nanos:
+    return round(microseconds * MICROSECOND)
