@@ -7,7 +7,9 @@ comparable, and the order is one for all receivers), *acyclic order* of genuine 
 each group does not imply it: with a to groups 1 and 2, b to 2 and 3, c to 3 and 1, each group may
 be in order and all three not.
 
-A cycle that some group shows by itself is `total_order`'s finding, and is not told twice.
+A cycle that some group shows by itself is `total_order`'s finding, and is not told twice. Once
+`total_order` has all the findings it keeps, it no longer tells which deliveries it broke on, and this
+oracle rests.
 """
 
 from ordercast.check.oracle import Handler, Oracle
@@ -38,10 +40,13 @@ class AcyclicOrder(Oracle):
     def _on_deliver(self, event: Event) -> None:
         if self._owner:
             self._total_order.on_deliver(event)
+        if self._total_order.full:
+            return
         lane = self._lanes[event.node]
         cycle = self._relation.deliver(lane, event.message, event.time_ns)  # type: ignore[arg-type]
         if cycle is not None and not self._total_order.broken:
             report_cycle(self, cycle)
+            self._relation.counting = self.full
 
     def _on_recover(self, event: Event) -> None:
         if self._owner:

@@ -14,6 +14,7 @@ that a message was not addressed to is covered, at the cost of one step for each
 receiver.
 """
 
+from bisect import bisect_left
 from typing import NamedTuple
 
 from ordercast.check.oracle import Handler, Oracle
@@ -29,6 +30,21 @@ Clock = dict[HostId, int]
 class _Submission(NamedTuple):
     host: HostId
     number: int
+
+
+class _Replay:
+    """A receiver's log once more, up to `length`, for the place at which each host's count was reached.
+
+    It is only made when there is something to tell, and goes on from where it stopped.
+    """
+
+    __slots__ = ("clock", "length", "raised")
+
+    def __init__(self) -> None:
+        self.clock: Clock = {}
+        self.length = 0
+        self.raised: dict[HostId, tuple[list[int], list[int]]] = {}
+        """For each host, the counts in the clock as they grew, and the places in the log."""
 
 
 class Causal(Oracle):
@@ -48,6 +64,7 @@ class Causal(Oracle):
         """Of each other host, the newest submission delivered since the last of its own."""
         self._past: dict[int, Clock] = {node.id: {} for node in description.nodes}
         self._log: dict[int, list[tuple[MessageId, Nanos]]] = {n.id: [] for n in description.nodes}
+        self._replays: dict[int, _Replay] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
         """Submissions, deliveries in order or not, and the recoveries that begin a new receiver."""
@@ -94,6 +111,7 @@ class Causal(Oracle):
         if event.label == LOST:
             self._past[event.node].clear()
             self._log[event.node].clear()
+            self._replays.pop(event.node, None)
 
     def _hear(self, node: int, submission: _Submission) -> None:
         heard = self._heard[self._host[node]]
@@ -117,14 +135,11 @@ class Causal(Oracle):
 
     def _accuse(self, event: Event, submission: _Submission) -> None:
         """Find the first delivery that had this message in its past, and tell."""
+        if self.full:
+            self.suppressed += 1
+            return
         message: MessageId = event.message  # type: ignore[assignment]
-        clock: Clock = {}
-        later, later_ns = message, event.time_ns
-        for later, later_ns in self._log[event.node]:  # noqa: B007  (told below)
-            there = self._submissions[later]
-            self._join(clock, there.host, there.number, None)
-            if clock.get(submission.host, 0) >= submission.number:
-                break
+        later, later_ns = self._log[event.node][self._reached(event.node, submission)]
         self.report(
             (event.node,),
             (message, later),
@@ -134,3 +149,17 @@ class Causal(Oracle):
             f" {message_name(later)} when it knew {message_name(message)}"
             f" of host {submission.host}",
         )
+
+    def _reached(self, node: int, submission: _Submission) -> int:
+        """The first place in a receiver's log at which a submission lay in the past."""
+        replay, log = self._replays.setdefault(node, _Replay()), self._log[node]
+        for place in range(replay.length, len(log)):
+            there, learnt = self._submissions[log[place][0]], Clock()
+            self._join(replay.clock, there.host, there.number, learnt)
+            for host, count in learnt.items():
+                counts, places = replay.raised.setdefault(host, ([], []))
+                counts.append(count)
+                places.append(place)
+        replay.length = len(log)
+        counts, places = replay.raised[submission.host]
+        return places[bisect_left(counts, submission.number)]

@@ -4,13 +4,17 @@ For each receiver, group and issuer: each number comes at most once, as a messag
 notification; and when the message with number n is delivered, every smaller number has come before.
 Notifications may come early: they have no place in the order of messages. Messages of one bundle
 share a number: they follow each other at the receiver, with one sender, one destination and one
-stamp.
+stamp. A delivery without numbers, or without their issuer, says nothing of what it follows, and breaks
+the promise.
 
 Where the numbers begin: at 1. Two exceptions, in which the first number that comes is taken as the
 first: a receiver that recovered without its state, and an issuer that a receiver hears of only
 after it installed a second view of the group (a sequencer that joined: section 4.4 gives it a start
 that the trace does not carry).
 """
+
+from bisect import bisect_right
+from heapq import heappop, heappush
 
 from ordercast.check.oracle import Handler, Oracle
 from ordercast.check.population import LOST
@@ -24,36 +28,51 @@ FIRST_NUMBER = 1
 class _Lane:
     """The numbers of one issuer, for one group, at one receiver."""
 
-    __slots__ = ("early", "low", "notified", "skipped")
+    __slots__ = ("_early", "_heap", "_skipped_from", "_skipped_to", "low", "notified")
 
     def __init__(self, low: int) -> None:
         self.low = low
-        """Every number up to here has come, or its lack has been told."""
-        self.early: set[int] = set()
+        """Every number up to here has come, or its lack has been told; the next one has not."""
         self.notified: set[int] = set()
-        self.skipped: list[range] = []
+        self._early: set[int] = set()
+        self._heap: list[int] = []
+        """The same numbers as in `_early`, smallest first."""
+        self._skipped_from: list[int] = []
+        self._skipped_to: list[int] = []
 
     def came(self, number: int) -> bool:
-        return number <= self.low or number in self.early
+        return number <= self.low or number in self._early
 
-    def missing(self, number: int) -> range | None:
-        """The first run of numbers below this one that has not come."""
-        start = self.low + 1
-        while start in self.early:
-            start += 1
-        if start >= number:
-            return None
-        stop = min((n for n in self.early if start < n < number), default=number)
-        return range(start, stop)
+    def add(self, number: int) -> None:
+        """A number came before others below it."""
+        self._early.add(number)
+        heappush(self._heap, number)
+        self.advance(self.low)
 
     def advance(self, number: int) -> None:
-        """All up to `number` is settled."""
+        """All up to `number` is settled, and what follows it without a hole."""
         self.low = max(self.low, number)
-        if self.early:
-            self.early = {n for n in self.early if n > self.low}
-            while self.low + 1 in self.early:
-                self.low += 1
-                self.early.discard(self.low)
+        while self._heap and self._heap[0] <= self.low + 1:
+            number = heappop(self._heap)
+            self._early.discard(number)
+            self.low = max(self.low, number)
+
+    def skip(self, number: int) -> tuple[int, int] | None:
+        """Settle all below `number`: its lack has been told. The first hole, from and to, if any."""
+        first = None
+        while self.low + 1 < number:
+            stop = min(self._heap[0], number) if self._heap else number
+            hole = (self.low + 1, stop - 1)
+            first = first or hole
+            self._skipped_from.append(hole[0])
+            self._skipped_to.append(hole[1])
+            self.advance(hole[1])
+        return first
+
+    def skipped(self, number: int) -> bool:
+        """Whether the lack of this number has been told; what comes for it is then not told again."""
+        place = bisect_right(self._skipped_from, number) - 1
+        return place >= 0 and number <= self._skipped_to[place]
 
 
 class DropDetection(Oracle):
@@ -86,49 +105,40 @@ class DropDetection(Oracle):
         }
 
     def _on_deliver(self, event: Event) -> None:
-        message, node = event.message, event.node
-        if message is None or not event.numbers or event.stamp_issuer is None:
+        message, node, numbers = event.message, event.node, event.numbers
+        if message is None:
+            return
+        if not numbers or event.stamp_issuer is None or None in numbers:
+            self._previous.pop(node, None)
+            self._tell(event, f"delivered {messages_named((message,))} without numbers or their issuer")
             return
         previous = self._previous.get(node)
         self._previous[node] = event
-        if previous is not None and event.numbers == previous.numbers and _bundled(previous, event):
+        if previous is not None and numbers == previous.numbers and _bundled(previous, event):
             return
-        if len(event.numbers) != len(event.groups or ()):
-            counts = f"{len(event.numbers)} numbers for {len(event.groups or ())} groups"
+        groups = event.groups or ()
+        if len(numbers) != len(groups):
+            counts = f"{len(numbers)} numbers for {len(groups)} groups"
             self._tell(event, f"delivered {messages_named((message,))} with {counts}")
-        for group, number in event.slots():
+        for group, number in zip(groups, numbers, strict=False):
             if node in self._groups[group]:
                 self._deliver(event, group, number)
 
     def _deliver(self, event: Event, group: GroupId, number: int) -> None:
         lane = self._lane(event, group, number)
         if number == lane.low + 1:  # the common case
-            if lane.early:
-                lane.advance(number)
-            else:
-                lane.low = number
+            lane.advance(number)
             return
         what = f"delivered {messages_named((event.message or 0,))}, {_slot(event, group, number)},"
-        if lane.came(number):
-            if number in lane.notified:
-                self._tell(event, f"{what} after the notification that it was dropped")
-            elif not _take(lane.skipped, number):
-                self._tell(event, f"{what} after another message with that number")
-        else:
-            gap = lane.missing(number)
-            if gap is not None:
-                self._tell(event, f"{what} but neither message nor notification for {_run(gap)}")
-                self._skip(lane, number)
+        if not lane.came(number):
+            hole = lane.skip(number)
+            if hole is not None:
+                self._tell(event, f"{what} but neither message nor notification for {_run(*hole)}")
             lane.advance(number)
-
-    @staticmethod
-    def _skip(lane: _Lane, number: int) -> None:
-        """Remember each hole below `number`: it has been told, whatever comes for it later."""
-        gap = lane.missing(number)
-        while gap is not None:
-            lane.skipped.append(gap)
-            lane.advance(gap.stop - 1)
-            gap = lane.missing(number)
+        elif number in lane.notified:
+            self._tell(event, f"{what} after the notification that it was dropped")
+        elif not lane.skipped(number):
+            self._tell(event, f"{what} after another message with that number")
 
     def _on_drop(self, event: Event) -> None:
         for group, number in event.slots():
@@ -137,11 +147,10 @@ class DropDetection(Oracle):
             lane = self._lane(event, group, number)
             what = f"was notified of the drop of {_slot(event, group, number)},"
             if not lane.came(number):
-                lane.early.add(number)
-                lane.advance(lane.low)
+                lane.add(number)
             elif number in lane.notified:
                 self._tell(event, f"{what} twice")
-            elif not _take(lane.skipped, number):
+            elif not lane.skipped(number):
                 self._tell(event, f"{what} after it delivered the message: a delivery called lost")
             lane.notified.add(number)
 
@@ -187,12 +196,5 @@ def _slot(event: Event, group: GroupId, number: int) -> str:
     return f"number {number} of issuer {event.stamp_issuer} in group {group}"
 
 
-def _run(numbers: range) -> str:
-    if len(numbers) == 1:
-        return f"number {numbers.start}"
-    return f"numbers {numbers.start} to {numbers.stop - 1}"
-
-
-def _take(skipped: list[range], number: int) -> bool:
-    """Whether the lack of this number has been told; it is then not told again."""
-    return any(number in numbers for numbers in skipped)
+def _run(first: int, last: int) -> str:
+    return f"number {first}" if first == last else f"numbers {first} to {last}"

@@ -62,6 +62,11 @@ class Oracle(ABC):
     def finish(self) -> None:  # noqa: B027  (optional: most properties are broken by an event)
         """The run is over: judge what only the end can show."""
 
+    @property
+    def full(self) -> bool:
+        """Whether it has all the findings that it keeps: the next are only counted."""
+        return len(self.violations) >= VIOLATIONS_MAX
+
     def report(
         self,
         nodes: Sequence[NodeId],
@@ -72,7 +77,7 @@ class Oracle(ABC):
         at_end: bool = False,
     ) -> None:
         """Write down a counterexample, or count it when there are enough."""
-        if len(self.violations) >= VIOLATIONS_MAX:
+        if self.full:
             self.suppressed += 1
             return
         step = END_OF_RUN if at_end else self.cursor.step

@@ -81,6 +81,10 @@ class Precedence:
             self._join(last, vertex)
             self._join(vertex, None)
 
+    def in_order(self, before: MessageId, after: MessageId) -> bool:
+        """Whether two vertices stand so in the present order."""
+        return self._label[before] < self._label[after]
+
     def add(
         self,
         before: MessageId,

@@ -4,7 +4,13 @@ Each receiver adds one edge a delivery, from the message that it delivered last:
 same as all pairs do. A receiver that missed messages adds an edge that skips them, which
 contradicts nobody. That is why no position, smallest or other, is compared: positions shift with
 every loss, precedence does not.
+
+Whoever has heard enough sets `counting`: from then on no cycle is searched for or told. What counts is
+that a receiver delivers two messages in a row which another delivered the other way round, so that
+the count is of the plain contradictions, and a lower bound.
 """
+
+from itertools import islice
 
 from ordercast.check.precedence import Edge, Precedence
 from ordercast.check.violation import message_at
@@ -14,25 +20,36 @@ from ordercast.core import MessageId, Nanos, NodeId, message_name
 class Lane:
     """What one receiver delivered within the scope, in order."""
 
-    __slots__ = ("messages", "node", "times_ns")
+    __slots__ = ("_places", "messages", "node", "times_ns")
 
     def __init__(self, node: NodeId) -> None:
         self.node = node
         self.messages: list[MessageId] = []
         self.times_ns: list[Nanos] = []
+        self._places: dict[MessageId, int] = {}
+
+    def place(self, message: MessageId) -> int:
+        """Where a message stands here, or -1. Indexed when first asked: most runs never do."""
+        places, messages = self._places, self.messages
+        for place in range(len(places), len(messages)):
+            places[messages[place]] = place
+        return places.get(message, -1)
 
     def clear(self) -> None:
         """The receiver lost its state, and begins again as a new one."""
         self.messages.clear()
         self.times_ns.clear()
+        self._places.clear()
 
 
 class Relation:
     """The deliveries of one scope: a group, or everything."""
 
-    __slots__ = ("lanes", "precedence")
+    __slots__ = ("counting", "lanes", "precedence")
 
     def __init__(self) -> None:
+        self.counting = False
+        """Cycles are only counted: no more are searched for, and those returned are empty."""
         self.lanes: list[Lane] = []
         self.precedence = Precedence()
 
@@ -46,6 +63,10 @@ class Relation:
         """The receiver's next delivery; a cycle, as short as it can be told, if it closes one."""
         messages = lane.messages
         times_ns = lane.times_ns
+        if self.counting:
+            messages.append(message)
+            times_ns.append(time_ns)
+            return [] if self._contradicted(lane) else None
         if messages:
             last, last_ns = messages[-1], times_ns[-1]
             path = self.precedence.add(last, message, lane.node, last_ns, time_ns)
@@ -60,23 +81,39 @@ class Relation:
         closing = Edge(last, message, lane.node, last_ns, time_ns)
         return self._inversion(lane) or merged([*path, closing])
 
+    def _contradicted(self, lane: Lane) -> bool:
+        """Whether another receiver delivered a lane's newest two messages the other way round."""
+        message = lane.messages[-1]
+        self.precedence.add_vertex(message)
+        if len(lane.messages) < 2 or self.precedence.in_order(lane.messages[-2], message):
+            return False
+        last = lane.messages[-2]
+        return any(
+            other is not lane and -1 < other.place(message) < other.place(last) for other in self.lanes
+        )
+
     def _inversion(self, lane: Lane) -> list[Edge] | None:
         """Another receiver that delivered a lane's newest message before an older one of it."""
-        message, time_ns = lane.messages[-1], lane.times_ns[-1]
-        older = dict(zip(lane.messages[:-1], lane.times_ns, strict=False))
-        for other in self.lanes:
-            if other is lane or message not in other.messages:
-                continue
-            place = other.messages.index(message)
-            for later in range(place + 1, len(other.messages)):
-                found = other.messages[later]
-                if found in older:
-                    place_ns, later_ns = other.times_ns[place], other.times_ns[later]
-                    return [
-                        Edge(message, found, other.node, place_ns, later_ns),
-                        Edge(found, message, lane.node, older[found], time_ns),
-                    ]
+        message, last = lane.messages[-1], lane.messages[-2]
+        others = [other for other in self.lanes if other is not lane and other.place(message) >= 0]
+        for other in others:
+            if other.place(last) > other.place(message):
+                return self._opposites(lane, other, last)
+        for other in others:
+            for found in islice(other.messages, other.place(message) + 1, None):
+                if lane.place(found) >= 0:
+                    return self._opposites(lane, other, found)
         return None
+
+    @staticmethod
+    def _opposites(lane: Lane, other: Lane, older: MessageId) -> list[Edge]:
+        """The two edges between a lane's newest message and an older one, which another has after it."""
+        message, time_ns = lane.messages[-1], lane.times_ns[-1]
+        first_ns, second_ns = other.times_ns[other.place(message)], other.times_ns[other.place(older)]
+        return [
+            Edge(message, older, other.node, first_ns, second_ns),
+            Edge(older, message, lane.node, lane.times_ns[lane.place(older)], time_ns),
+        ]
 
 
 def merged(cycle: list[Edge]) -> list[Edge]:

@@ -55,6 +55,9 @@ class TotalOrder(Oracle):
             if cycle is not None and not self.broken:
                 self.broken = True
                 report_cycle(self, cycle)
+                if self.full:
+                    for known in self._relations.values():
+                        known.counting = True
 
     def on_recover(self, event: Event) -> None:
         """A receiver without its state begins again."""
@@ -64,7 +67,10 @@ class TotalOrder(Oracle):
 
 
 def report_cycle(oracle: Oracle, cycle: list[Edge]) -> None:
-    """Write a cycle down as an oracle's finding."""
+    """Write a cycle down as an oracle's finding, or count it."""
+    if oracle.full:
+        oracle.suppressed += 1
+        return
     oracle.report(
         tuple(dict.fromkeys(edge.node for edge in cycle)),
         tuple(dict.fromkeys(edge.before for edge in cycle)),
