@@ -25,6 +25,8 @@ class Mutant:
     """A node that every counterexample must name, where there is just one to blame."""
     also: frozenset[str] = frozenset()
     """Properties that may truly be broken by it as well."""
+    seeds: int = 24
+    """How many it takes to be sure of catching it."""
 
 
 def deploy(protocol: str, deployment: Deployment) -> Plan:

@@ -93,9 +93,11 @@ def forgetful(disk: type[ForgetfulEnv], env: Env, make: Callable[[Env], Any]) ->
     return make(disk(env, lambda meddler, delivery: [delivery]))
 
 
-def _atomic(name: str, breaks: str, alter: Any, only: Fault | None, also: set[str] | None = None) -> Mutant:
+def _atomic(
+    name: str, breaks: str, alter: Any, only: Fault | None, also: set[str] | None = None, seeds: int = 24
+) -> Mutant:
     run = partial(run_swarm, partial(altered, alter), only)
-    return Mutant(name, frozenset({breaks}), run, None, frozenset(also or ()))
+    return Mutant(name, frozenset({breaks}), run, None, frozenset(also or ()), seeds)
 
 
 ATOMIC_MUTANTS = [
@@ -104,17 +106,18 @@ ATOMIC_MUTANTS = [
         "agreement",
         quorum_of_one,
         Fault.PARTITION,
-        {"total-order", "acyclic-order", "validity"},
+        {"total-order", "acyclic-order", "validity", "stamp"},
     ),
     # What comes too late for its place is left out by the receiver itself: nobody gets it.
     _atomic("a receiver does not wait for its clock", "agreement", impatient, None, {"validity"}),
-    _atomic("a receiver goes by its own timestamp", "acyclic-order", own_timestamp, None),
+    _atomic("a receiver goes by its own timestamp", "acyclic-order", own_timestamp, None, {"stamp"}),
     _atomic("a disk loses deliveries", "integrity", partial(forgetful, NoDeliveries), Fault.RESTART),
     _atomic(
         "a disk loses promises",
-        "agreement",
+        "validity",
         partial(forgetful, NoPromises),
         Fault.RESTART,
-        {"validity", "total-order", "acyclic-order"},
+        {"agreement", "total-order", "acyclic-order", "stamp"},
+        seeds=60,
     ),
 ]

@@ -114,7 +114,7 @@ def test_determinism_catches_what_is_carried_from_run_to_run() -> None:
             self.life = next(lives)
 
         def on_message(self, source: NodeId, message: Message) -> None:
-            if self.life % 5:
+            if self.life * self.life % 7 != 2:
                 super().on_message(source, message)
 
     assert "determinism" in clauses(plans(lambda env: Forgetful(env, 4096)))

@@ -43,7 +43,15 @@ def _swarm(make_plan: MakePlan, seed: int, only: Fault | None = None) -> tuple[S
 
 def _calm(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
     """On a good network, with nothing failing, every message reaches all of its receivers."""
-    scenario = Scenario(protocol="", seed=seed, receivers=1 + seed % 4, groups=1 + seed % 3, senders=2)
+    groups = len(make_plan(Deployment.disjoint(1 + seed % 3, 1 + seed % 4, 2)).groups)
+    scenario = Scenario(
+        protocol="",
+        seed=seed,
+        receivers=1 + seed % 4,
+        groups=1 + seed % 3,
+        senders=2,
+        workload=WorkloadSpec(spread=(0.7, 0.3)[:groups]),
+    )
     run = simulate(scenario, make_plan(scenario.deployment()))
     yield from _judged("calm", run)
     summary = run.summary()

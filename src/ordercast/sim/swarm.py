@@ -11,16 +11,20 @@ from typing import Literal
 
 import msgspec
 
-from ordercast.core import Crashes, Deployment, Fault, HostId, Plan
-from ordercast.sim.faults import Crash, FaultSpec, Heal, Partition, Pause, Restart, SetClock
+from ordercast.core import Crashes, Deployment, Fault, HostId, LocalError, NodeId, Plan
+from ordercast.sim.faults import Crash, FaultSpec, Heal, Partition, Pause, Restart, SetClock, Weather
 from ordercast.sim.host import Cpu
+from ordercast.sim.network import Conditions
 from ordercast.sim.scenario import (
     ChiSquareSpec,
     ClocksSpec,
     ConstantSpec,
+    LatencySpec,
+    LinksSpec,
     NetworkSpec,
     Scenario,
     SimpleLatency,
+    SitesSpec,
     UniformSpec,
     WorkloadSpec,
 )
@@ -65,33 +69,68 @@ def swarm_scenario(
         bundle_bytes=rng.choice((0, 0, 1400)),
         codec=rng.random() < 0.25,
     )
-    plan = make_plan(calm.deployment()) if make_plan else calm.plan()
+    calm, plan = _deploy(calm, make_plan, rng)
     faults = [fault for fault in plan.guarantees.tolerates if only in (None, fault)]
     active = [fault for fault in faults if only or rng.random() < 0.5]
     spread = calm.workload.spread[: len(plan.groups)]
+    hosts = sorted({node.host for node in plan.nodes})
     return msgspec.structs.replace(
         calm,
         workload=msgspec.structs.replace(calm.workload, spread=spread),
-        network=_network(active, rng),
+        network=_network(active, hosts, rng),
         clocks=_clocks(active, rng),
-        fault=tuple(_schedule(plan, active, rng)),
+        fault=tuple(_schedule(plan, hosts, active, rng)),
     )
 
 
-def _latency(rng: Random) -> SimpleLatency:
+def _deploy(calm: Scenario, make_plan: MakePlan | None, rng: Random) -> tuple[Scenario, Plan]:
+    """The scenario's plan; sometimes with groups that overlap, if the protocol can do that."""
+
+    def plan_of(scenario: Scenario) -> Plan:
+        return make_plan(scenario.deployment()) if make_plan else scenario.plan()
+
+    everyone = range(max(2, calm.receivers))
+    groups = [tuple(sorted(rng.sample(everyone, rng.randint(1, len(everyone))))) for _ in range(calm.groups)]
+    strangers = set(everyone) - {node for members in groups for node in members}
+    if calm.groups > 1 and rng.random() < 0.3:
+        groups[0] = tuple(sorted({*groups[0], *strangers}))
+        overlapping = msgspec.structs.replace(calm, membership=tuple(groups))
+        try:
+            return overlapping, plan_of(overlapping)
+        except LocalError:
+            pass  # it cannot
+    return calm, plan_of(calm)
+
+
+def _latency(hosts: list[HostId], rng: Random) -> LatencySpec:
     scale = rng.choice((10.0, 100.0, 1000.0, 3000.0))
-    return rng.choice(
-        (
-            ConstantSpec(scale),
-            UniformSpec(scale / 10, scale),
-            ChiSquareSpec(scale, scale / 3),
-        )
+    simple: tuple[SimpleLatency, ...] = (
+        ConstantSpec(scale),
+        UniformSpec(scale / 10, scale),
+        ChiSquareSpec(scale, scale / 3),
+    )
+    kind = rng.random()
+    if kind < 0.1:
+        return LinksSpec(rng.choice(("star", "leaf-spine")), 1.0, 4.0, scale / 10, hosts_a_leaf=3)
+    if kind < 0.2:
+        site = tuple(rng.sample(hosts, (len(hosts) + 1) // 2))
+        return SitesSpec((site, tuple(host for host in hosts if host not in site)), simple[1], simple[2])
+    return rng.choice(simple)
+
+
+def _network(active: list[Fault], hosts: list[HostId], rng: Random) -> NetworkSpec:
+    conditions = _conditions(active, rng)
+    return NetworkSpec(
+        latency=_latency(hosts, rng),
+        loss=conditions.loss,
+        duplication=conditions.duplication,
+        reordering=conditions.reordering,
+        reorder_us=conditions.reorder_us,
     )
 
 
-def _network(active: list[Fault], rng: Random) -> NetworkSpec:
-    return NetworkSpec(
-        latency=_latency(rng),
+def _conditions(active: list[Fault], rng: Random) -> Conditions:
+    return Conditions(
         loss=rng.choice((0.001, 0.01, 0.1, 0.2)) if Fault.LOSS in active else 0.0,
         duplication=rng.choice((0.01, 0.1, 0.3)) if Fault.DUPLICATION in active else 0.0,
         reordering=rng.choice((0.01, 0.1, 0.5)) if Fault.REORDERING in active else 0.0,
@@ -115,9 +154,10 @@ def _clocks(active: list[Fault], rng: Random) -> ClocksSpec:
     return ClocksSpec(rng.choice((10.0, 1000.0, 50_000.0)), rng.choice((0.0, 10.0, 1000.0)))
 
 
-def _schedule(plan: Plan, active: list[Fault], rng: Random) -> list[FaultSpec]:
-    hosts = sorted({node.host for node in plan.nodes})
+def _schedule(plan: Plan, hosts: list[HostId], active: list[Fault], rng: Random) -> list[FaultSpec]:
     faults: list[FaultSpec] = []
+    if rng.random() < 0.3:
+        faults.append(Weather(at_ms=_when(rng), conditions=_conditions(active, rng)))
     if Fault.PAUSE in active:
         faults += [
             Pause(at_ms=_when(rng), host=rng.choice(hosts), for_ms=rng.uniform(1, 100))
@@ -135,10 +175,12 @@ def _schedule(plan: Plan, active: list[Fault], rng: Random) -> list[FaultSpec]:
 
 
 def _partitions(hosts: list[HostId], rng: Random) -> list[FaultSpec]:
-    """Full, partial and one-way cuts; some end before the others begin."""
+    """Full, partial and one-way cuts; sometimes everything heals in between."""
     faults: list[FaultSpec] = []
     if len(hosts) < 2:
         return faults
+    if rng.random() < 0.3:
+        faults.append(Heal(at_ms=_when(rng)))
     for _ in range(rng.randint(1, 3)):
         shuffled = rng.sample(hosts, len(hosts))
         cut = rng.randint(1, len(hosts) - 1)
@@ -152,22 +194,26 @@ def _crashes(plan: Plan, active: list[Fault], rng: Random) -> list[FaultSpec]:
     """Crashes of receivers and senders: some for good, as many as the contract allows, some not."""
     faults: list[FaultSpec] = []
     struck: list[HostId] = []
+    gone: list[NodeId] = []  # for good, or without their state
     state: Literal["saved", "lost"] = "saved" if Fault.RESTART in active else "lost"
     can_return = Fault.RESTART in active or Fault.AMNESIA in active
     for members in plan.groups.values():
         bound = _bound(plan.guarantees.crashes, len(members))
         for_good = rng.randint(0, bound) if Fault.CRASH in active else 0
-        # A receiver that comes back without its state is as good as gone, and counts with those.
-        back = bound - for_good if state == "lost" else len(members)
         for index, node in enumerate(rng.sample(members, len(members))):
             host = plan.nodes[node].host
-            returns = can_return and index < for_good + back and rng.random() < 0.5
-            if host in struck or (index >= for_good and not returns):
+            returns = index >= for_good
+            if host in struck or (returns and not (can_return and rng.random() < 0.5)):
                 continue
+            # A receiver that comes back without its state is as good as gone, and counts with those.
+            if not returns or state == "lost":
+                if not _may_go(node, gone, plan):
+                    continue
+                gone.append(node)
             struck.append(host)
             crash = Crash(at_ms=_when(rng), host=host)
             faults.append(crash)
-            if index >= for_good:
+            if returns:
                 when = rng.choice((crash.at_ms, rng.uniform(crash.at_ms, FAULTS_MS * 1.5)))
                 faults.append(Restart(at_ms=when, host=host, state=state))
     receivers = {plan.nodes[node].host for members in plan.groups.values() for node in members}
@@ -178,6 +224,15 @@ def _crashes(plan: Plan, active: list[Fault], rng: Random) -> list[FaultSpec]:
             if can_return and rng.random() < 0.5:
                 faults.append(Restart(at_ms=FAULTS_MS, host=host, state=state))
     return faults
+
+
+def _may_go(node: NodeId, gone: list[NodeId], plan: Plan) -> bool:
+    """Whether every group of a receiver can do without it too."""
+    return all(
+        sum(other in gone for other in members) < _bound(plan.guarantees.crashes, len(members))
+        for members in plan.groups.values()
+        if node in members
+    )
 
 
 def _bound(crashes: Crashes, receivers: int) -> int:

@@ -241,6 +241,8 @@ def plan(
 ) -> Plan:
     """Receivers, senders and the sequencer; the first receiver may be of a broken make."""
     groups = dict(enumerate(deployment.groups))
+    if sum(map(len, deployment.groups)) > deployment.receivers:
+        raise LocalError("the groups of the sequencer model do not overlap")
     senders = deployment.sender_ids()
     sequencer = deployment.receivers + deployment.senders
     nodes = []
