@@ -1,5 +1,6 @@
 """Crashes, restarts, amnesia, pauses: what a fault does to processes, timers and packets."""
 
+from itertools import pairwise
 from typing import Literal
 
 import pytest
@@ -169,3 +170,48 @@ def test_a_partition_of_hosts_without_packets_does_no_harm() -> None:
     Partition(at_ms=0, sides=((0,), (1,))).strike(world)
     world.run(SECOND)
     assert world.rows == []
+
+
+def burst(probe: Probe) -> None:
+    """A handler that sends a hundred packets, of which each takes a millisecond to leave."""
+    for number in range(100):
+        probe.env.send(1, Word(str(number)))
+
+
+def test_packets_that_had_not_left_die_with_their_host() -> None:
+    world = ProbeWorld(cpu={0: Cpu(send_ns=MILLISECOND)})
+    world.do(0, burst)
+    world.run(5 * MILLISECOND + MILLISECOND // 2)
+    Crash(at_ms=0, host=0).strike(world)
+    Restart(at_ms=0, host=0).strike(world)
+    world.run(SECOND)
+    assert world.probe(1).texts() == ["0", "1", "2", "3", "4"]
+
+
+def test_packets_that_had_not_left_are_cut_off_by_a_partition() -> None:
+    world = ProbeWorld(cpu={0: Cpu(send_ns=MILLISECOND)})
+    world.do(0, burst)
+    world.run(5 * MILLISECOND + MILLISECOND // 2)
+    Partition(at_ms=0, sides=((0,), (1,))).strike(world)
+    world.run(SECOND)
+    assert world.probe(1).texts() == ["0", "1", "2", "3", "4"]
+
+
+def test_packets_that_had_not_left_wait_for_the_end_of_a_pause() -> None:
+    world = ProbeWorld(cpu={0: Cpu(send_ns=MILLISECOND)})
+    world.do(0, burst)
+    world.run(5 * MILLISECOND + MILLISECOND // 2)
+    Pause(at_ms=0, host=0, for_ms=500).strike(world)
+    world.run(500 * MILLISECOND)
+    assert len(world.probe(1).heard) == 5
+    world.run(SECOND)
+    assert world.probe(1).texts() == [str(number) for number in range(100)]
+    gaps = [after[0] - before[0] for before, after in pairwise(world.probe(1).heard)]
+    assert gaps == [501 * MILLISECOND if index == 4 else MILLISECOND for index in range(99)]
+
+
+def test_a_packet_to_a_node_that_is_not_there_is_refused() -> None:
+    world = ProbeWorld()
+    with pytest.raises(LocalError, match="node 0 sends to node -1"):
+        world.do(0, lambda probe: probe.env.send(-1, Word("nobody")))
+        world.run(SECOND)
