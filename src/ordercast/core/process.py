@@ -74,7 +74,11 @@ class Process(ABC):
 
     @abstractmethod
     def on_message(self, source: NodeId, message: Message) -> None:
-        """A message of this protocol arrived."""
+        """A message of this protocol arrived.
+
+        One that no correct peer sends may be answered by raising `RemoteError` before anything is changed: a
+        live driver counts it and goes on, the simulator stops, for there it is a defect.
+        """
 
     def on_timer(self, name: str) -> None:  # noqa: B027  (optional hook)
         """A timer went off."""
