@@ -1,5 +1,7 @@
 """FIFO order of each sender, and causal order by host."""
 
+import msgspec
+
 from ordercast.core import Causality, Guarantees
 from ordercast.trace import Kind
 from tests.check.traces import Trace
@@ -54,7 +56,7 @@ def test_order_of_submission_counts_and_not_the_number_in_the_identity() -> None
 
 def test_out_of_order_deliveries_do_not_count() -> None:
     for promise in (FIFO, CAUSAL):
-        trace = Trace(promise)
+        trace = Trace(msgspec.structs.replace(promise, out_of_order=True))
         a, b = trace.submit(), trace.submit()
         trace.deliver(0, b)
         trace.deliver(0, a, kind=Kind.OUT_OF_ORDER)

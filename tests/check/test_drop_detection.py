@@ -1,4 +1,5 @@
 import msgspec
+import pytest
 
 from ordercast.core import Agreement, Gaps, Guarantees, MessageId
 from ordercast.trace import Kind
@@ -149,7 +150,34 @@ def test_not_promised_not_judged() -> None:
 
 
 def test_a_message_tagged_as_out_of_order_uses_its_number_too() -> None:
-    trace, (a, *_) = start(GAPS)
+    trace, (a, *_) = start(Guarantees(gaps=Gaps.NOTIFIED, out_of_order=True))
     trace.drop(0, 1)
     trace.deliver(0, a, kind=Kind.OUT_OF_ORDER, numbers=(1,), stamp_issuer=9)
+    trace.only("drop-detection")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"stamp_issuer": 9},
+        {"numbers": (), "stamp_issuer": 9},
+        {"numbers": (None,), "stamp_issuer": 9},
+        {"numbers": (1,)},
+    ],
+)
+def test_a_delivery_without_number_or_issuer(fields: dict[str, object]) -> None:
+    trace, (a, *_) = start()
+    trace.deliver(0, a, **fields)
+    assert "delivered 3#0 without numbers or their issuer" in trace.only("drop-detection").detail
+
+
+def test_numbers_at_the_ends_of_what_a_trace_can_hold() -> None:
+    trace, (a, b, c) = start()
+    trace.crash(0)
+    trace.recover(0, "lost")
+    trace.numbered(0, a, -(2**63))
+    trace.numbered(0, b, 2**63 - 1)
+    trace.drop(0, 2**63 - 2)
+    trace.numbered(0, c, 0)
     trace.only("drop-detection")

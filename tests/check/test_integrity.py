@@ -3,7 +3,7 @@ import pytest
 from ordercast.check import judge
 from ordercast.core import Guarantees, RemoteError, message_id
 from ordercast.trace import Kind
-from tests.check.traces import Trace
+from tests.check.traces import NOTIFIED, Trace
 
 TWO_GROUPS = {0: (0, 1), 1: (1, 2)}
 
@@ -29,7 +29,7 @@ def test_a_second_delivery() -> None:
 @pytest.mark.parametrize("first", [Kind.DELIVER, Kind.OUT_OF_ORDER])
 @pytest.mark.parametrize("second", [Kind.DELIVER, Kind.OUT_OF_ORDER])
 def test_out_of_order_is_a_delivery_too(first: Kind, second: Kind) -> None:
-    trace = Trace()
+    trace = Trace(Guarantees(out_of_order=True))
     a = trace.submit()
     trace.deliver_to_all(a)
     trace.events.pop()
@@ -210,3 +210,41 @@ def test_where_integrity_is_not_promised_the_gate_is_silent() -> None:
     a = trace.submit()
     trace.deliver(0, a, a, message_id(4, 9))
     trace.clean()
+
+
+def test_the_sender_that_the_protocol_names() -> None:
+    trace = Trace()
+    a = trace.submit()
+    trace.deliver(0, a, peer=3)
+    trace.deliver(1, a, peer=4)
+    trace.deliver(2, a, peer=None)
+    found = trace.only("integrity")
+    assert found.nodes == (1,)
+    assert "delivered 3#0 (at 3 us), which the protocol said was of node 4" in found.detail
+
+
+def test_out_of_order_where_that_is_not_promised() -> None:
+    trace = Trace()
+    a = trace.submit()
+    trace.deliver(0, a)
+    trace.deliver(1, a)
+    trace.deliver(2, a, kind=Kind.OUT_OF_ORDER)
+    assert "not promised" in trace.only("integrity").detail
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"groups": (0, 99), "numbers": (1, 2), "stamp_issuer": 9},
+        {"groups": (0, 1), "numbers": (1, 2), "stamp_issuer": 9},
+        {"groups": (0,), "numbers": (None,), "stamp_issuer": 9},
+        {"groups": (None,), "numbers": (1,), "stamp_issuer": 9},
+        {"groups": (0,), "numbers": (), "stamp_issuer": 9},
+        {"groups": (0,), "numbers": (1,), "stamp_issuer": None},
+    ],
+)
+def test_a_notification_is_of_one_group_and_number(fields: dict[str, object]) -> None:
+    trace = Trace(NOTIFIED, groups=TWO_GROUPS)
+    trace.row(1, Kind.DROP, **fields)
+    with pytest.raises(RemoteError, match="event 0: a notification without one group, one number"):
+        trace.judge()

@@ -6,7 +6,7 @@ from ordercast.core import Guarantees
 from ordercast.trace import Event, Kind
 from tests.check.traces import Trace
 
-NOTHING = Guarantees()
+NOTHING = Guarantees(out_of_order=True)
 
 
 def test_a_clock_that_runs_backwards() -> None:

@@ -100,7 +100,7 @@ def test_a_crash_does_not_excuse_a_wrong_order() -> None:
 
 
 def test_out_of_order_deliveries_do_not_count() -> None:
-    trace = Trace(GROUP)
+    trace = Trace(Guarantees(order=Order.GROUP, out_of_order=True))
     a, b = trace.submit(), trace.submit()
     trace.deliver(0, a, b)
     trace.deliver(1, b)

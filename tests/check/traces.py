@@ -52,6 +52,7 @@ class Trace:
         *,
         hosts: Mapping[NodeId, int] | None = None,
         complete: bool = True,
+        source: str = "simulator",
     ) -> None:
         self.sender = 1 + max(node for members in groups.values() for node in members)
         self.events: list[Event] = []
@@ -61,7 +62,7 @@ class Trace:
         hosts = hosts or {}
         self.description = RunDescription(
             run="test",
-            source="test",
+            source=source,
             protocol="test",
             guarantees=guarantees,
             nodes=tuple(

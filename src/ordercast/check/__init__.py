@@ -1,10 +1,11 @@
 """Online oracles: a run's promises judged event by event, one property a file.
 
-`judge(description, events)` gives the findings on a whole run; `Judge` takes the events as they
-come. Both judge simulated and live runs alike, from the trace and the run's description alone.
+`judge(description, events)` gives the findings on a whole run, `verdict` also how many more there
+were; `Judge` takes the events as they come. All judge simulated and live runs alike, from the trace
+and the run's description alone.
 """
 
-from ordercast.check.judge import ORACLES, PROPERTIES, Judge, judge, oracles_for
+from ordercast.check.judge import ORACLES, PROPERTIES, Judge, Verdict, judge, oracles_for, verdict
 from ordercast.check.oracle import VIOLATIONS_MAX, Oracle
 from ordercast.check.violation import END_OF_RUN, Violation
 
@@ -15,7 +16,9 @@ __all__ = [
     "VIOLATIONS_MAX",
     "Judge",
     "Oracle",
+    "Verdict",
     "Violation",
     "judge",
     "oracles_for",
+    "verdict",
 ]
