@@ -215,3 +215,55 @@ def test_a_message_made_up_by_one_is_owed_by_none() -> None:
     trace = Trace()
     trace.deliver(0, message_id(3, 5))
     trace.only("integrity")
+
+
+VALID = Guarantees(gaps=Gaps.NOTIFIED, validity=True)
+
+
+def lost(count: int, dropped: int, senders: int = 1) -> Trace:
+    """Messages that nobody delivered, and some notifications that may have been for them."""
+    trace = Trace(VALID, {0: (0,)})
+    for index in range(count):
+        trace.submit(trace.sender + index % senders)
+    for number in range(1, dropped + 1):
+        trace.drop(0, number)
+    return trace
+
+
+def test_a_notification_of_something_unknown_excuses_one_message() -> None:
+    lost(3, 3).clean()
+    found = lost(5, 3).only("validity", 2)
+    assert found.messages == (message_id(1, 3),)
+    lost(2, 0).only("validity", 2)
+
+
+def test_a_notification_excuses_at_its_receiver_and_in_its_group_only() -> None:
+    trace = Trace(VALID, {0: (0, 1), 1: (0, 1)})
+    trace.submit(groups=(0,))
+    trace.submit(groups=(1,))
+    trace.drop(0, 1, group=0)
+    trace.drop(1, 1, group=1)
+    found = trace.judge()
+    assert [(v.property, v.nodes) for v in found] == [("validity", (2, 1)), ("validity", (2, 0))]
+
+
+def test_a_message_to_two_groups_takes_the_excuse_that_no_other_can_use() -> None:
+    trace = Trace(VALID, {0: (0,), 1: (0,)})
+    trace.submit(groups=(0, 1))
+    trace.submit(groups=(0,))
+    trace.drop(0, 1, group=0)
+    trace.drop(0, 1, group=1)
+    trace.clean()
+
+
+def test_where_there_are_bundles_a_notification_may_be_of_several_messages() -> None:
+    trace = lost(0, 0)
+    a, b = trace.submit(), trace.submit()
+    trace.numbered(0, a, 1)
+    trace.numbered(0, b, 1)
+    trace.submit()
+    trace.submit()  # may have been in one bundle with the one before
+    trace.drop(0, 2)
+    trace.clean()
+    trace.submit(2)  # of another sender: in no bundle with those
+    assert trace.only("validity").messages == (message_id(2, 0),)

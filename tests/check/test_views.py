@@ -1,5 +1,7 @@
-from ordercast.core import Guarantees
-from tests.check.traces import Trace
+import msgspec
+
+from ordercast.core import Agreement, Guarantees, MessageId
+from tests.check.traces import NOTIFIED, Trace
 
 VIEWS = Guarantees(views=True)
 
@@ -128,3 +130,145 @@ def test_not_promised_not_judged() -> None:
     trace.view(2, 1, 0, 1)
     trace.view(2, 1, 0)
     trace.clean()
+
+
+ALL = Guarantees(views=True, agreement=Agreement.ALL, uniform=True, validity=True)
+
+
+def shrunk(promise: Guarantees = ALL) -> tuple[Trace, MessageId]:
+    """Node 2 is in view 1 and not in view 2; message b is delivered in view 2, by nodes 0 and 1."""
+    trace = Trace(promise)
+    for node in range(3):
+        trace.view(node, 1, 0, 1, 2)
+    trace.deliver_to_all(trace.submit())
+    b = trace.submit()
+    for node in (0, 1):
+        trace.view(node, 2, 0, 1)
+        trace.deliver(node, b)
+    return trace, b
+
+
+def test_an_excluded_node_owes_nothing_of_later_views() -> None:
+    trace, _ = shrunk()
+    trace.clean()
+
+
+def test_an_excluded_node_owes_nothing_of_its_last_view_either() -> None:
+    trace = Trace(ALL)
+    for node in range(3):
+        trace.view(node, 1, 0, 1, 2)
+    trace.deliver(0, a := trace.submit())
+    trace.deliver(1, a)
+    for node in (0, 1):
+        trace.view(node, 2, 0, 1)
+    trace.clean()
+    trace.view(2, 2, 0, 1)  # it is told, and had not delivered what the others had
+    trace.clean()
+
+
+def test_a_member_that_stays_owes_what_was_delivered_in_its_view() -> None:
+    trace = Trace(ALL)
+    for node in range(3):
+        trace.view(node, 1, 0, 1, 2)
+    trace.deliver(0, a := trace.submit())
+    trace.deliver(2, a)
+    found = trace.only("agreement")
+    assert found.nodes == (0, 1)
+
+
+def test_a_node_owes_nothing_of_before_it_joined_and_all_of_after() -> None:
+    for promise in (ALL, Guarantees(views=True, validity=True)):
+        trace = Trace(promise)
+        for node in (0, 1):
+            trace.view(node, 1, 0, 1)
+        a, b = trace.submit(), trace.submit()
+        for node in (0, 1):
+            trace.deliver(node, a)
+        for node in range(3):
+            trace.view(node, 2, 0, 1, 2)
+        trace.deliver_to_all(b)
+        trace.clean()
+        trace.events.pop()
+        assert trace.judge()[0].nodes[-1] == 2
+
+
+def test_one_that_was_excluded_and_came_back_owes_what_came_after() -> None:
+    trace, _ = shrunk()
+    trace.view(2, 2, 0, 1)
+    for node in range(3):
+        trace.view(node, 3, 0, 1, 2)
+    c = trace.submit()
+    trace.deliver_to_all(c)
+    trace.clean()
+    trace.events.pop()
+    assert trace.only("agreement").nodes == (0, 2)
+
+
+def test_a_message_that_nobody_delivered_is_owed_by_those_who_stayed() -> None:
+    trace, _ = shrunk()
+    trace.submit()
+    assert trace.only("validity").nodes == (3, 0, 1)
+
+
+def test_a_group_of_which_nobody_delivered_a_message() -> None:
+    trace = Trace(ALL, {0: (0, 1), 1: (2, 3)})
+    for node in range(2):
+        trace.view(node, 1, 0, 1, group=0)
+    for node in (2, 3):
+        trace.view(node, 1, 2, 3, group=1)
+    trace.view(2, 2, 2, group=1)
+    a = trace.submit(groups=(0, 1))
+    trace.deliver(0, a)
+    trace.deliver(1, a)
+    assert trace.only("agreement").nodes == (0, 2)
+
+
+def test_slots_are_owed_by_the_members_of_the_view() -> None:
+    trace = Trace(msgspec.structs.replace(NOTIFIED, views=True))
+    for node in range(3):
+        trace.view(node, 1, 0, 1, 2)
+    for node in (0, 1):
+        trace.view(node, 2, 0, 1)
+        trace.drop(node, 1)
+    trace.clean()
+    trace.events.pop()
+    assert trace.only("agreement").nodes == (0, 1)
+
+
+def test_a_notice_of_exclusion() -> None:
+    trace, b = shrunk(VIEWS)
+    trace.view(2, 2, 0, 1)
+    trace.clean()
+    trace.deliver(2, b)
+    found = trace.only("view-synchrony")
+    assert (found.nodes, found.messages) == ((2,), (b,))
+    assert "delivered 3#1 of group 0 after view 2, which does not have it" in found.detail
+
+
+def test_what_an_excluded_node_delivers_binds_nobody() -> None:
+    trace, _ = shrunk()
+    trace.view(2, 2, 0, 1)
+    trace.crash(3)
+    c = trace.submit(4)
+    trace.crash(4)
+    trace.deliver(2, c)
+    trace.only("view-synchrony")
+
+
+def test_a_second_notice_of_exclusion() -> None:
+    trace, _ = shrunk(VIEWS)
+    trace.view(2, 2, 0, 1)
+    trace.view(2, 3, 0)
+    assert trace.only("view-synchrony").nodes == (2,)
+
+
+def test_an_excluded_node_may_deliver_for_another_group() -> None:
+    trace = Trace(VIEWS, {0: (0, 1), 1: (0, 1)})
+    for group in (0, 1):
+        for node in (0, 1):
+            trace.view(node, 1, 0, 1, group=group)
+    trace.view(1, 2, 0, group=0)
+    trace.deliver(1, trace.submit(groups=(0, 1)))
+    trace.clean()
+    trace.deliver(1, trace.submit(groups=(0,)))
+    trace.only("view-synchrony")

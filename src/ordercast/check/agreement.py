@@ -5,13 +5,14 @@ groups delivers m; *uniform*: if any receiver does, even one that crashed later.
 
 *Message or notification* (drop detection of Hydra, section 4.1): every correct receiver of m's
 groups delivers m or a notification for m's slot; and a slot of which one receiver is notified is
-delivered or notified at every correct receiver of its group. A slot is (issuer, group, number),
-never a count of deliveries: a notification has no place in the order.
+delivered or notified at every correct receiver of its group. Where views are promised, *every* means
+the members of the view in which it was delivered that no later view leaves out (`ledger.py`). A
+slot is (issuer, group, number), never a count of deliveries: a notification has no place in the order.
 
 Seam: Hydra promises this to groups as wholes (Appendix B). When a sequencer is removed or added, a
 minority receiver may have delivered beyond the last number that the quorum agreed on, and the
 others are told of neither. Here the promise is judged receiver by receiver, which is right for a
-quorum of the whole group; a protocol with smaller quorums needs `_obliged` to leave out the slots
+quorum of the whole group; a protocol with smaller quorums needs `_correct` to leave out the slots
 of a removed issuer above its agreed last number.
 """
 
@@ -56,11 +57,13 @@ class Agreement(Oracle):
     def _judge_message(self, message: MessageId) -> None:
         ledger = self.ledger
         groups = ledger.submissions[message].groups
-        missing = [n for n in self._obliged(groups) if message not in ledger.delivered[n]]
+        missing = [n for n in self._correct(groups) if message not in ledger.delivered[n]]
         if not missing:
             return
         receivers = ledger.receivers(groups)
         witnesses = [n for n in receivers if self._binds(n) and message in ledger.delivered[n]]
+        owing = ledger.owing(message, witnesses)
+        missing = [node for node in missing if node in owing]
         if self._notified:
             missing = [node for node in missing if not ledger.notified(node, message)]
         if not witnesses or not missing:
@@ -82,13 +85,15 @@ class Agreement(Oracle):
         ledger = self.ledger
         holders = ledger.dropped[slot]
         carried = ledger.carried.get(slot, [])
-        witness = next((node for node in holders if self._binds(node)), None)
-        if witness is None or not self.flagged.isdisjoint(carried):
+        witnesses = [node for node in holders if self._binds(node)]
+        if not witnesses or not self.flagged.isdisjoint(carried):
             return
+        witness = witnesses[0]
+        owing = ledger.owing_slot(slot, witnesses)
         missing = [
             node
-            for node in self._obliged((slot.group,))
-            if node not in holders and not any(m in ledger.delivered[node] for m in carried)
+            for node in self._correct((slot.group,))
+            if node in owing and node not in holders and not any(m in ledger.delivered[node] for m in carried)
         ]
         if missing:
             what = f" ({messages_named(carried)})" if carried else ""
@@ -106,7 +111,7 @@ class Agreement(Oracle):
         """Whether what this node delivered binds the others."""
         return self._uniform or self.ledger.population.correct(node)
 
-    def _obliged(self, groups: Groups) -> list[NodeId]:
-        """The receivers that the promise speaks of."""
+    def _correct(self, groups: Groups) -> list[NodeId]:
+        """The correct receivers of some groups."""
         correct = self.ledger.population.correct
         return [node for node in self.ledger.receivers(groups) if correct(node)]

@@ -3,12 +3,19 @@ judged on.
 
 A *slot* is (issuer, group, number). A message's slots are those that its deliver rows name; several
 messages share a slot when the driver sent them in one bundle.
+
+Where views are promised, each delivery and notification is kept with the views that its node was in.
+What was delivered in a view is owed by the members of that view which no later one leaves out; what was
+delivered in none, by the receivers that no view leaves out. What an excluded node delivers is
+`view_synchrony`'s finding, and binds nobody.
 """
 
+from collections import Counter
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from ordercast.check.oracle import Handler
-from ordercast.check.population import Population
+from ordercast.check.population import LOST, Population
 from ordercast.core import Agreement, Gaps, GroupId, Groups, MessageId, Nanos, NodeId
 from ordercast.trace import Event, Kind, RunDescription
 
@@ -30,6 +37,17 @@ class Submission(NamedTuple):
     crashes: int
 
 
+class View(NamedTuple):
+    """A view of a group."""
+
+    config: int
+    members: tuple[NodeId, ...]
+
+
+Views = dict[GroupId, View]
+"""The views that a node is in; never changed, but replaced."""
+
+
 class Ledger:
     """The account of a run."""
 
@@ -42,6 +60,12 @@ class Ledger:
         self.dropped: dict[Slot, dict[NodeId, Nanos]] = {}
         self.slots: dict[MessageId, tuple[Slot, ...]] = {}
         self.carried: dict[Slot, list[MessageId]] = {}
+        self._viewed = promised.views
+        self._views: dict[NodeId, Views] = {node.id: {} for node in description.nodes}
+        self._delivered_in: dict[NodeId, dict[MessageId, Views]] = {n.id: {} for n in description.nodes}
+        self._dropped_in: dict[Slot, dict[NodeId, Views]] = {}
+        self._left_out: dict[tuple[GroupId, NodeId], int] = {}
+        """The newest view of a group that leaves out a receiver of it."""
         self._members = description.groups
         self._receivers: dict[Groups, tuple[NodeId, ...]] = {}
 
@@ -52,8 +76,9 @@ class Ledger:
             Kind.DELIVER: self._on_deliver,
             Kind.OUT_OF_ORDER: self._on_deliver,
             Kind.DROP: self._on_drop,
+            Kind.VIEW: self._on_view,
             Kind.CRASH: self.population.on_crash,
-            Kind.RECOVER: self.population.on_recover,
+            Kind.RECOVER: self._on_recover,
         }
 
     def _on_submit(self, event: Event) -> None:
@@ -67,6 +92,10 @@ class Ledger:
         message = event.message
         if message is None:
             return
+        if self._viewed:
+            if self._excluded(event.node, event.groups or ()):
+                return
+            self._delivered_in[event.node].setdefault(message, self._views[event.node])
         self.delivered[event.node].setdefault(message, event.time_ns)
         if self._numbered and event.numbers and message not in self.slots and event.stamp_issuer is not None:
             slots = tuple(Slot(event.stamp_issuer, *slot) for slot in event.slots())
@@ -76,9 +105,30 @@ class Ledger:
 
     def _on_drop(self, event: Event) -> None:
         if event.stamp_issuer is not None:
-            for slot in event.slots():
-                holders = self.dropped.setdefault(Slot(event.stamp_issuer, *slot), {})
-                holders.setdefault(event.node, event.time_ns)
+            for group, number in event.slots():
+                slot = Slot(event.stamp_issuer, group, number)
+                self.dropped.setdefault(slot, {}).setdefault(event.node, event.time_ns)
+                if self._viewed:
+                    self._dropped_in.setdefault(slot, {}).setdefault(event.node, self._views[event.node])
+
+    def _on_view(self, event: Event) -> None:
+        config, members = event.config or 0, event.members or ()
+        for group in event.groups or ():
+            self._views[event.node] = self._views[event.node] | {group: View(config, members)}
+            for node in self._members[group]:
+                if node not in members:
+                    self._left_out[group, node] = max(config, self._left_out.get((group, node), config))
+
+    def _on_recover(self, event: Event) -> None:
+        self.population.on_recover(event)
+        if event.label == LOST:
+            self._views[event.node] = {}
+
+    def _excluded(self, node: NodeId, groups: Groups) -> bool:
+        """Whether a node is left out of its view of each of the groups that it receives."""
+        views = self._views[node]
+        mine = [group for group in groups if node in self._members[group]]
+        return bool(mine) and all(group in views and node not in views[group].members for group in mine)
 
     def receivers(self, groups: Groups) -> tuple[NodeId, ...]:
         """The receivers of some groups together, ascending."""
@@ -88,16 +138,38 @@ class Ledger:
             receivers = self._receivers[groups] = tuple(sorted(found))
         return receivers
 
+    def owing(self, message: MessageId, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
+        """The receivers that owe a message which these nodes delivered, correct or not."""
+        places = [self._delivered_in[node][message] for node in witnesses] if self._viewed else []
+        return self._owing(self.submissions[message].groups, places)
+
+    def owing_slot(self, slot: Slot, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
+        """The receivers that owe a slot of which these nodes were notified."""
+        places = [self._dropped_in[slot][node] for node in witnesses] if self._viewed else []
+        return self._owing((slot.group,), places)
+
+    def _owing(self, groups: Groups, places: list[Views]) -> Collection[NodeId]:
+        if not self._viewed:
+            return self.receivers(groups)
+        owing: set[NodeId] = set()  # only asked whether it contains a node
+        for group in groups:
+            views = list(dict.fromkeys(place[group] for place in places if group in place))
+            for node in self._members.get(group, ()):
+                left_out = self._left_out.get((group, node))
+                if left_out is None or any(node in v.members and v.config > left_out for v in views):
+                    owing.add(node)
+        return owing
+
     def notified(self, node: NodeId, message: MessageId) -> bool:
         """Whether a receiver got a notification for this message, in some group of its own."""
         slots = self.slots.get(message, ())
         return any(node in self.dropped.get(slot, ()) for slot in slots)
 
-    def unexplained(self) -> set[tuple[NodeId, GroupId]]:
-        """Receivers and groups with a notification for a slot that nobody saw the message of."""
-        return {
+    def unexplained(self) -> Counter[tuple[NodeId, GroupId]]:
+        """For each receiver and group, its notifications for slots that nobody saw the message of."""
+        return Counter(
             (node, slot.group)
             for slot, holders in self.dropped.items()
             if slot not in self.carried
             for node in holders
-        }
+        )

@@ -7,6 +7,10 @@ m before installing it. With it go the usual properties of views (Chockler, Keid
 at each node, a node installs only views that it is in, and a message is delivered in one view only,
 everywhere.
 
+One view without itself a node may install: the one that follows a view that it was in, which is how it is
+told of its exclusion. From then on it must deliver nothing of the group until it is in a view again; a
+message that goes to another group of its own as well it may deliver for that one's sake.
+
 Two nodes are compared between v and v' if each installed v' next after v and did not crash in
 between. What a node delivers before its first view is not judged.
 """
@@ -21,10 +25,12 @@ from ordercast.trace import Event, Kind, RunDescription
 class _Stay:
     """A node's time in one view of a group."""
 
-    __slots__ = ("config", "delivered", "whole")
+    __slots__ = ("config", "delivered", "excluded", "whole")
 
-    def __init__(self, config: int) -> None:
+    def __init__(self, config: int, excluded: bool) -> None:
         self.config = config
+        self.excluded = excluded
+        """The view does not have the node."""
         self.delivered: dict[MessageId, Nanos] = {}
         self.whole = True
         """The node did not crash in it."""
@@ -61,9 +67,11 @@ class ViewSynchrony(Oracle):
         for group in event.groups or ():
             self._judge_view(event, group, config)
             stay = self._stays.get((event.node, group))
-            if stay is not None and stay.whole and stay.config < config:
+            excluded = event.node not in (event.members or ())
+            inside = stay is not None and not stay.excluded and not excluded
+            if stay is not None and inside and stay.whole and stay.config < config:
                 self._judge_move(event, group, stay, config)
-            self._stays[event.node, group] = _Stay(config)
+            self._stays[event.node, group] = _Stay(config, excluded)
 
     def _judge_view(self, event: Event, group: GroupId, config: int) -> None:
         members = tuple(sorted(event.members or ()))
@@ -75,9 +83,9 @@ class ViewSynchrony(Oracle):
                 (event.node, first),
                 f"{what} with members {listed(members)}, node {first} with {listed(known)}",
             )
-        if event.node not in members:
-            self._tell(event, (event.node,), f"{what}, which has only members {listed(members)}")
         stay = self._stays.get((event.node, group))
+        if event.node not in members and (stay is None or stay.excluded):
+            self._tell(event, (event.node,), f"{what}, which has only members {listed(members)}")
         if stay is not None and stay.config >= config:
             self._tell(event, (event.node,), f"{what} when it was in view {stay.config}")
 
@@ -109,6 +117,17 @@ class ViewSynchrony(Oracle):
             stay = self._stays.get((event.node, group))
             if stay is None:
                 continue
+            if stay.excluded:
+                if not self._entitled(event):
+                    self._tell(
+                        event,
+                        (event.node,),
+                        f"node {event.node} delivered {message_name(message)} of group {group}"
+                        f" after view {stay.config}, which does not have it",
+                        (message,),
+                    )
+                    return
+                continue
             stay.delivered[message] = event.time_ns
             here = (stay.config, event.node, event.time_ns)
             config, first, first_ns = self._seen_in.setdefault((group, message), here)
@@ -121,6 +140,14 @@ class ViewSynchrony(Oracle):
                     f" {message_at(message, first_ns)} in view {config}",
                     (message,),
                 )
+
+    def _entitled(self, event: Event) -> bool:
+        """Whether some group of a message is one that the node receives and is not excluded from."""
+        return any(
+            event.node in self.description.groups[group]
+            and ((event.node, group) not in self._stays or not self._stays[event.node, group].excluded)
+            for group in event.groups or ()
+        )
 
     def _on_crash(self, event: Event) -> None:
         for group in self.description.groups:
