@@ -135,8 +135,8 @@ def test_a_client_names_the_groups_that_have_not_answered() -> None:
     lab.submit((1,))
     lab.run_ms(1)
     assert lab.waits(6) == [
-        ("6#0 (life 0)", "no timestamp from group 1"),
-        ("6#1 (life 0)", "no timestamp from group 1"),
+        ("packet 6.0 (life 0)", "no timestamp from group 1"),
+        ("packet 6.1 (life 0)", "no timestamp from group 1"),
     ]
 
 
@@ -147,12 +147,12 @@ def test_a_receiver_names_what_blocks_and_what_is_blocked() -> None:
     lab.submit((0,))
     lab.run_ms(1)
     assert lab.waits(1) == [
-        ("6#0 (life 0)", "final missing: node 6 has not sent it"),
-        ("6#1 (life 0)", "6#0 (life 0) at (1, 0) may come first, its final is not known"),
+        ("packet 6.0 (life 0)", "final missing: node 6 has not sent it"),
+        ("packet 6.1 (life 0)", "packet 6.0 (life 0) at (1, 0) may come first, its final is not known"),
     ]
     lab.run_ms(60)
     asked = "final missing: asked in the client's place, no timestamp from group 1"
-    assert ("6#0 (life 0)", asked) in lab.waits(0)
+    assert ("packet 6.0 (life 0)", asked) in lab.waits(0)
 
 
 def test_a_receiver_names_the_clock_that_is_behind() -> None:
@@ -164,7 +164,7 @@ def test_a_receiver_names_the_clock_that_is_behind() -> None:
     lab.run_ms(0.22)
     lab.drop = lambda source, to, message: isinstance(message, Accepted)
     lab.run_ms(1)
-    assert ("6#3 (life 0)", "the group's clock is 1, the final is (4, 0)") in lab.waits(3)
+    assert ("packet 6.3 (life 0)", "the group's clock is 1, the final is (4, 0)") in lab.waits(3)
     assert ("slot 1", "no acknowledgement from 4, 5") in lab.waits(3)
     state = lab.receiver(3).explain().state
     assert (state["group"], state["clock"], state["log role"]) == (1, 1, "leader")

@@ -98,8 +98,8 @@ def key_of(message: Request | Timestamp | Final | Settled) -> Key:
 
 
 def key_name(key: Key) -> str:
-    """A message as people write it, with the life of its client: ``4#17 (life 0)``."""
-    return f"{key[0]}#{key[2]} (life {key[1]})"
+    """A packet as people write it, with the life of its client: ``packet 4.17 (life 0)``."""
+    return f"packet {key[0]}.{key[2]} (life {key[1]})"
 
 
 def check_request(request: Request, group: GroupId, known: Groups) -> None:
