@@ -169,3 +169,15 @@ def test_rows_of_a_node_that_contradict_their_own_times_are_not_put_right(
     rewrite(traces, reverse)
     outcome = ordercast("check", traces, "--json")
     assert "clock" in {violation["property"] for violation in outcome.json()["violations"]}
+
+
+def test_more_findings_than_are_shown_are_counted(ordercast: Command, traces: Path) -> None:
+    def double(table: pa.Table) -> pa.Table:
+        rows = np.arange(len(table))
+        return table.take(np.sort(np.concatenate([rows, rows_of(table, 0), rows_of(table, 1)])))
+
+    rewrite(traces, double)
+    content = ordercast("check", traces, "--json").json()
+    assert {violation["property"] for violation in content["violations"]} == {"integrity"}
+    assert len(content["violations"]) == 20 and content["suppressed"] > 20
+    assert "at least" in ordercast("check", traces).out

@@ -21,6 +21,7 @@ from ordercast.core import (
     Nanos,
     NodeId,
     Plan,
+    Stamp,
     message_id,
 )
 from ordercast.core.bundle import Item, pack, unpack
@@ -61,6 +62,16 @@ def corrupted(env: MeddlingEnv, delivery: Delivered) -> list[Delivery]:
 def mangled(env: MeddlingEnv, delivery: Delivered) -> list[Delivery]:
     """Hand over bytes that are no message."""
     return [msgspec.structs.replace(delivery, payload=delivery.payload[:9])]
+
+
+def misattributed(env: MeddlingEnv, delivery: Delivered) -> list[Delivery]:
+    """Name another sender."""
+    return [msgspec.structs.replace(delivery, sender=delivery.sender + 1)]
+
+
+def restamped(env: MeddlingEnv, delivery: Delivered) -> list[Delivery]:
+    """Name another place in the order."""
+    return [msgspec.structs.replace(delivery, stamp=Stamp(clock=1_000_000, issuer=0))]
 
 
 def skipped(env: MeddlingEnv, delivery: Delivered) -> list[Delivery]:
@@ -325,6 +336,8 @@ MUTANTS = [
     _meddled("a receiver makes up messages", "integrity", "unordered", every(7, forged), (1,)),
     _meddled("a receiver changes a byte", "integrity", "unordered", every(7, corrupted), (1,)),
     _meddled("a receiver hands over garbage", "integrity", "unordered", every(7, mangled), (1,)),
+    _meddled("a receiver names the wrong sender", "integrity", "unordered", every(7, misattributed), (1,)),
+    _meddled("a receiver names another stamp", "stamp", "atomic_multicast", every(9, restamped), (1,)),
     Mutant("a receiver delivers for a group it is not in", frozenset({"integrity"}), misrouted, 0),
     Mutant("the network brings packets to the wrong host", frozenset({"integrity"}), misdelivering),
     _meddled("a receiver swaps two messages", "total-order", "atomic_multicast", swap_pairs, (1,)),

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ordercast.check import Violation, judge
+from ordercast.check import Violation, verdict
 from ordercast.cli.output import (
     errors,
     print_json,
@@ -32,7 +32,7 @@ def check(
     found: list[tuple[str, Violation]] = []
     altered: list[str] = []
     unjudged: list[str] = []
-    events = 0
+    events = suppressed = 0
     with progress_bar() as bar:
         for run in bar.track(runs, description="judging"):
             table = run.table()
@@ -42,16 +42,20 @@ def check(
                 unjudged.append(name)
             if run.description.trace_hash not in (None, trace_hash(table)):
                 altered.append(name)
-            found += [(name, violation) for violation in judge(run.description, events_of(table))]
+            judged = verdict(run.description, events_of(table))
+            found += [(name, violation) for violation in judged.violations]
+            suppressed += sum(judged.suppressed.values())
     if json:
         violations = [violation_object(violation, run=name) for name, violation in found]
         counts: dict[str, object] = {"events": events, "runs": len(runs)}
-        print_json(counts | {"violations": violations, "altered": altered, "incomplete": unjudged})
+        counts |= {"violations": violations, "suppressed": suppressed}
+        print_json(counts | {"altered": altered, "incomplete": unjudged})
         return 1 if found else 0
     for name in altered:
         errors.print(f"note: the events of {name} are not those that were written with it", markup=False)
     print_verdict(
         [(f"in {name}", violation) for name, violation in found],
+        suppressed,
         [f"of {name}" for name in unjudged],
         f": {len(runs)} runs, {events} events",
     )

@@ -56,20 +56,23 @@ def violation_object(violation: Violation, **more: Any) -> dict[str, Any]:
     }
 
 
-def print_violations(violations: Iterable[tuple[str, Violation]]) -> None:
+def print_violations(violations: Iterable[tuple[str, Violation]], suppressed: int = 0) -> None:
     """Counterexamples for people: each with the run it was found in."""
     found = list(violations)
     for where, violation in found[:VIOLATIONS_SHOWN]:
         console.print(f"[bold red]{violation.property}[/] violated {escape(where)}".rstrip())
         console.print(f"  {violation.detail}", markup=False, soft_wrap=True)
-    if len(found) > VIOLATIONS_SHOWN:
-        console.print(f"  ... and {len(found) - VIOLATIONS_SHOWN} more")
+    more = max(0, len(found) - VIOLATIONS_SHOWN) + suppressed
+    if more:
+        console.print(f"  ... and {'at least ' if suppressed else ''}{more} more")
 
 
-def print_verdict(found: list[tuple[str, Violation]], unjudged: list[str], what: str) -> None:
+def print_verdict(
+    found: list[tuple[str, Violation]], suppressed: int, unjudged: list[str], what: str
+) -> None:
     """What the checks say, and what they could not say."""
     if found:
-        print_violations(found)
+        print_violations(found, suppressed)
     else:
         console.print(f"[green]kept every promise[/]{' that could be judged' if unjudged else ''}{what}")
     for where in unjudged:

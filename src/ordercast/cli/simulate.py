@@ -167,6 +167,7 @@ def _show(run: Run, folder: Path | None, json: bool) -> None:
     if json:
         content = msgspec.to_builtins(summary)
         content["violations"] = [violation_object(violation) for violation in run.violations]
+        content["suppressed"] = run.suppressed
         content["beyond_contract"] = run.beyond_contract
         print_json(content | ({"out": str(folder)} if folder else {}))
         return
@@ -188,4 +189,5 @@ def _show(run: Run, folder: Path | None, json: bool) -> None:
     if beyond:
         console.print(f"  [yellow]beyond its contract[/]: {summary.protocol} does not claim to bear {beyond}")
     unjudged = [] if summary.complete else ["of this run"]
-    print_verdict([("", violation) for violation in run.violations], unjudged, " of its contract")
+    found = [("", violation) for violation in run.violations]
+    print_verdict(found, sum(run.suppressed.values()), unjudged, " of its contract")

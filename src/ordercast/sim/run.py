@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ordercast.check import Violation, judge
+from ordercast.check import Violation, verdict
 from ordercast.core import (
     MILLISECOND,
     SECOND,
@@ -107,7 +107,8 @@ class Run:
             trace_hash=trace_hash(self.table),
             scenario=msgspec.to_builtins(scenario),
         )
-        self.violations = judge(self.description, self.events())
+        judged = verdict(self.description, self.events())
+        self.violations, self.suppressed = judged.violations, judged.suppressed
         self.beyond_contract = _beyond_contract(scenario, world.plan.guarantees)
         """Faults of the scenario that the protocol does not claim to bear."""
         self.waits: dict[NodeId, Explanation] = world.explain()

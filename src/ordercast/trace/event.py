@@ -66,7 +66,7 @@ class Event(NamedTuple):
         if self.members is not None:
             what.append(f"config {self.config} members {','.join(map(str, self.members))}")
         if self.peer is not None:
-            what.append(f"{'from' if self.kind is Kind.RECEIVE else 'to'} node {self.peer}")
+            what.append(f"{'to' if self.kind in (Kind.SEND, Kind.LOSE) else 'from'} node {self.peer}")
         if self.label:
             what.append(self.label)
         return "  ".join(what)
