@@ -7,7 +7,7 @@ import pytest
 
 from ordercast.core import SECOND
 from ordercast.sim.links import Link, LinkNetwork, LinkSpec, Topology, leaf_spine, star
-from ordercast.sim.network import Conditions
+from ordercast.sim.network import Conditions, Packet
 from ordercast.sim.scheduler import Scheduler
 
 GIGABIT = LinkSpec(bits_per_s=1_000_000_000, propagation_ns=500, queue_bytes=10_000)
@@ -23,7 +23,7 @@ def arrivals(topology: Topology, packets: list[tuple[int, int, int, int]], servi
         found[index] = scheduler.now
 
     for index, (departure, source, target, size) in enumerate(packets):
-        network.transmit(departure, (source, target), size, service_ns, arrive, (index,))
+        network.transmit(departure, Packet((source, target), size, service_ns, arrive, (index,)))
     scheduler.run(SECOND)
     return found
 
@@ -75,7 +75,7 @@ def test_utilisation_is_the_share_of_the_time_in_which_a_link_sends() -> None:
     scheduler = Scheduler()
     network = LinkNetwork(scheduler, Random(0), Conditions(), star(range(2), GIGABIT))
     for departure in (0, 20_000):
-        network.transmit(departure, (0, 1), 1000, 0, lambda: None, ())
+        network.transmit(departure, Packet((0, 1), 1000, 0, lambda: None, ()))
     scheduler.run(64_000)
     used = network.utilisation(64_000)
     assert used[0, "switch"] == used["switch", 1] == pytest.approx(0.25)
@@ -86,7 +86,7 @@ def test_utilisation_is_the_share_of_the_time_in_which_a_link_sends() -> None:
 def test_a_host_without_a_cable_cannot_be_reached() -> None:
     scheduler = Scheduler()
     network = LinkNetwork(scheduler, Random(0), Conditions(), star(range(2), GIGABIT))
-    assert not network.transmit(0, (0, 9), 100, 0, lambda: None, ())
+    assert not network.transmit(0, Packet((0, 9), 100, 0, lambda: None, ()))
     assert network.lost == 1
 
 

@@ -5,13 +5,12 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from random import Random
-from typing import Any
 
 import msgspec
 
 from ordercast.core import SECOND, HostId, Nanos
-from ordercast.sim.network import Conditions, Network
-from ordercast.sim.scheduler import Action, Scheduler
+from ordercast.sim.network import Conditions, Network, Packet
+from ordercast.sim.scheduler import Scheduler
 
 
 class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -137,21 +136,13 @@ class LinkNetwork(Network):
         self.topology = topology
         self._paths: dict[tuple[HostId, HostId], list[Link]] = {}
 
-    def carry(
-        self,
-        departure: Nanos,
-        link: tuple[HostId, HostId],
-        size: int,
-        service_ns: Nanos,
-        action: Action,
-        args: tuple[Any, ...],
-    ) -> bool:
+    def carry(self, departure: Nanos, packet: Packet) -> bool:
         """Set out on the path."""
-        path = self._path(link)
+        path = self._path(packet.link)
         if path is None:
             self.lost += 1
             return False
-        self.scheduler.at(departure, self._hop, path, 0, size, service_ns, action, args)
+        self.scheduler.at(departure, self._hop, path, 0, packet)
         return True
 
     def _path(self, link: tuple[HostId, HostId]) -> list[Link] | None:
@@ -162,22 +153,14 @@ class LinkNetwork(Network):
             self._paths[link] = [self.topology.links[pair] for pair in pairwise(vertices)]
         return self._paths[link]
 
-    def _hop(
-        self,
-        path: list[Link],
-        index: int,
-        size: int,
-        service_ns: Nanos,
-        action: Action,
-        args: tuple[Any, ...],
-    ) -> None:
-        arrival = path[index].enter(self.scheduler.now, size)
+    def _hop(self, path: list[Link], index: int, packet: Packet) -> None:
+        arrival = path[index].enter(self.scheduler.now, packet.size)
         if arrival is None:
             self.lost += 1
         elif index + 1 == len(path):
-            self.scheduler.push(arrival + service_ns, action, args)
+            self.scheduler.push(arrival + packet.service_ns, packet.action, packet.args)
         else:
-            self.scheduler.at(arrival, self._hop, path, index + 1, size, service_ns, action, args)
+            self.scheduler.at(arrival, self._hop, path, index + 1, packet)
 
     def utilisation(self, elapsed_ns: Nanos) -> Mapping[tuple[Vertex, Vertex], float]:
         """How busy every link was."""

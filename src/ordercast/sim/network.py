@@ -30,6 +30,19 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise LocalError(f"{name} is a probability, not {getattr(self, name)}")
 
 
+class Packet(msgspec.Struct, frozen=True, gc=False):
+    """Something on its way between two hosts: `action(*args)` happens when it has been served there."""
+
+    link: tuple[HostId, HostId]
+    """From, to."""
+    size: int
+    """In bytes, where the network needs it."""
+    service_ns: Nanos
+    """CPU time at its arrival."""
+    action: Action
+    args: tuple[Any, ...]
+
+
 class Network(ABC):
     """Carries packets under the conditions and partitions in force."""
 
@@ -48,31 +61,20 @@ class Network(ABC):
         self.conditions = conditions
         self._clean = not (conditions.loss or conditions.duplication or conditions.reordering)
 
-    def transmit(
-        self,
-        departure: Nanos,
-        link: tuple[HostId, HostId],
-        size: int,
-        service_ns: Nanos,
-        action: Action,
-        args: tuple[Any, ...],
-    ) -> bool:
-        """Carry a packet: `action(*args)` happens `service_ns` after its arrival, or never.
-
-        False if it is already known to be lost.
-        """
-        if self.blocked and link in self.blocked:
+    def transmit(self, departure: Nanos, packet: Packet) -> bool:
+        """Carry a packet that leaves at this time; False if it is already known to be lost."""
+        if self.blocked and packet.link in self.blocked:
             self.lost += 1
             return False
         if self._clean:
-            return self.carry(departure, link, size, service_ns, action, args)
+            return self.carry(departure, packet)
         rng, conditions = self.rng, self.conditions
         if conditions.loss and rng.random() < conditions.loss:
             self.lost += 1
             return False
         if conditions.duplication and rng.random() < conditions.duplication:
-            self.carry(departure + self._overtaken(), link, size, service_ns, action, args)
-        return self.carry(departure + self._overtaken(), link, size, service_ns, action, args)
+            self.carry(departure + self._overtaken(), packet)
+        return self.carry(departure + self._overtaken(), packet)
 
     def _overtaken(self) -> Nanos:
         if self.conditions.reordering and self.rng.random() < self.conditions.reordering:
@@ -80,15 +82,7 @@ class Network(ABC):
         return 0
 
     @abstractmethod
-    def carry(
-        self,
-        departure: Nanos,
-        link: tuple[HostId, HostId],
-        size: int,
-        service_ns: Nanos,
-        action: Action,
-        args: tuple[Any, ...],
-    ) -> bool:
+    def carry(self, departure: Nanos, packet: Packet) -> bool:
         """Bring one copy to the other end; False if there is no way there."""
 
 
@@ -100,20 +94,14 @@ class LatencyNetwork(Network):
         self._draw = latency.draw
         self._heap, self._ties = scheduler.heap, scheduler.ties
 
-    def carry(
-        self,
-        departure: Nanos,
-        link: tuple[HostId, HostId],
-        size: int,
-        service_ns: Nanos,
-        action: Action,
-        args: tuple[Any, ...],
-    ) -> bool:
+    def carry(self, departure: Nanos, packet: Packet) -> bool:
         """Draw the delay and arrive after it."""
-        delay = self._draw(link[0], link[1], self.rng)
+        source, target = packet.link
+        delay = self._draw(source, target, self.rng)
         if delay < 0:
             self.lost += 1
             return False
         # The way of nearly every packet: pushed here, which saves a call.
-        heappush(self._heap, (departure + delay + service_ns, next(self._ties), action, args))
+        due = departure + delay + packet.service_ns
+        heappush(self._heap, (due, next(self._ties), packet.action, packet.args))
         return True

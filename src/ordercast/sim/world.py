@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from itertools import islice
 from random import Random
-from typing import Any
 from zlib import crc32
 
 import pyarrow as pa
@@ -35,7 +34,7 @@ from ordercast.core.bundle import MESSAGE_BYTES_MAX, Item, bundle_size, pack, un
 from ordercast.sim.clock import Clock
 from ordercast.sim.host import Cpu, Host
 from ordercast.sim.latency import Constant
-from ordercast.sim.network import Conditions, LatencyNetwork, Network
+from ordercast.sim.network import Conditions, LatencyNetwork, Network, Packet
 from ordercast.sim.node_env import NodeEnv
 from ordercast.sim.scheduler import Action, Scheduler
 from ordercast.trace import Kind, build_table
@@ -90,6 +89,7 @@ class World:
         self.refused = 0
         self.timer_count = 0
         self._record_packets = record_packets
+        self._arrival = self._arrive  # bound once, not for each packet
         self._next_message = {node: message_id(node, 0) for node in plan.senders}
         self._fan_out: dict[Groups, int] = {}
         self._unpacked: dict[bytes, list[tuple[MessageId, Nanos, int, int]]] = {}
@@ -277,41 +277,25 @@ class World:
         if self.network.needs_size:
             size = len(self.plan.codec.encode(message)) + PACKET_OVERHEAD_BYTES
         link = (env.host.id, target.host.id)
-        service = target.host.cpu.receive_ns
         args = (target, env.me, message)
-        arriving = self._hand_over(env.host, departure, link, size, service, self._arrive, args)
-        if self._record_packets and not arriving:
+        packet = Packet(link, size, target.host.cpu.receive_ns, self._arrival, args)
+        if departure - self.scheduler.now > DEPARTURE_SLACK_NS:
+            self._await_departure(env.host, departure, packet)
+        elif not self.network.transmit(departure, packet) and self._record_packets:
             self._record(env, Kind.LOSE, peer=to, label=type(message).__name__)
 
-    def _hand_over(
-        self,
-        host: Host,
-        departure: Nanos,
-        link: tuple[HostId, HostId],
-        size: int,
-        service_ns: Nanos,
-        action: Action,
-        args: tuple[Any, ...],
-    ) -> bool:
-        """Give a packet to the network when it leaves its host; False if it is known to be lost.
+    def _await_departure(self, host: Host, departure: Nanos, packet: Packet) -> None:
+        """Give a packet to the network when it leaves its host, if that is up and not paused then."""
+        self.scheduler.at(departure, self._depart, host, host.lives, host.paused_ns, packet)
 
-        One that leaves within the slack leaves with its handler. A later one is an event of its own, for
-        the host may crash or pause before, and the network may be cut.
-        """
-        if departure - self.scheduler.now <= DEPARTURE_SLACK_NS:
-            return self.network.transmit(departure, link, size, service_ns, action, args)
-        waiting = (host, host.lives, host.paused_ns, link, size, service_ns, action, args)
-        self.scheduler.push(departure, self._depart, waiting)
-        return True
-
-    def _depart(self, host: Host, lives: int, paused_ns: Nanos, *packet: Any) -> None:
+    def _depart(self, host: Host, lives: int, paused_ns: Nanos, packet: Packet) -> None:
         if host.lives != lives:
             self.network.lost += 1
         elif host.paused_ns > paused_ns:
             late = host.paused_ns - paused_ns
-            self.scheduler.after(late, self._depart, host, lives, host.paused_ns, *packet)
+            self.scheduler.after(late, self._depart, host, lives, host.paused_ns, packet)
         else:
-            self.network.transmit(self.scheduler.now, *packet)
+            self.network.transmit(self.scheduler.now, packet)
 
     def _arrive(self, env: NodeEnv, source: NodeId, message: Message) -> None:
         """A packet is at its host: the way through `Host.arrive` and `_handle`, short for most packets."""
@@ -357,10 +341,9 @@ class World:
         if one is other:
             one.work(0, action, *args)
             return
-        departure, link = one.charge(one.cpu.send_ns), (one.id, other.id)
-        service = other.cpu.receive_ns
-        packet = (link, PACKET_OVERHEAD_BYTES, service, other.arrive, (action, *args))
-        self._hand_over(one, departure, *packet)
+        link, service = (one.id, other.id), other.cpu.receive_ns
+        packet = Packet(link, PACKET_OVERHEAD_BYTES, service, other.arrive, (action, *args))
+        self._await_departure(one, one.charge(one.cpu.send_ns), packet)
 
     # Faults
 
