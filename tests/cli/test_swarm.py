@@ -1,5 +1,10 @@
 """`ordercast swarm` and `ordercast replay`, on good protocols and on broken ones."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -72,3 +77,22 @@ def test_the_run_of_a_trace_is_replayed(ordercast: Command, tmp_path: Path) -> N
     assert replayed["trace_hash"] == written["trace_hash"]
     ordercast("simulate", *words, "--seed", 6, "--out", tmp_path)
     assert "name the folder of one" in ordercast("replay", tmp_path).err
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_swarm_that_is_stopped_leaves_nobody_behind(how: signal.Signals) -> None:
+    command = [sys.executable, "-c", "from ordercast.cli import main; main()"]
+    words = ["swarm", "--protocol", "atomic_multicast", "--seeds", "0:100000", "--jobs", "2"]
+    with subprocess.Popen(
+        [*command, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        time.sleep(3)
+        process.send_signal(how)
+        out, err = process.communicate(timeout=20)
+    if how is signal.SIGINT:
+        assert (process.returncode, out, err) == (130, b"", b"ordercast: interrupted\n")
+    deadline = time.monotonic() + 10
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.killpg(process.pid, 0)
+            time.sleep(0.1)

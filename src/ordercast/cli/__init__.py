@@ -17,6 +17,7 @@ from ordercast.cli import check, demo, protocols, replay, simulate, swarm
 from ordercast.cli.output import console, errors
 from ordercast.core import OrdercastError
 
+INTERRUPTED = 130
 DEFECT = 70
 """Exit code where ordercast itself is at fault (EX_SOFTWARE of sysexits.h)."""
 
@@ -59,6 +60,8 @@ def run(arguments: list[str]) -> int:
     """Run the command with these arguments and return its exit code; never a traceback for bad input."""
     try:
         result = typer.main.get_command(app).main(arguments, prog_name="ordercast", standalone_mode=False)
+        if result == INTERRUPTED:  # typer's answer to Ctrl-C
+            _complain("interrupted")
         return result if isinstance(result, int) else 0
     except typer.TyperException as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
@@ -73,7 +76,7 @@ def run(arguments: list[str]) -> int:
         return 2
     except (KeyboardInterrupt, typer.Abort):
         _complain("interrupted")
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has gone; say nothing more, also not at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

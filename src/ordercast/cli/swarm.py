@@ -2,6 +2,8 @@
 
 import multiprocessing
 import os
+import signal
+import threading
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -78,12 +80,27 @@ def _results(protocol: str, seeds: range, jobs: int) -> Iterator[list[SwarmFailu
         return
     # Spawned, not forked: a child must not inherit threads that Arrow may have started.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(seeds)), mp_context=context) as pool:
-        chunk = max(1, min(20, len(seeds) // (4 * jobs)))
-        try:
-            yield from pool.map(try_seed, [protocol] * len(seeds), seeds, chunksize=chunk)
-        except BrokenProcessPool as error:
-            raise LocalError("a process of the swarm was killed; try fewer --jobs") from error
+    pool = ProcessPoolExecutor(min(jobs, len(seeds)), context, initializer=_be_a_child)
+    try:
+        chunk = max(1, min(10, len(seeds) // (4 * jobs)))
+        yield from pool.map(try_seed, [protocol] * len(seeds), seeds, chunksize=chunk)
+    except BrokenProcessPool as error:
+        raise LocalError("a process of the swarm was killed; try fewer --jobs") from error
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _be_a_child() -> None:
+    """Leave Ctrl-C to the parent, and do not outlive it, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def follow() -> None:
+        if parent:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def try_seed(protocol: str, seed: int) -> list[SwarmFailure]:
