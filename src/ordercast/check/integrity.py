@@ -87,6 +87,8 @@ class Integrity(Oracle):
             event = event._replace(groups=groups)
         if event.digest != submit.digest and None not in (event.digest, submit.digest):
             self._breach(event, f"has digest {event.digest}, submitted with {submit.digest}")
+        elif event.size != submit.size and None not in (event.size, submit.size):
+            self._breach(event, f"has {event.size} bytes, submitted with {submit.size}")
         told, was = event.submitted_ns, submit.submitted_ns
         if told != was and told is not None and was is not None:
             self._breach(event, f"says it was submitted at {format_ns(told)}, and was at {format_ns(was)}")

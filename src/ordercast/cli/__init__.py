@@ -1,54 +1,13 @@
 """The command `ordercast`.
 
-Exit code 0: all is well. 1: a violation was found. 2: the input or the usage was wrong. Results go to
-standard output (with `--json`, as one object); progress and errors go to standard error.
+Exit code 0: all is well. 1: a violation was found. 2: the input or the usage was wrong. 70: a defect of
+ordercast. 130: interrupted. 141: the reader of the output has gone. Results go to standard output (with
+`--json`, as one object); progress and errors go to standard error.
 """
 
-import os
 import sys
-import traceback
-from importlib.metadata import version
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from ordercast.cli import check, demo, protocols, replay, simulate, swarm
-from ordercast.cli.output import console, errors
-from ordercast.core import OrdercastError
 
 INTERRUPTED = 130
-DEFECT = 70
-"""Exit code where ordercast itself is at fault (EX_SOFTWARE of sysexits.h)."""
-
-app = typer.Typer(
-    name="ordercast",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("protocols")(protocols.protocols)
-app.command("simulate")(simulate.simulate)
-app.command("swarm")(swarm.swarm)
-app.command("replay")(replay.replay)
-app.command("check")(check.check)
-app.command("demo")(demo.demo)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        console.print(f"ordercast {version('ordercast')}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
-    ] = False,
-) -> None:
-    """Totally ordered group communication: simulate protocols, break them, and prove their order."""
 
 
 def main() -> None:
@@ -57,40 +16,12 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command with these arguments and return its exit code; never a traceback for bad input."""
+    """Run the command with these arguments and return its exit code."""
     try:
-        result = typer.main.get_command(app).main(arguments, prog_name="ordercast", standalone_mode=False)
-        if result == INTERRUPTED:  # typer's answer to Ctrl-C
-            _complain("interrupted")
-        return result if isinstance(result, int) else 0
-    except typer.TyperException as error:
-        message = error.format_message() if hasattr(error, "format_message") else str(error)
-        if message:  # without one, the help has been shown
-            _complain(f"{message} (try: ordercast --help)")
-        return 2
-    except OrdercastError as error:
-        _complain(str(error))
-        return 2
-    except MemoryError:
-        _complain("not enough memory for that")
-        return 2
-    except (KeyboardInterrupt, typer.Abort):
-        _complain("interrupted")
+        # Imported here, so that an interrupt while libraries are read is an interrupt like any other.
+        from ordercast.cli.app import run_app
+
+        return run_app(arguments)
+    except KeyboardInterrupt:
+        print("ordercast: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone; say nothing more, also not at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:
-        if os.environ.get("ORDERCAST_DEBUG"):
-            raise
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        _complain(
-            f"a defect of ordercast: {type(error).__name__}: {error} ({Path(where.filename).name},"
-            f" line {where.lineno}); ORDERCAST_DEBUG=1 shows the traceback"
-        )
-        return DEFECT
-
-
-def _complain(text: str) -> None:
-    errors.print(f"ordercast: {' '.join(text.split())}", markup=False, soft_wrap=True)

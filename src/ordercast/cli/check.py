@@ -52,11 +52,12 @@ def check(
         print_json(counts | {"altered": altered, "incomplete": unjudged})
         return 1 if found else 0
     for name in altered:
-        errors.print(f"note: the events of {name} are not those that were written with it", markup=False)
+        note = f"note: the events of {name} are not those that were written with it"
+        errors.print(note, markup=False, soft_wrap=True)
     print_verdict(
         [(f"in {name}", violation) for name, violation in found],
         suppressed,
-        [f"of {name}" for name in unjudged],
+        [f"of {name}, which was not complete" for name in unjudged],
         f": {len(runs)} runs, {events} events",
     )
     return 1 if found else 0

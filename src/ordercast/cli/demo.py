@@ -85,7 +85,7 @@ def _show_orders(run: Run, shown: int = 9) -> None:
 
 
 def _show_summary(runs: list[Run]) -> None:
-    table = Table("run", "protocol", "submitted", "delivered", "p50", "p99", "violations")
+    table = Table("run", "protocol", "submitted", "delivered", "p50", "p99", "broken")
     for index, run in enumerate(runs, 1):
         summary = run.summary()
         table.add_row(

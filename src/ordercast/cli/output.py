@@ -74,10 +74,11 @@ def print_verdict(
     if found:
         print_violations(found, suppressed)
     else:
-        console.print(f"[green]kept every promise[/]{' that could be judged' if unjudged else ''}{what}")
+        judged = " that could be judged" if unjudged else ""
+        console.print(f"[green]kept every promise[/]{judged}{what}", soft_wrap=True)
     for where in unjudged:
-        text = f"agreement and validity {where} were not judged: the run ended before they were due"
-        console.print(f"[yellow]{escape(text)}[/]")
+        text = escape(f"agreement and validity {where}")
+        console.print(f"[yellow]not judged[/]: {text}", soft_wrap=True)
 
 
 def latency_text(latency: dict[str, int | None]) -> str:

@@ -187,7 +187,8 @@ def _show(run: Run, folder: Path | None, json: bool) -> None:
         console.print(f"  {name:<11}{text}", markup=False, soft_wrap=True)
     beyond = ", ".join(run.beyond_contract)
     if beyond:
-        console.print(f"  [yellow]beyond its contract[/]: {summary.protocol} does not claim to bear {beyond}")
-    unjudged = [] if summary.complete else ["of this run"]
+        claim = f"{summary.protocol} does not claim to bear {beyond}"
+        console.print(f"  [yellow]beyond its contract[/]: {claim}", soft_wrap=True)
+    unjudged = [] if summary.complete else [f"of this run, because {run.hindrance}"]
     found = [("", violation) for violation in run.violations]
     print_verdict(found, sum(run.suppressed.values()), unjudged, " of its contract")

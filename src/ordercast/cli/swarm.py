@@ -81,11 +81,17 @@ def _results(protocol: str, seeds: range, jobs: int) -> Iterator[list[SwarmFailu
     # Spawned, not forked: a child must not inherit threads that Arrow may have started.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(jobs, len(seeds)), context, initializer=_be_a_child)
+    chunk = max(1, min(10, len(seeds) // (4 * jobs)))
     try:
-        chunk = max(1, min(10, len(seeds) // (4 * jobs)))
-        yield from pool.map(try_seed, [protocol] * len(seeds), seeds, chunksize=chunk)
-    except BrokenProcessPool as error:
-        raise LocalError("a process of the swarm was killed; try fewer --jobs") from error
+        # Children inherit that Ctrl-C waits: it is the parent's business, also while they start.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            results = pool.map(try_seed, [protocol] * len(seeds), seeds, chunksize=chunk)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        yield from results
+    except (BrokenProcessPool, OSError) as error:
+        raise LocalError(f"a process of the swarm cannot run: {error}; try --jobs 1") from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

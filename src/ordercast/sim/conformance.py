@@ -4,11 +4,12 @@ It takes a way to make plans, not a name, so that a protocol under construction,
 held to the same. Each clause names what it tests; a failure names the clause, the seed and the finding.
 """
 
-from collections.abc import Iterable, Iterator
+import traceback
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from ordercast.core import Deployment, Fault, LocalError, Plan
+from ordercast.core import Deployment, Explanation, Fault, LocalError, Plan
 from ordercast.sim.run import Run, simulate
 from ordercast.sim.scenario import Scenario, WorkloadSpec
 from ordercast.sim.swarm import MakePlan, swarm_scenario
@@ -28,7 +29,19 @@ class Failure(msgspec.Struct, frozen=True):
 def conformance(make_plan: MakePlan, seeds: Iterable[int] = range(20)) -> list[Failure]:
     """Every promise of the plans that `make_plan` makes, tried on these seeds."""
     clauses = (_calm, _each_fault, _everything, _determinism, _codec, _explanations, _bad_input)
-    return [failure for seed in seeds for clause in clauses for failure in clause(make_plan, seed)]
+    return [failure for seed in seeds for clause in clauses for failure in _held(clause, make_plan, seed)]
+
+
+def _held(
+    clause: Callable[[MakePlan, int], Iterator[Failure]], make_plan: MakePlan, seed: int
+) -> list[Failure]:
+    """The failures of one clause; a protocol that raises has failed it."""
+    try:
+        return list(clause(make_plan, seed))
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        found = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
+        return [Failure(clause.__name__.strip("_").replace("_", " "), seed, "exception", found)]
 
 
 def _judged(clause: str, run: Run) -> Iterator[Failure]:
@@ -119,7 +132,8 @@ def _asking(plan: Plan, ask: int) -> Plan:
 
             def on_message(source, message):  # type: ignore[no-untyped-def]
                 handler(source, message)
-                process.explain()
+                if not isinstance(process.explain(), Explanation):
+                    raise LocalError(f"explain() of {type(process).__name__} returns no Explanation")
 
             process.on_message = on_message
             return process

@@ -56,7 +56,7 @@ Progress = Callable[[int, int], None]
 """Called now and then with the number of messages submitted so far and wanted in all."""
 
 
-Ending = Literal["settled", "settled after healing", "stuck"]
+Ending = Literal["settled", "settled after healing", "deliveries missing"]
 """How a run ended: everything expected came under the conditions of the scenario, or only after they had
 become good, or never."""
 
@@ -89,8 +89,10 @@ class Summary(msgspec.Struct, frozen=True):
 class Run:
     """A finished run: its trace, and what the checks found in it."""
 
-    def __init__(self, scenario: Scenario, world: World, complete: bool, ending: Ending) -> None:
+    def __init__(self, scenario: Scenario, world: World, hindrance: str, ending: Ending) -> None:
         self.scenario = scenario
+        self.hindrance = hindrance
+        """Why the promises about the end could not be judged; empty if they were."""
         self.ending = ending
         self.rows = world.rows
         self.duration_ns = world.now
@@ -100,7 +102,9 @@ class Run:
         # Runs of different scenarios with the same seed must not take each other's folder.
         content = msgspec.json.encode(msgspec.structs.replace(scenario, packets=False), order="sorted")
         name = f"{world.plan.protocol}-{scenario.seed}-{crc32(content):08x}"
-        described = describe(world.plan, run=name, source="simulator", seed=scenario.seed, complete=complete)
+        described = describe(
+            world.plan, run=name, source="simulator", seed=scenario.seed, complete=not hindrance
+        )
         self.table: pa.Table = build_table(name, self.rows)
         self.description: RunDescription = msgspec.structs.replace(
             described,
@@ -216,8 +220,9 @@ def drive(scenario: Scenario, world: World, progress: Progress | None = None) ->
     ending: Ending = "settled"
     if not _settle(world, patience, arrivals):
         world.network.set_conditions(Conditions())
-        ending = "settled after healing" if _settle(world, patience, arrivals) else "stuck"
-    return Run(scenario, world, workload.finished and _can_complete(world), ending)
+        ending = "settled after healing" if _settle(world, patience, arrivals) else "deliveries missing"
+    hindrance = _hindrance(world) if workload.finished else "the workload had not come to its end"
+    return Run(scenario, world, hindrance, ending)
 
 
 class _Arrivals:
@@ -257,13 +262,13 @@ def _settle(world: World, patience: Nanos, arrivals: _Arrivals) -> bool:
     return True
 
 
-def _can_complete(world: World) -> bool:
-    """Whether the world, as it is at the end, is one in which the protocol promised to go on."""
+def _hindrance(world: World) -> str:
+    """Why the world, as it is at the end, is not one in which the protocol promised to go on."""
     if world.network.blocked:
-        return False
+        return "a partition was still in force"
     bound = world.plan.guarantees.crashes
-    for members in world.plan.groups.values():
-        down = sum(not world.envs[node].host.up for node in members)
-        if (bound is Crashes.NONE and down) or (bound is Crashes.MINORITY and 2 * down >= len(members)):
-            return False
-    return True
+    for group, members in world.plan.groups.items():
+        down = [node for node in members if not world.envs[node].host.up]
+        if (bound is Crashes.NONE and down) or (bound is Crashes.MINORITY and 2 * len(down) >= len(members)):
+            return f"of group {group}, nodes {', '.join(map(str, down))} were down"
+    return ""

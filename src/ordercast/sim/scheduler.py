@@ -8,7 +8,7 @@ from typing import Any
 
 from ordercast.core import LocalError, Nanos
 
-INSTANT_MAX = 20_000_000
+INSTANT_MAX = 3_000_000
 """Events at one instant, from which on a run counts as stuck (a timer of no length that re-arms itself)."""
 
 Action = Callable[..., None]

@@ -185,7 +185,10 @@ class World:
             groups, first = backlog[0]
             items = self._bundle(backlog) if self.bundle_bytes else [first]
             packed = pack(items)
-            if not member.submit(groups, packed):
+            taken = member.submit(groups, packed)
+            if taken is None:
+                raise LocalError(f"submit() of {type(member).__name__} returns neither True nor False")
+            if not taken:
                 return
             self._remember(packed, items)
             for _ in items:

@@ -87,7 +87,7 @@ def write_run(folder: Path, description: RunDescription, table: pa.Table) -> Non
 def find_runs(root: Path) -> Iterator[StoredRun]:
     """Every run at or below a folder, in order of path."""
     if not root.is_dir():
-        raise LocalError(f"{root}: no such folder")
+        raise LocalError(f"{root}: {'not a folder' if root.exists() else 'no such folder'}")
     described = sorted(root.rglob(DESCRIPTION))
     orphans = {path.parent for path in root.rglob("*.parquet")} - {path.parent for path in described}
     if orphans:

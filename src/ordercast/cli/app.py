@@ -1,0 +1,98 @@
+"""The application behind the command: its subcommands, and what becomes of their errors."""
+
+import os
+import sys
+import traceback
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ordercast.cli import INTERRUPTED, check, demo, protocols, replay, simulate, swarm
+from ordercast.cli.output import console, errors
+from ordercast.core import OrdercastError
+
+READER_GONE = 141
+"""As a program that the signal SIGPIPE stopped."""
+DEFECT = 70
+"""Exit code where ordercast itself is at fault (EX_SOFTWARE of sysexits.h)."""
+
+app = typer.Typer(
+    name="ordercast",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("protocols")(protocols.protocols)
+app.command("simulate")(simulate.simulate)
+app.command("swarm")(swarm.swarm)
+app.command("replay")(replay.replay)
+app.command("check")(check.check)
+app.command("demo")(demo.demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"ordercast {version('ordercast')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Totally ordered group communication: simulate protocols, break them, and prove their order."""
+
+
+def run_app(arguments: list[str]) -> int:
+    """Run the command with these arguments and return its exit code; never a traceback for bad input."""
+    try:
+        result = typer.main.get_command(app).main(arguments, prog_name="ordercast", standalone_mode=False)
+        if result == INTERRUPTED:  # typer's answer to Ctrl-C
+            raise KeyboardInterrupt
+        return result if isinstance(result, int) else 0
+    except typer.TyperException as error:
+        message = error.format_message() if hasattr(error, "format_message") else str(error)
+        if message:  # without one, the help has been shown
+            _complain(f"{message} (try: ordercast --help)")
+        return 2
+    except OrdercastError as error:
+        _complain(str(error))
+        return 2
+    except MemoryError:
+        _complain("not enough memory for that")
+        return 2
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except BrokenPipeError:
+        return _reader_gone()
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # typer's answer to it
+            return _reader_gone()
+        raise
+    except OSError as error:
+        _complain(f"cannot go on: {error}")
+        return 2
+    except Exception as error:
+        if os.environ.get("ORDERCAST_DEBUG"):
+            raise
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        _complain(
+            f"a defect of ordercast: {type(error).__name__}: {error} ({Path(where.filename).name},"
+            f" line {where.lineno}); ORDERCAST_DEBUG=1 shows the traceback"
+        )
+        return DEFECT
+
+
+def _reader_gone() -> int:
+    """The reader of our output has gone: say nothing more, also not at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return READER_GONE
+
+
+def _complain(text: str) -> None:
+    errors.print(f"ordercast: {' '.join(text.split())}", markup=False, soft_wrap=True)
