@@ -96,3 +96,9 @@ def test_a_swarm_that_is_stopped_leaves_nobody_behind(how: signal.Signals) -> No
         while time.monotonic() < deadline:
             os.killpg(process.pid, 0)
             time.sleep(0.1)
+
+
+def test_a_file_names_its_own_protocol(ordercast: Command, tmp_path: Path) -> None:
+    path = tmp_path / "scenario.toml"
+    path.write_text('protocol = "unordered"\n')
+    assert "leave --protocol away" in ordercast("replay", path, "--protocol", "atomic_multicast").err

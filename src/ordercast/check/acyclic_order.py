@@ -13,10 +13,9 @@ oracle rests.
 """
 
 from ordercast.check.oracle import Handler, Oracle
-from ordercast.check.population import LOST
 from ordercast.check.relation import Relation
 from ordercast.check.total_order import TotalOrder, report_cycle
-from ordercast.trace import Event, Kind, RunDescription
+from ordercast.trace import LOST, Event, Kind, RunDescription
 
 
 class AcyclicOrder(Oracle):

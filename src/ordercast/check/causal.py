@@ -18,10 +18,9 @@ from bisect import bisect_left
 from typing import NamedTuple
 
 from ordercast.check.oracle import Handler, Oracle
-from ordercast.check.population import LOST
 from ordercast.check.violation import message_at
 from ordercast.core import HostId, MessageId, Nanos, message_name
-from ordercast.trace import Event, Kind, RunDescription
+from ordercast.trace import LOST, Event, Kind, RunDescription
 
 Clock = dict[HostId, int]
 """How many submissions of each host lie in a past."""

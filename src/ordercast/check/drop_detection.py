@@ -17,10 +17,9 @@ from bisect import bisect_right
 from heapq import heappop, heappush
 
 from ordercast.check.oracle import Handler, Oracle
-from ordercast.check.population import LOST
 from ordercast.check.violation import messages_named
 from ordercast.core import GroupId, MessageId, NodeId, format_ns, message_sender
-from ordercast.trace import Event, Kind, RunDescription
+from ordercast.trace import LOST, Event, Kind, RunDescription
 
 FIRST_NUMBER = 1
 

@@ -7,10 +7,9 @@ covers this.
 """
 
 from ordercast.check.oracle import Handler, Oracle
-from ordercast.check.population import LOST
 from ordercast.check.violation import message_at
 from ordercast.core import MessageId, Nanos, NodeId
-from ordercast.trace import Event, Kind, RunDescription
+from ordercast.trace import LOST, Event, Kind, RunDescription
 
 
 class Fifo(Oracle):

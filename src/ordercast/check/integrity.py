@@ -16,7 +16,6 @@ The oracle is also the gate of the others: its checks return a row as they may s
 from collections.abc import Callable
 
 from ordercast.check.oracle import Handler, Oracle
-from ordercast.check.population import LOST
 from ordercast.check.violation import listed, message_at
 from ordercast.core import (
     Groups,
@@ -26,7 +25,7 @@ from ordercast.core import (
     format_ns,
     message_sender,
 )
-from ordercast.trace import Event, Kind, RunDescription
+from ordercast.trace import LOST, Event, Kind, RunDescription
 
 
 class Integrity(Oracle):

@@ -15,9 +15,9 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from ordercast.check.oracle import Handler
-from ordercast.check.population import LOST, Population
+from ordercast.check.population import Population
 from ordercast.core import Agreement, Gaps, GroupId, Groups, MessageId, Nanos, NodeId
-from ordercast.trace import Event, Kind, RunDescription
+from ordercast.trace import LOST, Event, Kind, RunDescription
 
 
 class Slot(NamedTuple):

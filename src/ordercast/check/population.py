@@ -5,13 +5,7 @@ came back with what it had saved is correct: to the others it was only slow.
 """
 
 from ordercast.core import NodeId
-from ordercast.trace import Event
-
-SAVED = "saved"
-"""Label of a recovery with the saved state."""
-
-LOST = "lost"
-"""Label of a recovery without it: the node counts as a new receiver."""
+from ordercast.trace import LOST, Event
 
 
 class Population:

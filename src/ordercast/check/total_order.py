@@ -10,11 +10,10 @@ Deliveries tagged as out of order are no part of the order.
 """
 
 from ordercast.check.oracle import Handler, Oracle
-from ordercast.check.population import LOST
 from ordercast.check.precedence import Edge
 from ordercast.check.relation import Lane, Relation, named, told
 from ordercast.core import GroupId, Groups, NodeId
-from ordercast.trace import Event, Kind, RunDescription
+from ordercast.trace import LOST, Event, Kind, RunDescription
 
 
 class TotalOrder(Oracle):

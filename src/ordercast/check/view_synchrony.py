@@ -16,10 +16,9 @@ between. What a node delivers before its first view is not judged.
 """
 
 from ordercast.check.oracle import Handler, Oracle
-from ordercast.check.population import LOST
 from ordercast.check.violation import listed, message_at, messages_named
 from ordercast.core import GroupId, MessageId, Nanos, NodeId, format_ns, message_name
-from ordercast.trace import Event, Kind, RunDescription
+from ordercast.trace import LOST, Event, Kind, RunDescription
 
 
 class _Stay:

@@ -2,16 +2,14 @@
 
 import os
 import sys
-import traceback
 from importlib.metadata import version
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ordercast.cli import INTERRUPTED, check, demo, protocols, replay, simulate, swarm
 from ordercast.cli.output import console, errors
-from ordercast.core import OrdercastError
+from ordercast.core import OrdercastError, exception_text
 
 READER_GONE = 141
 """As a program that the signal SIGPIPE stopped."""
@@ -80,11 +78,7 @@ def run_app(arguments: list[str]) -> int:
     except Exception as error:
         if os.environ.get("ORDERCAST_DEBUG"):
             raise
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        _complain(
-            f"a defect of ordercast: {type(error).__name__}: {error} ({Path(where.filename).name},"
-            f" line {where.lineno}); ORDERCAST_DEBUG=1 shows the traceback"
-        )
+        _complain(f"a defect of ordercast: {exception_text(error)}; ORDERCAST_DEBUG=1 shows the traceback")
         return DEFECT
 
 

@@ -59,6 +59,8 @@ def replay(
 
 
 def _scenario(path: Path | None, protocol: str | None, seed: int | None, packets: bool) -> Scenario:
+    if path and protocol:
+        raise LocalError("a file or a trace names its own protocol: leave --protocol away")
     if path and path.is_dir():
         (run, *more) = find_runs(path)
         if more or not run.description.scenario:

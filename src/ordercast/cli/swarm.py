@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import traceback
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -14,7 +13,7 @@ import msgspec
 import typer
 
 from ordercast.cli.output import console, print_json, progress_bar
-from ordercast.core import LocalError
+from ordercast.core import LocalError, exception_text
 from ordercast.protocols import find_protocol
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import swarm_scenario
@@ -114,9 +113,7 @@ def try_seed(protocol: str, seed: int) -> list[SwarmFailure]:
     try:
         run = simulate(swarm_scenario(protocol, seed))
     except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        text = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
-        return [SwarmFailure(seed, "exception", text)]
+        return [SwarmFailure(seed, "exception", exception_text(error))]
     return [SwarmFailure(seed, violation.property, violation.detail) for violation in run.violations]
 
 

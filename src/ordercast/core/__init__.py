@@ -1,7 +1,7 @@
 """The contract that protocols, drivers and checks share. Imports nothing else of ordercast."""
 
 from ordercast.core.delivery import Delivered, Delivery, Dropped, OutOfOrder, Stamp, View
-from ordercast.core.errors import LocalError, OrdercastError, RemoteError
+from ordercast.core.errors import LocalError, OrdercastError, RemoteError, exception_text
 from ordercast.core.explain import Explanation, Wait
 from ordercast.core.guarantees import (
     Agreement,
@@ -69,6 +69,7 @@ __all__ = [
     "Stamp",
     "View",
     "Wait",
+    "exception_text",
     "format_ns",
     "message_id",
     "message_name",

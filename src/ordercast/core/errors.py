@@ -1,5 +1,8 @@
 """Errors that say whose fault it was: the local caller's, or a remote peer's."""
 
+import traceback
+from pathlib import Path
+
 
 class OrdercastError(Exception):
     """Base of every error that ordercast raises on purpose."""
@@ -11,3 +14,9 @@ class LocalError(OrdercastError, ValueError):
 
 class RemoteError(OrdercastError):
     """Bytes from a peer were not what the contract allows."""
+
+
+def exception_text(error: Exception) -> str:
+    """An exception that nobody expected, in a line: what, and where it was raised."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(where.filename).name}, line {where.lineno}, {where.name})"

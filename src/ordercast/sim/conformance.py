@@ -4,12 +4,11 @@ It takes a way to make plans, not a name, so that a protocol under construction,
 held to the same. Each clause names what it tests; a failure names the clause, the seed and the finding.
 """
 
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from ordercast.core import Deployment, Explanation, Fault, LocalError, Plan
+from ordercast.core import Deployment, Explanation, Fault, LocalError, Plan, exception_text
 from ordercast.sim.run import Run, simulate
 from ordercast.sim.scenario import Scenario, WorkloadSpec
 from ordercast.sim.swarm import MakePlan, swarm_scenario
@@ -39,9 +38,8 @@ def _held(
     try:
         return list(clause(make_plan, seed))
     except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        found = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
-        return [Failure(clause.__name__.strip("_").replace("_", " "), seed, "exception", found)]
+        name = clause.__name__.strip("_").replace("_", " ")
+        return [Failure(name, seed, "exception", exception_text(error))]
 
 
 def _judged(clause: str, run: Run) -> Iterator[Failure]:

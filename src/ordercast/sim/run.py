@@ -84,12 +84,16 @@ class Summary(msgspec.Struct, frozen=True):
     """Packets that found the queue of a host's CPU full."""
     refused: int
     """Messages that a sender's application could not hand over, because too many waited."""
+    timed_out: int
+    """Messages whose answers a closed-loop client stopped waiting for."""
 
 
 class Run:
     """A finished run: its trace, and what the checks found in it."""
 
-    def __init__(self, scenario: Scenario, world: World, hindrance: str, ending: Ending) -> None:
+    def __init__(
+        self, scenario: Scenario, world: World, timed_out: int, hindrance: str, ending: Ending
+    ) -> None:
         self.scenario = scenario
         self.hindrance = hindrance
         """Why the promises about the end could not be judged; empty if they were."""
@@ -99,6 +103,7 @@ class Run:
         self.packets_lost = world.network.lost
         self.overflowed = sum(host.overflowed for host in world.hosts.values())
         self.refused = world.refused
+        self.timed_out = timed_out
         # Runs of different scenarios with the same seed must not take each other's folder.
         content = msgspec.json.encode(msgspec.structs.replace(scenario, packets=False), order="sorted")
         name = f"{world.plan.protocol}-{scenario.seed}-{crc32(content):08x}"
@@ -154,6 +159,7 @@ class Run:
             packets_lost=self.packets_lost,
             overflowed=self.overflowed,
             refused=self.refused,
+            timed_out=self.timed_out,
         )
 
     def write(self, folder: Path) -> Path:
@@ -222,7 +228,7 @@ def drive(scenario: Scenario, world: World, progress: Progress | None = None) ->
         world.network.set_conditions(Conditions())
         ending = "settled after healing" if _settle(world, patience, arrivals) else "deliveries missing"
     hindrance = _hindrance(world) if workload.finished else "the workload had not come to its end"
-    return Run(scenario, world, hindrance, ending)
+    return Run(scenario, world, workload.timed_out, hindrance, ending)
 
 
 class _Arrivals:

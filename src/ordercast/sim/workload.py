@@ -91,6 +91,8 @@ class Workload(ABC):
         self._filler = bytes(max(0, payload_bytes - 8))
         self._head_bytes = min(8, payload_bytes)
         self._count = 0
+        self.timed_out = 0
+        """Messages whose answers a client stopped waiting for."""
 
     @abstractmethod
     def start(self) -> None:
@@ -171,7 +173,6 @@ class ClosedLoop(Workload):
         self._timeout_ns = timeout_ns
         self._awaited: dict[MessageId, tuple[NodeId, Nanos, set[NodeId]]] = {}
         self._rngs = {sender: Random(f"{world.seed}/workload/{sender}") for sender in world.plan.senders}
-        self.timed_out = 0
         world.observers.append(self._on_delivery)
 
     def start(self) -> None:

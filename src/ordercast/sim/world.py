@@ -37,7 +37,7 @@ from ordercast.sim.latency import Constant
 from ordercast.sim.network import Conditions, LatencyNetwork, Network, Packet
 from ordercast.sim.node_env import NodeEnv
 from ordercast.sim.scheduler import Action, Scheduler
-from ordercast.trace import Kind, build_table
+from ordercast.trace import LOST, SAVED, Kind, build_table
 
 BACKLOG_MAX = 100_000
 UNPACKED_MAX = 4096
@@ -378,7 +378,7 @@ class World:
             if not keep_state:
                 env.saved.clear()
             self._read_clock(env)
-            self._record(env, Kind.RECOVER, label="saved" if keep_state else "lost")
+            self._record(env, Kind.RECOVER, label=SAVED if keep_state else LOST)
             self._boot(env)
 
     def pause(self, host_id: HostId, duration: Nanos) -> None:

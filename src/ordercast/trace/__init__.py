@@ -1,11 +1,13 @@
 """Traces: the one event schema, in memory as Arrow tables and on disk as Parquet."""
 
 from ordercast.trace.description import NodeDescription, RunDescription, describe
-from ordercast.trace.event import Event, Kind
+from ordercast.trace.event import LOST, SAVED, Event, Kind
 from ordercast.trace.store import StoredRun, find_runs, write_run
 from ordercast.trace.table import SCHEMA, build_table, events_of, trace_hash
 
 __all__ = [
+    "LOST",
+    "SAVED",
     "SCHEMA",
     "Event",
     "Kind",

@@ -26,6 +26,12 @@ class Kind(StrEnum):
     LOSE = "lose"
 
 
+SAVED = "saved"
+"""Label of a recovery with what the node had saved."""
+LOST = "lost"
+"""Label of a recovery without it: the node counts as a new one."""
+
+
 class Event(NamedTuple):
     """One row of a trace."""
 
