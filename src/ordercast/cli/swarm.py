@@ -16,9 +16,8 @@ from ordercast.cli.output import console, print_json, progress_bar
 from ordercast.core import LocalError, exception_text
 from ordercast.protocols import find_protocol
 from ordercast.sim.run import simulate
+from ordercast.sim.seeds import parse_seeds
 from ordercast.sim.swarm import swarm_scenario
-
-SEED_MAX = 1 << 62
 
 
 class SwarmFailure(msgspec.Struct, frozen=True):
@@ -57,19 +56,6 @@ def swarm(
     else:
         _show(protocol, len(wanted), failures)
     return 1 if failures else 0
-
-
-def parse_seeds(text: str) -> range:
-    """``A:B`` or one seed."""
-    first, colon, last = text.partition(":")
-    try:
-        start = int(first)
-        seeds = range(start, int(last) if colon else start + 1)
-    except ValueError:
-        raise LocalError(f"seeds are A:B or one number, not '{text}'") from None
-    if not 0 <= start < seeds.stop <= SEED_MAX:
-        raise LocalError(f"there is no seed in {text}")
-    return seeds
 
 
 def _results(protocol: str, seeds: range, jobs: int) -> Iterator[list[SwarmFailure]]:

@@ -88,6 +88,15 @@ class Summary(msgspec.Struct, frozen=True):
     """Messages whose answers a closed-loop client stopped waiting for."""
 
 
+def run_name(scenario: Scenario, plan: Plan) -> str:
+    """The name of a run of this scenario, which its folder has too.
+
+    Runs of different scenarios with the same seed must not take each other's folder.
+    """
+    content = msgspec.json.encode(msgspec.structs.replace(scenario, packets=False), order="sorted")
+    return f"{plan.protocol}-{scenario.seed}-{crc32(content):08x}"
+
+
 class Run:
     """A finished run: its trace, and what the checks found in it."""
 
@@ -104,9 +113,7 @@ class Run:
         self.overflowed = sum(host.overflowed for host in world.hosts.values())
         self.refused = world.refused
         self.timed_out = timed_out
-        # Runs of different scenarios with the same seed must not take each other's folder.
-        content = msgspec.json.encode(msgspec.structs.replace(scenario, packets=False), order="sorted")
-        name = f"{world.plan.protocol}-{scenario.seed}-{crc32(content):08x}"
+        name = run_name(scenario, world.plan)
         described = describe(
             world.plan, run=name, source="simulator", seed=scenario.seed, complete=not hindrance
         )

@@ -17,14 +17,24 @@ _FILES = (("network", "latency", "file"), ("workload", "file"))
 
 def load_scenario(path: Path) -> Scenario:
     """Read a scenario; files that it names are relative to its own folder."""
-    try:
-        content = tomllib.loads(_read(path))
-    except tomllib.TOMLDecodeError as error:
-        raise LocalError(f"{path}: not TOML: {error}") from error
-    for keys in _FILES:
-        _resolve(content, keys, path.parent)
+    content = read_toml(path)
+    resolve_files(content, path.parent)
     with naming_lines_of(path):
         return to_scenario(content)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file, or an error that names it."""
+    try:
+        return tomllib.loads(_read(path))
+    except tomllib.TOMLDecodeError as error:
+        raise LocalError(f"{path}: not TOML: {error}") from error
+
+
+def resolve_files(content: dict[str, Any], folder: Path) -> list[Path]:
+    """Take the files that a scenario names as relative to this folder; returns those that it names."""
+    found = (_resolve(content, keys, folder) for keys in _FILES)
+    return [path for path in found if path]
 
 
 @contextmanager
@@ -47,13 +57,15 @@ def _read(path: Path) -> str:
         raise LocalError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from error
 
 
-def _resolve(content: dict[str, Any], keys: tuple[str, ...], folder: Path) -> None:
+def _resolve(content: dict[str, Any], keys: tuple[str, ...], folder: Path) -> Path | None:
     table: Any = content
     for key in keys[:-1]:
         table = table.get(key) if isinstance(table, dict) else None
     named = table.get(keys[-1]) if isinstance(table, dict) else None
-    if named and isinstance(named, str):
-        table[keys[-1]] = str(folder / named)
+    if not named or not isinstance(named, str):
+        return None
+    table[keys[-1]] = str(folder / named)
+    return folder / named
 
 
 def _lines(text: str) -> dict[str, int]:
@@ -65,11 +77,16 @@ def _lines(text: str) -> dict[str, int]:
         header = _TABLE.match(line)
         key = _KEY.match(line)
         if header:
-            first, dot, rest = header.group(2).partition(".")
-            if header.group(1) and not dot:
-                counts[first] = counts.get(first, -1) + 1
-            # A table below an array of tables belongs to its last entry so far.
-            table = f"{first}[{counts[first]}]{dot}{rest}" if first in counts else f"{first}{dot}{rest}"
+            *above, last = header.group(2).split(".")
+            table = ""
+            for part in above:
+                table = f"{table}.{part}".lstrip(".")
+                # A table below an array of tables belongs to its last entry so far.
+                table += f"[{counts[table]}]" if table in counts else ""
+            table = f"{table}.{last}".lstrip(".")
+            if header.group(1):
+                counts[table] = counts.get(table, -1) + 1
+            table += f"[{counts[table]}]" if table in counts else ""
             lines[table] = number
         elif key:
             name = key.group(1).strip("\"'")

@@ -1,0 +1,18 @@
+"""Seeds as people write them."""
+
+from ordercast.core import LocalError
+
+SEED_MAX = 1 << 62
+
+
+def parse_seeds(text: str) -> range:
+    """``A:B``, from A up to but not B; or one seed."""
+    first, colon, last = text.partition(":")
+    try:
+        start = int(first)
+        seeds = range(start, int(last) if colon else start + 1)
+    except ValueError:
+        raise LocalError(f"seeds are A:B or one number, not '{text}'") from None
+    if not 0 <= start < seeds.stop <= SEED_MAX:
+        raise LocalError(f"there is no seed in {text}")
+    return seeds
