@@ -8,6 +8,7 @@ from pyspark.sql.types import (
     ArrayType,
     BooleanType,
     DataType,
+    DoubleType,
     IntegerType,
     LongType,
     MapType,
@@ -110,4 +111,80 @@ DELIVERIES = _table(
     ("time_ns", LongType()),
     ("submitted_ns", LongType()),
     required=("run", "node", "message", "time_ns", "submitted_ns"),
+)
+
+# What is measured. A *point* is all runs of one protocol with one set of parameters, whatever their seeds.
+
+_POINT = (("protocol", StringType()), ("parameters", StringType()))
+_BUCKETS = (
+    ("bucket", LongType()),  # see `histogram.py`
+    ("deliveries", LongType()),
+    ("max_ns", LongType()),  # the longest latency within the bucket
+)
+_QUANTILES = (
+    ("deliveries", LongType()),
+    ("mean_ns", DoubleType()),
+    ("p50_ns", LongType()),
+    ("p90_ns", LongType()),
+    ("p99_ns", LongType()),
+    ("p999_ns", LongType()),
+    ("max_ns", LongType()),
+)
+_SHARES = (
+    ("latency_ns", LongType()),  # the longest within a bucket
+    ("deliveries", LongType()),  # that took so long at most
+    ("share", DoubleType()),
+)
+
+
+def _names(columns: tuple[tuple[str, DataType], ...]) -> tuple[str, ...]:
+    return tuple(name for name, _ in columns)
+
+
+HISTOGRAM = _table(("run", StringType()), *_BUCKETS, required=("run", *_names(_BUCKETS)))
+POINT_HISTOGRAM = _table(*_POINT, *_BUCKETS, required=_names(_POINT + _BUCKETS))
+
+LATENCY = _table(("run", StringType()), *_QUANTILES, required=("run", *_names(_QUANTILES)))
+POINT_LATENCY = _table(*_POINT, *_QUANTILES, required=_names(_POINT + _QUANTILES))
+
+DISTRIBUTION = _table(("run", StringType()), *_SHARES, required=("run", *_names(_SHARES)))
+POINT_DISTRIBUTION = _table(*_POINT, *_SHARES, required=_names(_POINT + _SHARES))
+
+THROUGHPUT = _table(
+    ("run", StringType()),
+    ("start_ns", LongType()),  # of the window; windows without any delivery have a row too
+    ("window_ns", LongType()),  # its length
+    ("messages", LongType()),  # delivered for the first time, at whichever receiver
+    ("deliveries", LongType()),  # at all receivers together
+    required=("run", "start_ns", "window_ns", "messages", "deliveries"),
+)
+
+RATES = _table(
+    ("run", StringType()),
+    ("messages_per_s", DoubleType()),
+    ("deliveries_per_s", DoubleType()),
+    required=("run", "messages_per_s", "deliveries_per_s"),
+)
+
+NODE_DELIVERIES = _table(
+    ("run", StringType()),
+    ("node", IntegerType()),
+    ("deliveries", LongType()),
+    ("first_ns", LongType()),
+    ("last_ns", LongType()),
+    required=("run", "node", "deliveries", "first_ns", "last_ns"),
+)
+
+RECOVERIES = _table(
+    ("run", StringType()),
+    ("fault", IntegerType()),  # its place in the scenario
+    ("kind", StringType()),
+    ("at_ns", LongType()),
+    ("detail", StringType()),  # the fault, as JSON
+    ("node", IntegerType()),  # a receiver
+    ("struck", BooleanType()),  # whether the fault names the receiver's host
+    ("submitted", LongType()),  # messages to its groups from the fault on: with none, nothing can recover
+    ("recovery_ns", LongType()),  # see `recoveries.py`; null: never
+    ("silence_ns", LongType()),  # see `recoveries.py`; null: nothing was delivered after the fault
+    required=("run", "fault", "kind", "at_ns", "detail", "node", "struck", "submitted"),
 )

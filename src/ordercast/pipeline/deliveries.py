@@ -1,0 +1,58 @@
+"""From trace folders to deliveries: what every metric is computed from.
+
+Each task reads whole runs with the reader of `ordercast.trace` and passes on only the columns that metrics
+need. A trace that cannot be read fails the job, with the reader's own words.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from ordercast.pipeline.schemas import DELIVERIES
+from ordercast.trace import Kind, StoredRun, find_runs
+
+BATCH_ROWS = 65_536
+
+
+def deliveries(traces: DataFrame) -> DataFrame:
+    """DELIVERIES of TRACES: every delivery of a submitted message, in and out of order."""
+    read = partial(_read_folders, kinds=(Kind.DELIVER, Kind.OUT_OF_ORDER))
+    return traces.select("run", "folder").mapInArrow(read, DELIVERIES)
+
+
+def completions(traces: DataFrame) -> DataFrame:
+    """The same columns for the moments at which closed-loop clients had all answers (`complete`).
+
+    `node` is the client, `position` is null. The latency of a completion is what a client of Hydra's
+    section 7.1 measures: from sending a message until the last receiver's reply.
+    """
+    read = partial(_read_folders, kinds=(Kind.COMPLETE,))
+    return traces.select("run", "folder").mapInArrow(read, DELIVERIES)
+
+
+def stored_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, StoredRun]]:
+    """The runs of a batch of TRACES rows, each with the name it has in the table."""
+    for batch in batches:
+        rows = zip(batch.column("run").to_pylist(), batch.column("folder").to_pylist(), strict=True)
+        for name, folder in rows:
+            (run,) = find_runs(Path(folder))
+            yield name, run
+
+
+def _read_folders(batches: Iterator[pa.RecordBatch], kinds: tuple[Kind, ...]) -> Iterator[pa.RecordBatch]:
+    schema = to_arrow_schema(DELIVERIES)
+    for name, run in stored_runs(batches):
+        table = run.table()
+        wanted = pc.is_in(table["kind"].cast(pa.string()), pa.array([str(kind) for kind in kinds]))
+        # What a protocol made up carries no message, and was never submitted.
+        wanted = pc.and_(wanted, pc.and_(pc.is_valid(table["message"]), pc.is_valid(table["submitted_ns"])))
+        found = table.select(schema.names).filter(wanted)
+        names = pa.array([name] * len(found), pa.string())
+        # The name in the table counts: a trace may have been copied, and then two say the same.
+        found = found.set_column(0, schema.field(0), names).cast(schema)
+        yield from found.to_batches(max_chunksize=BATCH_ROWS)
