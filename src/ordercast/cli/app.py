@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ordercast.cli import INTERRUPTED, check, demo, protocols, replay, simulate, swarm
+from ordercast.cli import INTERRUPTED, check, demo, protocols, replay, simulate, swarm, sweep
 from ordercast.cli.output import console, errors
 from ordercast.core import OrdercastError, exception_text
 
@@ -26,6 +26,7 @@ app = typer.Typer(
 app.command("protocols")(protocols.protocols)
 app.command("simulate")(simulate.simulate)
 app.command("swarm")(swarm.swarm)
+app.command("sweep")(sweep.sweep)
 app.command("replay")(replay.replay)
 app.command("check")(check.check)
 app.command("demo")(demo.demo)

@@ -7,12 +7,14 @@ A process has one Spark at a time. Asking again while it runs returns it; what b
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
+from ordercast.pipeline.failures import told_in_a_line
 from ordercast.pipeline.java import find_java
 
 LOOPBACK = "127.0.0.1"
@@ -26,6 +28,19 @@ def spark_session(master: str = "local[*]", app: str = "ordercast", *, quick: bo
         builder = builder.config(key, value)
     with _environment(_jvm_environment(master)):
         return builder.getOrCreate()
+
+
+@contextmanager
+def running_spark(master: str = "local[*]", app: str = "ordercast") -> Iterator[SparkSession]:
+    """Spark for as long as this lasts; what goes wrong in it is told in a line."""
+    with told_in_a_line():
+        session = spark_session(master, app)
+        try:
+            yield session
+        finally:
+            # A Spark that is gone cannot be stopped, and why it went has been told.
+            with suppress(Py4JError, OSError):
+                session.stop()
 
 
 def settings(master: str, *, quick: bool = False) -> dict[str, str]:

@@ -1,0 +1,118 @@
+"""`ordercast sweep`: many runs at once on Spark, into one folder of traces and tables."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from ordercast.cli.output import console, errors, print_json, print_violations, violation_object
+
+if TYPE_CHECKING:
+    # At run time only when a sweep is asked for: Spark is an extra, and slow to import.
+    from ordercast.pipeline.progress import Progress, Report
+    from ordercast.pipeline.sweep import Outcome
+
+LONG_S = 10.0
+"""Without a terminal, progress is told once in so long."""
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="SWEEP.toml", help="What to run.")],
+    out: Annotated[Path, typer.Option(help="The sweep's own folder, for traces and tables.")],
+    master: Annotated[
+        str, typer.Option(help="Where Spark runs: local[*], or spark://host:port of a cluster.")
+    ] = "local[*]",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Run a scenario over seeds, protocols and whatever else varies, and judge every run.
+
+    Traces go to DIR/traces, and the tables scenarios, runs and violations to DIR/tables, as Parquet. A sweep
+    that was stopped, even killed, goes on where it was when the same command is given again.
+
+    [bold]Example[/]
+
+    ordercast sweep examples/every-protocol.toml --out out
+
+    [bold]A sweep file[/] has seeds, a scenario, a grid of lists, and cases if you like:
+
+    seeds = "0:10"
+
+    \\[scenario]
+    workload.messages = 200
+
+    \\[grid]
+    protocol = "*"
+    "network.loss" = \\[0, 0.01]
+    """
+    from ordercast.pipeline.session import running_spark
+    from ordercast.pipeline.sweep import outcome_of, run_sweep
+    from ordercast.pipeline.sweep_file import load_sweep
+
+    asked = load_sweep(file)
+    with progress_shown() as report, running_spark(master, f"ordercast sweep {asked.name}") as spark:
+        outcome = outcome_of(run_sweep(spark, asked, out, report))
+    if json:
+        print_json({"sweep": asked.name, "out": str(out), **_as_object(outcome)})
+    else:
+        _show(asked.name, out, outcome)
+    return 0 if outcome.count("kept") == outcome.runs else 1
+
+
+@contextmanager
+def progress_shown() -> Iterator["Report"]:
+    """Shows what a job of the pipeline reports: a bar where a person watches, else a line now and then."""
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    rate = TextColumn("{task.fields[rate]}")
+    bar = Bar(
+        *columns, rate, TimeRemainingColumn(), console=errors, transient=True, disable=not errors.is_terminal
+    )
+    with bar:
+        task = bar.add_task("starting Spark", total=None, rate="")
+        told_s: float | None = None  # until Spark has started, there is nothing to tell
+
+        def report(progress: "Progress") -> None:
+            nonlocal told_s
+            rate = f"{progress.rate_per_s:.1f} a second" if progress.done else ""
+            bar.update(
+                task, description=progress.what, completed=progress.done, total=progress.total, rate=rate
+            )
+            now_s = time.monotonic()
+            told_s = now_s if told_s is None else told_s
+            if not errors.is_terminal and now_s - told_s >= LONG_S:
+                told_s = now_s
+                left = "" if progress.left_s is None else f", about {progress.left_s:.0f} s left"
+                text = f"{progress.what}: {progress.done} of {progress.total}, {rate or 'none yet'}{left}"
+                errors.print(text, markup=False, soft_wrap=True)
+
+        yield report
+
+
+def _as_object(outcome: "Outcome") -> dict[str, object]:
+    return {
+        "runs": outcome.runs,
+        **{status: outcome.count(status) for status in ("kept", "violated", "failed")},
+        "protocols": outcome.protocols,
+        "failures": [{"run": run, "error": error} for run, error in outcome.failures],
+        "violations": [violation_object(violation, run=run) for run, violation in outcome.violations],
+    }
+
+
+def _show(name: str, out: Path, outcome: "Outcome") -> None:
+    console.print(f"[bold]{name}[/]: {outcome.runs} runs, traces and tables in {out}", soft_wrap=True)
+    width = max(map(len, outcome.protocols), default=0)
+    for protocol, counts in outcome.protocols.items():
+        said = ", ".join(f"{count} {status}" for status, count in counts.items())
+        console.print(f"  {protocol:<{width}}  {said}", markup=False, soft_wrap=True)
+    for run, error in outcome.failures:
+        console.print(f"[bold red]failed[/]: {run}", soft_wrap=True)
+        console.print(f"  {error}", markup=False, soft_wrap=True)
+    if outcome.violations:
+        found = [(f"in {run}", violation) for run, violation in outcome.violations]
+        print_violations(found, outcome.findings - len(found))
+    if outcome.count("kept") == outcome.runs:
+        console.print("[green]kept every promise[/]")

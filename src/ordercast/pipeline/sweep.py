@@ -1,0 +1,185 @@
+"""The job of a sweep: scenarios to traces, and to the tables `scenarios`, `runs` and `violations`.
+
+A sweep has a folder of its own, with `sweep.json` to say what was asked for. Stopped at any moment, it goes
+on from there when it is started again, and ends with the same tables.
+"""
+
+import fcntl
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from ordercast.check import Violation
+from ordercast.core import LocalError
+from ordercast.pipeline.progress import Report, silent, watched
+from ordercast.pipeline.schemas import FINDING, RUNS, SCENARIOS, VIOLATIONS
+from ordercast.pipeline.simulate import basis_of, clear_unfinished, simulate
+from ordercast.pipeline.sweep_file import Sweep
+from ordercast.pipeline.tables import read_table, write_table
+
+ASKED = "sweep.json"
+_LOCK = ".lock"
+TASKS_A_CORE = 16
+"""Enough that no core idles long at the end while another works on a last large task."""
+RUNS_A_TASK_MAX = 16
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What a sweep's folder was made for."""
+
+    sweep: str
+    runs: int
+    digest: str
+    """Of all rows of `scenarios`."""
+
+
+class SweepTables(NamedTuple):
+    """The tables of a sweep's folder."""
+
+    scenarios: DataFrame
+    runs: DataFrame
+    violations: DataFrame
+
+
+def run_sweep(spark: SparkSession, sweep: Sweep, out: Path, report: Report = silent) -> SweepTables:
+    """Run what is not there yet of a sweep into its folder, and write its tables."""
+    with claimed(out, sweep):
+        basis = basis_of(sweep.files)
+        clear_unfinished(out)
+        rows = [row._asdict() for row in sweep.rows]
+        table = pa.Table.from_pylist(rows, schema=to_arrow_schema(SCENARIOS))
+        write_table(spark.createDataFrame(table), out, "scenarios", ["place"])
+        scenarios = read_table(spark, out, "scenarios", SCENARIOS)
+        tasks = task_count(len(rows), spark.sparkContext.defaultParallelism)
+        simulated = simulate(scenarios, out, tasks=tasks, basis=basis).persist()
+        try:
+            with watched(spark.sparkContext, "simulating", len(rows), report):
+                simulated.count()
+            write_table(simulated.select(*RUNS.names), out, "runs", ["place"])
+            write_table(_violations(simulated), out, "violations", ["run", "judge", "step"])
+        finally:
+            simulated.unpersist()
+    return sweep_tables(spark, out)
+
+
+def sweep_tables(spark: SparkSession, out: Path) -> SweepTables:
+    """The tables of a sweep that came to its end."""
+    return SweepTables(
+        read_table(spark, out, "scenarios", SCENARIOS),
+        read_table(spark, out, "runs", RUNS),
+        read_table(spark, out, "violations", VIOLATIONS),
+    )
+
+
+SHOWN_MAX = 50
+"""How many failures and findings an outcome lists; the tables have all."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """A sweep in a few numbers, and the first things that went wrong."""
+
+    runs: int
+    protocols: dict[str, dict[str, int]]
+    """Runs by protocol and status."""
+    failures: list[tuple[str, str]]
+    """Runs that raised, and what."""
+    findings: int
+    violations: list[tuple[str, Violation]]
+
+    def count(self, status: str) -> int:
+        """Runs of this status."""
+        return sum(counts.get(status, 0) for counts in self.protocols.values())
+
+
+def outcome_of(tables: SweepTables) -> Outcome:
+    """What became of a sweep."""
+    counted = tables.runs.groupBy("protocol", "status").count().orderBy("protocol", "status").collect()
+    protocols: dict[str, dict[str, int]] = {}
+    for protocol, status, count in counted:
+        protocols.setdefault(protocol, {})[status] = count
+    failed = tables.runs.where("status = 'failed'").orderBy("place").select("run", "error")
+    order = ("run", "judge", "step", "property", "detail")
+    found = tables.violations.orderBy(*order)
+    return Outcome(
+        sum(row["count"] for row in counted),
+        protocols,
+        [(run, error) for run, error in failed.take(SHOWN_MAX)],
+        tables.violations.count(),
+        [(row["run"], _violation(row)) for row in found.take(SHOWN_MAX)],
+    )
+
+
+def _violation(row: Row) -> Violation:
+    return msgspec.convert({name: row[name] for name in FINDING.names}, Violation)
+
+
+def task_count(runs: int, cores: int) -> int:
+    """Tasks of one run, unless there are many runs: then of a few, so that a task is worth its overhead."""
+    runs_a_task = min(RUNS_A_TASK_MAX, max(1, runs // (TASKS_A_CORE * cores)))
+    return max(1, -(-runs // runs_a_task))
+
+
+@contextmanager
+def claimed(out: Path, sweep: Sweep) -> Iterator[None]:
+    """Have the folder to ourselves, and to this sweep only."""
+    wanted = Asked(sweep.name, len(sweep.rows), _digest(sweep))
+    try:
+        foreign = (
+            out.is_dir() and any(out.iterdir()) and not (out / ASKED).exists() and not (out / _LOCK).exists()
+        )
+        if foreign:
+            raise LocalError(f"{out}: there is something else in this folder; a sweep needs one of its own")
+        out.mkdir(parents=True, exist_ok=True)
+        with (out / _LOCK).open("w") as lock:
+            try:
+                # The system lets go of it when this process ends, in whatever way.
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise LocalError(f"{out}: another sweep is running in this folder") from None
+            _sign(out / ASKED, wanted)
+            yield
+    except OSError as error:
+        raise LocalError(f"cannot use the folder {out}: {error.strerror or error}") from error
+
+
+def _sign(path: Path, wanted: Asked) -> None:
+    """Write down what the folder is for, or see that it is for just that."""
+    if path.exists():
+        try:
+            found = msgspec.json.decode(path.read_bytes(), type=Asked)
+        except msgspec.MsgspecError as error:
+            raise LocalError(f"{path}: not the description of a sweep: {error}") from error
+        if found != wanted:
+            raise LocalError(
+                f"{path.parent}: this folder has another sweep, '{found.sweep}' with {found.runs} runs, "
+                "or an older version of it; choose another folder"
+            )
+        return
+    partial = path.with_name(f".{path.name}")
+    partial.write_bytes(msgspec.json.format(msgspec.json.encode(wanted), indent=2))
+    partial.replace(path)
+
+
+def _digest(sweep: Sweep) -> str:
+    digest = hashlib.sha256()
+    for row in sweep.rows:
+        digest.update(msgspec.json.encode(row))
+    return digest.hexdigest()
+
+
+def _violations(simulated: DataFrame) -> DataFrame:
+    """A row for every finding of the oracles."""
+    each = simulated.select(
+        "run", "protocol", "seed", f.lit("oracles").alias("judge"), f.explode("findings").alias("one")
+    )
+    return each.select(
+        "run", "protocol", "seed", "judge", *(f.col("one")[name].alias(name) for name in FINDING.names)
+    )

@@ -1,0 +1,91 @@
+"""Tables on disk: `<out>/tables/<name>/part-*.parquet`, whole or not there at all.
+
+Spark writes into a hidden folder beside the others, which is renamed when it is whole. A job that is killed
+leaves no more than such a hidden folder, which no reader looks at and the next writer removes. A table is
+sorted by all of its columns, so that the same rows give the same bytes, whichever task made them.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+from ordercast.core import LocalError
+
+TABLES = "tables"
+
+
+def table_folder(out: Path, name: str) -> Path:
+    """Where a table is, or would be."""
+    return out / TABLES / name
+
+
+def write_table(frame: DataFrame, out: Path, name: str, order: Sequence[str], *, files: int = 1) -> None:
+    """Write a table sorted by the columns of `order`, in place of an older one of this name.
+
+    It becomes one file. A table of many millions of rows may ask for more `files`, of about equal size: then
+    where one ends and the next begins may differ from time to time.
+    """
+    target = table_folder(out, name)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for stale in target.parent.glob(f".{name}.*"):
+            shutil.rmtree(stale)
+        hidden = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=target.parent))
+        _spread(frame, order, files).write.parquet(str(hidden / "written"))
+        ready = hidden / "ready"
+        ready.mkdir()
+        # Spark puts an identifier into the names that is new each time, and marks and check sums beside them.
+        for index, part in enumerate(sorted((hidden / "written").glob("part-*.parquet"))):
+            part.rename(ready / f"part-{index:05d}.parquet")
+        if target.exists():
+            target.rename(hidden / "old")
+        ready.rename(target)
+        shutil.rmtree(hidden)
+    except OSError as error:
+        raise LocalError(f"cannot write the table {target}: {error.strerror or error}") from error
+
+
+def read_table(spark: SparkSession, out: Path, name: str, schema: StructType) -> DataFrame:
+    """A table with the columns of this schema; an error says what is missing."""
+    folder = table_folder(out, name)
+    if not any(folder.glob("part-*.parquet")):
+        raise LocalError(f"{out}: there is no table '{name}'" + _finished(out))
+    try:
+        frame = spark.read.parquet(str(folder))
+    except AnalysisException as error:
+        raise LocalError(f"{folder}: not a table: {str(error).splitlines()[0]}") from error
+    found = {field.name: field.dataType for field in frame.schema}
+    for field in schema:
+        if field.name not in found:
+            raise LocalError(f"{folder}: there is no column '{field.name}'")
+        # In words, because what Parquet says of nulls is not what the schema says.
+        has, wants = found[field.name].simpleString(), field.dataType.simpleString()
+        if has != wants:
+            raise LocalError(f"{folder}: column '{field.name}' is {has} and should be {wants}")
+    return frame.select(*schema.names)
+
+
+def _spread(frame: DataFrame, order: Sequence[str], files: int) -> DataFrame:
+    """The rows in their order: by the columns given, then by all others, so that no two can change places."""
+    rest = [f.name for f in frame.schema if f.name not in order and _has_order(f.dataType)]
+    spread = frame.repartition(1) if files == 1 else frame.repartitionByRange(files, *order)
+    return spread.sortWithinPartitions(*order, *rest)
+
+
+def _has_order(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return all(_has_order(field.dataType) for field in kind)
+    if isinstance(kind, ArrayType):
+        return _has_order(kind.elementType)
+    return not isinstance(kind, MapType)
+
+
+def _finished(out: Path) -> str:
+    if not out.is_dir():
+        return ", and no such folder"
+    return "" if (out / TABLES).is_dir() else ": it holds no tables; was its sweep stopped before the end?"
