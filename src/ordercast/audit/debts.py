@@ -1,0 +1,264 @@
+"""What receivers owe at the end of a run: the account that agreement and validity are judged on.
+
+For each receiver, a mark for each message that it delivered. Where all marks are set nothing more is asked.
+Only messages that some correct receiver lacks are looked at one by one, with their slots, notifications and
+views.
+
+A *slot* is (issuer, group, number). Where views are promised, what was delivered in a view is owed by the
+members of that view which no later one leaves out, and what a node delivers after it was left out binds
+nobody.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ordercast.audit.account import Account
+from ordercast.audit.columns import Flags, Ints, factorize, list_columns, null_of
+from ordercast.audit.population import Population
+from ordercast.audit.rare import Drop, View
+from ordercast.audit.stays import Stays
+from ordercast.core import GroupId, Groups, Nanos, NodeId
+
+
+class Slot(NamedTuple):
+    """A number that an issuer gave for a group."""
+
+    issuer: int
+    group: GroupId
+    number: int
+
+
+class _SlotColumns(NamedTuple):
+    """The slots of messages, in columns."""
+
+    issuer: Ints
+    group: Ints
+    number: Ints
+    place: Ints
+
+
+class Debts:
+    """Who lacks what at the end of a run."""
+
+    def __init__(self, account: Account, drops: list[Drop], views: list[View], stays: Stays) -> None:
+        self.account = account
+        self.population = Population(account.trace)
+        self._stays = stays
+        self._viewed = account.trace.description.guarantees.views
+        self._groups = account.trace.description.groups
+        self.count = len(account.submit_row)
+        """Messages from this place on were never submitted, and are owed to nobody."""
+        self.holders: dict[Slot, dict[NodeId, Nanos]] = {}
+        """For each slot, who was first notified of its drop when."""
+        self._drop_rows: dict[tuple[Slot, NodeId], int] = {}
+        for drop in drops:
+            slot = Slot(drop.issuer, drop.group, drop.number)
+            self.holders.setdefault(slot, {}).setdefault(drop.node, drop.time_ns)
+            self._drop_rows.setdefault((slot, drop.node), drop.row)
+        self._left_out: dict[tuple[GroupId, NodeId], int] = {}
+        for view in views:
+            for group in view.groups:
+                for node in self._groups[group]:
+                    if node not in view.members:
+                        key = (group, node)
+                        self._left_out[key] = max(view.config, self._left_out.get(key, view.config))
+        self.delivered = {node: self._marks(node) for node in self._all_receivers()}
+        """For each receiver, which of the submitted messages it delivered, in any life."""
+
+    def receivers(self, groups: Groups) -> list[NodeId]:
+        """The receivers of some groups together, ascending."""
+        return sorted(self.account.trace.receivers(groups))
+
+    def correct(self, groups: Groups) -> list[NodeId]:
+        """The correct ones among them."""
+        return [node for node in self.receivers(groups) if self.population.correct(node)]
+
+    def lacking(self) -> Ints:
+        """The messages that some correct receiver of theirs did not deliver."""
+        lacked = np.zeros(self.count, bool)
+        destination = self.account.destination[: self.count]
+        for code, groups in enumerate(self.account.destinations):
+            mine = np.flatnonzero(destination == code) if len(self.account.destinations) > 2 else None
+            for node in self.correct(groups):
+                if mine is None:
+                    lacked |= ~self.delivered[node] & (destination == code)
+                else:
+                    lacked[mine] |= ~self.delivered[node][mine]
+        return np.flatnonzero(lacked)
+
+    def groups(self, place: int) -> Groups:
+        """The groups that a message goes to."""
+        return self.account.destinations[int(self.account.destination[place])]
+
+    def first_delivery(self, node: NodeId, place: int) -> int:
+        """Where a node's first delivery of a message stands."""
+        return int(self._firsts[node][place])
+
+    def owing(self, place: int, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
+        """The receivers that owe a message which these nodes delivered, correct or not."""
+        groups = self.groups(place)
+        if not self._viewed:
+            return self.account.trace.receivers(groups)
+        rows = [(node, int(self.account.row[self.first_delivery(node, place)])) for node in witnesses]
+        return self._owing(groups, rows)
+
+    def owing_slot(self, slot: Slot, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
+        """The receivers that owe a slot of which these nodes were notified."""
+        if not self._viewed:
+            return self.account.trace.receivers((slot.group,))
+        return self._owing((slot.group,), [(node, self._drop_rows[slot, node]) for node in witnesses])
+
+    def notified(self, node: NodeId, place: int) -> bool:
+        """Whether a receiver got a notification for a message, in some group of its own."""
+        return any(node in self.holders.get(slot, ()) for slot in self.slots(place))
+
+    def slots(self, place: int) -> list[Slot]:
+        """The slots of a message, as its first delivery names them."""
+        columns = self._slot_columns
+        first, last = np.searchsorted(columns.place, (place, place + 1))
+        return [
+            Slot(int(columns.issuer[i]), int(columns.group[i]), int(columns.number[i]))
+            for i in range(first, last)
+        ]
+
+    @cached_property
+    def slotted(self) -> Flags:
+        """For each message, whether some delivery of it names its slots."""
+        marks = np.zeros(len(self.account.messages), bool)
+        marks[self._slot_columns.place] = True
+        return marks
+
+    @cached_property
+    def carried(self) -> dict[Slot, list[int]]:
+        """For each slot that somebody was notified of, the messages whose slot it is."""
+        columns = self._slot_columns
+        numbers = np.array([slot.number for slot in self.holders], np.int64)
+        found: dict[Slot, list[int]] = {}
+        for i in np.flatnonzero(np.isin(columns.number, numbers)).tolist():
+            slot = Slot(int(columns.issuer[i]), int(columns.group[i]), int(columns.number[i]))
+            if slot in self.holders:
+                found.setdefault(slot, []).append(int(columns.place[i]))
+        return found
+
+    @cached_property
+    def bundled(self) -> bool:
+        """Whether several messages of the run share a slot."""
+        columns = self._slot_columns
+        keys = np.zeros(len(columns.place), np.int64)
+        for column in columns[:3]:
+            distinct, places = factorize(column)
+            _, keys = factorize(keys * max(1, len(distinct)) + places)
+        return int(keys.max(initial=-1)) + 1 < len(keys)
+
+    def unexplained(self) -> Counter[tuple[NodeId, GroupId]]:
+        """For each receiver and group, its notifications for slots that nobody saw the message of."""
+        return Counter(
+            (node, slot.group)
+            for slot, holders in self.holders.items()
+            if slot not in self.carried
+            for node in holders
+        )
+
+    def _all_receivers(self) -> list[NodeId]:
+        return self.receivers(tuple(self._groups))
+
+    @cached_property
+    def _spans(self) -> dict[NodeId, slice]:
+        """Where the deliveries of each node stand."""
+        nodes = self.account.node
+        wanted = self._all_receivers()
+        ids, starts = np.unique(nodes, return_index=True) if len(nodes) else (nodes, nodes)
+        stops = [*starts[1:].tolist(), len(nodes)]
+        found = {
+            int(node): slice(int(start), int(stop))
+            for node, start, stop in zip(ids.tolist(), starts.tolist(), stops, strict=False)
+        }
+        return {node: found.get(node, slice(0, 0)) for node in wanted}
+
+    def _marks(self, node: NodeId) -> Flags:
+        marks = np.zeros(self.count, bool)
+        places = self.account.place[self._spans[node]]
+        binding = self._binding[self._spans[node]] if self._viewed else None
+        if binding is not None:
+            places = places[binding]
+        marks[places if not len(places) or places.max() < self.count else places[places < self.count]] = True
+        return marks
+
+    @cached_property
+    def _binding(self) -> Flags:
+        """For each delivery, whether its node was in the view of some group of the message, or had none."""
+        account = self.account
+        binding = np.ones(len(account.row), bool)
+        for node in {stay.node for stay in self._stays.all if stay.excluded}:
+            span = self._spans.get(node, slice(0, 0))
+            rows = account.row[span]
+            destination = account.destination[account.place[span]]
+            outside = {group: self._outside(node, group, rows) for group in self._groups}
+            for code in np.unique(destination).tolist():
+                mine = [group for group in account.destinations[code] if node in self._groups[group]]
+                if mine:
+                    everywhere = np.logical_and.reduce([outside[group] for group in mine])
+                    binding[span] &= ~(everywhere & (destination == code))
+        return binding
+
+    def _outside(self, node: NodeId, group: GroupId, rows: Ints) -> Flags:
+        """For each of a node's rows, whether it was in a view of the group that leaves it out."""
+        stays = self._stays.of.get((node, group), [])
+        excluded = np.array([*(stay.excluded for stay in stays), False], bool)  # the last is for no stay
+        flags: Flags = excluded[self._stays.numbers_at(node, group, rows)]
+        return flags
+
+    @cached_property
+    def _firsts(self) -> dict[NodeId, Ints]:
+        """For each receiver and message, where its first binding delivery stands."""
+        found = {}
+        for node, span in self._spans.items():
+            first = np.full(len(self.account.messages), -1, np.int64)
+            where = np.arange(span.start, span.stop)
+            if self._viewed:
+                where = where[self._binding[span]]
+            first[self.account.place[where[::-1]]] = where[::-1]
+            found[node] = first
+        return found
+
+    @cached_property
+    def _slot_columns(self) -> _SlotColumns:
+        """The slots of each message, from the first delivery that names them; by message."""
+        account, trace = self.account, self.account.trace
+        lengths, *places = list_columns(trace.table["numbers"])
+        issuers = trace.column("stamp_issuer")
+        naming = (lengths[account.row] > 0) & (issuers[account.row] != null_of(issuers))
+        if self._viewed:
+            naming &= self._binding
+        where = np.flatnonzero(naming)
+        sample = np.full(len(account.messages), -1, np.int64)
+        # The row that comes first in the trace, whatever its node.
+        order = np.argsort(account.row[where], kind="stable")[::-1]
+        sample[account.place[where[order]]] = account.row[where[order]]
+        named = np.flatnonzero(sample >= 0)
+        parts: list[Sequence[Ints]] = []
+        sizes = np.array([len(groups) for groups in account.destinations], np.int64)
+        for at, column in enumerate(places):
+            there = named[(lengths[sample[named]] > at) & (sizes[account.destination[named]] > at)]
+            group = np.array([groups[at] if len(groups) > at else -1 for groups in account.destinations])
+            rows = sample[there]
+            parts.append((issuers[rows], group[account.destination[there]], column[rows], there))
+        empty = np.empty(0, np.int64)
+        columns = [np.concatenate(part) for part in zip(*parts, strict=True)] if parts else [empty] * 4
+        by_place = np.argsort(columns[3], kind="stable")
+        return _SlotColumns(*(column[by_place] for column in columns))
+
+    def _owing(self, groups: Groups, places: list[tuple[NodeId, int]]) -> Collection[NodeId]:
+        owing: set[NodeId] = set()
+        for group in groups:
+            stays = [self._stays.stay_at(node, group, row) for node, row in places]
+            views = {(stay.view.config, stay.view.members) for stay in stays if stay is not None}
+            for node in self._groups[group]:
+                left_out = self._left_out.get((group, node))
+                if left_out is None or any(node in m and config > left_out for config, m in views):
+                    owing.add(node)
+        return owing

@@ -1,0 +1,59 @@
+"""The vectorised judge: a run's table in, the verdict out.
+
+The properties are those of `ordercast.check`, by the same names, written anew over columns instead of
+events. Each first proves by a few passes over arrays that nothing is wrong, which is what most runs cost;
+what the proof does not cover is looked at in depth.
+"""
+
+import pyarrow as pa
+
+from ordercast.audit.agreement import agreement
+from ordercast.audit.causal import causal
+from ordercast.audit.clocks import clocks
+from ordercast.audit.debts import Debts
+from ordercast.audit.drops import drop_detection
+from ordercast.audit.fifo import fifo
+from ordercast.audit.findings import Findings
+from ordercast.audit.integrity import integrity
+from ordercast.audit.lifecycle import lifecycle
+from ordercast.audit.order import order
+from ordercast.audit.rare import drops_of, views_of
+from ordercast.audit.stamps import stamps
+from ordercast.audit.stays import Stays
+from ordercast.audit.trace import Trace
+from ordercast.audit.validity import validity
+from ordercast.audit.views import view_synchrony
+from ordercast.check import Verdict
+from ordercast.core import Agreement, Causality, Gaps, Order
+from ordercast.trace import RunDescription
+
+
+def audit(description: RunDescription, table: pa.Table) -> Verdict:
+    """The findings on a whole run, and how many more there were."""
+    promised = description.guarantees
+    trace, findings = Trace(description, table), Findings()
+    clocks(trace, findings)
+    lifecycle(trace, findings)
+    gate = findings if promised.integrity else Findings()
+    account = integrity(trace, gate)
+    drops, views = drops_of(trace, gate), views_of(trace, gate)
+    stays = Stays(trace, views)
+    stamps(account, findings)
+    if promised.order is not Order.NONE:
+        order(account, findings)
+    if promised.causality is Causality.FIFO:
+        fifo(account, findings)
+    elif promised.causality is Causality.CAUSAL:
+        causal(account, findings)
+    if promised.gaps is Gaps.NOTIFIED:
+        drop_detection(account, drops, views, findings)
+    if promised.views:
+        view_synchrony(account, views, stays, findings)
+    agreed = promised.agreement in (Agreement.ALL, Agreement.NOTIFIED)
+    if description.complete and (agreed or promised.validity):
+        debts = Debts(account, drops, views, stays)
+        lacking = debts.lacking()
+        told = agreement(debts, lacking, findings) if agreed else set()
+        if promised.validity:
+            validity(debts, lacking, told, findings)
+    return findings.verdict()

@@ -1,0 +1,33 @@
+"""Who is up at the end, who lost its state, and how often each had crashed by when.
+
+A node is correct if it is up at the end of the run and never lost its state. One that crashed and came back
+with what it had saved is correct.
+"""
+
+import numpy as np
+
+from ordercast.audit.columns import KINDS, Ints
+from ordercast.audit.trace import Trace
+from ordercast.core import NodeId
+from ordercast.trace import Kind
+
+
+class Population:
+    """The crashes and recoveries of a run."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._lost = trace.lost
+        self._last: dict[NodeId, Kind] = {}
+        self.crashes: dict[NodeId, Ints] = {}
+        """For each node that crashed, the rows in which it did."""
+        crashes: dict[NodeId, list[int]] = {}
+        for row in trace.rows(Kind.CRASH, Kind.RECOVER).tolist():
+            node, kind = int(trace.node[row]), KINDS[trace.kind[row]]
+            self._last[node] = kind
+            if kind is Kind.CRASH:
+                crashes.setdefault(node, []).append(row)
+        self.crashes = {node: np.array(rows) for node, rows in crashes.items()}
+
+    def correct(self, node: NodeId) -> bool:
+        """Whether a node is up at the end and has never lost its state."""
+        return node not in self._lost and self._last.get(node) is not Kind.CRASH
