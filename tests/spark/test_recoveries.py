@@ -26,7 +26,7 @@ MS = MILLISECOND
 
 
 def hand_written(folder: Path, faults: list[FaultSpec], deliveries: list[tuple[int, int, int]]) -> StoredRun:
-    """A run of receivers 0 and 1, each on its own host, and sender 2; deliveries are (node, at, submitted)."""
+    """A run of receivers 0 and 1, each on a host of its own; deliveries are (node, at, submitted)."""
     events = []
     for number, sent in enumerate(sorted({sent for _, _, sent in deliveries})):
         message = message_id(2, number)

@@ -1,0 +1,124 @@
+"""Draws figures as SVG to be set into a page: the same figure gives the same bytes, anywhere.
+
+Sizes are chosen for a phone: at a width of 360 pixels the text is still about nine pixels high. Curves
+differ in colour, in marker and in line style, so that they can be told apart in black and white. The
+colours are those of Okabe and Ito, which people with any kind of colour vision can tell apart.
+"""
+
+import io
+import re
+from html import escape
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+
+from ordercast.pipeline.figures import Axis, Curve, Figure, Reference
+
+WIDTH_IN, HEIGHT_IN = 4.4, 3.0
+_LEGEND_ROW_IN = 0.17
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+_LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3)))
+_MARKERS = ("o", "s", "^", "D", "v", "P", "x")
+_REFERENCE: dict[str, Any] = {"color": "#555555", "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}
+
+_STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4,
+    "path.simplify": True,
+    # Text stays text: it can be read aloud, searched and copied.
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+}
+
+
+def draw_svg(figure: Figure) -> str:
+    """The figure as an SVG element, with its description for screen readers."""
+    entries = len(figure.curves) + len(figure.references)
+    with mpl.rc_context({**_STYLE, "svg.hashsalt": figure.id}):
+        canvas = Canvas(figsize=(WIDTH_IN, HEIGHT_IN + _LEGEND_ROW_IN * entries), layout="constrained")
+        FigureCanvasSVG(canvas)
+        axes = canvas.add_subplot()
+        for index, curve in enumerate(figure.curves):
+            _draw_curve(axes, curve, index)
+        for index, reference in enumerate(figure.references):
+            _draw_reference(axes, reference, index)
+        _set_axis(axes, "x", figure.x)
+        _set_axis(axes, "y", figure.y)
+        if entries:
+            canvas.legend(loc="outside lower left", frameon=False, handlelength=2.6, borderpad=0.1)
+        text = io.StringIO()
+        canvas.savefig(text, format="svg", metadata={"Date": None})
+    return _element(text.getvalue(), figure)
+
+
+def _draw_curve(axes: Axes, curve: Curve, index: int) -> None:
+    colour = _COLOURS[index % len(_COLOURS)]
+    xs, ys = [point.x for point in curve.points], [point.y for point in curve.points]
+    # The second round of colours has other lines and markers than the first.
+    turn = index + index // len(_COLOURS)
+    marker = _MARKERS[turn % len(_MARKERS)] if curve.marks else None
+    line = _LINES[turn % len(_LINES)]
+    axes.plot(xs, ys, color=colour, linestyle=line, marker=marker, label=curve.label, zorder=3)
+    lows = [point.y if point.low is None else point.low for point in curve.points]
+    highs = [point.y if point.high is None else point.high for point in curve.points]
+    if lows != ys or highs != ys:
+        axes.fill_between(xs, lows, highs, color=colour, alpha=0.18, linewidth=0, zorder=2)
+
+
+def _draw_reference(axes: Axes, reference: Reference, index: int) -> None:
+    label = reference.label
+    if reference.x is not None and reference.y is not None:
+        marker = ("*", "p", "h", "8")[index % 4]
+        shown: dict[str, Any] = {
+            "color": "#000000",
+            "markerfacecolor": "#ffffff",
+            "linestyle": "none",
+            "markersize": 9,
+        }
+        axes.plot([reference.x], [reference.y], marker=marker, label=label, zorder=4, **shown)
+    elif reference.x is not None:
+        axes.axvline(reference.x, label=label, **_REFERENCE)
+    elif reference.y is not None:
+        axes.axhline(reference.y, label=label, **_REFERENCE)
+
+
+def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
+    getattr(axes, f"set_{name}label")(axis.label)
+    getattr(axes, f"set_{name}scale")(axis.scale)
+    getattr(axes, f"set_{name}lim")(axis.low, axis.high)
+    where = getattr(axes, f"{name}axis")
+    where.set_major_formatter(EngFormatter(sep=""))
+    if axis.scale == "log":
+        low, high = sorted(getattr(axes, f"get_{name}lim")())
+        if low > 0 and high / low < 30:  # a narrow range has too few powers of ten to read it by
+            where.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        where.set_minor_formatter(NullFormatter())
+
+
+def _element(svg: str, figure: Figure) -> str:
+    """Only the element itself, with names of its own, fit to stand beside others in a page."""
+    svg = svg[svg.index("<svg") :].strip()
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    prefix = escape(figure.id, quote=True)
+    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
+    svg = svg.replace("url(#", f"url(#{prefix}-").replace('xlink:href="#', f'xlink:href="#{prefix}-')
+    described = escape(figure.description(), quote=True)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{described}" ', 1)

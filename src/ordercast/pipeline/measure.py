@@ -1,0 +1,64 @@
+"""Measures a finished sweep: its runs and their traces in, the tables of metrics out."""
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ordercast.pipeline import metrics
+from ordercast.pipeline.deliveries import completions, deliveries
+from ordercast.pipeline.recoveries import recoveries
+from ordercast.pipeline.schemas import RUNS, TRACES
+from ordercast.pipeline.tables import read_table, write_table
+
+_RUN = ["run"]
+
+
+def measure(spark: SparkSession, out: Path) -> None:
+    """Write the metrics of the sweep in a folder, from its table `runs` and the traces beside it."""
+    runs = read_table(spark, out, "runs", RUNS)
+    traces = traces_of(runs, out)
+    delivered = deliveries(traces).persist()
+    histogram = metrics.latency_histogram(delivered).persist()
+    try:
+        write_table(histogram, out, "latency_histogram", [*_RUN, "bucket"])
+        write_table(metrics.latency(histogram), out, "latency", _RUN)
+        points = metrics.point_histogram(histogram, runs)
+        write_table(points, out, "point_histogram", [*metrics.POINT, "bucket"])
+        write_table(metrics.point_latency(points), out, "point_latency", metrics.POINT)
+        shares = metrics.point_distribution(points)
+        write_table(shares, out, "point_distribution", [*metrics.POINT, "latency_ns"])
+        windows = metrics.throughput(delivered)
+        write_table(windows, out, "throughput", [*_RUN, "start_ns"])
+        write_table(metrics.steady_rates(windows), out, "rates", _RUN)
+        write_table(metrics.deliveries_per_node(delivered), out, "node_deliveries", [*_RUN, "node"])
+        write_table(recoveries(traces), out, "recoveries", [*_RUN, "fault", "node"])
+    finally:
+        histogram.unpersist()
+        delivered.unpersist()
+
+
+def measure_clients(spark: SparkSession, out: Path) -> None:
+    """Write what closed-loop clients saw: `client_latency` and `client_rates`, by run.
+
+    Their latency is from submission until the last receiver has answered, and their rate is what they
+    completed by second.
+    """
+    completed = completions(traces_of(read_table(spark, out, "runs", RUNS), out)).persist()
+    try:
+        histogram = metrics.latency_histogram(completed)
+        write_table(metrics.latency(histogram), out, "client_latency", _RUN)
+        write_table(metrics.steady_rates(metrics.throughput(completed)), out, "client_rates", _RUN)
+    finally:
+        completed.unpersist()
+
+
+def traces_of(runs: DataFrame, out: Path) -> DataFrame:
+    """TRACES of RUNS, without those that failed and left none."""
+    folder = F.concat_ws("/", F.lit(str(out.absolute())), F.col("folder"))
+    return (
+        runs.where(F.col("folder").isNotNull())
+        .withColumn("source", F.lit("simulator"))
+        .withColumn("folder", folder)
+        .select(*TRACES.names)
+    )

@@ -1,0 +1,42 @@
+"""The report: one HTML file made of the tables of a folder, and of nothing else.
+
+Which sections it has depends on which tables there are. The same tables give the same bytes, so that a report
+can be compared with an older one. It needs no Spark.
+"""
+
+from pathlib import Path
+
+from ordercast.core import LocalError
+from ordercast.pipeline import report_claims, report_faults, report_runs
+from ordercast.pipeline.page import page
+from ordercast.pipeline.stored_tables import StoredTables
+
+REPORT = "report.html"
+
+_SECTIONS = (
+    report_claims.claims,
+    report_claims.figures,
+    report_faults.failures,
+    report_faults.violations,
+    report_runs.points,
+    report_runs.latencies,
+    report_runs.throughputs,
+    report_faults.recoveries,
+    report_faults.judges,
+)
+
+
+def report(out: Path) -> Path:
+    """Write `report.html` into a folder, from the tables below it; returns where it is."""
+    tables = StoredTables(out)
+    if not tables.has("runs") and not tables.has("claims"):
+        raise LocalError(f"{out}: nothing to report on: there is neither a table 'runs' nor 'claims' in it")
+    title, lead = (report_claims.head if tables.has("claims") else report_runs.head)(tables)
+    text = page(title, lead, [section(tables) for section in _SECTIONS])
+    target, partial = out / REPORT, out / f".{REPORT}"
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(target)
+    except OSError as error:
+        raise LocalError(f"cannot write {target}: {error.strerror or error}") from error
+    return target

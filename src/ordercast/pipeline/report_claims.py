@@ -1,0 +1,59 @@
+"""The sections of a report about published claims: what was reproduced, claim by claim, figure by figure."""
+
+from collections import Counter
+
+import msgspec
+
+from ordercast.pipeline.figures import Figure
+from ordercast.pipeline.page import Content, Html, element, join, section, table
+from ordercast.pipeline.report_runs import figure_html, plural
+from ordercast.pipeline.stored_tables import StoredTables
+
+VERDICTS = {True: ("met", "good"), False: ("missed", "bad"), None: ("not measured", "open")}
+
+
+def head(tables: StoredTables) -> tuple[str, Html]:
+    """What was run, and how it went."""
+    verdicts = Counter(row["met"] for row in tables.rows("claims"))
+    parts = [
+        element("span", f"{verdicts[met]:,} {word}", kind=f"verdict {kind}")
+        for met, (word, kind) in VERDICTS.items()
+        if verdicts[met]
+    ]
+    runs = tables.rows("runs")
+    broken = sum(run["status"] != "kept" for run in runs)
+    done = f"{plural(len(runs), 'simulated run')}, {broken or 'none'} of which broke a promise or failed."
+    rows: list[list[Content]] = [
+        [row["title"], row["source"], plural(row["cases"], "case"), plural(len(row["seeds"]), "seed")]
+        for row in tables.rows("experiments")
+    ]
+    heads = ["experiment", "source", "cases", "seeds"]
+    lead = [element("p", "Of the selected claims: ", join(parts, ", "), "."), element("p", done)]
+    return "Published claims, reproduced", join(
+        [*lead, *([table("Experiments", heads, rows)] if rows else [])]
+    )
+
+
+def claims(tables: StoredTables) -> Html:
+    """A row for each claim: what was published, what is accepted, what was measured."""
+    rows: list[list[Content]] = []
+    for row in tables.rows("claims"):
+        word, kind = VERDICTS[row["met"]]
+        seconds = None if row["seconds"] is None else f"{row['seconds']:.1f}"
+        accepted = f"{_number(row['accept_low'])} to {_number(row['accept_high'])}"
+        about: list[Content] = [element("code", row["id"]), row["metric"]]
+        numbers = [_number(row["published"]), accepted, _number(row["measured"])]
+        verdict = element("span", word, kind=f"verdict {kind}")
+        rows.append([*about, *numbers, verdict, len(row["seeds"]), seconds, row["note"] or None])
+    heads = ["claim", "metric", "published", "accepted", "measured", "verdict", "seeds", "seconds", "note"]
+    return section("Claims", table("Claims", heads, rows, ["metric", "note"])) if rows else Html("")
+
+
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:.4g}"
+
+
+def figures(tables: StoredTables) -> Html:
+    """The figures of all experiments, in their order."""
+    drawn = [figure_html(msgspec.json.decode(row["content"], type=Figure)) for row in tables.rows("figures")]
+    return section("Figures", *drawn)

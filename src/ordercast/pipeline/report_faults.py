@@ -1,0 +1,148 @@
+"""The sections of a report about what went wrong: broken promises, failures, recoveries, and the judges."""
+
+from collections import Counter
+from statistics import median
+
+from ordercast.core import format_ns, message_name
+from ordercast.pipeline.page import Content, Html, element, join, section, table
+from ordercast.pipeline.report_runs import PointKey, count, duration, parameters_text, plural
+from ordercast.pipeline.stored_tables import Row, StoredTables
+
+CASES_MAX = 20
+"""Counterexamples that are shown; the others are counted."""
+NAMES_MAX = 8
+
+
+def violations(tables: StoredTables) -> Html:
+    """Counterexamples, each with the command that replays it."""
+    runs = {run["run"]: run for run in tables.rows("runs")}
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in _findings(tables):
+        found.setdefault((row["run"], row["property"]), []).append(row)
+    shown = [_case(rows, runs.get(run)) for (run, _), rows in list(found.items())[:CASES_MAX]]
+    more = len(found) - len(shown)
+    if more > 0:
+        shown.append(element("p", f"... and {plural(more, 'more broken promise')} of other runs or kinds."))
+    return section("Broken promises", *shown)
+
+
+def _findings(tables: StoredTables) -> list[Row]:
+    """What both judges found, each finding with the judge's name."""
+    rows = tables.rows("violations")
+    for verdict in tables.rows("verdicts"):
+        for finding in verdict["findings"]:
+            about = {"run": verdict["run"], "protocol": verdict["protocol"], "seed": verdict["seed"]}
+            rows.append({**about, "judge": "columns", **finding})
+    return rows
+
+
+def _case(rows: list[Row], run: Row | None) -> Html:
+    first = rows[0]
+    judges = " and ".join(sorted({row["judge"] for row in rows}))
+    about = (
+        f" in {first['run']}, seed {first['seed']}" if first["seed"] is not None else f" in {first['run']}"
+    )
+    lines = [
+        element("p", element("b", first["property"], kind="bad"), f" violated{about}; found by {judges}")
+    ]
+    if run and (words := parameters_text(run["parameters"])):
+        lines.append(element("p", words, kind="soft"))
+    lines.append(element("p", first["detail"]))
+    named = {
+        "nodes": [str(node) for node in first["nodes"]],
+        "messages": [message_name(message) for message in first["messages"]],
+        "times": [format_ns(time) for time in first["times_ns"]],
+    }
+    told = "; ".join(f"{name} {_listed(values)}" for name, values in named.items() if values)
+    lines.append(element("p", told, kind="soft"))
+    if run and run["folder"]:
+        lines.append(element("pre", f"ordercast replay {run['folder']} --no-packets"))
+    return element("div", join(lines), kind="case")
+
+
+def _listed(values: list[str]) -> str:
+    more = len(values) - NAMES_MAX
+    return ", ".join(values[:NAMES_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def failures(tables: StoredTables) -> Html:
+    """Runs that came to no end, and why."""
+    failed = [run for run in tables.rows("runs") if run["status"] == "failed"]
+    rows: list[list[Content]] = [[run["run"], run["error"]] for run in failed[:CASES_MAX]]
+    more = len(failed) - len(rows)
+    rest = element("p", f"... and {plural(more, 'more failed run')}.") if more else Html("")
+    return section(
+        "Failed runs", table("Failed runs", ["run", "error"], rows, ["error"]) if rows else Html(""), rest
+    )
+
+
+def recoveries(tables: StoredTables) -> Html:
+    """How long receivers needed after each kind of fault."""
+    runs = {run["run"]: run for run in tables.rows("runs")}
+    found: dict[tuple[str, str, str, bool], list[Row]] = {}
+    for row in tables.rows("recoveries"):
+        run = runs.get(row["run"])
+        if run:
+            key = (run["protocol"], run["parameters"], row["kind"], row["struck"])
+            found.setdefault(key, []).append(row)
+    rows: list[list[Content]] = []
+    for (protocol, parameters, kind, struck), faults in found.items():
+        could = [row for row in faults if row["submitted"]]
+        times = [row["recovery_ns"] for row in could if row["recovery_ns"] is not None]
+        silences = [row["silence_ns"] for row in faults if row["silence_ns"] is not None]
+        where = "the hosts it names" if struck else "the others"
+        about = [protocol, PointKey(protocol, parameters).text(), kind, where]
+        counts = [count(len(could)), count(len(times))]
+        longest = [duration(max(each, default=None)) for each in (times, silences)]
+        rows.append([*about, *counts, duration(median(times) if times else None), *longest])
+    if not rows:
+        return Html("")
+    heads = ["protocol", "parameters", "fault", "receivers on", "cases", "recovered"]
+    heads += ["median", "longest", "longest silence"]
+    note = (
+        "A case is one fault and one receiver to which messages were submitted afterwards. It has recovered "
+        "when the receiver delivers one of those; the time counts from the fault, so for a host that crashed "
+        "it includes the time until its restart. A silence is a time without a delivery at a receiver that "
+        "begins between the fault and the next one, and ends with a delivery."
+    )
+    words = table("Recoveries after faults", heads, rows)
+    return section("Recoveries after faults", words, element("p", note, kind="soft"))
+
+
+def judges(tables: StoredTables) -> Html:
+    """Whether the two judges, who share no code, came to the same verdicts."""
+    if not tables.has("verdicts"):
+        return Html("")
+    oracles: dict[str, set[str]] = {}
+    for row in tables.rows("violations"):
+        if row["judge"] == "oracles":
+            oracles.setdefault(row["run"], set()).add(row["property"])
+    ran = {run["run"] for run in tables.rows("runs") if run["status"] != "failed"}
+    counts: dict[str, Counter[str]] = {}
+    differ: list[list[Content]] = []
+    for verdict in tables.rows("verdicts"):
+        counted = counts.setdefault(verdict["protocol"], Counter())
+        if verdict["error"] is not None or verdict["run"] not in ran:
+            counted["one"] += 1
+            continue
+        one = oracles.get(verdict["run"], set())
+        other = {finding["property"] for finding in verdict["findings"]}
+        counted["differ" if one != other else ("violated" if one else "kept")] += 1
+        if one != other:
+            differ.append(
+                [verdict["run"], ", ".join(sorted(one)) or "kept", ", ".join(sorted(other)) or "kept"]
+            )
+    rows = [
+        [protocol, *(count(counted[name]) for name in ("kept", "violated", "differ", "one"))]
+        for protocol, counted in counts.items()
+    ]
+    heads = ["protocol", "both: kept", "both: same violations", "they differ", "judged by one only"]
+    note = (
+        "The oracles read a trace event by event; the columns judge it whole, as arrays. They are written "
+        "independently, so that a mistake of one shows as a difference."
+    )
+    parts = [element("p", note, kind="soft"), table("Verdicts of both judges", heads, rows)]
+    if differ:
+        heads = ["run", "oracles", "columns"]
+        parts.append(table("Runs on which the judges differ", heads, differ[:CASES_MAX]))
+    return section("Two judges", *parts)
