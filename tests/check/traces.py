@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from ordercast.check import Judge, Violation
+from ordercast.audit import audit
+from ordercast.check import Judge, Violation, judge
 from ordercast.core import (
     MICROSECOND,
     Agreement,
@@ -16,7 +17,7 @@ from ordercast.core import (
     Order,
     message_id,
 )
-from ordercast.trace import Event, Kind, NodeDescription, RunDescription
+from ordercast.trace import Event, Kind, NodeDescription, RunDescription, build_table
 
 STRICT = Guarantees(
     order=Order.ACROSS,
@@ -132,11 +133,19 @@ class Trace:
         self.row(node, Kind.RECOVER, label=label)
 
     def judge(self) -> list[Violation]:
-        judge = Judge(self.description)
+        online = Judge(self.description)
         for event in self.events:
-            judge.observe(event)
-        judge.finish()
-        return judge.violations
+            online.observe(event)
+        online.finish()
+        self.confirm()
+        return online.violations
+
+    def confirm(self) -> None:
+        """The vectorised judge condemns the whole trace for the same properties."""
+        told = {violation.property for violation in judge(self.description, self.events)}
+        table = build_table("test", [tuple(event) for event in self.events])
+        found = {violation.property for violation in audit(self.description, table).violations}
+        assert found == told
 
     def clean(self) -> None:
         """No property is violated."""

@@ -7,6 +7,7 @@ receiver delivered in one life, is a slice.
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -90,8 +91,7 @@ def chains_of(trace: Trace, rows: Ints) -> Iterator[Chain]:
     """The slices of rows, which stand by node, that are of one life of one node."""
     nodes = trace.node[rows]
     edges = np.flatnonzero(nodes[1:] != nodes[:-1]) + 1
-    starts = [0, *edges.tolist()] if len(rows) else []
-    for start, stop in zip(starts, [*starts[1:], len(rows)], strict=True):
+    for start, stop in pairwise([0, *edges.tolist(), len(rows)] if len(rows) else []):
         node = int(nodes[start])
         lost = trace.lost.get(node)
         cuts = [] if lost is None else (start + np.searchsorted(rows[start:stop], lost)).tolist()

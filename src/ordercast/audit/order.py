@@ -11,7 +11,7 @@ compared in depth (`cycles.py`). No position is ever compared between receivers:
 loss.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -35,16 +35,14 @@ def order(account: Account, findings: Findings) -> None:
     everything = _sequences(account, None, None)
     if (across or len(groups) == 1) and _Line(everything, len(account.messages)).straight:
         return  # without a cycle over all, there is none in any group
-    broken = np.zeros(len(account.messages), bool)
+    broken = False
     for group, members in groups.items():
         chains = _sequences(account, account.going_to(group), frozenset(members))
         line = _Line(chains, len(account.messages))
         if not line.straight:
             broken |= _judge(account, findings, TOTAL, line)
-    if across:
-        # A cycle that some group shows by itself has been told.
-        chains = _sequences(account, ~broken, None) if broken.any() else everything
-        line = _Line(chains, len(account.messages))
+    if across and not broken:
+        line = _Line(everything, len(account.messages))
         if not line.straight:
             _judge(account, findings, ACYCLIC, line)
 
@@ -137,25 +135,20 @@ def _united(steps: list[Stretch]) -> list[Stretch]:
     return united
 
 
-def _judge(account: Account, findings: Findings, name: str, line: _Line) -> Flags:
-    """Compare the chains in depth where they may contradict each other; which messages contradict."""
-    contradicting = np.zeros(len(line.stretches), bool)
-    told = 0
-    for number, parts in _by_stretch(line):
-        cycles, more = find_cycles(parts, VIOLATIONS_MAX - told)
+def _judge(account: Account, findings: Findings, name: str, line: _Line) -> bool:
+    """Compare the chains in depth where they may contradict each other; whether they do."""
+    told = more = 0
+    for parts in _by_stretch(line):
+        cycles, others = find_cycles(parts, VIOLATIONS_MAX - told)
         told += len(cycles)
-        findings.count(name, more)
-        contradicting[number] = bool(cycles or more)
+        more += others
         for cycle in cycles:
             _tell(account, findings, name, cycle)
-    broken = np.zeros(len(account.messages), bool)
-    standing = line.rank >= 0
-    stretch = line.stretch_of(line.rank[standing])
-    broken[standing] = (stretch >= 0) & contradicting[stretch]
-    return broken
+    findings.count(name, more)
+    return told + more > 0
 
 
-def _by_stretch(line: _Line) -> Iterator[tuple[int, list[Sequence]]]:
+def _by_stretch(line: _Line) -> Iterable[list[Sequence]]:
     """For each stretch of the line, what the chains have in it."""
     chains, places, where, stretches = [], [], [], []
     for number, chain in enumerate(line.chains):
@@ -176,7 +169,7 @@ def _by_stretch(line: _Line) -> Iterator[tuple[int, list[Sequence]]]:
         parts.setdefault(int(stretch_of[first]), []).append(
             Sequence(node, place_of[first:last], where_of[first:last])
         )
-    yield from parts.items()
+    return parts.values()
 
 
 def _tell(account: Account, findings: Findings, name: str, cycle: list[tuple[NodeId, int, int]]) -> None:

@@ -7,9 +7,9 @@ comparable, and the order is one for all receivers), *acyclic order* of genuine 
 each group does not imply it: with a to groups 1 and 2, b to 2 and 3, c to 3 and 1, each group may
 be in order and all three not.
 
-A cycle that some group shows by itself is `total_order`'s finding, and is not told twice. Once
-`total_order` has all the findings it keeps, it no longer tells which deliveries it broke on, and this
-oracle rests.
+A cycle that some group shows by itself is `total_order`'s finding. Where there is one, what else is in a
+cycle depends on which of the contradicting deliveries are believed: a run is judged by this property only
+if every group is in order by itself. The findings so far are withdrawn when that turns out not to be so.
 """
 
 from ordercast.check.oracle import Handler, Oracle
@@ -39,11 +39,13 @@ class AcyclicOrder(Oracle):
     def _on_deliver(self, event: Event) -> None:
         if self._owner:
             self._total_order.on_deliver(event)
-        if self._total_order.full:
+        if self._total_order.violations:
+            self.violations.clear()
+            self.suppressed = 0
             return
         lane = self._lanes[event.node]
         cycle = self._relation.deliver(lane, event.message, event.time_ns)  # type: ignore[arg-type]
-        if cycle is not None and not self._total_order.broken:
+        if cycle is not None:
             report_cycle(self, cycle)
             self._relation.counting = self.full
 
