@@ -14,7 +14,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ordercast.pipeline.figures import Axis, Curve, Figure, Reference
 
@@ -105,12 +105,20 @@ def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
     getattr(axes, f"set_{name}scale")(axis.scale)
     getattr(axes, f"set_{name}lim")(axis.low, axis.high)
     where = getattr(axes, f"{name}axis")
-    where.set_major_formatter(EngFormatter(sep=""))
+    where.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value)))
     if axis.scale == "log":
         low, high = sorted(getattr(axes, f"get_{name}lim")())
         if low > 0 and high / low < 30:  # a narrow range has too few powers of ten to read it by
             where.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         where.set_minor_formatter(NullFormatter())
+
+
+def tick_text(value: float) -> str:
+    """A number as short as it can be read: thousands and millions by their letters."""
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= 10 * unit or (abs(value) >= unit and value % unit == 0):
+            return f"{value / unit:.4g}{letter}"
+    return f"{value:.4g}"
 
 
 def _element(svg: str, figure: Figure) -> str:

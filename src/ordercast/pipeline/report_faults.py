@@ -86,7 +86,12 @@ def recoveries(tables: StoredTables) -> Html:
             key = (run["protocol"], run["parameters"], row["kind"], row["struck"])
             found.setdefault(key, []).append(row)
     rows: list[list[Content]] = []
-    for (protocol, parameters, kind, struck), faults in found.items():
+    places = {
+        (run["protocol"], run["parameters"]): place for place, run in enumerate(reversed(runs.values()))
+    }
+    for key in sorted(found, key=lambda key: (-places[key[:2]], key)):
+        protocol, parameters, kind, struck = key
+        faults = found[key]
         could = [row for row in faults if row["submitted"]]
         times = [row["recovery_ns"] for row in could if row["recovery_ns"] is not None]
         silences = [row["silence_ns"] for row in faults if row["silence_ns"] is not None]

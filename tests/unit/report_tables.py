@@ -1,0 +1,105 @@
+"""Tables of a small finished sweep, written without Spark."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from ordercast.core import message_id
+from ordercast.pipeline import schemas
+
+EVIL = "<script>alert('1')</script> & \"quotes\""
+MS = 1_000_000
+
+
+def write(out: Path, name: str, schema: StructType, rows: Sequence[Mapping[str, Any]]) -> None:
+    """One table, as `write_table` leaves it."""
+    folder = out / "tables" / name
+    folder.mkdir(parents=True)
+    table = pa.Table.from_pylist(list(rows), schema=to_arrow_schema(schema))
+    pq.write_table(table, folder / "part-00000.parquet")
+
+
+def run_row(place: int, protocol: str, parameters: str, status: str = "kept", **more: Any) -> dict[str, Any]:
+    """A row of RUNS."""
+    name = f"{protocol}-{place}"
+    row = {"place": place, "run": name, "protocol": protocol, "seed": place, "parameters": parameters}
+    row |= {"status": status, "folder": f"traces/{name}", "events": 100, "submitted": 10, "delivered": 30}
+    return row | {"duration_ns": 5 * MS, "complete": True} | more
+
+
+def finding(**more: Any) -> dict[str, Any]:
+    """A finding of a judge."""
+    row = {"property": "total order", "nodes": [0, 1], "messages": [message_id(6, 3)], "times_ns": [7 * MS]}
+    return row | {"detail": "nodes 0 and 1 delivered 6#3 and 7#1 in different orders", "step": 12} | more
+
+
+def sweep_tables(out: Path) -> None:
+    """Five runs of two protocols, with everything that a report can show."""
+    loss, evil = '{"network.loss":0.1}', f'{{"case":{_json(EVIL)}}}'
+    runs = [
+        run_row(0, "calm", loss),
+        run_row(1, "calm", loss),
+        run_row(2, "wild", evil, "violated"),
+        run_row(3, "wild", evil),
+        run_row(
+            4, "wild", evil, "failed", folder=None, events=None, submitted=None, delivered=None, error=EVIL
+        ),
+    ]
+    write(out, "runs", schemas.RUNS, runs)
+    about = {"run": "wild-2", "protocol": "wild", "seed": 2}
+    write(out, "violations", schemas.VIOLATIONS, [{**about, "judge": "oracles", **finding(detail=EVIL)}])
+    verdicts = [
+        {
+            "run": run["run"],
+            "folder": "/x",
+            "protocol": run["protocol"],
+            "seed": run["seed"],
+            "complete": True,
+        }
+        | {"findings": [finding()] if run["run"] in ("wild-2", "wild-3") else [], "suppressed": {}}
+        for run in runs[:4]
+    ]
+    write(out, "verdicts", schemas.VERDICTS, verdicts)
+    quantiles = {"deliveries": 60, "mean_ns": 2.5e6, "p50_ns": 2 * MS, "p90_ns": 3 * MS, "p99_ns": 4 * MS}
+    points = [("calm", loss), ("wild", evil)]
+    latency = [
+        {"protocol": protocol, "parameters": parameters, **quantiles, "p999_ns": 5 * MS, "max_ns": 6 * MS}
+        for protocol, parameters in points
+    ]
+    write(out, "point_latency", schemas.POINT_LATENCY, latency)
+    shares = [
+        {
+            "protocol": protocol,
+            "parameters": parameters,
+            "latency_ns": n * MS,
+            "deliveries": n,
+            "share": n / 20,
+        }
+        for protocol, parameters in points
+        for n in range(1, 21)
+    ]
+    write(out, "point_distribution", schemas.POINT_DISTRIBUTION, shares)
+    windows = [
+        {"run": run["run"], "start_ns": n * MS, "window_ns": MS, "messages": n % 3, "deliveries": 3 * (n % 3)}
+        for run in runs[:4]
+        for n in range(10)
+    ]
+    write(out, "throughput", schemas.THROUGHPUT, windows)
+    rates = [{"run": run["run"], "messages_per_s": 1234.0, "deliveries_per_s": 3702.0} for run in runs[:4]]
+    write(out, "rates", schemas.RATES, rates)
+    fault = {"fault": 0, "kind": "crash", "at_ns": 5 * MS, "detail": "{}", "submitted": 4}
+    recovered = [
+        {"run": "calm-0", **fault, "node": 0, "struck": True, "recovery_ns": 90 * MS, "silence_ns": 80 * MS},
+        {"run": "calm-0", **fault, "node": 1, "struck": False, "recovery_ns": 40 * MS, "silence_ns": 39 * MS},
+        {"run": "calm-1", **fault, "node": 1, "struck": False, "recovery_ns": None, "silence_ns": None},
+    ]
+    write(out, "recoveries", schemas.RECOVERIES, recovered)
+
+
+def _json(text: str) -> str:
+    return '"' + text.replace('"', '\\"') + '"'
