@@ -111,6 +111,14 @@ def write_shim(cache: Path, version: str, java: Path) -> Path:
     return home
 
 
+def quiet_home(home: Path, environ: Mapping[str, str] = os.environ) -> Path:
+    """A `JAVA_HOME` that leads to the Java of another, without the modules that Java would warn of."""
+    java = home / "bin" / "java"
+    if home.parent == cache_folder(environ):
+        return home  # it is one already
+    return write_shim(cache_folder(environ), home.name, java)
+
+
 def _chosen(home: Path) -> Path:
     advice = "set JAVA_HOME to a newer one, or unset it and let ordercast look for another"
     binary = home / "bin" / "java"

@@ -1,33 +1,50 @@
 """Starts Spark: quiet, in UTC, on loopback when it is local, with a Java that works.
 
 A process has one Spark at a time. Asking again while it runs returns it; what belongs to the JVM
-(memory, options) stays as it was first asked for.
+(memory, options) stays as it was first asked for. On a cluster, this package travels to the executors by
+itself; its dependencies and a Python of the same version must be there.
 """
 
+import atexit
+import logging
 import os
+import re
+import shutil
+import socket
 import sys
+import tempfile
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from ordercast.core.errors import LocalError
+from ordercast.pipeline.archive import archive_options
 from ordercast.pipeline.failures import told_in_a_line
-from ordercast.pipeline.java import find_java
+from ordercast.pipeline.java import cache_folder, find_java, quiet_home
+from ordercast.pipeline.package import zip_package
 
 LOOPBACK = "127.0.0.1"
 DRIVER_MEMORY = "3g"
+EXECUTOR_MEMORY = "1g"
+"""Of an executor's JVM, which only hands rows over; its Python workers take theirs beside it."""
+CONNECT_TIMEOUT_S = 5.0
+START_TIMEOUT_S = 20.0
+"""How long a cluster may take to answer. A local Spark may take as long as the machine makes it."""
+EXECUTOR_TIMEOUT_S = 30.0
 
-
-def spark_session(master: str = "local[*]", app: str = "ordercast", *, quick: bool = False) -> SparkSession:
-    """The running Spark, or a new one. `quick` suits tests: it starts fast and computes slower."""
-    builder = SparkSession.builder.master(master).appName(app)
-    for key, value in settings(master, quick=quick).items():
-        builder = builder.config(key, value)
-    with _environment(_jvm_environment(master)):
-        return builder.getOrCreate()
+_MASTER = re.compile(
+    r"local|local\[(\d+|\*)(,\d+)?\]|local-cluster\[\d+,\d+,\d+\]|spark://[^/\s]+:\d+(,[^/\s]+:\d+)*"
+)
+_shipped: set[str] = set()
+"""Applications that this package has been sent to."""
 
 
 @contextmanager
@@ -43,16 +60,62 @@ def running_spark(master: str = "local[*]", app: str = "ordercast") -> Iterator[
                 session.stop()
 
 
+def spark_session(master: str = "local[*]", app: str = "ordercast", *, quick: bool = False) -> SparkSession:
+    """The running Spark, or a new one. `quick` suits tests: it starts fast and computes slower."""
+    check_master(master)
+    # py4j would log what it raises, with its traceback, a second time.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    environment = _jvm_environment(master)
+    chosen = settings(master, quick=quick)
+    archive = archive_options(cache_folder(), Path(environment["JAVA_HOME"]), create=not quick)
+    chosen["spark.driver.extraJavaOptions"] += "".join(f" {option}" for option in archive)
+    builder = SparkSession.builder.master(master).appName(app)
+    for key, value in chosen.items():
+        builder = builder.config(key, value)
+    with _environment(environment), _in_time(master):
+        session = builder.getOrCreate()
+    if not _is_local(master) and session.sparkContext.applicationId not in _shipped:
+        _await_executor(session.sparkContext, master)
+        _ship(session.sparkContext)
+    return session
+
+
+def check_master(master: str) -> None:
+    """Refuse, before Java starts, what is not a master, or is one that nobody answers for."""
+    if not _MASTER.fullmatch(master):
+        raise LocalError(f"'{master}' is no master of Spark: say local[2], local[*] or spark://HOST:PORT")
+    if not master.startswith("spark://"):
+        return
+    reason = ""
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        try:
+            # One of several is enough: the others may stand by.
+            with socket.create_connection((host.strip("[]"), int(port)), CONNECT_TIMEOUT_S):
+                return
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+    raise LocalError(f"no Spark master answers at {master}: {reason}")
+
+
 def settings(master: str, *, quick: bool = False) -> dict[str, str]:
     """Spark's configuration for this master, by Spark's own names."""
-    # Deep query plans recurse deeply, hence the stack.
-    java = [f"-Dlog4j2.configurationFile={_log_config()}", "-Duser.timezone=UTC", "-Xss8m"]
+    log = "error" if os.environ.get("ORDERCAST_DEBUG") else "off"
+    java = [
+        f"-Dlog4j2.configurationFile={_log_config()}",
+        f"-Dordercast.log={log}",
+        "-Duser.timezone=UTC",
+        "-Xlog:disable",  # Java's own warnings would go to standard output
+        "-Xss8m",  # deep query plans recurse deeply
+    ]
     if quick:
         java.append("-XX:TieredStopAtLevel=1")
     chosen = {
         "spark.driver.memory": DRIVER_MEMORY,
         "spark.driver.extraJavaOptions": " ".join(java),
         "spark.executor.extraJavaOptions": "-Duser.timezone=UTC -Xss8m",
+        "spark.executor.memory": EXECUTOR_MEMORY,
+        "spark.python.worker.reuse": "true",
         "spark.sql.adaptive.enabled": "false" if quick else "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
@@ -65,9 +128,17 @@ def settings(master: str, *, quick: bool = False) -> dict[str, str]:
     return chosen
 
 
+def _is_local(master: str) -> bool:
+    """Whether the executor is the driver's own JVM."""
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
 def _stays_here(master: str) -> bool:
     """Whether driver and executors are all on this machine, so that nobody else need reach them."""
-    return master.startswith("local") or urlsplit(master).hostname in {LOOPBACK, "localhost"}
+    if master.startswith("local"):
+        return True
+    # Of several masters, the first decides: they are on machines of one network.
+    return urlsplit(master.split(",")[0]).hostname in {LOOPBACK, "localhost"}
 
 
 def _log_config() -> str:
@@ -77,7 +148,7 @@ def _log_config() -> str:
 def _jvm_environment(master: str) -> dict[str, str]:
     # Spark would run `python3` of PATH, which need not be the one that has our packages.
     python = os.environ.get("PYSPARK_PYTHON", sys.executable)
-    chosen = {"JAVA_HOME": str(find_java()), "PYSPARK_PYTHON": python}
+    chosen = {"JAVA_HOME": str(quiet_home(find_java())), "PYSPARK_PYTHON": python}
     if _stays_here(master):
         chosen["SPARK_LOCAL_IP"] = LOOPBACK
     return chosen
@@ -96,3 +167,61 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _in_time(master: str) -> Iterator[None]:
+    """Give up on a cluster that takes a connection and then says nothing: Spark would try for a minute."""
+    late = threading.Event()
+
+    def give_up() -> None:
+        late.set()
+        _kill_jvm()
+
+    timer = threading.Timer(START_TIMEOUT_S, give_up)
+    timer.daemon = True
+    if not _is_local(master):
+        timer.start()
+    try:
+        yield
+    except (Py4JError, PySparkException, OSError) as error:
+        _kill_jvm()
+        if os.environ.get("ORDERCAST_DEBUG"):
+            raise
+        if late.is_set():
+            what = f"no Spark master answers at {master}: it takes connections, but does not speak as one"
+        else:
+            what = f"Spark does not start on {master}: {str(error).splitlines()[0]}"
+        raise LocalError(what) from error
+    finally:
+        timer.cancel()
+
+
+def _kill_jvm() -> None:
+    """End the Java process that PySpark has started, and let it start another one the next time."""
+    gateway = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    if process is not None:
+        process.kill()
+        process.wait()
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+def _await_executor(context: SparkContext, master: str) -> None:
+    """See that the cluster has room for us; else Spark would wait for it, and say nothing."""
+    end = time.monotonic() + EXECUTOR_TIMEOUT_S
+    status = context._jsc.sc().getExecutorMemoryStatus
+    while status().size() < 2:  # the driver counts as one
+        if time.monotonic() > end:
+            context.stop()
+            room = f"a worker with a core and {EXECUTOR_MEMORY} of memory free"
+            raise LocalError(f"{master} gives no executor; has it {room}?")
+        time.sleep(0.1)
+
+
+def _ship(context: SparkContext) -> None:
+    """Send this package to the executors, present and future."""
+    folder = Path(tempfile.mkdtemp(prefix="ordercast-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    context.addPyFile(str(zip_package(folder)))
+    _shipped.add(context.applicationId)

@@ -23,7 +23,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, StructField, StructType
 
-import ordercast
 from ordercast.check import Violation
 from ordercast.core import LocalError, exception_text
 from ordercast.pipeline.schemas import FINDING, RUNS
@@ -95,7 +94,7 @@ def basis_of(files: Iterable[Path]) -> str:
 
     When one of them changes, runs that are on disk are not those that would be made now.
     """
-    package = Path(ordercast.__file__).parent
+    package = Path(__file__).parents[1]
     sources = [
         path for path in package.rglob("*.py") if path.relative_to(package).parts[0] not in _ABOVE_RUNS
     ]
