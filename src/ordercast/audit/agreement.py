@@ -62,7 +62,7 @@ def _judge_slot(debts: Debts, findings: Findings, slot: Slot, witnesses: list[No
         for node in debts.correct((slot.group,))
         if node in owing
         and node not in holders
-        and not any(place < debts.count and debts.delivered[node][place] for place in carried)
+        and not any(debts.delivered[node][place] for place in carried)
     ]
     if not missing:
         return

@@ -67,7 +67,7 @@ class Debts:
                         key = (group, node)
                         self._left_out[key] = max(view.config, self._left_out.get(key, view.config))
         self.delivered = {node: self._marks(node) for node in self._all_receivers()}
-        """For each receiver, which of the submitted messages it delivered, in any life."""
+        """For each receiver, which messages it delivered, in any life."""
 
     def receivers(self, groups: Groups) -> list[NodeId]:
         """The receivers of some groups together, ascending."""
@@ -85,7 +85,7 @@ class Debts:
             mine = np.flatnonzero(destination == code) if len(self.account.destinations) > 2 else None
             for node in self.correct(groups):
                 if mine is None:
-                    lacked |= ~self.delivered[node] & (destination == code)
+                    lacked |= ~self.delivered[node][: self.count] & (destination == code)
                 else:
                     lacked[mine] |= ~self.delivered[node][mine]
         return np.flatnonzero(lacked)
@@ -180,12 +180,9 @@ class Debts:
         return {node: found.get(node, slice(0, 0)) for node in wanted}
 
     def _marks(self, node: NodeId) -> Flags:
-        marks = np.zeros(self.count, bool)
+        marks = np.zeros(len(self.account.messages), bool)
         places = self.account.place[self._spans[node]]
-        binding = self._binding[self._spans[node]] if self._viewed else None
-        if binding is not None:
-            places = places[binding]
-        marks[places if not len(places) or places.max() < self.count else places[places < self.count]] = True
+        marks[places[self._binding[self._spans[node]]] if self._viewed else places] = True
         return marks
 
     @cached_property

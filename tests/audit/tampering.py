@@ -1,0 +1,179 @@
+"""Traces of honest runs, tampered with: a few rows exchanged, taken out, doubled or changed, by a seed."""
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+
+from ordercast.core import (
+    Agreement,
+    Causality,
+    Deployment,
+    Gaps,
+    Guarantees,
+    MessageId,
+    Order,
+    Plan,
+    message_id,
+)
+from ordercast.sim.run import Run, simulate
+from ordercast.sim.swarm import swarm_scenario
+from ordercast.trace import Event, Kind
+from tests.sim.models import peers, sequencer
+from tests.sim.models.sequencer import ViewReceiver
+from tests.sim.mutant import deploy
+
+PLANS: dict[str, Callable[[Deployment], Plan]] = {
+    "unordered": partial(deploy, "unordered"),
+    "atomic_multicast": partial(deploy, "atomic_multicast"),
+    "lossy sequencer": sequencer.plan,
+    "sequencer with views": partial(sequencer.plan, guarantees=sequencer.VIEWS, make=ViewReceiver),
+    "fifo peers": partial(peers.plan, causality=Causality.FIFO),
+    "causal peers": partial(peers.plan, causality=Causality.CAUSAL),
+}
+
+EVERYTHING = Guarantees(
+    order=Order.ACROSS,
+    agreement=Agreement.NOTIFIED,
+    uniform=True,
+    validity=True,
+    causality=Causality.CAUSAL,
+    gaps=Gaps.NOTIFIED,
+    views=True,
+)
+"""More than any protocol promises: then every property is judged."""
+
+
+def honest(plan: str, seed: int) -> Run:
+    """A run of the swarm, of a protocol or model that keeps its promises."""
+    scenario = swarm_scenario("", seed, PLANS[plan])
+    return simulate(scenario, PLANS[plan](scenario.deployment()))
+
+
+def tampered(events: list[Event], seed: int) -> list[Event]:
+    """The same events with a few faults."""
+    rng = Random(seed)
+    events = list(events)
+    for _ in range(rng.choice((1, 1, 1, 2, 5))):
+        if len(events) > 2:
+            rng.choice(TAMPERINGS)(events, rng)
+    return events
+
+
+def _pick(events: list[Event], rng: Random, *kinds: Kind) -> int:
+    rows = [row for row, event in enumerate(events) if not kinds or event.kind in kinds]
+    return rng.choice(rows) if rows else rng.randrange(len(events))
+
+
+def _next_of_node(events: list[Event], row: int) -> int:
+    node = events[row].node
+    return next((r for r in range(row + 1, len(events)) if events[r].node == node), row)
+
+
+def swap_neighbours(events: list[Event], rng: Random) -> None:
+    """A node did two things the other way round."""
+    row = _pick(events, rng, Kind.DELIVER)
+    other = _next_of_node(events, row)
+    a, b = events[row], events[other]
+    times = [{"time_ns": event.time_ns, "clock_ns": event.clock_ns} for event in (a, b)]
+    events[row], events[other] = b._replace(**times[0]), a._replace(**times[1])  # type: ignore[arg-type]
+
+
+def swap_rows(events: list[Event], rng: Random) -> None:
+    """Two rows change places, times and all."""
+    a, b = rng.randrange(len(events)), rng.randrange(len(events))
+    events[a], events[b] = events[b], events[a]
+
+
+def take_out(events: list[Event], rng: Random) -> None:
+    """A row is missing."""
+    del events[_pick(events, rng, *rng.choice(((Kind.DELIVER,), (Kind.SUBMIT,), (Kind.VIEW, Kind.DROP), ())))]
+
+
+def double(events: list[Event], rng: Random) -> None:
+    """A row is there twice, the second time somewhat later."""
+    row = _pick(events, rng, *rng.choice(((Kind.DELIVER,), (Kind.SUBMIT,), (Kind.VIEW, Kind.DROP), ())))
+    at = rng.randrange(row, len(events)) + 1
+    events.insert(at, events[row]._replace(time_ns=events[at - 1].time_ns))
+
+
+def move(events: list[Event], rng: Random) -> None:
+    """A row stands elsewhere."""
+    event = events.pop(_pick(events, rng, Kind.DELIVER))
+    events.insert(rng.randrange(len(events)), event)
+
+
+def other_node(events: list[Event], rng: Random) -> None:
+    """A row is said to be of another node."""
+    row = _pick(events, rng)
+    events[row] = events[row]._replace(node=rng.choice(events).node)
+
+
+def other_message(events: list[Event], rng: Random) -> None:
+    """A delivery is of another message, perhaps one that nobody submitted."""
+    row = _pick(events, rng, Kind.DELIVER, Kind.SUBMIT)
+    known: list[MessageId] = [event.message for event in events if event.message is not None]
+    events[row] = events[row]._replace(message=rng.choice([*known[:9], message_id(3, 999_999), None]))
+
+
+def other_field(events: list[Event], rng: Random) -> None:
+    """A field has another row's value."""
+    row = _pick(events, rng, *rng.choice(((Kind.DELIVER,), (Kind.VIEW, Kind.DROP), ())))
+    name = rng.choice(
+        (
+            "groups",
+            "numbers",
+            "submitted_ns",
+            "stamp_clock",
+            "stamp_issuer",
+            "members",
+            "config",
+            "peer",
+            "digest",
+        )
+    )
+    events[row] = events[row]._replace(**{name: getattr(rng.choice(events), name)})
+
+
+def other_kind(events: list[Event], rng: Random) -> None:
+    """A row is of another kind."""
+    row = _pick(events, rng)
+    kind = rng.choice((Kind.DELIVER, Kind.OUT_OF_ORDER, Kind.CRASH, Kind.RECOVER, Kind.COMPLETE))
+    events[row] = events[row]._replace(kind=kind, label=rng.choice(("saved", "lost")))
+
+
+def restart(events: list[Event], rng: Random) -> None:
+    """A node crashes, and perhaps comes back, with or without its state."""
+    row = rng.randrange(len(events))
+    event = events[row]
+    crash = Event(event.time_ns, event.clock_ns, event.node, Kind.CRASH)
+    back = crash._replace(kind=Kind.RECOVER, label=rng.choice(("saved", "lost")))
+    events[row + 1 : row + 1] = [crash, back] if rng.random() < 0.8 else [crash]
+
+
+TAMPERINGS = (
+    swap_neighbours,
+    swap_neighbours,
+    swap_rows,
+    take_out,
+    take_out,
+    double,
+    move,
+    other_node,
+    other_message,
+    other_field,
+    other_field,
+    other_kind,
+    restart,
+)
+
+
+def foresees(events: list[Event]) -> bool:
+    """Whether a delivery stands before its submission: then the two judges may mend the order differently."""
+    submitted = {event.message for event in events if event.kind is Kind.SUBMIT}
+    seen: set[MessageId | None] = set()
+    for event in events:
+        if event.kind is Kind.SUBMIT:
+            seen.add(event.message)
+        elif event.kind in (Kind.DELIVER, Kind.OUT_OF_ORDER) and event.message in submitted - seen:
+            return True
+    return False

@@ -1,0 +1,72 @@
+"""The vectorised judge against the oracles: the same properties, on honest runs, mutants and tampered traces."""
+
+import msgspec
+import pytest
+
+from ordercast.audit import audit
+from ordercast.check import judge
+from ordercast.core import RemoteError
+from ordercast.trace import Event, RunDescription, build_table
+from tests.audit.tampering import EVERYTHING, PLANS, foresees, honest, tampered
+from tests.sim.mutant import Mutant
+from tests.sim.mutants import MUTANTS
+
+CLEAN_RUNS = 200
+
+
+def oracles_say(description: RunDescription, events: list[Event]) -> set[str]:
+    try:
+        return {violation.property for violation in judge(description, events)}
+    except RemoteError:
+        return {"not a trace"}
+
+
+def columns_say(description: RunDescription, events: list[Event]) -> set[str]:
+    table = build_table("test", [tuple(event) for event in events])
+    try:
+        return {violation.property for violation in audit(description, table).violations}
+    except RemoteError:
+        return {"not a trace"}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_both_condemn_a_mutant_for_the_same_properties(mutant: Mutant) -> None:
+    condemned: set[str] = set()
+    for seed in range(mutant.seeds):
+        run = mutant.run(seed)
+        found = audit(run.description, run.table).violations
+        told = {violation.property for violation in run.violations}
+        assert {violation.property for violation in found} == told
+        condemned |= told
+        for violation in found:
+            assert violation.nodes and violation.detail
+            assert mutant.culprit is None or mutant.culprit in violation.nodes, violation
+        if condemned >= mutant.breaks:
+            return
+    raise AssertionError(f"not caught: {mutant.name}")
+
+
+@pytest.mark.parametrize("protocol", ["unordered", "atomic_multicast"])
+@pytest.mark.parametrize("part", range(4))
+def test_both_pass_clean_runs(protocol: str, part: int) -> None:
+    for seed in range(part, CLEAN_RUNS, 4):
+        run = honest(protocol, seed)
+        assert run.violations == []
+        assert audit(run.description, run.table).violations == []
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_both_find_the_same_in_tampered_traces(plan: str) -> None:
+    sizes = set()
+    for seed in range(12):
+        run = honest(plan, seed)
+        everything = msgspec.structs.replace(run.description, guarantees=EVERYTHING, complete=True)
+        for description in (run.description, everything):
+            for number in range(6):
+                events = tampered(run.events(), 1000 * seed + number) if number else run.events()
+                if foresees(events):
+                    continue
+                told = oracles_say(description, events)
+                assert columns_say(description, events) == told, (plan, seed, number)
+                sizes.add(len(told))
+    assert sizes > {0, 1}
