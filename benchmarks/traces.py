@@ -63,7 +63,9 @@ def make_table(name: str, messages: int, seed: int) -> pa.Table:
     order = np.argsort(times, kind="stable")
     which = np.tile(np.arange(messages), RECEIVERS + 1)[order]
     is_submit = order < messages
-    times, node = times[order], np.where(is_submit, sender[which], order // messages - 1)
+    times = times[order]
+    receiver = order // messages - 1
+    nodes = np.where(is_submit, sender[which], receiver)
     position = np.where(is_submit, 0, which)
     step = np.where(is_submit, number[which], which)
     return pa.Table.from_arrays(
@@ -73,7 +75,7 @@ def make_table(name: str, messages: int, seed: int) -> pa.Table:
             pa.array(position, mask=is_submit),
             pa.array(times),
             pa.array(times),
-            pa.array(node, pa.int32()),
+            pa.array(nodes, pa.int32()),
             pa.DictionaryArray.from_arrays(
                 pa.array(is_submit.astype(np.int8)), [str(Kind.DELIVER), str(Kind.SUBMIT)]
             ),

@@ -1,4 +1,4 @@
-"""The vectorised judge against the oracles: the same properties, on honest runs, mutants and tampered traces."""
+"""The vectorised judge against the oracles: honest runs, mutants and tampered traces."""
 
 import msgspec
 import pytest
