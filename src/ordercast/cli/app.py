@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from ordercast.cli import INTERRUPTED, check, demo, protocols, replay, simulate, swarm, sweep
+from ordercast.cli import (
+    INTERRUPTED,
+    check,
+    demo,
+    protocols,
+    replay,
+    report,
+    reproduce,
+    simulate,
+    swarm,
+    sweep,
+)
 from ordercast.cli.output import console, errors
 from ordercast.core import OrdercastError, exception_text
 
@@ -29,6 +40,8 @@ app.command("swarm")(swarm.swarm)
 app.command("sweep")(sweep.sweep)
 app.command("replay")(replay.replay)
 app.command("check")(check.check)
+app.command("reproduce")(reproduce.reproduce)
+app.command("report")(report.report)
 app.command("demo")(demo.demo)
 
 

@@ -188,3 +188,55 @@ RECOVERIES = _table(
     ("silence_ns", LongType()),  # see `recoveries.py`; null: nothing was delivered after the fault
     required=("run", "fault", "kind", "at_ns", "detail", "node", "struck", "submitted"),
 )
+
+# What experiments make of it.
+
+CASES = _table(
+    ("place", LongType()),
+    ("experiment", StringType()),
+    ("case", StringType()),  # the run, or the name of a call of a function
+    ("function", StringType()),  # null: a scenario was simulated
+    ("parameters", StringType()),
+    ("seed", LongType()),
+    ("status", StringType()),  # kept, violated or failed, as in `runs`
+    ("error", StringType()),
+    ("values", MapType(StringType(), DoubleType(), False)),
+    required=("place", "experiment", "case", "parameters", "seed", "status", "values"),
+)
+
+EXPERIMENTS = _table(
+    ("place", LongType()),
+    ("name", StringType()),
+    ("title", StringType()),
+    ("source", StringType()),
+    ("cases", LongType()),
+    ("seeds", _LONGS),
+    ("broken", LongType()),  # cases that were violated or failed
+    required=("place", "name", "title", "source", "cases", "seeds", "broken"),
+)
+
+FIGURES = _table(
+    ("place", LongType()),
+    ("experiment", StringType()),
+    ("figure", StringType()),  # its id
+    ("content", StringType()),  # the whole figure, as JSON
+    required=("place", "experiment", "figure", "content"),
+)
+
+CLAIMS = _table(
+    ("place", LongType()),
+    ("id", StringType()),
+    ("system", StringType()),
+    ("source", StringType()),
+    ("setup", StringType()),
+    ("metric", StringType()),
+    ("published", DoubleType()),
+    ("accept_low", DoubleType()),
+    ("accept_high", DoubleType()),
+    ("measured", DoubleType()),  # null: not measured
+    ("met", BooleanType()),  # null: not measured
+    ("note", StringType()),
+    ("seeds", _LONGS),
+    ("seconds", DoubleType()),  # of simulated time behind the measurement; null: none was simulated
+    required=("place", "id", "system", "source", "setup", "metric", "published", "note", "seeds"),
+)

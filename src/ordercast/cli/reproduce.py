@@ -1,0 +1,97 @@
+"""`ordercast reproduce`: run the experiments of the papers and compare with what they printed."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from ordercast.cli.output import console, print_json
+from ordercast.cli.sweep import progress_shown
+from ordercast.core import LocalError
+
+if TYPE_CHECKING:
+    # At run time only when something is reproduced: Spark is an extra, and slow to import.
+    from ordercast.pipeline.claims import ClaimResult
+
+_SHOWN = ("id", "published", "accept_low", "accept_high", "measured", "met", "note")
+_VERDICTS = {True: "[green]met[/]", False: "[bold red]missed[/]", None: "[dim]not measured[/]"}
+
+
+def reproduce(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="A folder for traces, tables and the report.")],
+    claims: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID or prefix]...", help="Which claims; all if none is named."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and loads.")] = False,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Measured inputs, for experiments that need some.")
+    ] = None,
+    master: Annotated[
+        str, typer.Option(help="Where Spark runs: local[*], or spark://host:port of a cluster.")
+    ] = "local[*]",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Reproduce published numbers, claim by claim.
+
+    A claim is a number from a paper, with the band in which a measured one counts as the same. Its experiment
+    simulates what the paper did, and says what came of it. A claim without an experiment is not measured.
+
+    DIR gets report.html, to be read in a browser, claims.json, and all tables and traces. Stopped, it goes on
+    where it was when the same command is given again.
+
+    Exit code 1 if a selected claim was missed, or if a run broke a promise of its protocol.
+
+    [bold]Examples[/]
+
+    ordercast reproduce baseline --quick --out out
+
+    ordercast reproduce hydra.micro baseline.atomic_group_size --out out
+    """
+    from ordercast.experiments import Setup, measuring
+    from ordercast.experiments.published import all_claims, select_claims
+    from ordercast.pipeline.reproduce import reproduce as run
+    from ordercast.pipeline.session import running_spark
+
+    selected = select_claims(claims or [], all_claims())
+    if data is not None and not data.is_dir():
+        raise LocalError(f"--data {data}: {'not a folder' if data.exists() else 'no such folder'}")
+    setup = Setup(quick=quick, data=data.absolute() if data else None)
+    works = [experiment.prepare(setup) for experiment in measuring(claim.id for claim in selected)]
+    with progress_shown() as report, running_spark(master, "ordercast reproduce") as spark:
+        done = run(spark, works, selected, out, report)
+    if json:
+        print_json({"claims": [{name: getattr(claim, name) for name in _SHOWN} for claim in done.claims]})
+    else:
+        _show(done.claims, done.report, done.broken)
+    missed = any(claim.met is False for claim in done.claims)
+    return 1 if missed or done.broken else 0
+
+
+def _show(claims: "list[ClaimResult]", report: Path, broken: int) -> None:
+    measured = [claim for claim in claims if claim.met is not None]
+    if measured:
+        table = Table(box=None, pad_edge=False)
+        for name in ("claim", "published", "accepted", "measured", "verdict", "note"):
+            table.add_column(name, justify="right" if name in ("published", "measured") else "left")
+        for claim in measured:
+            value = "" if claim.measured is None else f"{claim.measured:.4g}"
+            band = f"{claim.accept_low:.4g} to {claim.accept_high:.4g}"
+            words = (
+                claim.id,
+                f"{claim.published:.4g}",
+                band,
+                value,
+                _VERDICTS[claim.met],
+                escape(claim.note),
+            )
+            table.add_row(*words)
+        console.print(table)
+    counts = {met: sum(claim.met is met for claim in claims) for met in _VERDICTS}
+    said = ", ".join(f"{count} {_VERDICTS[met]}" for met, count in counts.items() if count)
+    console.print(f"{len(claims)} claims: {said}")
+    if broken:
+        console.print(f"[bold red]{broken} runs broke a promise or failed[/]: see the report")
+    console.print(f"report: {report}", markup=False, soft_wrap=True)

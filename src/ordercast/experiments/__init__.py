@@ -1,0 +1,30 @@
+"""The experiments of the papers: each module here that offers `EXPERIMENTS` is found by itself."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterable
+
+from ordercast.core import LocalError
+from ordercast.experiments.experiment import Case, Experiment, Measurement, Outcome, Results, Setup
+
+__all__ = ["Case", "Experiment", "Measurement", "Outcome", "Results", "Setup", "all_experiments", "measuring"]
+
+
+def all_experiments() -> list[Experiment]:
+    """All experiments, in order of the names of their modules; two may not measure the same claim."""
+    found: list[Experiment] = []
+    for module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
+        found += getattr(importlib.import_module(f"{__name__}.{module.name}"), "EXPERIMENTS", ())
+    owners: dict[str, str] = {}
+    for experiment in found:
+        for claim in experiment.claims:
+            if claim in owners:
+                raise LocalError(f"'{owners[claim]}' and '{experiment.name}' both measure '{claim}'")
+            owners[claim] = experiment.name
+    return found
+
+
+def measuring(claims: Iterable[str]) -> list[Experiment]:
+    """The experiments that measure at least one of these claims."""
+    wanted = set(claims)
+    return [experiment for experiment in all_experiments() if wanted.intersection(experiment.claims)]

@@ -1,0 +1,103 @@
+"""Published claims and what became of them: the table `claims` and the file `claims.json`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from ordercast.core import LocalError
+
+CLAIMS_FILE = "claims.json"
+NO_EXPERIMENT = "no experiment yet"
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A number that a paper printed, and the band in which a measured one counts as the same."""
+
+    id: str
+    system: str
+    source: str
+    setup: str
+    metric: str
+    published: float
+    accept_low: float
+    accept_high: float
+    note: str
+
+
+class Measurement(msgspec.Struct, frozen=True, kw_only=True):
+    """What an experiment measured for a claim."""
+
+    claim: str
+    value: float
+    note: str = ""
+
+
+class ClaimResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim with what was measured; `met` is None where nothing was."""
+
+    id: str
+    published: float
+    accept_low: float
+    accept_high: float
+    measured: float | None
+    met: bool | None
+    note: str
+    seeds: tuple[int, ...] = ()
+    seconds: float | None = None
+    """Simulated time behind the measurement."""
+
+
+def unmeasured(claim: Claim, note: str = NO_EXPERIMENT) -> ClaimResult:
+    """A claim for which there is no measurement: neither met nor missed."""
+    return _result(claim, None, None, note)
+
+
+def broken(claim: Claim, note: str, measurement: Measurement | None = None) -> ClaimResult:
+    """A claim whose runs broke a promise or failed: missed, whatever was measured."""
+    return _result(claim, measurement.value if measurement else None, False, note)
+
+
+def judged(
+    claim: Claim, measurement: Measurement, seeds: Sequence[int] = (), seconds: float | None = None
+) -> ClaimResult:
+    """Whether the measured value lies in the band, its ends included."""
+    met = claim.accept_low <= measurement.value <= claim.accept_high
+    result = _result(claim, measurement.value, met, measurement.note)
+    return msgspec.structs.replace(result, seeds=tuple(seeds), seconds=seconds)
+
+
+def _result(claim: Claim, measured: float | None, met: bool | None, note: str) -> ClaimResult:
+    return ClaimResult(
+        id=claim.id,
+        published=claim.published,
+        accept_low=claim.accept_low,
+        accept_high=claim.accept_high,
+        measured=measured,
+        met=met,
+        note=note,
+    )
+
+
+def claim_rows(claims: Sequence[Claim], results: Sequence[ClaimResult]) -> list[dict[str, object]]:
+    """Rows of CLAIMS, in the order of the claims; the claim's own note stands before the result's."""
+    rows: list[dict[str, object]] = []
+    for place, (claim, result) in enumerate(zip(claims, results, strict=True)):
+        row = {"place": place, **msgspec.to_builtins(claim), **msgspec.to_builtins(result)}
+        row["seeds"] = list(result.seeds)
+        row["note"] = "; ".join(note for note in (claim.note, result.note) if note)
+        rows.append(row)
+    return rows
+
+
+def write_claims(results: Sequence[ClaimResult], out: Path) -> Path:
+    """Write `claims.json`: one object a claim, in their order."""
+    target = out / CLAIMS_FILE
+    content = msgspec.json.format(msgspec.json.encode({"claims": results}), indent=2)
+    try:
+        partial = out / f".{CLAIMS_FILE}"
+        partial.write_bytes(content + b"\n")
+        partial.replace(target)
+    except OSError as error:
+        raise LocalError(f"cannot write {target}: {error.strerror or error}") from error
+    return target

@@ -1,0 +1,108 @@
+"""Calls the functions that cases name, each in a Spark task, and never the same one twice.
+
+A result is kept in a file of its own below `<out>/calls`, which appears there by a rename and names the code
+that made it: a job that was stopped goes on where it was, and one with changed code starts anew.
+"""
+
+import hashlib
+import importlib
+import math
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+import ordercast
+from ordercast.core import LocalError, exception_text
+from ordercast.pipeline.cases import Case, CaseResult
+
+CALLS = "calls"
+_ROWS = "name string, outcome binary"
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call gave."""
+
+    basis: str
+    values: dict[str, float] = {}
+    error: str | None = None
+
+
+def call_functions(spark: SparkSession, cases: Sequence[Case], out: Path) -> list[CaseResult]:
+    """The results of the cases that name a function, in their order."""
+    wanted = {case.name(): case for case in cases if case.function}
+    if not wanted:
+        return []
+    folder = out / CALLS
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LocalError(f"cannot write to {folder}: {error.strerror or error}") from error
+    rows = [(name, msgspec.json.encode(case)) for name, case in wanted.items()]
+    frame = spark.createDataFrame(rows, "name string, case binary").repartition(len(rows))
+    called = frame.mapInArrow(_Work(str(folder.absolute()), source_digest()), _ROWS).collect()
+    outcomes = {row["name"]: msgspec.json.decode(bytes(row["outcome"]), type=Outcome) for row in called}
+    return [_result(case, name, outcomes[name]) for name, case in wanted.items()]
+
+
+def _result(case: Case, name: str, outcome: Outcome) -> CaseResult:
+    status = "failed" if outcome.error is not None else "kept"
+    return CaseResult(case=case, name=name, status=status, error=outcome.error, values=outcome.values)
+
+
+def source_digest() -> str:
+    """A digest of all our code: a function may use any of it."""
+    package = Path(ordercast.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+class _Work:
+    """What a task does."""
+
+    def __init__(self, folder: str, basis: str) -> None:
+        self._folder = folder
+        self._basis = basis
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                case = msgspec.json.decode(row["case"], type=Case)
+                outcome = msgspec.json.encode(self._outcome(row["name"], case))
+                yield pa.RecordBatch.from_pydict({"name": [row["name"]], "outcome": [outcome]})
+
+    def _outcome(self, name: str, case: Case) -> Outcome:
+        path = Path(self._folder) / f"{name}.json"
+        try:
+            found = msgspec.json.decode(path.read_bytes(), type=Outcome)
+        except (OSError, msgspec.MsgspecError):
+            found = None
+        if found is not None and found.basis == self._basis:
+            return found
+        try:
+            outcome = Outcome(basis=self._basis, values=call(case))
+        except Exception as error:
+            # Not kept: what failed for want of memory or of a file may go well the next time.
+            return Outcome(basis=self._basis, error=exception_text(error))
+        partial = path.with_name(f".{path.name}.{os.getpid()}")
+        partial.write_bytes(msgspec.json.encode(outcome))
+        partial.replace(path)
+        return outcome
+
+
+def call(case: Case) -> dict[str, float]:
+    """Call the function of a case, here and now; what it returns must be finite numbers by name."""
+    module, _, name = case.function.partition(":")
+    function = getattr(importlib.import_module(module), name)
+    returned: dict[str, Any] = function(**case.parameters, **case.arguments, seed=case.seed)
+    values = {str(key): float(value) for key, value in returned.items()}
+    for key, value in values.items():
+        if not math.isfinite(value):
+            raise LocalError(f"{case.function} returned {value} as '{key}', which is no number")
+    return values
