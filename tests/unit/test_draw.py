@@ -88,11 +88,33 @@ def test_a_figure_survives_its_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.05, "0.05"), (7000, "7k"), (1500, "1500"), (12_500, "12.5k"), (3e6, "3M"), (0, "0")],
+    ("value", "largest", "text"),
+    [
+        (0.05, 1.0, "0.05"),
+        (0, 5e4, "0"),
+        (500, 5e4, "0.5k"),
+        (1200, 1300, "1200"),
+        (3e6, 2e7, "3M"),
+        (12_500, None, "12.5k"),
+        (10, None, "10"),
+    ],
 )
-def test_ticks_are_short(value: float, text: str) -> None:
-    assert tick_text(value) == text
+def test_ticks_are_short(value: float, largest: float | None, text: str) -> None:
+    assert tick_text(value, largest) == text
+
+
+def test_a_distribution_is_drawn_in_steps() -> None:
+    points = (Point(1, 1), Point(2, 5))
+    step, straight = (
+        draw_svg(figure(curves=(Curve(label="c", points=points, steps=steps),), references=()))
+        for steps in (True, False)
+    )
+    # One corner more: along to the next point first, and then up to it.
+    path = re.compile(r'<path d="(M [^"]*)" clip-path="[^"]*" style="fill: none; stroke: #0072b2')
+    corners = [
+        len(re.findall(r"[ML]", found.group(1))) for svg in (step, straight) if (found := path.search(svg))
+    ]
+    assert corners == [3, 2]
 
 
 def test_a_curve_without_points_can_be_drawn() -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from ordercast.cli.output import console, print_json
@@ -74,21 +73,18 @@ def _show(claims: "list[ClaimResult]", report: Path, broken: int) -> None:
     measured = [claim for claim in claims if claim.met is not None]
     if measured:
         table = Table(box=None, pad_edge=False)
-        for name in ("claim", "published", "accepted", "measured", "verdict", "note"):
-            table.add_column(name, justify="right" if name in ("published", "measured") else "left")
+        for name in ("claim", "measured", "published", "accepted", "verdict"):
+            table.add_column(
+                name, justify="right" if name in ("published", "measured") else "left", no_wrap=True
+            )
         for claim in measured:
             value = "" if claim.measured is None else f"{claim.measured:.4g}"
             band = f"{claim.accept_low:.4g} to {claim.accept_high:.4g}"
-            words = (
-                claim.id,
-                f"{claim.published:.4g}",
-                band,
-                value,
-                _VERDICTS[claim.met],
-                escape(claim.note),
-            )
-            table.add_row(*words)
+            table.add_row(claim.id, value, f"{claim.published:.4g}", band, _VERDICTS[claim.met])
         console.print(table)
+    for claim in measured:
+        if not claim.met:
+            console.print(f"{claim.id}: {claim.note}", markup=False, soft_wrap=True)
     counts = {met: sum(claim.met is met for claim in claims) for met in _VERDICTS}
     said = ", ".join(f"{count} {_VERDICTS[met]}" for met, count in counts.items() if count)
     console.print(f"{len(claims)} claims: {said}")

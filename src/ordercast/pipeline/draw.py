@@ -76,7 +76,10 @@ def _draw_curve(axes: Axes, curve: Curve, index: int) -> None:
     turn = index + index // len(_COLOURS)
     marker = _MARKERS[turn % len(_MARKERS)] if curve.marks else None
     line = _LINES[turn % len(_LINES)]
-    axes.plot(xs, ys, color=colour, linestyle=line, marker=marker, label=curve.label, zorder=3)
+    look: dict[str, Any] = {"color": colour, "linestyle": line, "marker": marker}
+    axes.plot(
+        xs, ys, drawstyle="steps-post" if curve.steps else "default", label=curve.label, zorder=3, **look
+    )
     lows = [point.y if point.low is None else point.low for point in curve.points]
     highs = [point.y if point.high is None else point.high for point in curve.points]
     if lows != ys or highs != ys:
@@ -105,18 +108,20 @@ def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
     getattr(axes, f"set_{name}scale")(axis.scale)
     getattr(axes, f"set_{name}lim")(axis.low, axis.high)
     where = getattr(axes, f"{name}axis")
-    where.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value)))
+    low, high = sorted(getattr(axes, f"get_{name}lim")())
+    # On a linear axis all numbers have the letter of the largest; on a logarithmic one each has its own.
+    largest = high if axis.scale == "linear" else None
+    where.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value, largest)))
     if axis.scale == "log":
-        low, high = sorted(getattr(axes, f"get_{name}lim")())
         if low > 0 and high / low < 30:  # a narrow range has too few powers of ten to read it by
             where.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         where.set_minor_formatter(NullFormatter())
 
 
-def tick_text(value: float) -> str:
-    """A number as short as it can be read: thousands and millions by their letters."""
+def tick_text(value: float, largest: float | None = None) -> str:
+    """A number as short as it can be read: thousands and millions by the letter that fits the largest."""
     for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= 10 * unit or (abs(value) >= unit and value % unit == 0):
+        if value and abs(value if largest is None else largest) >= 10 * unit:
             return f"{value / unit:.4g}{letter}"
     return f"{value:.4g}"
 

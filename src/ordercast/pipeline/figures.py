@@ -36,6 +36,8 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     points: tuple[Point, ...]
     marks: bool = True
     """A marker at each point; without, for curves of very many points."""
+    steps: bool = False
+    """Level from each point to the next, as distributions are, instead of straight from point to point."""
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,24 +4,34 @@ Which sections it has depends on which tables there are. The same tables give th
 can be compared with an older one. It needs no Spark.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from ordercast.core import LocalError
 from ordercast.pipeline import report_claims, report_faults, report_runs
-from ordercast.pipeline.page import page
+from ordercast.pipeline.page import Html, page
 from ordercast.pipeline.stored_tables import StoredTables
 
 REPORT = "report.html"
 
-_SECTIONS = (
-    report_claims.claims,
-    report_claims.figures,
+Section = Callable[[StoredTables], Html]
+
+_OF_A_SWEEP: tuple[Section, ...] = (
     report_faults.failures,
     report_faults.violations,
     report_runs.points,
     report_runs.latencies,
     report_runs.throughputs,
     report_faults.recoveries,
+    report_faults.judges,
+)
+# Its experiments draw figures of their own; those of a sweep would only hide them.
+_OF_A_REPRODUCTION: tuple[Section, ...] = (
+    report_claims.claims,
+    report_faults.failures,
+    report_faults.violations,
+    report_claims.figures,
+    report_runs.points,
     report_faults.judges,
 )
 
@@ -31,8 +41,11 @@ def report(out: Path) -> Path:
     tables = StoredTables(out)
     if not tables.has("runs") and not tables.has("claims"):
         raise LocalError(f"{out}: nothing to report on: there is neither a table 'runs' nor 'claims' in it")
-    title, lead = (report_claims.head if tables.has("claims") else report_runs.head)(tables)
-    text = page(title, lead, [section(tables) for section in _SECTIONS])
+    if tables.has("claims"):
+        (title, lead), sections = report_claims.head(tables), _OF_A_REPRODUCTION
+    else:
+        (title, lead), sections = report_runs.head(tables), _OF_A_SWEEP
+    text = page(title, lead, [section(tables) for section in sections])
     target, partial = out / REPORT, out / f".{REPORT}"
     try:
         partial.write_text(text, encoding="utf-8")

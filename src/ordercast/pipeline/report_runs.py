@@ -33,8 +33,9 @@ class PointKey(NamedTuple):
 
 
 def parameters_text(parameters: str) -> str:
-    """A JSON object of parameters in words: of dotted names only the last part."""
+    """A JSON object of parameters in words, of dotted names the last part; the protocol stands elsewhere."""
     content: dict[str, Any] = msgspec.json.decode(parameters)
+    content.pop("protocol", None)
     return ", ".join(f"{name.split('.')[-1]} {_value(value)}" for name, value in content.items())
 
 
@@ -133,7 +134,7 @@ def latencies(tables: StoredTables) -> Html:
             )
             xs, ys = (mine[name].to_numpy() for name in ("latency_ns", "share"))
             if len(xs):
-                curves.append(Curve(label=key.text(), points=_distribution(xs, ys), marks=False))
+                curves.append(Curve(label=key.text(), points=_distribution(xs, ys), marks=False, steps=True))
         if curves:
             caption = (
                 f"Share of deliveries that took no longer than that, all seeds and receivers.{_some(keys)}"
