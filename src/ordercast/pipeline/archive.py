@@ -25,8 +25,7 @@ def archive_options(cache: Path, java_home: Path, *, create: bool) -> list[str]:
     key = hashlib.sha256(f"{java_home}\n{pyspark.__file__}".encode()).hexdigest()[:12]
     archive = cache / f"spark-{pyspark.__version__}-{key}.jsa"
     try:
-        if not archive.exists():
-            _promote(archive)
+        _promote(archive)
         if archive.exists():
             return [f"-XX:SharedArchiveFile={archive}"]
         if not create or list(archive.parent.glob(f"{archive.name}.*")):
@@ -38,13 +37,13 @@ def archive_options(cache: Path, java_home: Path, *, create: bool) -> list[str]:
 
 
 def _promote(archive: Path) -> None:
-    """Give the archive that an earlier Spark left its final name; drop what is not whole."""
+    """Give the archive that an earlier Spark left its final name; drop what is not whole, or too many."""
     for new in archive.parent.glob(f"{archive.name}.*"):
         if time.time() - new.stat().st_mtime < SETTLED_S:
             continue
         with new.open("rb") as file:
             whole = any(file.read(_MAGIC_BYTES))
-        if whole:
+        if whole and not archive.exists():
             new.replace(archive)
         else:
             new.unlink(missing_ok=True)

@@ -27,10 +27,11 @@ def told_in_a_line() -> Iterator[None]:
     except (Py4JError, PySparkException, ConnectionError, EOFError) as error:
         if os.environ.get("ORDERCAST_DEBUG"):
             raise
-        raise _translated(error) from error
+        raise in_a_line(error) from error
 
 
-def _translated(error: Exception) -> Exception:
+def in_a_line(error: Exception) -> Exception:
+    """What an exception of Spark means."""
     if isinstance(error, Py4JNetworkError | ConnectionError | EOFError):
         return LocalError("Spark is gone: its Java process ended, perhaps for want of memory")
     text = _text(error)

@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -27,7 +28,7 @@ from pyspark.sql import SparkSession
 
 from ordercast.core.errors import LocalError
 from ordercast.pipeline.archive import archive_options
-from ordercast.pipeline.failures import told_in_a_line
+from ordercast.pipeline.failures import in_a_line, told_in_a_line
 from ordercast.pipeline.java import cache_folder, find_java, quiet_home
 from ordercast.pipeline.package import zip_package
 
@@ -41,7 +42,7 @@ START_TIMEOUT_S = 20.0
 EXECUTOR_TIMEOUT_S = 30.0
 
 _MASTER = re.compile(
-    r"local|local\[(\d+|\*)(,\d+)?\]|local-cluster\[\d+,\d+,\d+\]|spark://[^/\s]+:\d+(,[^/\s]+:\d+)*"
+    r"local|local\[([1-9]\d*|\*)(,\d+)?\]|local-cluster\[\d+,\d+,\d+\]|spark://[^/\s]+:\d+(,[^/\s]+:\d+)*"
 )
 _shipped: set[str] = set()
 """Applications that this package has been sent to."""
@@ -49,10 +50,16 @@ _shipped: set[str] = set()
 
 @contextmanager
 def running_spark(master: str = "local[*]", app: str = "ordercast") -> Iterator[SparkSession]:
-    """Spark for as long as this lasts; what goes wrong in it is told in a line."""
-    with told_in_a_line():
+    """Spark for as long as this lasts; what goes wrong in it is told in a line, and Ctrl-C stops it."""
+    with told_in_a_line(), _py4j_silent():
+        on_interrupt = signal.getsignal(signal.SIGINT)
         session = spark_session(master, app)
+        # This server would print a traceback when Java dies, which is told in a line anyway.
+        session.sparkContext._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
         try:
+            if threading.current_thread() is threading.main_thread():
+                # PySpark's own handler would call Java while a call to Java is under way.
+                signal.signal(signal.SIGINT, on_interrupt)
             yield session
         finally:
             # A Spark that is gone cannot be stopped, and why it went has been told.
@@ -63,8 +70,6 @@ def running_spark(master: str = "local[*]", app: str = "ordercast") -> Iterator[
 def spark_session(master: str = "local[*]", app: str = "ordercast", *, quick: bool = False) -> SparkSession:
     """The running Spark, or a new one. `quick` suits tests: it starts fast and computes slower."""
     check_master(master)
-    # py4j would log what it raises, with its traceback, a second time.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     environment = _jvm_environment(master)
     chosen = settings(master, quick=quick)
     archive = archive_options(cache_folder(), Path(environment["JAVA_HOME"]), create=not quick)
@@ -154,6 +159,28 @@ def _jvm_environment(master: str) -> dict[str, str]:
     return chosen
 
 
+class _NotPy4J(logging.Handler):
+    """Passes on what anybody but py4j logs, as Python does where nobody has set up logging."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "py4j" not in Path(record.pathname).parts and logging.lastResort:
+            logging.lastResort.handle(record)
+
+
+@contextmanager
+def _py4j_silent() -> Iterator[None]:
+    """Keep from the console what py4j logs, with tracebacks, to the root logger: it raises all of it too."""
+    root, handler = logging.getLogger(), _NotPy4J()
+    if root.handlers:  # somebody has decided what becomes of it
+        yield
+        return
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+
+
 @contextmanager
 def _environment(changes: Mapping[str, str]) -> Iterator[None]:
     """Change the environment that the JVM inherits, and put it back once the JVM has started."""
@@ -191,7 +218,7 @@ def _in_time(master: str) -> Iterator[None]:
         if late.is_set():
             what = f"no Spark master answers at {master}: it takes connections, but does not speak as one"
         else:
-            what = f"Spark does not start on {master}: {str(error).splitlines()[0]}"
+            what = f"Spark does not start on {master}: {in_a_line(error)}"
         raise LocalError(what) from error
     finally:
         timer.cancel()

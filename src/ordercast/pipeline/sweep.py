@@ -132,22 +132,20 @@ def claimed(out: Path, sweep: Sweep) -> Iterator[None]:
     """Have the folder to ourselves, and to this sweep only."""
     wanted = Asked(sweep.name, len(sweep.rows), _digest(sweep))
     try:
-        foreign = (
-            out.is_dir() and any(out.iterdir()) and not (out / ASKED).exists() and not (out / _LOCK).exists()
-        )
-        if foreign:
+        if out.is_dir() and any(out.iterdir()) and not (out / _LOCK).exists():
             raise LocalError(f"{out}: there is something else in this folder; a sweep needs one of its own")
         out.mkdir(parents=True, exist_ok=True)
-        with (out / _LOCK).open("w") as lock:
-            try:
-                # The system lets go of it when this process ends, in whatever way.
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise LocalError(f"{out}: another sweep is running in this folder") from None
-            _sign(out / ASKED, wanted)
-            yield
+        lock = (out / _LOCK).open("w")
     except OSError as error:
         raise LocalError(f"cannot use the folder {out}: {error.strerror or error}") from error
+    with lock:
+        try:
+            # The system lets go of it when this process ends, in whatever way.
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise LocalError(f"{out}: another sweep is running in this folder") from None
+        _sign(out / ASKED, wanted)
+        yield
 
 
 def _sign(path: Path, wanted: Asked) -> None:
@@ -155,7 +153,7 @@ def _sign(path: Path, wanted: Asked) -> None:
     if path.exists():
         try:
             found = msgspec.json.decode(path.read_bytes(), type=Asked)
-        except msgspec.MsgspecError as error:
+        except (OSError, msgspec.MsgspecError) as error:
             raise LocalError(f"{path}: not the description of a sweep: {error}") from error
         if found != wanted:
             raise LocalError(
@@ -163,9 +161,12 @@ def _sign(path: Path, wanted: Asked) -> None:
                 "or an older version of it; choose another folder"
             )
         return
-    partial = path.with_name(f".{path.name}")
-    partial.write_bytes(msgspec.json.format(msgspec.json.encode(wanted), indent=2))
-    partial.replace(path)
+    try:
+        partial = path.with_name(f".{path.name}")
+        partial.write_bytes(msgspec.json.format(msgspec.json.encode(wanted), indent=2))
+        partial.replace(path)
+    except OSError as error:
+        raise LocalError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _digest(sweep: Sweep) -> str:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
@@ -17,6 +18,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from ordercast.core import LocalError
 
 TABLES = "tables"
+ROWS_A_GROUP = 1 << 17
 
 
 def table_folder(out: Path, name: str) -> Path:
@@ -41,7 +43,7 @@ def write_table(frame: DataFrame, out: Path, name: str, order: Sequence[str], *,
         ready.mkdir()
         # Spark puts an identifier into the names that is new each time, and marks and check sums beside them.
         for index, part in enumerate(sorted((hidden / "written").glob("part-*.parquet"))):
-            part.rename(ready / f"part-{index:05d}.parquet")
+            _copy(part, ready / f"part-{index:05d}.parquet")
         if target.exists():
             target.rename(hidden / "old")
         ready.rename(target)
@@ -68,6 +70,15 @@ def read_table(spark: SparkSession, out: Path, name: str, schema: StructType) ->
         if has != wants:
             raise LocalError(f"{folder}: column '{field.name}' is {has} and should be {wants}")
     return frame.select(*schema.names)
+
+
+def _copy(part: Path, target: Path) -> None:
+    """Write the rows of a file again with Arrow: of what Spark writes, some bytes depend on the JVM's mood."""
+    with pq.ParquetFile(part) as source:
+        schema = source.schema_arrow
+        with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+            for batch in source.iter_batches(ROWS_A_GROUP):
+                writer.write_batch(batch)
 
 
 def _spread(frame: DataFrame, order: Sequence[str], files: int) -> DataFrame:

@@ -1,0 +1,130 @@
+"""A Spark cluster of its own on this machine: a master and workers, from the Spark that pip installed.
+
+It serves to try out what happens on a real cluster, where executors are other processes than the driver. It
+listens on loopback only. Each daemon hangs on a pipe from this process, so that none is left when this
+process ends, in whatever way.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyspark
+
+from ordercast.core.errors import LocalError
+from ordercast.pipeline.java import find_java, quiet_home
+
+LOOPBACK = "127.0.0.1"
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 10.0
+
+_KEEPER = """\
+"$@" </dev/null & daemon=$!
+cat >/dev/null
+kill $daemon
+wait $daemon
+"""
+"""Runs a daemon until standard input ends, which it does when its writer ends."""
+
+
+@contextmanager
+def local_cluster(workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[str]:
+    """Run a master and so many workers, each with so many cores and so much memory for executors.
+
+    Gives the master's URL, once all workers have come to it; all are gone when this ends.
+    """
+    with tempfile.TemporaryDirectory(prefix="ordercast-cluster-", ignore_cleanup_errors=True) as scratch:
+        daemons: list[subprocess.Popen[bytes]] = []
+        port, web_port = _free_ports(2)
+        url = f"spark://{LOOPBACK}:{port}"
+        log = Path(scratch) / "log"
+        try:
+            places = ["--port", str(port), "--webui-port", str(web_port)]
+            daemons.append(_start("master.Master", places, log))
+            _await(daemons, log, lambda: _workers(web_port) is not None)
+            for index in range(workers):
+                own = ["--webui-port", "0", "--work-dir", f"{scratch}/worker-{index}"]
+                size = ["--cores", str(cores), "--memory", memory]
+                daemons.append(_start("worker.Worker", [*own, *size, url], log))
+            _await(daemons, log, lambda: _workers(web_port) == workers)
+            yield url
+        finally:
+            _stop(daemons)
+
+
+def _start(role: str, arguments: list[str], log: Path) -> "subprocess.Popen[bytes]":
+    home = Path(pyspark.__file__).parent
+    program = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{role}", "--host", LOOPBACK]
+    options = "-Dspark.master.rest.enabled=false -XX:TieredStopAtLevel=1"
+    environment = os.environ | {
+        "JAVA_HOME": str(quiet_home(find_java())),
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": options,
+    }
+    with log.open("ab") as out:
+        # A group of its own, so that whatever it starts can be ended with it.
+        return subprocess.Popen(
+            ["/bin/sh", "-c", _KEEPER, "sh", *program, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=out,
+            env=environment,
+            start_new_session=True,
+        )
+
+
+def _await(daemons: list["subprocess.Popen[bytes]"], log: Path, ready: Callable[[], bool]) -> None:
+    end = time.monotonic() + START_TIMEOUT_S
+    while not ready():
+        if any(daemon.poll() is not None for daemon in daemons) or time.monotonic() > end:
+            said = log.read_text(errors="replace").strip().splitlines() or ["nothing was said"]
+            raise LocalError(f"the cluster does not start: {said[-1]}")
+        time.sleep(0.1)
+
+
+def _workers(web_port: int) -> int | None:
+    """How many workers the master knows to be alive; nothing while it does not answer."""
+    try:
+        with urllib.request.urlopen(f"http://{LOOPBACK}:{web_port}/json/", timeout=5) as answer:
+            return int(json.load(answer)["aliveworkers"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _stop(daemons: list["subprocess.Popen[bytes]"]) -> None:
+    """End the daemons with all that they started, last first; kill what does not listen."""
+    for daemon in reversed(daemons):
+        _signal(daemon, signal.SIGTERM)
+    end = time.monotonic() + STOP_TIMEOUT_S
+    for daemon in daemons:
+        with suppress(subprocess.TimeoutExpired):
+            daemon.wait(max(0.0, end - time.monotonic()))
+        # The shell may have gone before what it ran.
+        _signal(daemon, signal.SIGKILL)
+        daemon.wait()
+        if daemon.stdin:
+            daemon.stdin.close()
+
+
+def _signal(daemon: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(daemon.pid, number)
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody uses just now."""
+    sockets = [socket.create_server((LOOPBACK, 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
