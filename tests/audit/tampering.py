@@ -73,9 +73,14 @@ def swap_neighbours(events: list[Event], rng: Random) -> None:
     """A node did two things the other way round."""
     row = _pick(events, rng, Kind.DELIVER)
     other = _next_of_node(events, row)
+    swap(events, row, other)
+
+
+def swap(events: list[Event], row: int, other: int) -> None:
+    """Exchange what two rows say, but not when."""
     a, b = events[row], events[other]
-    times = [{"time_ns": event.time_ns, "clock_ns": event.clock_ns} for event in (a, b)]
-    events[row], events[other] = b._replace(**times[0]), a._replace(**times[1])  # type: ignore[arg-type]
+    events[row] = b._replace(time_ns=a.time_ns, clock_ns=a.clock_ns)
+    events[other] = a._replace(time_ns=b.time_ns, clock_ns=b.clock_ns)
 
 
 def swap_rows(events: list[Event], rng: Random) -> None:

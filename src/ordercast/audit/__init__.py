@@ -6,5 +6,6 @@ the form of a finding. Spark tasks apply it run by run.
 """
 
 from ordercast.audit.judge import audit
+from ordercast.audit.trace import COLUMNS
 
-__all__ = ["audit"]
+__all__ = ["COLUMNS", "audit"]

@@ -18,6 +18,25 @@ from ordercast.trace import LOST, Kind, RunDescription
 
 GATED = (Kind.SUBMIT, Kind.DELIVER, Kind.OUT_OF_ORDER, Kind.DROP, Kind.VIEW, Kind.CRASH, Kind.RECOVER)
 """What only a node of the run can do."""
+COLUMNS = (
+    "time_ns",
+    "clock_ns",
+    "node",
+    "kind",
+    "message",
+    "groups",
+    "numbers",
+    "submitted_ns",
+    "stamp_clock",
+    "stamp_issuer",
+    "config",
+    "members",
+    "peer",
+    "size",
+    "digest",
+    "label",
+)
+"""What a run is judged on."""
 PACKETS = (Kind.SEND, Kind.RECEIVE, Kind.LOSE)
 
 

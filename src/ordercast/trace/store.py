@@ -5,7 +5,7 @@ folder without `run.json` is a run that was cut off, and no reader takes it for 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,16 +34,57 @@ class StoredRun(NamedTuple):
         """The Parquet files of this run, in order of their names."""
         return sorted(self.folder.glob("*.parquet"))
 
-    def table(self) -> pa.Table:
-        """All events of the run, in order of time, and of each node in the order of its own rows."""
-        tables = [_read_segment(path) for path in self.segments()]
-        if not tables:
-            raise RemoteError(f"{self.folder}: {DESCRIPTION} is there, but no Parquet file")
+    def table(self, columns: Iterable[str] = SCHEMA.names) -> pa.Table:
+        """All events of the run, in order of time, and of each node in the order of its own rows.
+
+        Of the columns, at least those that are asked for.
+        """
+        wanted = {*columns, "run", "step", "time_ns", "node", "kind"}
+        segments = self.open_segments()
+        tables = [segment.read([name for name in SCHEMA.names if name in wanted]) for segment in segments]
         table = pa.concat_tables(tables)
         runs = pc.unique(table["run"].cast(pa.string())).to_pylist()
         if len(runs) > 1:
             raise RemoteError(f"{self.folder}: events of several runs: {runs[0]}, {runs[1]}")
         return _in_order_of_time(table, several=len(tables) > 1)
+
+    def open_segments(self) -> list["Segment"]:
+        """The Parquet files of this run, ready to be read; at least one."""
+        segments = [Segment(path) for path in self.segments()]
+        if not segments:
+            raise RemoteError(f"{self.folder}: {DESCRIPTION} is there, but no Parquet file")
+        return segments
+
+
+class Segment:
+    """A Parquet file of a run, read whole or in parts."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = pq.ParquetFile(path)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise self._unreadable(error) from error
+        self.rows: int = self._file.metadata.num_rows
+        self.group_rows: list[int] = [
+            self._file.metadata.row_group(group).num_rows for group in range(self._file.num_row_groups)
+        ]
+        """How many rows each of its row groups has."""
+
+    def read(self, columns: Sequence[str] = SCHEMA.names, groups: Sequence[int] | None = None) -> pa.Table:
+        """Some columns, in our types, of all row groups or of some."""
+        groups = range(len(self.group_rows)) if groups is None else groups
+        ours = self._file.schema_arrow.equals(SCHEMA)
+        try:
+            # One file at a time: a dataset would read the folder's name as a column.
+            table = self._file.read_row_groups(list(groups), columns=list(columns) if ours else None)
+            table.validate(full=True)  # flipped bits within a column are found here and not later
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise self._unreadable(error) from error
+        return table if ours else conform(table, str(self.path)).select(list(columns))
+
+    def _unreadable(self, error: Exception) -> RemoteError:
+        return RemoteError(f"{self.path}: not a readable Parquet file: {str(error).splitlines()[0]}")
 
 
 def _in_order_of_time(table: pa.Table, several: bool) -> pa.Table:
@@ -108,14 +149,3 @@ def _read_description(path: Path) -> RunDescription:
     if description.format != FORMAT:
         raise RemoteError(f"{path}: format {description.format}, this version reads {FORMAT}")
     return description
-
-
-def _read_segment(path: Path) -> pa.Table:
-    try:
-        # One file at a time: a dataset would read the folder's name as a column.
-        table = pq.ParquetFile(path).read()
-        table.validate(full=True)  # flipped bits within a column are found here and not later
-    except (OSError, ValueError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise RemoteError(f"{path}: not a readable Parquet file: {reason}") from error
-    return table if table.schema.equals(SCHEMA) else conform(table, str(path))
