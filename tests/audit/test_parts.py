@@ -15,7 +15,7 @@ from ordercast.sim.faults import Crash
 from ordercast.sim.run import simulate
 from ordercast.sim.scenario import Scenario, WorkloadSpec
 from ordercast.trace import Kind, RunDescription, build_table
-from tests.audit.tampering import honest, tampered
+from tests.audit.tampering import honest, swap, tampered
 from tests.sim.mutant import Mutant
 from tests.sim.mutants import MUTANTS
 
