@@ -257,7 +257,7 @@ def _swarm_rows(file: _File, grid: dict[str, list[Any]], seeds: Sequence[int]) -
     unwanted = [
         *(f"scenario.{key}" for key in file.scenario if key != "protocol"),
         *(f"grid.{key}" for key in grid if key != "protocol"),
-        *(["case"] if file.case else []),
+        *(["case[0]"] if file.case else []),
     ]
     if unwanted:
         raise ScenarioError(unwanted[0], "with swarm = true the seeds draw everything but the protocol")

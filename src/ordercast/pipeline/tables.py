@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from ordercast.core import LocalError
+from ordercast.pipeline.failures import in_a_line
 
 TABLES = "tables"
 ROWS_A_GROUP = 1 << 17
@@ -43,7 +45,8 @@ def write_table(frame: DataFrame, out: Path, name: str, order: Sequence[str], *,
         ready.mkdir()
         # Spark puts an identifier into the names that is new each time, and marks and check sums beside them.
         for index, part in enumerate(sorted((hidden / "written").glob("part-*.parquet"))):
-            _copy(part, ready / f"part-{index:05d}.parquet")
+            place = ready / f"part-{index:05d}.parquet"
+            _copy(part, place) if files == 1 else part.rename(place)
         if target.exists():
             target.rename(hidden / "old")
         ready.rename(target)
@@ -59,8 +62,8 @@ def read_table(spark: SparkSession, out: Path, name: str, schema: StructType) ->
         raise LocalError(f"{out}: there is no table '{name}'" + _finished(out))
     try:
         frame = spark.read.parquet(str(folder))
-    except AnalysisException as error:
-        raise LocalError(f"{folder}: not a table: {str(error).splitlines()[0]}") from error
+    except (PySparkException, Py4JError) as error:
+        raise LocalError(f"{folder}: not a table that can be read: {in_a_line(error)}") from error
     found = {field.name: field.dataType for field in frame.schema}
     for field in schema:
         if field.name not in found:
@@ -73,12 +76,11 @@ def read_table(spark: SparkSession, out: Path, name: str, schema: StructType) ->
 
 
 def _copy(part: Path, target: Path) -> None:
-    """Write the rows of a file again with Arrow: of what Spark writes, some bytes depend on the JVM's mood."""
-    with pq.ParquetFile(part) as source:
-        schema = source.schema_arrow
-        with pq.ParquetWriter(target, schema, compression="zstd") as writer:
-            for batch in source.iter_batches(ROWS_A_GROUP):
-                writer.write_batch(batch)
+    """Write the rows of a file again with Arrow: in what Spark writes, some bytes differ from JVM to JVM."""
+    source = pq.ParquetFile(part)
+    with pq.ParquetWriter(target, source.schema_arrow, compression="zstd") as writer:
+        for batch in source.iter_batches(ROWS_A_GROUP):
+            writer.write_batch(batch)
 
 
 def _spread(frame: DataFrame, order: Sequence[str], files: int) -> DataFrame:
