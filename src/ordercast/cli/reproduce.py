@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from ordercast.cli.output import console, print_json
 from ordercast.cli.sweep import progress_shown
@@ -71,23 +70,17 @@ def reproduce(
 
 def _show(claims: "list[ClaimResult]", report: Path, broken: int) -> None:
     measured = [claim for claim in claims if claim.met is not None]
-    if measured:
-        table = Table(box=None, pad_edge=False)
-        for name in ("claim", "measured", "published", "accepted", "verdict"):
-            table.add_column(
-                name, justify="right" if name in ("published", "measured") else "left", no_wrap=True
-            )
-        for claim in measured:
-            value = "" if claim.measured is None else f"{claim.measured:.4g}"
-            band = f"{claim.accept_low:.4g} to {claim.accept_high:.4g}"
-            table.add_row(claim.id, value, f"{claim.published:.4g}", band, _VERDICTS[claim.met])
-        console.print(table)
+    width = max((len(claim.id) for claim in measured), default=0)
     for claim in measured:
+        value = "nothing" if claim.measured is None else f"{claim.measured:.4g}"
+        band = f"{claim.accept_low:.4g} to {claim.accept_high:.4g}"
+        text = f"{claim.id:<{width}}  {value:>8}   published {claim.published:.4g}, accepted {band}: "
+        console.print(f"{text}{_VERDICTS[claim.met]}", soft_wrap=True)
         if not claim.met:
-            console.print(f"{claim.id}: {claim.note}", markup=False, soft_wrap=True)
+            console.print(f"  {claim.note}", markup=False, soft_wrap=True)
     counts = {met: sum(claim.met is met for claim in claims) for met in _VERDICTS}
     said = ", ".join(f"{count} {_VERDICTS[met]}" for met, count in counts.items() if count)
-    console.print(f"{len(claims)} claims: {said}")
+    console.print(f"{len(claims)} claim{'' if len(claims) == 1 else 's'}: {said}")
     if broken:
         console.print(f"[bold red]{broken} runs broke a promise or failed[/]: see the report")
     console.print(f"report: {report}", markup=False, soft_wrap=True)

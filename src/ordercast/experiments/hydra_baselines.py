@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 
 from ordercast.experiments.experiment import Case, Experiment, Measurement, Outcome, Results, Setup
-from ordercast.experiments.hydra_testbed import testbed
+from ordercast.experiments.hydra_testbed import microbenchmark
 from ordercast.pipeline.cases import Value
 from ordercast.pipeline.figures import Axis, Curve, Figure, Point, Reference, over_seeds
 
@@ -46,7 +46,7 @@ def _cases(
                 "clients": load * groups,
             },
             seed=seed,
-            scenario=testbed(
+            scenario=microbenchmark(
                 protocol,
                 clients=load * groups,
                 seed=seed,

@@ -33,7 +33,7 @@ SPREAD_OF_MANY_GROUPS = (0.8, 0.2)
 """Section 7.1.1: shares of messages to one and to two groups, when there are several."""
 
 
-def testbed(
+def microbenchmark(
     protocol: str, *, clients: int, seed: int, messages: int, groups: int = 1, receivers: int = 3
 ) -> Scenario:
     """A run of the microbenchmark with so many closed-loop clients."""

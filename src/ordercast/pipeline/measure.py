@@ -20,22 +20,22 @@ def measure(spark: SparkSession, out: Path) -> None:
     traces = traces_of(runs, out)
     delivered = deliveries(traces).persist()
     histogram = metrics.latency_histogram(delivered).persist()
+    points = metrics.point_histogram(histogram, runs).persist()
+    windows = metrics.throughput(delivered).persist()
     try:
         write_table(histogram, out, "latency_histogram", [*_RUN, "bucket"])
         write_table(metrics.latency(histogram), out, "latency", _RUN)
-        points = metrics.point_histogram(histogram, runs)
         write_table(points, out, "point_histogram", [*metrics.POINT, "bucket"])
         write_table(metrics.point_latency(points), out, "point_latency", metrics.POINT)
         shares = metrics.point_distribution(points)
         write_table(shares, out, "point_distribution", [*metrics.POINT, "latency_ns"])
-        windows = metrics.throughput(delivered)
         write_table(windows, out, "throughput", [*_RUN, "start_ns"])
         write_table(metrics.steady_rates(windows), out, "rates", _RUN)
         write_table(metrics.deliveries_per_node(delivered), out, "node_deliveries", [*_RUN, "node"])
         write_table(recoveries(traces), out, "recoveries", [*_RUN, "fault", "node"])
     finally:
-        histogram.unpersist()
-        delivered.unpersist()
+        for kept in (windows, points, histogram, delivered):
+            kept.unpersist()
 
 
 def measure_clients(spark: SparkSession, out: Path) -> None:

@@ -71,9 +71,11 @@ def reproduce(
 ) -> Reproduction:
     """Measure the claims with the experiments given, into a folder of their own."""
     cases = [case for work in works for case in work.cases]
-    run_sweep(spark, sweep_of("reproduction", cases), out, progress)
-    measure(spark, out)
-    measure_clients(spark, out)
+    sweep = sweep_of("reproduction", cases)
+    run_sweep(spark, sweep, out, progress)
+    if sweep.rows:
+        measure(spark, out)
+        measure_clients(spark, out)
     found = {result.name: result for result in call_functions(spark, cases, out)}
     stored = _stored_values(StoredTables(out))
     results = [Results(_result(case, found, stored) for case in work.cases) for work in works]

@@ -1,0 +1,139 @@
+"""Cases are named by what they are, are asked by parameter, and call functions with care."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ordercast.core import LocalError
+from ordercast.pipeline.cases import Case, CaseResult, Results, sweep_of
+from ordercast.pipeline.claims import Measurement, broken, claim_rows, judged, unmeasured, write_claims
+from ordercast.pipeline.functions import call
+from ordercast.sim.run import simulate
+from ordercast.sim.scenario import MatrixSpec, NetworkSpec, Scenario, WorkloadSpec
+from tests.experiments import toy
+
+SCENARIO = Scenario(protocol="unordered", seed=3, workload=WorkloadSpec(messages=5))
+
+
+def test_a_case_is_a_scenario_or_a_function() -> None:
+    with pytest.raises(LocalError, match="either a scenario or a function"):
+        Case(parameters={}, seed=3)
+    with pytest.raises(LocalError, match="either a scenario or a function"):
+        Case(parameters={}, seed=3, scenario=SCENARIO, function="a:b")
+    with pytest.raises(LocalError, match="seed 4, its scenario has 3"):
+        Case(parameters={}, seed=4, scenario=SCENARIO)
+    with pytest.raises(LocalError, match="not of the form"):
+        Case(parameters={}, seed=4, function="a.b")
+
+
+def test_a_case_of_a_scenario_is_named_as_its_run() -> None:
+    assert Case(parameters={}, seed=3, scenario=SCENARIO).name() == simulate(SCENARIO).description.run
+
+
+def test_a_call_is_named_by_all_that_it_depends_on() -> None:
+    base = Case(parameters={"n": 1}, seed=3, function="a.b:square", arguments={"data": "x"})
+    others = [
+        msgspec.structs.replace(base, **change)
+        for change in (
+            {"parameters": {"n": 2}},
+            {"seed": 4},
+            {"function": "a.c:square"},
+            {"arguments": {"data": "y"}},
+        )
+    ]
+    names = {case.name() for case in [base, *others]}
+    assert len(names) == 5
+    assert all(name.startswith("square-") for name in names)
+    same = msgspec.json.decode(msgspec.json.encode(base), type=Case)
+    assert same.name() == base.name()
+
+
+def test_experiments_that_share_a_run_get_it_once() -> None:
+    one = Case(parameters={"x": 1}, seed=3, scenario=SCENARIO)
+    two = Case(parameters={"y": 1}, seed=3, scenario=SCENARIO)
+    matrix = NetworkSpec(latency=MatrixSpec(file="/data/matrix.npy"))
+    measured = Scenario(protocol="unordered", seed=4, network=matrix)
+    three = Case(parameters={}, seed=4, scenario=msgspec.structs.replace(SCENARIO, seed=4))
+    sweep = sweep_of("s", [one, two, three, Case(parameters={}, seed=0, function="a:b")])
+    assert [(row.place, row.seed, row.parameters) for row in sweep.rows] == [(0, 3, '{"x":1}'), (1, 4, "{}")]
+    assert sweep.files == []
+    assert sweep_of("s", [Case(parameters={}, seed=4, scenario=measured)]).files == [Path("/data/matrix.npy")]
+
+
+def results() -> Results:
+    return Results(
+        CaseResult(
+            case=Case(parameters={"n": n, "m": "x"}, seed=seed, function="a:b"),
+            name=f"{n}-{seed}",
+            status="kept",
+            error=None,
+            values={"v": float(10 * n + seed)},
+        )
+        for n in (2, 1)
+        for seed in (1, 0)
+    )
+
+
+def test_results_are_asked_by_parameter() -> None:
+    assert results().where(n=1, m="x").values("v") == [11.0, 10.0]
+    assert results().where(n=7).values("v") == []
+    assert list(results().by("n")) == [2, 1]
+    assert results().by("n")[2].values("v") == [21.0, 20.0]
+    assert results().seeds == (0, 1)
+    with pytest.raises(LocalError, match="2-1 has no value 'w'; there are: v"):
+        results().values("w")
+
+
+def test_a_function_gets_parameters_arguments_and_the_seed(tmp_path: Path) -> None:
+    called = str(tmp_path / "called")
+    case = Case(
+        parameters={"n": 5}, seed=2, function="tests.experiments.toy:square", arguments={"called": called}
+    )
+    assert call(case) == {"square": 27.0, "seconds": 0.5}
+
+
+def test_a_function_must_return_numbers() -> None:
+    with pytest.raises(LocalError, match="returned nan as 'value'"):
+        call(Case(parameters={}, seed=0, function="tests.experiments.toy:wrong"))
+
+
+@pytest.mark.parametrize(
+    ("value", "met"), [(14.999, False), (15.0, True), (16.5, True), (18.0, True), (18.001, False)]
+)
+def test_a_claim_is_met_within_its_band_ends_included(value: float, met: bool) -> None:
+    result = judged(toy.CLAIMS[0], Measurement(claim=toy.SQUARE, value=value, note="n"), [1, 2], 3.5)
+    assert (result.measured, result.met, result.note) == (value, met, "n")
+    assert (result.seeds, result.seconds) == ((1, 2), 3.5)
+
+
+def test_what_is_not_measured_is_neither_met_nor_missed() -> None:
+    result = unmeasured(toy.CLAIMS[0])
+    assert (result.measured, result.met, result.note) == (None, None, "no experiment yet")
+
+
+def test_a_broken_promise_misses_whatever_was_measured() -> None:
+    result = broken(toy.CLAIMS[0], "why", Measurement(claim=toy.SQUARE, value=16.0))
+    assert (result.measured, result.met, result.note) == (16.0, False, "why")
+
+
+def test_claims_as_a_file_and_as_rows(tmp_path: Path) -> None:
+    found = [judged(toy.CLAIMS[0], Measurement(claim=toy.SQUARE, value=17.0), [0])] + [
+        unmeasured(claim) for claim in toy.CLAIMS[1:]
+    ]
+    content = msgspec.json.decode(write_claims(found, tmp_path).read_bytes())
+    assert content["claims"][0] == {
+        "id": "toy.square",
+        "published": 16.0,
+        "accept_low": 15.0,
+        "accept_high": 18.0,
+        "measured": 17.0,
+        "met": True,
+        "note": "",
+        "seeds": [0],
+        "seconds": None,
+    }
+    rows = claim_rows(toy.CLAIMS, found)
+    assert [row["met"] for row in rows] == [True, None, None]
+    assert rows[0]["note"] == "made up"
+    assert rows[1]["note"] == "made up; no experiment yet"
