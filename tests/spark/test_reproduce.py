@@ -55,7 +55,7 @@ def test_from_experiments_to_claims(functions: SparkSession, tmp_path: Path) -> 
         "1 met",
         "1 missed",
         "1 not measured",
-        "toy.square",
+        "toy.<wbr>square",
         "15 to 18",
         "made up; no experiment yet",
     ):

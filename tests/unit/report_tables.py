@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -11,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from ordercast.core import message_id
 from ordercast.pipeline import schemas
+from ordercast.pipeline.figures import Axis, Curve, Figure, Point, Reference
 
 EVIL = "<script>alert('1')</script> & \"quotes\""
 MS = 1_000_000
@@ -99,6 +101,52 @@ def sweep_tables(out: Path) -> None:
         {"run": "calm-1", **fault, "node": 1, "struck": False, "recovery_ns": None, "silence_ns": None},
     ]
     write(out, "recoveries", schemas.RECOVERIES, recovered)
+
+
+def claim_tables(out: Path) -> None:
+    """One experiment that met a claim and missed another, and a claim that nothing measured."""
+    write(out, "runs", schemas.RUNS, [run_row(0, "calm", '{"protocol":"calm","clients":3}')])
+    about = {"system": "toy", "source": "Fig 1", "setup": "as it was", "metric": "a ratio"}
+    band = {"published": 0.5, "accept_low": 0.4, "accept_high": 0.6}
+    measured = {"seeds": [1, 2, 3], "seconds": 12.34}
+    rows = [
+        {
+            "place": 0,
+            "id": "toy.one",
+            **about,
+            **band,
+            "measured": 0.55,
+            "met": True,
+            "note": "fine",
+            **measured,
+        },
+        {
+            "place": 1,
+            "id": "toy.two",
+            **about,
+            **band,
+            "measured": 0.7,
+            "met": False,
+            "note": EVIL,
+            **measured,
+        },
+        {"place": 2, "id": EVIL, **about, **band, "note": "no experiment yet", "seeds": []},
+    ]
+    write(out, "claims", schemas.CLAIMS, rows)
+    experiment = {"place": 0, "name": "toy", "title": EVIL, "source": "A paper, Figure 1", "cases": 7}
+    write(out, "experiments", schemas.EXPERIMENTS, [{**experiment, "seeds": [1, 2, 3], "broken": 0}])
+    figure = Figure(
+        id="toy-1",
+        title="The toy",
+        caption=EVIL,
+        x=Axis(label=EVIL),
+        y=Axis(label="y"),
+        curves=(Curve(label="measured", points=(Point(1, 2), Point(2, 3))),),
+        references=(Reference(label="by the paper", y=2.5),),
+    )
+    content = msgspec.json.encode(figure).decode()
+    row = {"place": 0, "experiment": "toy", "figure": "toy-1", "content": content}
+    write(out, "figures", schemas.FIGURES, [row])
 
 
 def _json(text: str) -> str:

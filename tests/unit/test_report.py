@@ -10,9 +10,9 @@ import pytest
 from ordercast.core import LocalError, RemoteError
 from ordercast.pipeline.report import report
 from ordercast.pipeline.schemas import RUNS
-from tests.unit.report_tables import EVIL, run_row, sweep_tables, write
+from tests.unit.report_tables import EVIL, claim_tables, run_row, sweep_tables, write
 
-VOID = {"meta", "path", "use", "rect", "br"}
+VOID = {"meta", "path", "use", "rect", "wbr"}
 NAMESPACES = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 
 
@@ -161,3 +161,38 @@ def test_a_broken_table_is_named(tmp_path: Path) -> None:
     (folder / "part-00000.parquet").write_bytes(b"PAR1 nothing")
     with pytest.raises(RemoteError, match="tables/runs: not a readable table"):
         report(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = tmp_path_factory.mktemp("reproduction")
+    claim_tables(out)
+    return report(out).read_text(encoding="utf-8")
+
+
+def test_a_reproduction_shows_every_claim_with_its_verdict(claims: str) -> None:
+    reader = Reader()
+    reader.feed(claims)
+    assert reader.open == []
+    said = " ".join("".join(f"{word} " for word in reader.words).split())
+    assert "Of the selected claims: 1 met , 1 missed , 1 not measured ." in said
+    assert "toy. one met 0.55 0.5 0.4 to 0.6 3 12.3 a ratio (Fig 1; as it was) fine" in said
+    assert "toy. two missed 0.7 0.5 0.4 to 0.6 3 12.3" in said
+    assert (
+        "not measured \u2013 0.5 0.4 to 0.6 \u2013 \u2013 a ratio (Fig 1; as it was) no experiment yet"
+        in said
+    )
+    assert "A paper, Figure 1 7 3" in said
+    assert "clients 3 1 1 0 0 10 30" in said  # the protocol has a column of its own
+
+
+def test_a_reproduction_draws_the_figures_of_its_experiments_only(claims: str) -> None:
+    assert claims.count("<svg") == 1
+    assert ">by the paper</text>" in claims
+    assert 'aria-label="The toy: y against' in claims
+
+
+def test_what_comes_from_experiments_is_escaped(claims: str) -> None:
+    assert "<script" not in claims
+    # A note, an id (with places to break it), a title, a caption, an axis.
+    assert unescape(claims.replace("<wbr>", "")).count(EVIL) >= 5

@@ -36,7 +36,8 @@ th, td { padding: .45rem .6rem; text-align: left; vertical-align: top; border-bo
 tr:last-child td { border-bottom: 0; }
 thead th { background: var(--ground); font-weight: 600; white-space: nowrap; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td.words { min-width: 14rem; }
+td.words { min-width: 9rem; overflow-wrap: anywhere; }
+.line { display: block; min-width: 24rem; margin-bottom: .2rem; }
 code, pre { font: .8125rem/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 code { overflow-wrap: anywhere; }
 pre { margin: .4rem 0; padding: .5rem .7rem; overflow-x: auto; background: var(--ground);
@@ -55,10 +56,12 @@ figcaption b { display: block; }
   figure, .case, tr { break-inside: avoid; }
   figure svg { max-width: 11.5cm; }
   .scroll { overflow: visible; border: 0; }
-  table { font-size: 8pt; }
+  table, table code { font-size: 7pt; }
+  th, td { padding: .18rem .22rem; }
   thead { display: table-header-group; }
-  thead th, td.number, th.number, .verdict { white-space: normal; }
-  td.words { min-width: 0; }
+  thead th, .verdict { white-space: normal; }
+  td.words { min-width: 28mm; }
+  .line { min-width: 0; }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 }
 """
@@ -84,6 +87,11 @@ def element(tag: str, *parts: Content, kind: str = "") -> Html:
     return Html(f"<{tag}{attributes}>{''.join(map(safe, parts))}</{tag}>")
 
 
+def breakable(name: str) -> Html:
+    """A dotted name that may be broken between its words."""
+    return Html(safe(name).replace(".", ".<wbr>").replace("_", "_<wbr>"))
+
+
 def section(title: str, *parts: Html) -> Html:
     """A section under a heading; nothing at all if it would be empty."""
     held = [part for part in parts if part]
@@ -95,7 +103,7 @@ def table(
 ) -> Html:
     """A table in a box of its own, which scrolls if the screen is narrow; numbers stand to the right.
 
-    A column is one of numbers if everything in it is; columns named in `words` hold sentences.
+    A column is one of numbers if everything in it is; columns named in `words` hold sentences, and are wide.
     """
     held = [list(row) for row in rows]
     numeric = [all(_is_number(row[place]) for row in held) for place in range(len(head))]

@@ -5,9 +5,9 @@ from collections import Counter
 import msgspec
 
 from ordercast.pipeline.figures import Figure
-from ordercast.pipeline.page import Content, Html, element, join, section, table
-from ordercast.pipeline.report_runs import figure_html, plural
-from ordercast.pipeline.stored_tables import StoredTables
+from ordercast.pipeline.page import Content, Html, breakable, element, join, section, table
+from ordercast.pipeline.report_runs import count, figure_html, plural
+from ordercast.pipeline.stored_tables import Row, StoredTables
 
 VERDICTS = {True: ("met", "good"), False: ("missed", "bad"), None: ("not measured", "open")}
 
@@ -24,13 +24,13 @@ def head(tables: StoredTables) -> tuple[str, Html]:
     broken = sum(run["status"] != "kept" for run in runs)
     done = f"{plural(len(runs), 'simulated run')}, {broken or 'none'} of which broke a promise or failed."
     rows: list[list[Content]] = [
-        [row["title"], row["source"], plural(row["cases"], "case"), plural(len(row["seeds"]), "seed")]
+        [row["title"], row["source"], count(row["cases"]), len(row["seeds"])]
         for row in tables.rows("experiments")
     ]
     heads = ["experiment", "source", "cases", "seeds"]
     lead = [element("p", "Of the selected claims: ", join(parts, ", "), "."), element("p", done)]
     return "Published claims, reproduced", join(
-        [*lead, *([table("Experiments", heads, rows)] if rows else [])]
+        [*lead, *([table("Experiments", heads, rows, ["source"])] if rows else [])]
     )
 
 
@@ -41,12 +41,26 @@ def claims(tables: StoredTables) -> Html:
         word, kind = VERDICTS[row["met"]]
         seconds = None if row["seconds"] is None else f"{row['seconds']:.1f}"
         accepted = f"{_number(row['accept_low'])} to {_number(row['accept_high'])}"
-        about: list[Content] = [element("code", row["id"]), row["metric"]]
-        numbers = [_number(row["published"]), accepted, _number(row["measured"])]
+        lines = [element("span", line, kind="line") for line in _about(row) if line]
+        claim = element("code", breakable(row["id"]))
         verdict = element("span", word, kind=f"verdict {kind}")
-        rows.append([*about, *numbers, verdict, len(row["seeds"]), seconds, row["note"] or None])
-    heads = ["claim", "metric", "published", "accepted", "measured", "verdict", "seeds", "seconds", "note"]
-    return section("Claims", table("Claims", heads, rows, ["metric", "note"])) if rows else Html("")
+        numbers = [_number(row["measured"]), _number(row["published"]), accepted]
+        rows.append([claim, verdict, *numbers, len(row["seeds"]) or None, seconds, join(lines)])
+    heads = [
+        "claim",
+        "verdict",
+        "measured",
+        "published",
+        "accepted",
+        "seeds",
+        "simulated s",
+        "what, and notes",
+    ]
+    return section("Claims", table("Claims", heads, rows, ["claim"])) if rows else Html("")
+
+
+def _about(row: Row) -> list[str]:
+    return [f"{row['metric']} ({row['source']}; {row['setup']})", row["note"]]
 
 
 def _number(value: float | None) -> str | None:

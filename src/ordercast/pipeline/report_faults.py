@@ -110,7 +110,7 @@ def recoveries(tables: StoredTables) -> Html:
         "it includes the time until its restart. A silence is a time without a delivery at a receiver that "
         "begins between the fault and the next one, and ends with a delivery."
     )
-    words = table("Recoveries after faults", heads, rows)
+    words = table("Recoveries after faults", heads, rows, ["parameters"])
     return section("Recoveries after faults", words, element("p", note, kind="soft"))
 
 

@@ -110,7 +110,9 @@ def points(tables: StoredTables) -> Html:
         "Latency is from submission to delivery, over all receivers and seeds. Throughput is the median over "
         "seeds of the messages delivered by second, without the first and the last fifth of each run."
     )
-    return section("Runs by point", table("Runs by point", heads, rows), element("p", note, kind="soft"))
+    return section(
+        "Runs by point", table("Runs by point", heads, rows, ["parameters"]), element("p", note, kind="soft")
+    )
 
 
 def _alarm(number: int) -> Content:
