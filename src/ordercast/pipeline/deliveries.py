@@ -1,7 +1,7 @@
 """From trace folders to deliveries: what every metric is computed from.
 
-Each task reads whole runs with the reader of `ordercast.trace` and passes on only the columns that metrics
-need. A trace that cannot be read fails the job, with the reader's own words.
+Tasks read traces with the reader of `ordercast.trace`, and only the columns that metrics need. A trace that
+cannot be read fails the job, with the reader's own words.
 """
 
 from collections.abc import Iterator
@@ -46,13 +46,19 @@ def stored_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, Stored
 
 def _read_folders(batches: Iterator[pa.RecordBatch], kinds: tuple[Kind, ...]) -> Iterator[pa.RecordBatch]:
     schema = to_arrow_schema(DELIVERIES)
+    columns = [*schema.names[1:], "kind"]
+    wanted = pa.array([str(kind) for kind in kinds])
     for name, run in stored_runs(batches):
-        table = run.table()
-        wanted = pc.is_in(table["kind"].cast(pa.string()), pa.array([str(kind) for kind in kinds]))
-        # What a protocol made up carries no message, and was never submitted.
-        wanted = pc.and_(wanted, pc.and_(pc.is_valid(table["message"]), pc.is_valid(table["submitted_ns"])))
-        found = table.select(schema.names).filter(wanted)
-        names = pa.array([name] * len(found), pa.string())
-        # The name in the table counts: a trace may have been copied, and then two say the same.
-        found = found.set_column(0, schema.field(0), names).cast(schema)
-        yield from found.to_batches(max_chunksize=BATCH_ROWS)
+        # By row groups, for a run may be larger than memory, and metrics do not ask for an order.
+        for segment in run.open_segments():
+            for group in range(len(segment.group_rows)):
+                table = segment.read(columns, [group])
+                found = table.filter(pc.is_in(table["kind"].cast(pa.string()), wanted))
+                # What a protocol made up carries no message, and was never submitted.
+                found = found.filter(
+                    pc.and_(pc.is_valid(found["message"]), pc.is_valid(found["submitted_ns"]))
+                )
+                # The name in the table counts: a trace may have been copied, and then two say the same.
+                names = pa.array([name] * len(found), pa.string())
+                found = found.add_column(0, "run", names).select(schema.names).cast(schema)
+                yield from found.to_batches(max_chunksize=BATCH_ROWS)

@@ -48,7 +48,7 @@ def recoveries_of(run: StoredRun) -> list[dict[str, object]]:
     faults = msgspec.convert(run.description.scenario.get("fault", ()), tuple[FaultSpec, ...])
     if not faults:
         return []
-    table = run.table().select(["time_ns", "node", "kind", "groups", "submitted_ns"])
+    table = run.table(["groups", "submitted_ns"])
     kinds = table["kind"].cast(pa.string())
     sent = _submissions(table.filter(pc.equal(kinds, Kind.SUBMIT)), run.description)
     delivered = table.filter(pc.is_in(kinds, pa.array([Kind.DELIVER, Kind.OUT_OF_ORDER], pa.string())))
