@@ -1,8 +1,8 @@
 """Large traces for benchmarks: what an ordered run leaves, made by arrays instead of a simulation.
 
-Every message is submitted by one of four senders, stamped, and delivered in stamp order by every receiver of one
-group, each with delays of its own; the rows of all nodes stand in order of time. All columns are filled that a
-simulated run of an ordering protocol fills.
+Every message is submitted by one of four senders, stamped, and delivered in stamp order by every receiver
+of one group, each with delays of its own; the rows of all nodes stand in order of time. All columns are
+filled that a simulated run of an ordering protocol fills.
 """
 
 from pathlib import Path

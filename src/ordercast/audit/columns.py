@@ -71,6 +71,8 @@ def factorize(keys: Ints) -> tuple[Ints, Ints]:
     distinct = np.flatnonzero(present) + low
     if len(distinct) == 1:
         return distinct, np.zeros(len(keys), np.int64)
+    if len(distinct) == len(present):
+        return distinct, shifted
     place = np.cumsum(present) - 1
     return distinct, place[shifted]
 

@@ -8,7 +8,7 @@ alarm. Where integrity is not promised the gate stands all the same, and nobody 
 import numpy as np
 
 from ordercast.audit.account import Account, chains_of
-from ordercast.audit.columns import CODE, Flags, Ints, by_key, factorize, null_of, words_at
+from ordercast.audit.columns import CODE, Flags, Ints, factorize, null_of, words_at
 from ordercast.audit.findings import Findings
 from ordercast.audit.messages import Places
 from ordercast.audit.trace import Trace
@@ -17,15 +17,14 @@ from ordercast.core import Groups, RemoteError, format_ns
 from ordercast.trace import Kind
 
 NAME = "integrity"
+DELIVERIES = (Kind.DELIVER, Kind.OUT_OF_ORDER)
 
 
 def integrity(trace: Trace, findings: Findings) -> Account:
     """Judge submissions and deliveries, and give the account of those that the others may see."""
     submissions = _Submissions(trace, findings)
-    rows = trace.rows(Kind.DELIVER, Kind.OUT_OF_ORDER)
-    nodes, places = factorize(trace.node[rows])
-    order, _ = by_key(places, len(nodes))
-    return _Gate(trace, findings, submissions, rows[order]).account()
+    rows, _ = trace.by_node
+    return _Gate(trace, findings, submissions, rows[trace.is_kind(*DELIVERIES)[rows]]).account()
 
 
 class _Submissions:

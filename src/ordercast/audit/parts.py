@@ -8,6 +8,8 @@ A fingerprint never condemns: it shows which blocks need not be looked at again.
 by chance once in 10^19.
 """
 
+from itertools import pairwise
+
 import msgspec
 import numpy as np
 import pyarrow as pa
@@ -96,7 +98,7 @@ def summarize(description: RunDescription, table: pa.Table, block_bits: int = BL
         if not summary.doubt:
             walk(kinds, summary)
     if not summary.doubt:
-        summary.prints = _Printer(kinds, block_bits).prints()
+        summary.prints = _prints(kinds, block_bits)
     return summary
 
 
@@ -104,15 +106,15 @@ class _Rows:
     """The rows of a part, by kind and by node."""
 
     def __init__(self, description: RunDescription, table: pa.Table) -> None:
-        self.trace = Trace(description, table)
+        self.trace = trace = Trace(description, table)
         self.step = filled(table["step"])
-        trace = self.trace
-        self.submitted = trace.rows(Kind.SUBMIT)
-        delivered = trace.rows(Kind.DELIVER)
-        _, nodes = factorize(trace.node[delivered])
-        order, _ = by_key(nodes, int(nodes.max(initial=-1)) + 1)
-        self.delivered = delivered[order]
-        """By node, each node's in order."""
+        self.is_submit: Flags = trace.kind == CODE[Kind.SUBMIT]
+        self.is_delivery: Flags = trace.kind == CODE[Kind.DELIVER]
+        rows, self.starts = trace.by_node
+        self.by_node = rows
+        """All rows but those of packets, by node, each node's in order; `starts` has where each begins."""
+        self.delivered = rows[self.is_delivery[rows]]
+        """The deliveries, in the same order."""
         self.doubt = self._doubt()
 
     def _doubt(self) -> str:
@@ -121,42 +123,41 @@ class _Rows:
             return "it has views, notifications or deliveries out of order"
         if trace.lost:
             return "a node recovered without its state"
-        for rows in (self.submitted, self.delivered):
-            messages = trace.message[rows]
-            if len(messages) and (messages.min() < 0 or (trace.groups.codes[rows] < 0).any()):
-                return "rows lack a message or its groups"
-        if (trace.message[self.submitted] >> 40 != trace.node[self.submitted]).any():
+        speaks = self.is_submit | self.is_delivery
+        if (speaks & ((trace.message < 0) | (trace.groups.codes < 0))).any():
+            return "rows lack a message or its groups"
+        sender = trace.message >> 40
+        if (self.is_submit & (sender != trace.node)).any():
             return "a node submitted a message of another"
         if any(trace.known(groups) != groups or not groups for groups in trace.groups.tuples):
             return "rows name groups that the run does not have"
         submitted = trace.column("submitted_ns")
-        late, own = trace.time[self.delivered], trace.time[self.submitted]
-        if (late < submitted[self.delivered]).any() or (own != submitted[self.submitted]).any():
+        early = (self.is_delivery & (trace.time < submitted)) | (self.is_submit & (trace.time != submitted))
+        if early.any():
             return "times of submission do not fit"
-        peer = trace.column("peer")[self.delivered]
-        named = (peer != null_of(peer)) & (peer != trace.message[self.delivered] >> 40)
-        return "a delivery names another sender" if named.any() else ""
+        peer = trace.column("peer")
+        other = self.is_delivery & (peer != sender)
+        if other.any() and (other & (peer != null_of(peer))).any():
+            return "a delivery names another sender"
+        return ""
 
 
 def _walk_nodes(rows: _Rows, summary: Summary) -> None:
     """Each node's rows: time and clock do not go back; where they begin and end; crashes."""
-    trace = rows.trace
-    kept = np.flatnonzero(~trace.is_kind(*PACKETS))
-    nodes, index = factorize(trace.node[kept])
-    order, starts = by_key(index, len(nodes))
-    kept = kept[order]
-    same = np.ones(max(0, len(kept) - 1), bool)
-    same[starts[1:-1] - 1] = False
-    columns = [values[kept] for values in (rows.step, trace.time, trace.column("clock_ns"))]
-    steps = columns[0]
-    grows = [~same | (values[1:] >= values[:-1]) for values in columns]
-    if not all(growing.all() for growing in grows) or (same & (steps[1:] == steps[:-1])).any():
-        summary.doubt = "the steps, times or clocks of a node go back"
-        return
-    for place, node in enumerate(nodes.tolist()):
-        first, last = int(starts[place]), int(starts[place + 1]) - 1
-        step, time_ns, clock_ns = [(int(column[first]), int(column[last])) for column in columns]
-        summary.edges[node] = Edges(step, time_ns, clock_ns)
+    trace, order = rows.trace, rows.by_node
+    columns = (rows.step, trace.time, trace.column("clock_ns"))
+    changes = rows.starts[1:-1] - 1
+    for place, values in enumerate(columns):
+        ordered = values[order]
+        grows: Flags = ordered[1:] >= ordered[:-1] if place else ordered[1:] > ordered[:-1]
+        grows[changes[(changes >= 0) & (changes < len(grows))]] = True
+        if not grows.all():
+            summary.doubt = "the steps, times or clocks of a node go back"
+            return
+    for place in np.flatnonzero(np.diff(rows.starts)).tolist():
+        first, last = order[rows.starts[place]], order[rows.starts[place + 1] - 1]
+        step, time_ns, clock_ns = [(int(values[first]), int(values[last])) for values in columns]
+        summary.edges[int(trace.node[first])] = Edges(step, time_ns, clock_ns)
     for row in trace.rows(Kind.CRASH, Kind.RECOVER).tolist():
         up = trace.kind[row] == CODE[Kind.RECOVER]
         summary.turns.append(Turn(int(trace.node[row]), int(rows.step[row]), bool(up)))
@@ -167,25 +168,22 @@ def _walk_order(rows: _Rows, summary: Summary) -> None:
     trace, delivered = rows.trace, rows.delivered
     if trace.description.guarantees.order is Order.NONE or not len(delivered):
         return
-    clock, issuer = trace.column("stamp_clock")[delivered], trace.column("stamp_issuer")[delivered]
-    message, node = trace.message[delivered], trace.node[delivered]
+    clocks, issuers = trace.column("stamp_clock"), trace.column("stamp_issuer")
+    clock, node = clocks[delivered], trace.node[delivered]
     if (clock == null_of(clock)).any():
         summary.doubt = "deliveries have no stamp"
         return
-    back: Flags = clock[1:] <= clock[:-1]
-    if back.any():
-        tie = clock[1:] == clock[:-1]
-        issued, same = issuer[1:] > issuer[:-1], issuer[1:] == issuer[:-1]
-        back &= ~(tie & (issued | (same & (message[1:] > message[:-1]))))
-    changes = node[1:] != node[:-1]
 
     def key(place: int) -> Key:
-        return int(clock[place]), int(issuer[place]), int(message[place])
+        row = delivered[place]
+        return int(clocks[row]), int(issuers[row]), int(trace.message[row])
 
-    for place in np.flatnonzero(back & ~changes).tolist():
-        summary.back.append((key(place + 1), key(place)))
+    changes = node[1:] != node[:-1]
+    for place in np.flatnonzero((clock[1:] <= clock[:-1]) & ~changes).tolist():
+        if key(place + 1) <= key(place):
+            summary.back.append((key(place + 1), key(place)))
     firsts = [0, *(np.flatnonzero(changes) + 1).tolist()]
-    for first, following in zip(firsts, [*firsts[1:], len(delivered)], strict=True):
+    for first, following in pairwise([*firsts, len(delivered)]):
         edges = summary.edges[int(node[first])]
         ends = (key(first), key(following - 1))
         summary.edges[int(node[first])] = msgspec.structs.replace(edges, key=ends)
@@ -194,18 +192,17 @@ def _walk_order(rows: _Rows, summary: Summary) -> None:
 def _walk_lanes(rows: _Rows, summary: Summary) -> None:
     """The submissions of a sender grow, and so they are different; its deliveries, where that is promised."""
     trace = rows.trace
-    messages = trace.message[rows.submitted]
-    lanes = [(np.full(len(messages), SUBMITTED), messages)]
+    submitted = rows.by_node[rows.is_submit[rows.by_node]]
+    lanes = [(np.full(len(submitted), SUBMITTED), trace.message[submitted])]
     if trace.description.guarantees.causality is Causality.FIFO:
         lanes.append((trace.node[rows.delivered], trace.message[rows.delivered]))
-    for nodes, found in lanes:
-        senders, sender = factorize(found >> 40)
+    for nodes, messages in lanes:
+        senders, sender = factorize(messages >> 40)
         ids, index = factorize(nodes)
         order, starts = by_key(index * max(1, len(senders)) + sender, len(ids) * len(senders))
-        ordered = found[order]
+        ordered = messages[order]
         grows = ordered[1:] > ordered[:-1]
-        bounds = starts[(starts > 0) & (starts < len(order))]
-        grows[bounds - 1] = True
+        grows[starts[(starts > 0) & (starts < len(order))] - 1] = True
         if not grows.all():
             summary.doubt = "the messages of a sender are not in order"
             return
@@ -215,75 +212,60 @@ def _walk_lanes(rows: _Rows, summary: Summary) -> None:
             summary.lanes.append(Lane(node, who, *ends))
 
 
-class _Printer:
-    """Fingerprints of a part."""
-
-    def __init__(self, rows: _Rows, block_bits: int) -> None:
-        self._rows = rows
-        self._trace = rows.trace
-        self._bits = block_bits
-
-    def prints(self) -> list[Print]:
-        """One for each node (or the submissions), set of groups, and block."""
-        trace = self._trace
-        where = np.concatenate([self._rows.submitted, self._rows.delivered])
-        if not len(where):
-            return []
-        messages = trace.message[where]
-        nodes = np.where(np.arange(len(where)) < len(self._rows.submitted), SUBMITTED, trace.node[where])
-        ids, node = factorize(nodes)
-        senders, sender = factorize(messages >> 40)
-        own = (messages & ((1 << 40) - 1)) >> self._bits
-        width = int(own.max()) + 1
-        width_of_groups = len(trace.groups.tuples)
-        keys = ((node * width_of_groups + trace.groups.codes[where]) * len(senders) + sender) * width + own
-        found, index = factorize(keys)
-        count = np.bincount(index, minlength=len(found))
-        content = self._content(messages, where)
-        stamped = self._stamped(content, where)
-        sums = [_sums(index, values, len(found)) for values in (content, stamped)]
-        prints = []
-        for place, key in enumerate(found.tolist()):
-            rest, block = divmod(key, width)
-            rest, who = divmod(rest, len(senders))
-            which, groups = divmod(rest, width_of_groups)
-            prints.append(
-                Print(
-                    int(ids[which]),
-                    trace.groups.tuples[groups],
-                    (int(senders[who]) << (40 - self._bits)) + block,
-                    int(count[place]),
-                    int(sums[0][place]),
-                    int(sums[1][place]),
-                )
-            )
-        return prints
-
-    def _content(self, messages: Ints, where: Ints) -> Ints:
-        mixed = _mix(np.zeros(len(where), np.uint64), messages)
-        for name in ("digest", "size", "submitted_ns"):
-            mixed = _mix(mixed, self._trace.column(name)[where])
-        return mixed
-
-    def _stamped(self, content: Ints, where: Ints) -> Ints:
-        mixed = content
-        for name in ("stamp_clock", "stamp_issuer"):
-            mixed = _mix(mixed, self._trace.column(name)[where])
-        numbers = self._trace.table["numbers"]
-        if numbers.null_count < len(numbers):
-            for column in list_columns(numbers):
-                mixed = _mix(mixed, column[where])
-        return mixed
+def _prints(rows: _Rows, block_bits: int) -> list[Print]:
+    """The fingerprints of a part: one for each node (or the submissions), set of groups, and block."""
+    trace = rows.trace
+    speaks = rows.is_submit | rows.is_delivery
+    where: Ints | slice = slice(None) if speaks.all() else np.flatnonzero(speaks)
+    messages = trace.message[where]
+    if not len(messages):
+        return []
+    ids, node = factorize(np.where(rows.is_submit[where], SUBMITTED, trace.node[where]))
+    senders, sender = factorize(messages >> 40)
+    own = (messages & ((1 << 40) - 1)) >> block_bits
+    width, widths = int(own.max()) + 1, (len(trace.groups.tuples), len(senders))
+    keys = node.astype(np.int64)
+    for size, part in zip((*widths, width), (trace.groups.codes[where], sender, own), strict=True):
+        if size > 1:
+            keys *= size
+            keys += part
+    found, index = factorize(keys)
+    count = np.bincount(index, minlength=len(found))
+    content = _folded(trace, where, messages, ("digest", "size", "submitted_ns"))
+    stamped = _folded(trace, where, content, ("stamp_clock", "stamp_issuer"))
+    numbers = trace.table["numbers"]
+    if numbers.null_count < len(numbers):
+        for column in list_columns(numbers):
+            stamped = _spread(stamped + column[where].astype(np.uint64))
+    sums = [_sums(index, values, len(found)) for values in (_spread(content), _spread(stamped))]
+    prints = []
+    for place, key in enumerate(found.tolist()):
+        rest, block = divmod(key, width)
+        rest, who = divmod(rest, widths[1])
+        which, groups = divmod(rest, widths[0])
+        block += int(senders[who]) << (40 - block_bits)
+        values = (int(count[place]), int(sums[0][place]), int(sums[1][place]))
+        prints.append(Print(int(ids[which]), trace.groups.tuples[groups], block, *values))
+    return prints
 
 
-def _mix(mixed: Ints, values: Ints) -> Ints:
-    """Fold a column into a hash of 64 bits: a multiplication spreads, the shift brings the top down."""
-    folded = values.astype(np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    folded ^= mixed
-    folded *= np.uint64(0xD6E8FEB86659FD93)
-    folded ^= folded >> np.uint64(32)
-    folded *= np.uint64(0xD6E8FEB86659FD93)
+_FACTORS = [np.uint64(factor) for factor in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)]
+
+
+def _folded(trace: Trace, where: Ints | slice, start: Ints, names: tuple[str, ...]) -> Ints:
+    """Columns folded into 64 bits, each multiplied by a large odd number."""
+    folded = start.view(np.uint64) * np.uint64(0xD6E8FEB86659FD93)
+    for name, factor in zip(names, _FACTORS, strict=False):
+        folded += trace.column(name)[where].astype(np.int64, copy=False).view(np.uint64) * factor
     return folded
+
+
+def _spread(folded: Ints) -> Ints:
+    """What differs in a bit then differs in many: else two exchanged values would sum up the same."""
+    spread: Ints = folded ^ (folded >> np.uint64(32))
+    spread *= np.uint64(0xD6E8FEB86659FD93)
+    spread ^= spread >> np.uint64(29)
+    return spread
 
 
 def _sums(index: Ints, values: Ints, count: int) -> Ints:

@@ -12,7 +12,18 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from ordercast.audit.columns import CODE, KINDS, Flags, Ints, Lists, filled, kinds_of, words_at
+from ordercast.audit.columns import (
+    CODE,
+    KINDS,
+    Flags,
+    Ints,
+    Lists,
+    by_key,
+    factorize,
+    filled,
+    kinds_of,
+    words_at,
+)
 from ordercast.core import Groups, NodeId, RemoteError
 from ordercast.trace import LOST, Kind, RunDescription
 
@@ -83,9 +94,17 @@ class Trace:
         return Lists(self.table["groups"])
 
     @cached_property
-    def rare(self) -> Ints:
-        """The rows of crashes, recoveries, views and drops, few in most runs."""
-        return self.rows(Kind.CRASH, Kind.RECOVER, Kind.VIEW, Kind.DROP)
+    def by_node(self) -> tuple[Ints, Ints]:
+        """All rows but those of packets, by node, each node's as they stand; and where each node begins."""
+        packets = self.is_kind(*PACKETS)
+        rows = np.flatnonzero(~packets) if packets.any() else None
+        nodes = self.node if rows is None else self.node[rows]
+        low, high = int(nodes.min(initial=0)), int(nodes.max(initial=0))
+        if low < 0 or high >= 1 << 16:
+            _, nodes = factorize(nodes)
+            high = int(nodes.max())
+        order, starts = by_key(nodes, high + 1)
+        return order if rows is None else rows[order], starts
 
     def label(self, rows: Ints) -> list[str | None]:
         """The labels of some rows."""

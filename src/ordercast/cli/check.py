@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from ordercast.check import Violation, verdict
@@ -13,51 +14,97 @@ from ordercast.cli.output import (
     progress_bar,
     violation_object,
 )
+from ordercast.cli.sweep import progress_shown
+from ordercast.core import RemoteError
 from ordercast.trace import events_of, find_runs, trace_hash
+
+
+class Judgement(msgspec.Struct):
+    """What was found in a folder of runs."""
+
+    runs: int = 0
+    events: int = 0
+    found: list[tuple[str, Violation]] = []
+    suppressed: int = 0
+    incomplete: list[str] = []
+    altered: list[str] | None = None
+    """Runs whose events are not those that were written with them; None if that was not looked at."""
 
 
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run, or a folder of runs.")],
+    master: Annotated[
+        str | None,
+        typer.Option(help="Judge on Spark: local[*], or spark://host:port of a cluster.", metavar="M"),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Judge the traces in a folder by the promises that they name.
 
     Exit code 1 and a counterexample for each promise that was not kept.
 
-    [bold]Example[/]
+    Without [bold]--master[/], oracles look at one event after the other, in this process. With it, the
+    same properties are judged over whole columns by Spark tasks: for many runs, or for large ones. The two
+    judges were written apart from each other; ask both if much depends on it.
+
+    [bold]Examples[/]
 
     ordercast simulate --protocol unordered --out traces && ordercast check traces
+
+    ordercast check traces --master 'local[*]'
     """
-    runs = list(find_runs(folder))
-    found: list[tuple[str, Violation]] = []
-    altered: list[str] = []
-    unjudged: list[str] = []
-    events = suppressed = 0
-    with progress_bar() as bar:
-        for run in bar.track(runs, description="judging"):
-            table = run.table()
-            events += len(table)
-            name = run.description.run
-            if not run.description.complete:
-                unjudged.append(name)
-            if run.description.trace_hash not in (None, trace_hash(table)):
-                altered.append(name)
-            judged = verdict(run.description, events_of(table))
-            found += [(name, violation) for violation in judged.violations]
-            suppressed += sum(judged.suppressed.values())
+    judged = _by_oracles(folder) if master is None else _on_spark(folder, master)
     if json:
-        violations = [violation_object(violation, run=name) for name, violation in found]
-        counts: dict[str, object] = {"events": events, "runs": len(runs)}
-        counts |= {"violations": violations, "suppressed": suppressed}
-        print_json(counts | {"altered": altered, "incomplete": unjudged})
-        return 1 if found else 0
-    for name in altered:
+        violations = [violation_object(violation, run=name) for name, violation in judged.found]
+        counts: dict[str, object] = {"events": judged.events, "runs": judged.runs}
+        counts |= {"violations": violations, "suppressed": judged.suppressed}
+        print_json(counts | {"altered": judged.altered, "incomplete": judged.incomplete})
+        return 1 if judged.found else 0
+    for name in judged.altered or ():
         note = f"note: the events of {name} are not those that were written with it"
         errors.print(note, markup=False, soft_wrap=True)
     print_verdict(
-        [(f"in {name}", violation) for name, violation in found],
-        suppressed,
-        [f"of {name}, which was not complete" for name in unjudged],
-        f": {len(runs)} runs, {events} events",
+        [(f"in {name}", violation) for name, violation in judged.found],
+        judged.suppressed,
+        [f"of {name}, which was not complete" for name in judged.incomplete],
+        f": {judged.runs} run{'' if judged.runs == 1 else 's'}, {judged.events} events",
     )
-    return 1 if found else 0
+    return 1 if judged.found else 0
+
+
+def _by_oracles(folder: Path) -> Judgement:
+    runs = list(find_runs(folder))
+    judged = Judgement(runs=len(runs), altered=[])
+    with progress_bar() as bar:
+        for run in bar.track(runs, description="judging"):
+            table = run.table()
+            judged.events += len(table)
+            name = run.description.run
+            if not run.description.complete:
+                judged.incomplete.append(name)
+            if judged.altered is not None and run.description.trace_hash not in (None, trace_hash(table)):
+                judged.altered.append(name)
+            found = verdict(run.description, events_of(table))
+            judged.found += [(name, violation) for violation in found.violations]
+            judged.suppressed += sum(found.suppressed.values())
+    return judged
+
+
+def _on_spark(folder: Path, master: str) -> Judgement:
+    from ordercast.pipeline.session import running_spark
+    from ordercast.pipeline.traces import traces
+    from ordercast.pipeline.verify import judge_all
+
+    runs = list(find_runs(folder))  # what is wrong with the folder is told before Spark starts
+    with progress_shown() as report, running_spark(master, f"ordercast check {folder}") as spark:
+        rows = judge_all(traces(spark, folder), report)
+    for row in rows:
+        if row["error"]:
+            raise RemoteError(row["error"])
+    judged = Judgement(runs=len(runs), events=sum(row["events"] for row in rows))
+    for row in rows:
+        if not row["complete"]:
+            judged.incomplete.append(row["run"])
+        judged.found += [(row["run"], msgspec.convert(one.asDict(), Violation)) for one in row["findings"]]
+        judged.suppressed += sum(row["suppressed"].values())
+    return judged

@@ -1,0 +1,230 @@
+"""Verification at scale: the vectorised judge, applied by Spark tasks to one run or to thousands.
+
+A run of usual size is read and judged by one task. A run too large for that is cut into parts, which tasks
+sum up (`audit/parts.py`); the summaries of a run come together in one task, which judges in depth what they
+leave open (`audit/blocks.py`). Traces do not pass through Spark: tasks read them where they are.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+
+from ordercast.audit import COLUMNS, audit
+from ordercast.audit.blocks import judge_selected, select
+from ordercast.audit.parts import Summary, may_be_parted, summarize
+from ordercast.check import Verdict
+from ordercast.core import OrdercastError
+from ordercast.pipeline.progress import Report, silent, watched
+from ordercast.pipeline.schemas import FINDING, VERDICTS, VIOLATIONS
+from ordercast.trace import StoredRun, find_runs
+
+WHOLE_MAX = 4_000_000
+"""The most events that one task reads at once."""
+PART_ROWS = 2_000_000
+TASKS_A_CORE = 16
+TASKS_MAX = 1 << 20
+
+_PARTS = StructType(
+    [
+        StructField("run", StringType(), False),
+        StructField("folder", StringType(), False),
+        StructField("segment", IntegerType(), False),  # -1: the run cannot be cut
+        StructField("first", IntegerType(), False),  # row groups of the segment, from this on
+        StructField("groups", IntegerType(), False),
+    ]
+)
+_SUMMARIES = StructType(
+    [
+        StructField("run", StringType(), False),
+        StructField("folder", StringType(), False),
+        StructField("events", LongType(), False),
+        StructField("summary", BinaryType()),  # null: the run cannot be cut, or see `error`
+        StructField("error", StringType()),
+    ]
+)
+
+
+def verify(traces: DataFrame, whole_max: int = WHOLE_MAX, part_rows: int = PART_ROWS) -> DataFrame:
+    """VERDICTS of TRACES: every run judged by all that it was promised."""
+    runs = traces.select("run", "folder", "events")
+    is_large = F.col("events") > whole_max
+    count, large = runs.select(F.count("*"), F.count(F.when(is_large, 1))).head()  # type: ignore[misc]
+    small = _dealt(runs.where(~is_large), count - large).mapInArrow(_judge_runs, VERDICTS)
+    if not large:
+        return small
+    cut = partial(_cut_runs, part_rows=part_rows)
+    parts = runs.where(is_large).coalesce(1).mapInArrow(cut, _PARTS)
+    summaries = _dealt(parts, TASKS_MAX).mapInArrow(_sum_up, _SUMMARIES)
+
+    def put_together(table: pa.Table) -> pa.Table:
+        return _judge_summaries(table, part_rows)
+
+    judged = summaries.groupBy("folder").applyInArrow(put_together, VERDICTS)
+    return small.unionByName(judged) if count > large else judged
+
+
+def judge_all(traces: DataFrame, report: Report = silent) -> list[Row]:
+    """All rows of VERDICTS, in order of run, while `report` is told how far it is."""
+    context = traces.sparkSession.sparkContext
+    with watched(context, "judging", traces.count(), report):
+        rows = verify(traces).collect()
+    # Not sorted by Spark, which would judge twice: once to find out where to divide.
+    return sorted(rows, key=lambda row: (row["run"], row["folder"]))
+
+
+def violations(verdicts: DataFrame) -> DataFrame:
+    """VIOLATIONS of VERDICTS: a row for every finding of the vectorised judge."""
+    each = verdicts.select(
+        "run", "protocol", "seed", F.lit("columns").alias("judge"), F.explode("findings").alias("one")
+    )
+    found = [F.col("one")[name].alias(name) for name in FINDING.names]
+    return each.select("run", "protocol", "seed", "judge", *found).select(*VIOLATIONS.names)
+
+
+def _dealt(rows: DataFrame, count: int) -> DataFrame:
+    """The rows evenly over enough tasks that no core idles long at the end."""
+    cores = rows.sparkSession.sparkContext.defaultParallelism
+    # Out of one partition, Spark deals rows out in turn; out of several, by chance.
+    return rows.coalesce(1).repartition(max(1, min(count, TASKS_A_CORE * cores)))
+
+
+def _judge_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a task does with runs of usual size."""
+    pa.set_cpu_count(1)  # the other cores have tasks of their own
+    for row in _rows(batches):
+        run = _find(row["folder"])
+        yield _verdict_batch(run, row["run"], row["events"], partial(_judge_whole, run))
+
+
+def _judge_whole(run: StoredRun) -> tuple[Verdict, int]:
+    table = run.table(COLUMNS)
+    return audit(run.description, table), _deliveries(table)
+
+
+def _cut_runs(batches: Iterator[pa.RecordBatch], part_rows: int) -> Iterator[pa.RecordBatch]:
+    """The parts of large runs, as many row groups each as make up about so many rows."""
+    for row in _rows(batches):
+        run = _find(row["folder"])
+        parts = [(-1, 0, 0)]
+        if may_be_parted(run.description):
+            parts = [
+                (number, first, groups)
+                for number, segment in enumerate(run.open_segments())
+                for first, groups in _cuts(segment.group_rows, part_rows)
+            ]
+        content = [
+            {"run": row["run"], "folder": row["folder"], "segment": s, "first": f, "groups": g}
+            for s, f, g in parts
+        ]
+        yield pa.RecordBatch.from_pylist(content, schema=to_arrow_schema(_PARTS))
+
+
+def _cuts(group_rows: list[int], part_rows: int) -> Iterator[tuple[int, int]]:
+    """Row groups in a row, with about so many rows together: the first, and how many."""
+    first, rows = 0, 0
+    for group, more in enumerate(group_rows):
+        rows += more
+        if rows >= part_rows or group == len(group_rows) - 1:
+            yield first, group + 1 - first
+            first, rows = group + 1, 0
+
+
+def _sum_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a task does with the parts of large runs."""
+    pa.set_cpu_count(1)
+    for row in _rows(batches):
+        found: dict[str, object] = {"run": row["run"], "folder": row["folder"], "events": 0}
+        if row["segment"] >= 0:
+            try:
+                run = _find(row["folder"])
+                segment = run.open_segments()[row["segment"]]
+                groups = range(row["first"], row["first"] + row["groups"])
+                summary = summarize(run.description, segment.read([*COLUMNS, "step"], groups))
+                found |= {"summary": msgspec.msgpack.encode(summary), "events": summary.rows}
+            except OrdercastError as error:
+                found |= {"error": str(error)}
+        yield pa.RecordBatch.from_pylist([found], schema=to_arrow_schema(_SUMMARIES))
+
+
+def _judge_summaries(table: pa.Table, part_rows: int) -> pa.Table:
+    """The verdict on one large run, from the summaries of its parts."""
+    rows = table.to_pylist()
+    run = _find(rows[0]["folder"])
+
+    def judge() -> tuple[Verdict, int]:
+        error = next((row["error"] for row in rows if row["error"]), None)
+        if error:
+            raise OrdercastError(error)
+        if rows[0]["summary"] is None:
+            return _judge_whole(run)
+        parts = [msgspec.msgpack.decode(row["summary"], type=Summary) for row in rows]
+        selection = select(run.description, parts)
+        if not selection.nothing and len(run.segments()) > 1:
+            # An excerpt of several files is not in the order of its nodes.
+            selection = selection._replace(doubt="it is in several files")
+        verdict = judge_selected(
+            run.description,
+            selection,
+            lambda: _read_parts(run, part_rows),
+            lambda: run.table(COLUMNS),
+        )
+        return verdict, sum(part.deliveries for part in parts)
+
+    events = sum(segment.rows for segment in run.open_segments())
+    return pa.Table.from_batches([_verdict_batch(run, rows[0]["run"], events, judge)])
+
+
+def _read_parts(run: StoredRun, part_rows: int) -> Iterator[pa.Table]:
+    for segment in run.open_segments():
+        for first, groups in _cuts(segment.group_rows, part_rows):
+            yield segment.read([*COLUMNS, "step"], range(first, first + groups))
+
+
+def _verdict_batch(
+    run: StoredRun, name: str, events: int, judge: Callable[[], tuple[Verdict, int]]
+) -> pa.RecordBatch:
+    """A row of VERDICTS; what cannot be judged says why."""
+    description, error = run.description, None
+    try:
+        verdict, deliveries = judge()
+    except OrdercastError as reason:
+        verdict, deliveries, error = Verdict([], {}), 0, str(reason)
+    row = {
+        "run": name,
+        "folder": str(run.folder),
+        "protocol": description.protocol,
+        "seed": description.seed,
+        "complete": description.complete,
+        "events": events,
+        "deliveries": deliveries,
+        "findings": msgspec.to_builtins(verdict.violations),
+        "suppressed": list(verdict.suppressed.items()),
+        "error": error,
+    }
+    return pa.RecordBatch.from_pylist([row], schema=to_arrow_schema(VERDICTS))
+
+
+def _deliveries(table: pa.Table) -> int:
+    kinds = table["kind"].value_counts()
+    return sum(entry["counts"].as_py() for entry in kinds if entry["values"].as_py() in _DELIVERIES)
+
+
+_DELIVERIES = ("deliver", "out-of-order")
+
+
+def _find(folder: str) -> StoredRun:
+    (run,) = find_runs(Path(folder))
+    return run
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        yield from batch.to_pylist()
