@@ -27,12 +27,13 @@ START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 10.0
 
 _KEEPER = """\
-"$@" </dev/null & daemon=$!
-cat >/dev/null
-kill $daemon
+exec 3<&0
+"$@" </dev/null 3<&- & daemon=$!
+( while read -r _; do :; done; kill $daemon ) <&3 & watcher=$!
 wait $daemon
+kill $watcher
 """
-"""Runs a daemon until standard input ends, which it does when its writer ends."""
+"""Runs a daemon until it ends, or until standard input does, as it must when its writer is gone."""
 
 
 @contextmanager

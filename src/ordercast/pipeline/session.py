@@ -49,11 +49,13 @@ _shipped: set[str] = set()
 
 
 @contextmanager
-def running_spark(master: str = "local[*]", app: str = "ordercast") -> Iterator[SparkSession]:
+def running_spark(
+    master: str = "local[*]", app: str = "ordercast", *, quick: bool = False
+) -> Iterator[SparkSession]:
     """Spark for as long as this lasts; what goes wrong in it is told in a line, and Ctrl-C stops it."""
     with told_in_a_line(), _py4j_silent():
         on_interrupt = signal.getsignal(signal.SIGINT)
-        session = spark_session(master, app)
+        session = spark_session(master, app, quick=quick)
         # This server would print a traceback when Java dies, which is told in a line anyway.
         session.sparkContext._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
         try:

@@ -10,14 +10,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from ordercast.core import LocalError
-from ordercast.pipeline.failures import in_a_line
 
 TABLES = "tables"
 ROWS_A_GROUP = 1 << 17
@@ -58,13 +58,14 @@ def write_table(frame: DataFrame, out: Path, name: str, order: Sequence[str], *,
 def read_table(spark: SparkSession, out: Path, name: str, schema: StructType) -> DataFrame:
     """A table with the columns of this schema; an error says what is missing."""
     folder = table_folder(out, name)
-    if not any(folder.glob("part-*.parquet")):
+    parts = sorted(folder.glob("part-*.parquet"))
+    if not parts:
         raise LocalError(f"{out}: there is no table '{name}'" + _finished(out))
     try:
-        frame = spark.read.parquet(str(folder))
-    except (PySparkException, Py4JError) as error:
-        raise LocalError(f"{folder}: not a table that can be read: {in_a_line(error)}") from error
-    found = {field.name: field.dataType for field in frame.schema}
+        # Asked here and not of Spark, which would start a job for it.
+        found = {field.name: field.dataType for field in from_arrow_schema(pq.read_schema(parts[0]))}
+    except (OSError, pa.ArrowException, PySparkException) as error:
+        raise LocalError(f"{parts[0]}: not a table that can be read: {str(error).splitlines()[0]}") from error
     for field in schema:
         if field.name not in found:
             raise LocalError(f"{folder}: there is no column '{field.name}'")
@@ -72,7 +73,7 @@ def read_table(spark: SparkSession, out: Path, name: str, schema: StructType) ->
         has, wants = found[field.name].simpleString(), field.dataType.simpleString()
         if has != wants:
             raise LocalError(f"{folder}: column '{field.name}' is {has} and should be {wants}")
-    return frame.select(*schema.names)
+    return spark.read.schema(schema).parquet(str(folder))
 
 
 def _copy(part: Path, target: Path) -> None:
