@@ -12,6 +12,7 @@ from ordercast.pipeline.schemas import RUNS, TRACES
 from ordercast.pipeline.tables import read_table, write_table
 
 _RUN = ["run"]
+TASKS_A_CORE = 4
 
 
 def measure(spark: SparkSession, out: Path) -> None:
@@ -54,11 +55,14 @@ def measure_clients(spark: SparkSession, out: Path) -> None:
 
 
 def traces_of(runs: DataFrame, out: Path) -> DataFrame:
-    """TRACES of RUNS, without those that failed and left none."""
+    """TRACES of RUNS, without those that failed and left none, dealt out evenly to tasks."""
     folder = F.concat_ws("/", F.lit(str(out.absolute())), F.col("folder"))
-    return (
+    traces = (
         runs.where(F.col("folder").isNotNull())
         .withColumn("source", F.lit("simulator"))
         .withColumn("folder", folder)
         .select(*TRACES.names)
     )
+    cores = runs.sparkSession.sparkContext.defaultParallelism
+    # Out of one partition Spark deals rows out in turn; out of several, by chance.
+    return traces.coalesce(1).repartition(TASKS_A_CORE * cores)
