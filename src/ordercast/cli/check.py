@@ -92,16 +92,16 @@ def _by_oracles(folder: Path) -> Judgement:
 
 def _on_spark(folder: Path, master: str) -> Judgement:
     from ordercast.pipeline.session import running_spark
-    from ordercast.pipeline.traces import traces
+    from ordercast.pipeline.traces import list_traces
     from ordercast.pipeline.verify import judge_all
 
-    runs = list(find_runs(folder))  # what is wrong with the folder is told before Spark starts
+    traces = list_traces(folder)  # what is wrong with the folder is told before Spark starts
     with progress_shown() as report, running_spark(master, f"ordercast check {folder}") as spark:
-        rows = judge_all(traces(spark, folder), report)
+        rows = judge_all(spark.createDataFrame(traces), report)
     for row in rows:
         if row["error"]:
             raise RemoteError(row["error"])
-    judged = Judgement(runs=len(runs), events=sum(row["events"] for row in rows))
+    judged = Judgement(runs=len(rows), events=sum(row["events"] for row in rows))
     for row in rows:
         if not row["complete"]:
             judged.incomplete.append(row["run"])

@@ -11,9 +11,14 @@ from ordercast.trace import StoredRun, find_runs
 
 
 def traces(spark: SparkSession, root: Path) -> DataFrame:
-    """TRACES of all runs at or below a folder; an error if there is none, or one that cannot be read."""
+    """TRACES of all runs at or below a folder."""
+    return spark.createDataFrame(list_traces(root))
+
+
+def list_traces(root: Path) -> pa.Table:
+    """The same before Spark has started; an error if there is no trace, or one that cannot be read."""
     rows = [_row(run) for run in find_runs(root.absolute())]
-    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=to_arrow_schema(TRACES)))
+    return pa.Table.from_pylist(rows, schema=to_arrow_schema(TRACES))
 
 
 def _row(run: StoredRun) -> dict[str, object]:

@@ -65,6 +65,7 @@ class Segment:
             self._file = pq.ParquetFile(path)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise self._unreadable(error) from error
+        conform(self._file.schema_arrow.empty_table(), str(path))  # what is missing shows before it is read
         self.rows: int = self._file.metadata.num_rows
         self.group_rows: list[int] = [
             self._file.metadata.row_group(group).num_rows for group in range(self._file.num_row_groups)
