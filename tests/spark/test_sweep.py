@@ -205,7 +205,17 @@ def test_a_torn_description_is_refused(sweep: Sweep, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs", "cores", "tasks"), [(1, 2, 1), (60, 2, 60), (320, 2, 32), (10_000, 2, 625), (7, 64, 7)]
+    ("runs", "messages", "cores", "tasks"),
+    [
+        (1, 100, 2, 1),
+        (60, 300, 2, 60),
+        (320, 100, 2, 32),
+        (10_000, 100, 2, 625),
+        (10_000, 1000, 2, 2500),
+        (10_000, 100_000, 2, 10_000),
+        (10_000, 0, 2, 625),
+        (7, 10, 64, 7),
+    ],
 )
-def test_tasks_are_many_and_small(runs: int, cores: int, tasks: int) -> None:
-    assert task_count(runs, cores) == tasks
+def test_tasks_are_many_and_small(runs: int, messages: int, cores: int, tasks: int) -> None:
+    assert task_count(runs, runs * messages, cores) == tasks

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ordercast.pipeline import session
-from ordercast.pipeline.sweep import run_sweep
+from ordercast.pipeline.sweep import claimed, run_sweep
 from ordercast.sim.run import Run
 from ordercast.sim.run import simulate as run_scenario
 from ordercast.sim.scenario import Scenario
@@ -69,6 +69,27 @@ def test_the_command_shows_what_the_tables_say(
     assert content["violations"][0]["property"] == "total-order"
     assert content["violations"][0]["run"].startswith("unordered-4-")
     assert "on purpose" in content["failures"][0]["error"]
+
+
+@pytest.mark.usefixtures("here")
+def test_without_a_terminal_long_work_is_told_in_lines(
+    ordercast: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ordercast.cli.sweep.LONG_S", 0.0)
+    small_sweep(tmp_path)
+    outcome = ordercast("sweep", tmp_path / "small.toml", "--out", tmp_path / "out", "--json")
+    assert outcome.json()["kept"] == 6
+    assert outcome.err.splitlines()[0] == "simulating: 0 of 6, none yet"
+    assert outcome.err.splitlines()[-1].startswith("simulating: 6 of 6, ")
+
+
+def test_a_folder_of_another_sweep_is_refused_before_spark_starts(ordercast: Command, tmp_path: Path) -> None:
+    with claimed(tmp_path / "out", small_sweep(tmp_path)):
+        pass
+    small_sweep(tmp_path, seeds="0:3")
+    outcome = ordercast("sweep", tmp_path / "small.toml", "--out", tmp_path / "out")
+    assert outcome.code == 2
+    assert "this folder has another sweep, 'small' with 6 runs" in outcome.err
 
 
 @pytest.mark.parametrize(

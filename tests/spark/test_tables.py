@@ -46,7 +46,7 @@ def test_how_rows_were_spread_leaves_no_mark_in_the_bytes(spark: SparkSession, t
 
 
 def test_columns_without_an_order_are_kept(spark: SparkSession, tmp_path: Path) -> None:
-    row = ("r", "/f", "p", 1, True, 0, 0, [], {"integrity": 3}, None)
+    row: tuple[object, ...] = ("r", "/f", "p", 1, True, 0, 0, [], {"integrity": 3}, None)
     write_table(spark.createDataFrame([row], VERDICTS), tmp_path, "verdicts", ["run"])
     (found,) = read_table(spark, tmp_path, "verdicts", VERDICTS).collect()
     assert tuple(found) == row
@@ -120,6 +120,12 @@ def test_a_file_that_is_not_parquet_is_told_in_a_line(spark: SparkSession, tmp_p
     with pytest.raises(LocalError, match="not a table") as caught:
         read_table(spark, tmp_path, "numbers", NUMBERS)
     assert "\n" not in str(caught.value)
+
+
+def test_a_folder_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    out = tmp_path / "a [1], {b} * 50% of c#d?"
+    write_table(numbers(spark, 3), out, "numbers", ["number"])
+    assert content(spark, out) == [0, 1, 2]
 
 
 def test_a_place_that_cannot_be_written_is_told(spark: SparkSession, tmp_path: Path) -> None:

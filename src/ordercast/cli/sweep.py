@@ -49,11 +49,15 @@ def sweep(
     protocol = "*"
     "network.loss" = \\[0, 0.01]
     """
-    from ordercast.pipeline.session import running_spark
-    from ordercast.pipeline.sweep import outcome_of, run_sweep
+    from ordercast.pipeline.session import check_master, running_spark
+    from ordercast.pipeline.sweep import claimed, outcome_of, run_sweep
     from ordercast.pipeline.sweep_file import load_sweep
 
+    # Whatever can be wrong with what was asked is told before Spark takes its seconds to start.
+    check_master(master)
     asked = load_sweep(file)
+    with claimed(out, asked):
+        pass
     with progress_shown() as report, running_spark(master, f"ordercast sweep {asked.name}") as spark:
         outcome = outcome_of(run_sweep(spark, asked, out, report))
     if json:
@@ -98,6 +102,7 @@ def _as_object(outcome: "Outcome") -> dict[str, object]:
         **{status: outcome.count(status) for status in ("kept", "violated", "failed")},
         "protocols": outcome.protocols,
         "failures": [{"run": run, "error": error} for run, error in outcome.failures],
+        "findings": outcome.findings,
         "violations": [violation_object(violation, run=run) for run, violation in outcome.violations],
     }
 

@@ -30,6 +30,8 @@ _LOCK = ".lock"
 TASKS_A_CORE = 16
 """Enough that no core idles long at the end while another works on a last large task."""
 RUNS_A_TASK_MAX = 16
+MESSAGES_A_TASK = 4000
+"""About half a second of simulation: a task costs some milliseconds, and what it is at may be lost."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -51,6 +53,7 @@ class SweepTables(NamedTuple):
 
 def run_sweep(spark: SparkSession, sweep: Sweep, out: Path, report: Report = silent) -> SweepTables:
     """Run what is not there yet of a sweep into its folder, and write its tables."""
+    out = out.absolute()  # the executors have working folders of their own
     with claimed(out, sweep):
         basis = basis_of(sweep.files)
         clear_unfinished(out)
@@ -58,7 +61,7 @@ def run_sweep(spark: SparkSession, sweep: Sweep, out: Path, report: Report = sil
         table = pa.Table.from_pylist(rows, schema=to_arrow_schema(SCENARIOS))
         write_table(spark.createDataFrame(table), out, "scenarios", ["place"])
         scenarios = read_table(spark, out, "scenarios", SCENARIOS)
-        tasks = task_count(len(rows), spark.sparkContext.defaultParallelism)
+        tasks = task_count(len(rows), _messages(sweep), spark.sparkContext.defaultParallelism)
         simulated = simulate(scenarios, out, tasks=tasks, basis=basis).persist()
         try:
             with watched(spark.sparkContext, "simulating", len(rows), report):
@@ -121,10 +124,26 @@ def _violation(row: Row) -> Violation:
     return msgspec.convert({name: row[name] for name in FINDING.names}, Violation)
 
 
-def task_count(runs: int, cores: int) -> int:
-    """Tasks of one run, unless there are many runs: then of a few, so that a task is worth its overhead."""
-    runs_a_task = min(RUNS_A_TASK_MAX, max(1, runs // (TASKS_A_CORE * cores)))
-    return max(1, -(-runs // runs_a_task))
+def task_count(runs: int, messages: int, cores: int) -> int:
+    """Into how many tasks to deal runs with so many messages in all: of one run each, or of a few if small."""
+    by_size = MESSAGES_A_TASK * runs // max(1, messages)
+    by_number = runs // (TASKS_A_CORE * cores)
+    return max(1, -(-runs // max(1, min(by_size, by_number, RUNS_A_TASK_MAX))))
+
+
+class _Workload(msgspec.Struct):
+    messages: int
+
+
+class _Load(msgspec.Struct):
+    """As much of a scenario as says how much work it is."""
+
+    workload: _Workload
+
+
+def _messages(sweep: Sweep) -> int:
+    decoder = msgspec.json.Decoder(_Load)
+    return sum(decoder.decode(row.scenario).workload.messages for row in sweep.rows)
 
 
 @contextmanager

@@ -73,7 +73,8 @@ def read_table(spark: SparkSession, out: Path, name: str, schema: StructType) ->
         has, wants = found[field.name].simpleString(), field.dataType.simpleString()
         if has != wants:
             raise LocalError(f"{folder}: column '{field.name}' is {has} and should be {wants}")
-    return spark.read.schema(schema).parquet(str(folder))
+    # The path is one path, whatever brackets and stars are in it.
+    return spark.read.schema(schema).option("__globPaths__", "false").parquet(str(folder))
 
 
 def _copy(part: Path, target: Path) -> None:
