@@ -125,7 +125,7 @@ def _violation(row: Row) -> Violation:
 
 
 def task_count(runs: int, messages: int, cores: int) -> int:
-    """Into how many tasks to deal runs with so many messages in all: of one run each, or of a few if small."""
+    """Into how many tasks to deal runs with so many messages in all; small runs share one."""
     by_size = MESSAGES_A_TASK * runs // max(1, messages)
     by_number = runs // (TASKS_A_CORE * cores)
     return max(1, -(-runs // max(1, min(by_size, by_number, RUNS_A_TASK_MAX))))
