@@ -2,8 +2,8 @@
 
 Each run takes about a second: it is simulated, judged event by event, summed up, and its trace written as
 Parquet, on both sides. The plain side does that in a loop. Spark's side is the whole of `run_sweep`: the
-tables, the manifests and the check sums too. Only Spark's start and a first, tiny sweep that wakes its
-workers are left out.
+tables, the manifests and the check sums too. Only Spark's start and tiny sweeps that wake its workers are
+left out.
 
 `ratio` is Spark's time over the plain time; with two cores it cannot be below 0.5. `--require` makes a larger
 one an error. Both sides alternate, and the ratio is the median over the rounds: machines are noisy.
@@ -74,7 +74,8 @@ def main() -> None:
         running_spark(f"local[{CORES}]", "ordercast sweep benchmark") as spark,
     ):
         folder = Path(name)
-        run_sweep(spark, sweep_of(folder, 4 * CORES, 50), folder / "warm-up")
+        for messages in (50, 51):
+            run_sweep(spark, sweep_of(folder, 4 * CORES, messages), folder / f"warm-up-{messages}")
         sweep = sweep_of(folder, options.runs, options.messages)
         for round_ in range(options.rounds):
             plain_s.append(run_plainly(sweep, folder / f"plain-{round_}"))
