@@ -9,9 +9,12 @@ from ordercast.core import LocalError
 from ordercast.pipeline.cases import Case, CaseResult, Results, sweep_of
 from ordercast.pipeline.claims import Measurement, broken, claim_rows, judged, unmeasured, write_claims
 from ordercast.pipeline.functions import call
+from ordercast.pipeline.reproduce import stored_values
+from ordercast.pipeline.stored_tables import StoredTables
 from ordercast.sim.run import simulate
 from ordercast.sim.scenario import MatrixSpec, NetworkSpec, Scenario, WorkloadSpec
 from tests.experiments import toy
+from tests.unit.report_tables import sweep_tables
 
 SCENARIO = Scenario(protocol="unordered", seed=3, workload=WorkloadSpec(messages=5))
 
@@ -137,3 +140,19 @@ def test_claims_as_a_file_and_as_rows(tmp_path: Path) -> None:
     assert [row["met"] for row in rows] == [True, None, None]
     assert rows[0]["note"] == "made up"
     assert rows[1]["note"] == "made up; no experiment yet"
+
+
+def test_a_run_has_kept_its_promises_only_if_both_judges_say_so(tmp_path: Path) -> None:
+    sweep_tables(tmp_path)
+    stored = stored_values(StoredTables(tmp_path))
+    statuses = {name: run["status"] for name, (run, _) in stored.items()}
+    # The oracles let wild-3 pass; the columns do not.
+    assert statuses == {
+        "calm-0": "kept",
+        "calm-1": "kept",
+        "wild-2": "violated",
+        "wild-3": "violated",
+        "wild-4": "failed",
+    }
+    assert stored["calm-0"][1]["messages_per_s"] == 1234.0
+    assert stored["calm-0"][1]["delivered"] == 30.0

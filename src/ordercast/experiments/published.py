@@ -30,6 +30,11 @@ def all_claims() -> list[Claim]:
     return [claim for name in FILES for claim in read_claims(name)]
 
 
+def published(claim: str) -> float:
+    """The published value of a claim, for the mark of the paper in a figure."""
+    return next(each.published for each in all_claims() if each.id == claim)
+
+
 def select_claims(wanted: Sequence[str], claims: Sequence[Claim]) -> list[Claim]:
     """The claims with these ids, or below these prefixes (`hydra`, `hydra.micro`); all if none is named."""
     for name in wanted:

@@ -16,9 +16,9 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-import ordercast
 from ordercast.core import LocalError, exception_text
 from ordercast.pipeline.cases import Case, CaseResult
+from ordercast.pipeline.package import PACKAGE
 
 CALLS = "calls"
 _ROWS = "name string, outcome binary"
@@ -56,9 +56,8 @@ def _result(case: Case, name: str, outcome: Outcome) -> CaseResult:
 
 def source_digest() -> str:
     """A digest of all our code: a function may use any of it."""
-    package = Path(ordercast.__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
+    for path in sorted(PACKAGE.rglob("*.py")):
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 

@@ -30,8 +30,9 @@ from ordercast.pipeline.claims import (
 )
 from ordercast.pipeline.figures import Figure
 from ordercast.pipeline.functions import call_functions
+from ordercast.pipeline.job import verify_sweep
 from ordercast.pipeline.measure import measure, measure_clients
-from ordercast.pipeline.progress import Report, silent
+from ordercast.pipeline.progress import Progress, Report, silent
 from ordercast.pipeline.report import report
 from ordercast.pipeline.stored_tables import Row, StoredTables
 from ordercast.pipeline.sweep import run_sweep
@@ -74,10 +75,12 @@ def reproduce(
     sweep = sweep_of("reproduction", cases)
     run_sweep(spark, sweep, out, progress)
     if sweep.rows:
+        verify_sweep(spark, out, progress)
+        progress(Progress("measuring", 0, 1, 0.0))
         measure(spark, out)
         measure_clients(spark, out)
     found = {result.name: result for result in call_functions(spark, cases, out)}
-    stored = _stored_values(StoredTables(out))
+    stored = stored_values(StoredTables(out))
     results = [Results(_result(case, found, stored) for case in work.cases) for work in works]
     outcomes = [_evaluate(work, each) for work, each in zip(works, results, strict=True)]
     judgements: dict[str, ClaimResult] = {}
@@ -98,11 +101,18 @@ def reproduce(
     return Reproduction(judged_claims, report(out), count)
 
 
-def _stored_values(tables: StoredTables) -> dict[str, tuple[Row, dict[str, float]]]:
-    """Every run with its numbers by name: those of `runs`, its latencies and its rates."""
+def stored_values(tables: StoredTables) -> dict[str, tuple[Row, dict[str, float]]]:
+    """Every run with its numbers by name: those of `runs`, its latencies and its rates.
+
+    A run has kept its promises only if both judges say so.
+    """
     stored: dict[str, tuple[Row, dict[str, float]]] = {}
     for run in tables.rows("runs"):
         stored[run["run"]] = (run, _numbers(run, ""))
+    for verdict in tables.rows("verdicts"):
+        run, _ = stored[verdict["run"]]
+        if run["status"] == "kept" and (verdict["findings"] or verdict["error"]):
+            run |= {"status": "violated", "error": verdict["error"]}
     prefixes = {"latency": "", "rates": "", "client_latency": "client_", "client_rates": "client_"}
     for table, prefix in prefixes.items():
         for row in tables.rows(table):
