@@ -29,6 +29,7 @@ _BELOW_PIPELINE = frozenset(
         "determinism",
         "sim",
         "net",
+        "report",
     }
 )
 _ALL = _BELOW_PIPELINE | {"pipeline", "experiments", "cli", "dashboard"}
@@ -55,6 +56,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
             "determinism",
         }
     ),
+    "report": frozenset({"core"}),
     "pipeline": _BELOW_PIPELINE,
     "experiments": _BELOW_PIPELINE | {"pipeline"},
     "cli": _ALL,

@@ -15,7 +15,7 @@ from ordercast.pipeline import reproduce as job
 from ordercast.pipeline import session
 from ordercast.pipeline.claims import Claim, ClaimResult, Measurement, judged, unmeasured
 from ordercast.pipeline.reproduce import Reproduction, Work
-from tests.unit.report_tables import sweep_tables
+from tests.report.report_tables import sweep_tables
 
 
 class Job:

@@ -10,11 +10,11 @@ from ordercast.pipeline.cases import Case, CaseResult, Results, sweep_of
 from ordercast.pipeline.claims import Measurement, broken, claim_rows, judged, unmeasured, write_claims
 from ordercast.pipeline.functions import call
 from ordercast.pipeline.reproduce import stored_values
-from ordercast.pipeline.stored_tables import StoredTables
+from ordercast.report.stored_tables import StoredTables
 from ordercast.sim.run import simulate
 from ordercast.sim.scenario import MatrixSpec, NetworkSpec, Scenario, WorkloadSpec
 from tests.experiments import toy
-from tests.unit.report_tables import sweep_tables
+from tests.report.report_tables import sweep_tables
 
 SCENARIO = Scenario(protocol="unordered", seed=3, workload=WorkloadSpec(messages=5))
 

@@ -9,11 +9,11 @@ from pyspark.sql import functions as F
 
 from ordercast.pipeline import schemas
 from ordercast.pipeline.measure import measure, measure_clients, traces_of
-from ordercast.pipeline.report import report
 from ordercast.pipeline.schemas import RUNS, TRACES
 from ordercast.pipeline.sweep import run_sweep
 from ordercast.pipeline.sweep_file import load_sweep
 from ordercast.pipeline.tables import read_table, write_table
+from ordercast.report.build import report
 from tests.spark.frames import types
 
 SWEEP = """

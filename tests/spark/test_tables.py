@@ -12,7 +12,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from ordercast.core import LocalError
 from ordercast.pipeline.schemas import SCENARIOS, VERDICTS
-from ordercast.pipeline.tables import read_table, table_folder, write_table
+from ordercast.pipeline.tables import read_table, write_table
+from ordercast.report.stored_tables import table_folder
 
 NUMBERS = StructType([StructField("number", LongType()), StructField("name", StringType())])
 

@@ -19,7 +19,7 @@ def report(
 
     ordercast reproduce baseline --quick --out out && ordercast report out
     """
-    from ordercast.pipeline.report import report as build
+    from ordercast.report.build import report as build
 
     console.print(str(build(folder)), markup=False, soft_wrap=True)
     return 0

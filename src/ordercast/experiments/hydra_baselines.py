@@ -11,7 +11,7 @@ from ordercast.experiments.experiment import Case, Experiment, Measurement, Outc
 from ordercast.experiments.hydra_testbed import microbenchmark
 from ordercast.experiments.published import published
 from ordercast.pipeline.cases import Value
-from ordercast.pipeline.figures import Axis, Curve, Figure, Point, Reference, over_seeds
+from ordercast.report.figures import Axis, Curve, Figure, Point, Reference, over_seeds
 
 UNORDERED, ATOMIC = "unordered", "atomic_multicast"
 PROTOCOLS = (UNORDERED, ATOMIC)

@@ -12,12 +12,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from ordercast.pipeline.measure import measure, traces_of
 from ordercast.pipeline.progress import Report, silent
-from ordercast.pipeline.report import report as build_report
 from ordercast.pipeline.schemas import RUNS, VERDICTS
 from ordercast.pipeline.sweep import run_sweep
 from ordercast.pipeline.sweep_file import Sweep
 from ordercast.pipeline.tables import read_table, write_table
 from ordercast.pipeline.verify import judge_all
+from ordercast.report.build import report as build_report
 
 
 def run_job(spark: SparkSession, sweep: Sweep, out: Path, report: Report = silent) -> Path:

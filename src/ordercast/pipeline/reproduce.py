@@ -28,15 +28,15 @@ from ordercast.pipeline.claims import (
     unmeasured,
     write_claims,
 )
-from ordercast.pipeline.figures import Figure
 from ordercast.pipeline.functions import call_functions
 from ordercast.pipeline.job import verify_sweep
 from ordercast.pipeline.measure import measure, measure_clients
 from ordercast.pipeline.progress import Progress, Report, silent
-from ordercast.pipeline.report import report
-from ordercast.pipeline.stored_tables import Row, StoredTables
 from ordercast.pipeline.sweep import run_sweep
 from ordercast.pipeline.tables import write_table
+from ordercast.report.build import report
+from ordercast.report.figures import Figure
+from ordercast.report.stored_tables import Row, StoredTables
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

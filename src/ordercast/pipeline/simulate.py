@@ -41,7 +41,7 @@ SIMULATED = StructType([*RUNS.fields, StructField("findings", ArrayType(FINDING,
 
 Simulate = Callable[[Scenario], Run]
 
-_ABOVE_RUNS = frozenset({"audit", "cli", "dashboard", "experiments", "pipeline"})
+_ABOVE_RUNS = frozenset({"audit", "cli", "dashboard", "experiments", "pipeline", "report"})
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 

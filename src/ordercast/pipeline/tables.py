@@ -18,14 +18,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from ordercast.core import LocalError
+from ordercast.report.stored_tables import TABLES, table_folder
 
-TABLES = "tables"
 ROWS_A_GROUP = 1 << 17
-
-
-def table_folder(out: Path, name: str) -> Path:
-    """Where a table is, or would be."""
-    return out / TABLES / name
 
 
 def write_table(frame: DataFrame, out: Path, name: str, order: Sequence[str], *, files: int = 1) -> None:

@@ -4,10 +4,10 @@ from collections import Counter
 
 import msgspec
 
-from ordercast.pipeline.figures import Figure
-from ordercast.pipeline.page import Content, Html, breakable, element, join, section, table
-from ordercast.pipeline.report_runs import count, figure_html, plural
-from ordercast.pipeline.stored_tables import Row, StoredTables
+from ordercast.report.figures import Figure
+from ordercast.report.page import Content, Html, breakable, element, join, section, table
+from ordercast.report.runs import count, figure_html, plural
+from ordercast.report.stored_tables import Row, StoredTables
 
 VERDICTS = {True: ("met", "good"), False: ("missed", "bad"), None: ("not measured", "open")}
 

@@ -7,9 +7,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ordercast.core import LocalError, RemoteError
-from ordercast.pipeline.tables import table_folder
+
+TABLES = "tables"
 
 Row = dict[str, Any]
+
+
+def table_folder(out: Path, name: str) -> Path:
+    """Where a table is, or would be."""
+    return out / TABLES / name
 
 
 class StoredTables:

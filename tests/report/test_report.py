@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import LocalError, RemoteError
-from ordercast.pipeline.report import report
 from ordercast.pipeline.schemas import RUNS
-from tests.unit.report_tables import EVIL, claim_tables, run_row, sweep_tables, write
+from ordercast.report.build import report
+from tests.report.report_tables import EVIL, claim_tables, run_row, sweep_tables, write
 
 VOID = {"meta", "path", "use", "rect", "wbr"}
 NAMESPACES = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}

@@ -4,9 +4,9 @@ from collections import Counter
 from statistics import median
 
 from ordercast.core import format_ns, message_name
-from ordercast.pipeline.page import Content, Html, element, join, section, table
-from ordercast.pipeline.report_runs import PointKey, count, duration, parameters_text, plural
-from ordercast.pipeline.stored_tables import Row, StoredTables
+from ordercast.report.page import Content, Html, element, join, section, table
+from ordercast.report.runs import PointKey, count, duration, parameters_text, plural
+from ordercast.report.stored_tables import Row, StoredTables
 
 CASES_MAX = 20
 """Counterexamples that are shown; the others are counted."""

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ordercast.core import MILLISECOND, SECOND, format_ns
-from ordercast.pipeline.draw import draw_svg
-from ordercast.pipeline.figures import Axis, Curve, Figure, Point
-from ordercast.pipeline.page import Content, Html, element, join, section, table
-from ordercast.pipeline.stored_tables import Row, StoredTables
+from ordercast.report.draw import draw_svg
+from ordercast.report.figures import Axis, Curve, Figure, Point
+from ordercast.report.page import Content, Html, element, join, section, table
+from ordercast.report.stored_tables import Row, StoredTables
 
 CURVES_MAX = 6
 """More curves than that cannot be told apart in one figure."""

@@ -5,8 +5,8 @@ import re
 import msgspec
 import pytest
 
-from ordercast.pipeline.draw import draw_svg, tick_text
-from ordercast.pipeline.figures import Axis, Curve, Figure, Point, Reference, over_seeds
+from ordercast.report.draw import draw_svg, tick_text
+from ordercast.report.figures import Axis, Curve, Figure, Point, Reference, over_seeds
 
 
 def figure(**changes: object) -> Figure:

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from ordercast.core import message_id
 from ordercast.pipeline import schemas
-from ordercast.pipeline.figures import Axis, Curve, Figure, Point, Reference
+from ordercast.report.figures import Axis, Curve, Figure, Point, Reference
 
 EVIL = "<script>alert('1')</script> & \"quotes\""
 MS = 1_000_000

@@ -16,7 +16,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from ordercast.pipeline.figures import Axis, Curve, Figure, Reference
+from ordercast.report.figures import Axis, Curve, Figure, Reference
 
 WIDTH_IN, HEIGHT_IN = 4.4, 3.0
 _LEGEND_ROW_IN = 0.17

@@ -8,31 +8,31 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ordercast.core import LocalError
-from ordercast.pipeline import report_claims, report_faults, report_runs
-from ordercast.pipeline.page import Html, page
-from ordercast.pipeline.stored_tables import StoredTables
+from ordercast.report import claims, faults, runs
+from ordercast.report.page import Html, page
+from ordercast.report.stored_tables import StoredTables
 
 REPORT = "report.html"
 
 Section = Callable[[StoredTables], Html]
 
 _OF_A_SWEEP: tuple[Section, ...] = (
-    report_faults.failures,
-    report_faults.violations,
-    report_runs.points,
-    report_runs.latencies,
-    report_runs.throughputs,
-    report_faults.recoveries,
-    report_faults.judges,
+    faults.failures,
+    faults.violations,
+    runs.points,
+    runs.latencies,
+    runs.throughputs,
+    faults.recoveries,
+    faults.judges,
 )
 # Its experiments draw figures of their own; those of a sweep would only hide them.
 _OF_A_REPRODUCTION: tuple[Section, ...] = (
-    report_claims.claims,
-    report_faults.failures,
-    report_faults.violations,
-    report_claims.figures,
-    report_runs.points,
-    report_faults.judges,
+    claims.claims,
+    faults.failures,
+    faults.violations,
+    claims.figures,
+    runs.points,
+    faults.judges,
 )
 
 
@@ -42,9 +42,9 @@ def report(out: Path) -> Path:
     if not tables.has("runs") and not tables.has("claims"):
         raise LocalError(f"{out}: nothing to report on: there is neither a table 'runs' nor 'claims' in it")
     if tables.has("claims"):
-        (title, lead), sections = report_claims.head(tables), _OF_A_REPRODUCTION
+        (title, lead), sections = claims.head(tables), _OF_A_REPRODUCTION
     else:
-        (title, lead), sections = report_runs.head(tables), _OF_A_SWEEP
+        (title, lead), sections = runs.head(tables), _OF_A_SWEEP
     text = page(title, lead, [section(tables) for section in sections])
     target, partial = out / REPORT, out / f".{REPORT}"
     try:
