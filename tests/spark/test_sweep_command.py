@@ -143,13 +143,13 @@ def await_runs(process: "subprocess.Popen[str]", out: Path, count: int) -> None:
         time.sleep(0.02)
 
 
-def workers(folder: Path) -> list[int]:
-    """Python workers of Spark that were started from this folder."""
+def processes(folder: Path, word: str = "pyspark.daemon") -> list[int]:
+    """Processes with this word in their command that run in this folder: Python workers, or Java."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             here = (path / "cwd").readlink() == folder
-            if here and b"pyspark.daemon" in (path / "cmdline").read_bytes():
+            if here and word.encode() in (path / "cmdline").read_bytes():
                 found.append(int(path.name))
         except OSError:
             continue  # it has ended, or is not ours
@@ -164,11 +164,11 @@ def test_killed_in_the_middle_and_started_again_it_ends_as_if_nothing_had_happen
     sweep = small_sweep(tmp_path, seeds="0:24", messages=1500)
     process = start(tmp_path)
     await_runs(process, tmp_path / "out", 3)
-    assert workers(tmp_path), "there should be workers for this test to be about"
+    assert processes(tmp_path), "there should be workers for this test to be about"
     process.kill()
     assert process.wait() == -signal.SIGKILL
     end = time.monotonic() + 10
-    while workers(tmp_path):
+    while processes(tmp_path):
         assert time.monotonic() < end, "workers simulate on without a driver"
         time.sleep(0.1)
     process.communicate()
@@ -193,6 +193,23 @@ def test_interrupted_it_stops_spark_and_says_so_in_a_word(tmp_path: Path) -> Non
     out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out, err) == (130, "", "ordercast: interrupted\n")
     assert len(list((tmp_path / "out" / "traces").iterdir())) < 40
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="looks for processes in /proc")
+def test_interrupted_while_spark_starts_it_leaves_no_java_behind(tmp_path: Path) -> None:
+    small_sweep(tmp_path)
+    process = start(tmp_path)
+    end = time.monotonic() + PATIENCE_S
+    while not processes(tmp_path, "SparkSubmit"):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGINT)
+    # As long as Java lives, it has the other end of these pipes.
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, out, err) == (130, "", "ordercast: interrupted\n")
+    assert processes(tmp_path, "SparkSubmit") == []
 
 
 @pytest.mark.slow

@@ -54,14 +54,10 @@ def running_spark(
 ) -> Iterator[SparkSession]:
     """Spark for as long as this lasts; what goes wrong in it is told in a line, and Ctrl-C stops it."""
     with told_in_a_line(), _py4j_silent():
-        on_interrupt = signal.getsignal(signal.SIGINT)
         session = spark_session(master, app, quick=quick)
         # This server would print a traceback when Java dies, which is told in a line anyway.
         session.sparkContext._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
         try:
-            if threading.current_thread() is threading.main_thread():
-                # PySpark's own handler would call Java while a call to Java is under way.
-                signal.signal(signal.SIGINT, on_interrupt)
             yield session
         finally:
             # A Spark that is gone cannot be stopped, and why it went has been told.
@@ -79,7 +75,7 @@ def spark_session(master: str = "local[*]", app: str = "ordercast", *, quick: bo
     builder = SparkSession.builder.master(master).appName(app)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    with _environment(environment), _in_time(master):
+    with _environment(environment), _in_time(master), _interrupt_held():
         session = builder.getOrCreate()
     if not _is_local(master) and session.sparkContext.applicationId not in _shipped:
         _await_executor(session.sparkContext, master)
@@ -196,6 +192,27 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _interrupt_held() -> Iterator[None]:
+    """Let Ctrl-C wait until Java is up: PySpark, interrupted before, would leave it behind for good.
+
+    Afterwards whoever handled Ctrl-C before does so again. PySpark's own handler would call Java while a call
+    to Java is under way.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before in (None, signal.SIG_IGN):
+        yield
+        return
+    came = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: came.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came.is_set():
+        raise KeyboardInterrupt
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 
 from ordercast.check import Violation
 from ordercast.core import LocalError, exception_text
+from ordercast.pipeline.package import PACKAGE
 from ordercast.pipeline.schemas import FINDING, RUNS
 from ordercast.sim.run import Run
 from ordercast.sim.run import simulate as run_scenario
@@ -94,10 +95,7 @@ def basis_of(files: Iterable[Path]) -> str:
 
     When one of them changes, runs that are on disk are not those that would be made now.
     """
-    package = Path(__file__).parents[1]
-    sources = [
-        path for path in package.rglob("*.py") if path.relative_to(package).parts[0] not in _ABOVE_RUNS
-    ]
+    sources = [path for layer in LAYERS for path in (PACKAGE / layer).rglob("*.py")]
     digest = hashlib.sha256()
     try:
         for path in [*sorted(sources), *sorted(files)]:
