@@ -42,7 +42,8 @@ SIMULATED = StructType([*RUNS.fields, StructField("findings", ArrayType(FINDING,
 
 Simulate = Callable[[Scenario], Run]
 
-_ABOVE_RUNS = frozenset({"audit", "cli", "dashboard", "experiments", "pipeline", "report"})
+LAYERS = ("check", "consensus", "core", "protocols", "replication", "sim", "trace", "transactions")
+"""The packages of ordercast that a run can depend on: the simulator's, and what it may import."""
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 
