@@ -6,7 +6,8 @@ tables, the manifests and the check sums too. Only Spark's start and tiny sweeps
 left out.
 
 `ratio` is Spark's time over the plain time; with two cores it cannot be below 0.5. `--require` makes a larger
-one an error. Both sides alternate, and the ratio is the median over the rounds: machines are noisy.
+one an error. Both sides alternate, and the ratio is the median over the rounds. Both cores must be
+free: whoever else computes takes one from Spark's side and none from the plain one. `load_before` tells.
 
     python -m benchmarks.sweep [--runs N] [--messages N] [--rounds N] [--require RATIO] [--json]
 """
@@ -14,6 +15,7 @@ one an error. Both sides alternate, and the ratio is the median over the rounds:
 import argparse
 import gc
 import json
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -61,12 +63,13 @@ def run_plainly(sweep: Sweep, out: Path) -> float:
 def main() -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--runs", type=int, default=24)
+    parser.add_argument("--runs", type=int, default=32)
     parser.add_argument("--messages", type=int, default=7_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--require", type=float, default=None, metavar="RATIO")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    load_before = os.getloadavg()[0]
     plain_s: list[float] = []
     spark_s: list[float] = []
     with (
@@ -89,6 +92,7 @@ def main() -> None:
     result = {
         "runs": options.runs,
         "cores": CORES,
+        "load_before": round(load_before, 1),
         "plain_run_s": round(median(plain_s) / options.runs, 2),
         "plain_s": [round(seconds, 1) for seconds in plain_s],
         "spark_s": [round(seconds, 1) for seconds in spark_s],
