@@ -14,8 +14,9 @@ help: ## list the targets
 
 setup: $(READY) ## create .venv with the locked dependencies (the other targets do it when needed)
 
-run: $(READY) ## run the demonstration
-	@$(BIN)/ordercast demo
+run: $(READY) ## sweep every protocol, judge and measure it on Spark, and report
+	@rm -rf build/every-protocol
+	@$(BIN)/ordercast sweep examples/every-protocol.toml --out build/every-protocol
 
 test: $(READY) ## run the tests (ARGS=... goes to pytest)
 	@$(BIN)/python -m pytest $(ARGS)

@@ -7,16 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.table import Table
 
 from ordercast.cli.output import console, errors, print_json, print_violations, violation_object
+from ordercast.core import format_ns
 
 if TYPE_CHECKING:
     # At run time only when a sweep is asked for: Spark is an extra, and slow to import.
     from ordercast.pipeline.progress import Progress, Report
     from ordercast.pipeline.sweep import Outcome
+    from ordercast.report.summary import Point
 
+POINTS_SHOWN = 40
 LONG_S = 10.0
 """Without a terminal, progress is told once in so long."""
 
@@ -29,10 +34,11 @@ def sweep(
     ] = "local[*]",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Run a scenario over seeds, protocols and whatever else varies, and judge every run.
+    """Run a scenario over seeds, protocols and whatever else varies; judge and measure every run.
 
-    Traces go to DIR/traces, and the tables scenarios, runs and violations to DIR/tables, as Parquet. A sweep
-    that was stopped, even killed, goes on where it was when the same command is given again.
+    Traces go to DIR/traces, tables to DIR/tables as Parquet, and DIR/report.html shows it all. Two judges
+    look at every trace. A sweep that was stopped, even killed, goes on where it was when the same command is
+    given again.
 
     [bold]Example[/]
 
@@ -49,9 +55,12 @@ def sweep(
     protocol = "*"
     "network.loss" = \\[0, 0.01]
     """
+    from ordercast.pipeline.job import run_job
     from ordercast.pipeline.session import check_master, running_spark
-    from ordercast.pipeline.sweep import claimed, outcome_of, run_sweep
+    from ordercast.pipeline.sweep import claimed, outcome_of, sweep_tables
     from ordercast.pipeline.sweep_file import load_sweep
+    from ordercast.report.stored_tables import StoredTables
+    from ordercast.report.summary import both_verdicts, points
 
     # Whatever can be wrong with what was asked is told before Spark takes its seconds to start.
     check_master(master)
@@ -59,12 +68,21 @@ def sweep(
     with claimed(out, asked):
         pass
     with progress_shown() as report, running_spark(master, f"ordercast sweep {asked.name}") as spark:
-        outcome = outcome_of(run_sweep(spark, asked, out, report))
+        page = run_job(spark, asked, out, report)
+        outcome = outcome_of(sweep_tables(spark, out))
+    tables = StoredTables(out)
+    differ = [pair for pair in both_verdicts(tables) if pair.oracles != pair.columns]
     if json:
-        print_json({"sweep": asked.name, "out": str(out), **_as_object(outcome)})
+        names = [pair.run for pair in differ]
+        about = {"sweep": asked.name, "out": str(out), "report": str(page), **_as_object(outcome)}
+        print_json(about | {"judges_differ": names})
     else:
+        _show_points(points(tables))
         _show(asked.name, out, outcome)
-    return 0 if outcome.count("kept") == outcome.runs else 1
+        for pair in differ:
+            console.print(f"[bold red]the judges differ[/] on {escape(pair.run)}", soft_wrap=True)
+        console.print(f"report: {page}", markup=False, soft_wrap=True)
+    return 0 if outcome.count("kept") == outcome.runs and not differ else 1
 
 
 @contextmanager
@@ -94,6 +112,29 @@ def progress_shown() -> Iterator["Report"]:
                 errors.print(text, markup=False, soft_wrap=True)
 
         yield report
+
+
+def _show_points(found: "list[Point]") -> None:
+    """A line for each protocol and set of parameters."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("protocol", "parameters", "runs", "kept", "delivered", "p50", "p99", "messages/s"):
+        words = name in ("protocol", "parameters")
+        table.add_column(name, justify="left" if words else "right", no_wrap=name != "parameters")
+    for point in found[:POINTS_SHOWN]:
+        times = (format_ns(round(ns), 3) if ns is not None else "" for ns in (point.p50_ns, point.p99_ns))
+        kept, rate = point.statuses["kept"], point.messages_per_s
+        table.add_row(
+            escape(point.key.protocol),
+            escape(point.key.text()),
+            str(point.runs),
+            str(kept) if kept == point.runs else f"[bold red]{kept}[/]",
+            f"{point.delivered:,}",
+            *times,
+            "" if rate is None else f"{rate:,.0f}",
+        )
+    console.print(table)
+    if len(found) > POINTS_SHOWN:
+        console.print(f"... and {len(found) - POINTS_SHOWN} more points, in the report")
 
 
 def _as_object(outcome: "Outcome") -> dict[str, object]:

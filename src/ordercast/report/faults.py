@@ -5,8 +5,9 @@ from statistics import median
 
 from ordercast.core import format_ns, message_name
 from ordercast.report.page import Content, Html, element, join, section, table
-from ordercast.report.runs import PointKey, count, duration, parameters_text, plural
+from ordercast.report.runs import count, duration, plural
 from ordercast.report.stored_tables import Row, StoredTables
+from ordercast.report.summary import PointKey, both_verdicts, parameters_text
 
 CASES_MAX = 20
 """Counterexamples that are shown; the others are counted."""
@@ -118,25 +119,18 @@ def judges(tables: StoredTables) -> Html:
     """Whether the two judges, who share no code, came to the same verdicts."""
     if not tables.has("verdicts"):
         return Html("")
-    oracles: dict[str, set[str]] = {}
-    for row in tables.rows("violations"):
-        if row["judge"] == "oracles":
-            oracles.setdefault(row["run"], set()).add(row["property"])
-    ran = {run["run"] for run in tables.rows("runs") if run["status"] != "failed"}
     counts: dict[str, Counter[str]] = {}
     differ: list[list[Content]] = []
-    for verdict in tables.rows("verdicts"):
-        counted = counts.setdefault(verdict["protocol"], Counter())
-        if verdict["error"] is not None or verdict["run"] not in ran:
+    for pair in both_verdicts(tables):
+        counted = counts.setdefault(pair.protocol, Counter())
+        if pair.oracles is None or pair.columns is None:
             counted["one"] += 1
-            continue
-        one = oracles.get(verdict["run"], set())
-        other = {finding["property"] for finding in verdict["findings"]}
-        counted["differ" if one != other else ("violated" if one else "kept")] += 1
-        if one != other:
-            differ.append(
-                [verdict["run"], ", ".join(sorted(one)) or "kept", ", ".join(sorted(other)) or "kept"]
-            )
+        elif pair.oracles == pair.columns:
+            counted["violated" if pair.oracles else "kept"] += 1
+        else:
+            counted["differ"] += 1
+            said = (", ".join(sorted(one)) or "kept" for one in (pair.oracles, pair.columns))
+            differ.append([pair.run, *said])
     rows = [
         [protocol, *(count(counted[name]) for name in ("kept", "violated", "differ", "one"))]
         for protocol, counted in counts.items()

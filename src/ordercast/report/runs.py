@@ -1,46 +1,23 @@
 """The sections of a report about what runs did: points, latencies, throughput over time."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from statistics import median
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ordercast.core import MILLISECOND, SECOND, format_ns
+from ordercast.report import summary
 from ordercast.report.draw import draw_svg
 from ordercast.report.figures import Axis, Curve, Figure, Point
 from ordercast.report.page import Content, Html, element, join, section, table
-from ordercast.report.stored_tables import Row, StoredTables
+from ordercast.report.stored_tables import StoredTables
+from ordercast.report.summary import PointKey, by_point
 
 CURVES_MAX = 6
 """More curves than that cannot be told apart in one figure."""
 CURVE_POINTS_MAX = 150
-
-
-class PointKey(NamedTuple):
-    """All runs of a protocol with the same parameters."""
-
-    protocol: str
-    parameters: str
-
-    def text(self) -> str:
-        """The parameters, as people write them."""
-        return parameters_text(self.parameters) or "all runs"
-
-
-def parameters_text(parameters: str) -> str:
-    """A JSON object of parameters in words, of dotted names the last part; the protocol stands elsewhere."""
-    content: dict[str, Any] = msgspec.json.decode(parameters)
-    content.pop("protocol", None)
-    return ", ".join(f"{name.split('.')[-1]} {_value(value)}" for name, value in content.items())
-
-
-def _value(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def figure_html(figure: Figure) -> Html:
@@ -68,7 +45,7 @@ def head(tables: StoredTables) -> tuple[str, Html]:
     """What the report is about."""
     runs = tables.rows("runs")
     protocols = list(dict.fromkeys(run["protocol"] for run in runs))
-    points, seeds = _by_point(runs), {run["seed"] for run in runs}
+    points, seeds = by_point(runs), {run["seed"] for run in runs}
     statuses = Counter(run["status"] for run in runs)
     events = sum(run["events"] or 0 for run in runs)
     ran = (
@@ -88,19 +65,15 @@ def _verdicts(statuses: Counter[str]) -> Html:
 
 def points(tables: StoredTables) -> Html:
     """A row for each protocol and set of parameters."""
-    latencies = {PointKey(row["protocol"], row["parameters"]): row for row in tables.rows("point_latency")}
-    rates = {row["run"]: row["messages_per_s"] for row in tables.rows("rates")}
     rows = []
-    for key, runs in _by_point(tables.rows("runs")).items():
-        statuses = Counter(run["status"] for run in runs)
-        latency = latencies.get(key, {})
-        known = [rates[run["run"]] for run in runs if run["run"] in rates]
-        broken: list[Content] = [_alarm(statuses["violated"]), _alarm(statuses["failed"])]
+    for point in summary.points(tables):
+        broken: list[Content] = [_alarm(point.statuses["violated"]), _alarm(point.statuses["failed"])]
+        rate = None if point.messages_per_s is None else round(point.messages_per_s)
         rows.append(
-            [key.protocol, key.text(), count(len(runs)), count(statuses["kept"]), *broken]
-            + [count(sum(run[name] or 0 for run in runs)) for name in ("submitted", "delivered")]
-            + [duration(latency.get(name)) for name in ("p50_ns", "p99_ns", "max_ns")]
-            + [count(round(median(known))) if known else None]
+            [point.key.protocol, point.key.text(), count(point.runs), count(point.statuses["kept"]), *broken]
+            + [count(point.submitted), count(point.delivered)]
+            + [duration(ns) for ns in (point.p50_ns, point.p99_ns, point.max_ns)]
+            + [count(rate)]
         )
     if not rows:
         return Html("")
@@ -166,7 +139,7 @@ def throughputs(tables: StoredTables) -> Html:
     if not tables.has("throughput"):
         return Html("")
     windows = tables.table("throughput")
-    runs_of = _by_point(tables.rows("runs"))
+    runs_of = by_point(tables.rows("runs"))
     found = []
     for protocol, keys in _by_protocol(tables).items():
         chosen = _spread(keys)
@@ -215,16 +188,9 @@ def _over_time(windows: pa.Table, runs: Sequence[str]) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def _by_point(runs: Iterable[Row]) -> dict[PointKey, list[Row]]:
-    found: dict[PointKey, list[Row]] = {}
-    for run in runs:
-        found.setdefault(PointKey(run["protocol"], run["parameters"]), []).append(run)
-    return found
-
-
 def _by_protocol(tables: StoredTables) -> dict[str, list[PointKey]]:
     found: dict[str, list[PointKey]] = {}
-    for key in _by_point(tables.rows("runs")):
+    for key in by_point(tables.rows("runs")):
         found.setdefault(key.protocol, []).append(key)
     return found
 
