@@ -1,5 +1,6 @@
 """Sweeps: every run is simulated once, and what goes wrong in one stops no other."""
 
+import fcntl
 import json
 from pathlib import Path
 
@@ -167,6 +168,16 @@ def test_a_disk_that_cannot_be_written_is_not_a_result_of_the_run(
     with pytest.raises(Exception, match=r"Not a directory|NotADirectoryError"):
         run_sweep(spark, sweep, Path(out))
     assert not (Path(out) / "tables" / "runs").exists()
+
+
+def test_without_a_driver_no_run_is_begun(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    assert not simulation._is_free(lock), "what cannot be told must not stop a sweep"
+    lock.touch()
+    assert simulation._is_free(lock)
+    with lock.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert not simulation._is_free(lock)
 
 
 def test_a_folder_is_for_one_sweep(sweep: Sweep, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.spark.sweeps import promising_order, small_sweep, table_bytes, trace_
 
 __all__ = ["ordercast"]  # a fixture
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 
 @pytest.fixture
@@ -159,28 +159,34 @@ def processes(folder: Path, word: str = "pyspark.daemon") -> list[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # Java starts twice, and where it does so for the first time it is slow to end too
 @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="looks for processes in /proc")
 def test_killed_in_the_middle_and_started_again_it_ends_as_if_nothing_had_happened(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    sweep = small_sweep(tmp_path, seeds="0:24", messages=1500)
+    # Longer than Spark takes to end its workers, even where it starts for the first time.
+    sweep = small_sweep(tmp_path, seeds="0:24", messages=2500)
     process = start(tmp_path)
-    await_runs(process, tmp_path / "out", 3)
+    await_runs(process, tmp_path / "out", 2)
     assert processes(tmp_path), "there should be workers for this test to be about"
     process.kill()
     assert process.wait() == -signal.SIGKILL
-    end = time.monotonic() + 10
+    had = len(list((tmp_path / "out" / "traces").iterdir()))
+    end = time.monotonic() + PATIENCE_S
     while processes(tmp_path):
-        assert time.monotonic() < end, "workers simulate on without a driver"
+        assert time.monotonic() < end, "workers live on without a driver"
         time.sleep(0.1)
-    process.communicate()
+    assert process.stdout and process.stderr
+    process.stdout.close()
+    process.stderr.close()
     done = len(list((tmp_path / "out" / "traces").glob("*/run.json")))
-    assert 3 <= done < 24
+    assert 2 <= done <= had + (os.cpu_count() or 1), "no worker should begin another run"
+    assert done < len(sweep.rows)
     assert not (tmp_path / "out" / "tables" / "runs").exists()
 
     again = start(tmp_path)
     out, err = again.communicate(timeout=PATIENCE_S)
-    assert (again.returncode, json.loads(out)["kept"]) == (0, 24), err
+    assert (again.returncode, json.loads(out)["kept"]) == (0, len(sweep.rows)), err
     run_sweep(spark, sweep, tmp_path / "undisturbed")
     assert table_bytes(tmp_path / "out") == table_bytes(tmp_path / "undisturbed")
     assert trace_bytes(tmp_path / "out") == trace_bytes(tmp_path / "undisturbed")

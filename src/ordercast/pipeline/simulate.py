@@ -7,6 +7,7 @@ that row and simulates nothing. What a run gives depends on its scenario only, s
 and started again ends with the tables of one that was not.
 """
 
+import fcntl
 import hashlib
 import os
 import re
@@ -81,13 +82,20 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def simulate(
-    scenarios: DataFrame, out: Path, *, tasks: int, basis: str, simulate_one: Simulate = run_scenario
+    scenarios: DataFrame,
+    out: Path,
+    *,
+    tasks: int,
+    basis: str,
+    lock: Path | None = None,
+    simulate_one: Simulate = run_scenario,
 ) -> DataFrame:
     """Run the rows of `scenarios` into `out`, in so many tasks; gives a row of `SIMULATED` for each.
 
-    Seeds come from the rows, so how they are dealt out makes no difference to what comes of them.
+    Seeds come from the rows, so how they are dealt out makes no difference to what comes of them. `lock` is a
+    file that the driver has locked: when it is free, the driver is gone, and no further run is begun.
     """
-    work = _Work(str(out.absolute()), basis, simulate_one)
+    work = _Work(str(out.absolute()), basis, lock, simulate_one)
     return scenarios.repartition(tasks).mapInArrow(work, SIMULATED)
 
 
@@ -109,9 +117,10 @@ def basis_of(files: Iterable[Path]) -> str:
 class _Work:
     """What a task does: plain data and functions only, because it travels to the executors."""
 
-    def __init__(self, out: str, basis: str, simulate_one: Simulate) -> None:
+    def __init__(self, out: str, basis: str, lock: Path | None, simulate_one: Simulate) -> None:
         self._out = out
         self._basis = basis
+        self._lock = lock
         self._simulate = simulate_one
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -127,6 +136,9 @@ class _Work:
         out = Path(self._out)
         if found := self._finished(out, name, scenario):
             return found.outcome, found.findings
+        if self._lock and _is_free(self._lock):
+            # Java may take seconds to notice that it should end.
+            raise LocalError("the driver is gone")
         if not (out / UNFINISHED).is_dir():
             raise LocalError(
                 f"{out} is not there for the executors: it must be a folder that all machines share"
@@ -179,6 +191,16 @@ class _Work:
 
 
 _SUMMED = [name for name in Outcome.__struct_fields__ if name not in {"status", "error", "folder"}]
+
+
+def _is_free(lock: Path) -> bool:
+    """Whether nobody has locked this file."""
+    try:
+        with lock.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:  # somebody has, or it cannot be told
+        return False
+    return True
 
 
 def _check_sums(folder: Path) -> dict[str, int]:

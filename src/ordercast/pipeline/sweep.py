@@ -62,7 +62,9 @@ def run_sweep(spark: SparkSession, sweep: Sweep, out: Path, report: Report = sil
         write_table(spark.createDataFrame(table), out, "scenarios", ["place"])
         scenarios = read_table(spark, out, "scenarios", SCENARIOS)
         tasks = task_count(len(rows), _messages(sweep), spark.sparkContext.defaultParallelism)
-        simulated = simulate(scenarios, out, tasks=tasks, basis=basis).persist()
+        # Not every file system tells other machines of a lock.
+        lock = out / _LOCK if (spark.sparkContext.master or "").startswith("local") else None
+        simulated = simulate(scenarios, out, tasks=tasks, basis=basis, lock=lock).persist()
         try:
             with watched(spark.sparkContext, "simulating", len(rows), report):
                 simulated.count()
