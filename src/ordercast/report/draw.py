@@ -113,7 +113,7 @@ def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
     largest = high if axis.scale == "linear" else None
     where.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value, largest)))
     if axis.scale == "log":
-        if low > 0 and high / low < 30:  # a narrow range has too few powers of ten to read it by
+        if low > 0 and high / low < 300:  # a narrow range has too few powers of ten to read it by
             where.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         where.set_minor_formatter(NullFormatter())
 
