@@ -107,7 +107,7 @@ def test_a_function_must_return_numbers() -> None:
 def test_a_claim_is_met_within_its_band_ends_included(value: float, met: bool) -> None:
     result = judged(toy.CLAIMS[0], Measurement(claim=toy.SQUARE, value=value, note="n"), [1, 2], 3.5)
     assert (result.measured, result.met, result.note) == (value, met, "n")
-    assert (result.seeds, result.seconds) == ((1, 2), 3.5)
+    assert (result.seeds, result.simulated_seconds) == ((1, 2), 3.5)
 
 
 def test_what_is_not_measured_is_neither_met_nor_missed() -> None:
@@ -124,7 +124,7 @@ def test_claims_as_a_file_and_as_rows(tmp_path: Path) -> None:
     found = [judged(toy.CLAIMS[0], Measurement(claim=toy.SQUARE, value=17.0), [0])] + [
         unmeasured(claim) for claim in toy.CLAIMS[1:]
     ]
-    content = msgspec.json.decode(write_claims(found, tmp_path).read_bytes())
+    content = msgspec.json.decode(write_claims(found, tmp_path, 4.04).read_bytes())
     assert content["claims"][0] == {
         "id": "toy.square",
         "published": 16.0,
@@ -134,8 +134,10 @@ def test_claims_as_a_file_and_as_rows(tmp_path: Path) -> None:
         "met": True,
         "note": "",
         "seeds": [0],
-        "seconds": None,
+        "simulated_seconds": None,
+        "seconds": 4.0,
     }
+    assert content["claims"][1]["seconds"] is None
     rows = claim_rows(toy.CLAIMS, found)
     assert [row["met"] for row in rows] == [True, None, None]
     assert rows[0]["note"] == "made up"

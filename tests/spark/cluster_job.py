@@ -11,6 +11,8 @@ import pyarrow as pa
 from ordercast.pipeline.session import running_spark
 from ordercast.pipeline.sweep import outcome_of, run_sweep
 from ordercast.pipeline.sweep_file import load_sweep
+from ordercast.pipeline.traces import traces
+from ordercast.pipeline.verify import judge_all, verify
 
 
 def look_around(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -36,7 +38,11 @@ def main(master: str, file: str, out: str) -> None:
         frame = spark.range(0, 4, 1, 4).mapInArrow(look_around, schema)
         seen = [row.asDict() for row in frame.collect()]
         outcome = outcome_of(run_sweep(spark, load_sweep(Path(file)), Path(out)))
-    print(json.dumps({"seen": seen, "protocols": outcome.protocols}))
+        found = traces(spark, Path(out) / "traces")
+        # Every run as a small one, and once more cut into parts.
+        verdicts = [*judge_all(found), *verify(found, whole_max=0, part_rows=100).collect()]
+    judged = [[row["run"], len(row["findings"]), row["error"]] for row in verdicts]
+    print(json.dumps({"seen": seen, "protocols": outcome.protocols, "judged": judged}))
 
 
 if __name__ == "__main__":

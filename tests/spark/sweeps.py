@@ -18,7 +18,6 @@ from ordercast.sim.run import Run
 from ordercast.sim.run import simulate as run_scenario
 from ordercast.sim.scenario import Scenario
 
-NAMES = ("scenarios", "runs", "violations")
 
 
 def small_sweep(folder: Path, *, seeds: str = "0:6", messages: int = 20) -> Sweep:
@@ -53,12 +52,9 @@ def use(monkeypatch: pytest.MonkeyPatch, simulate_one: Simulate) -> None:
 
 
 def table_bytes(out: Path) -> dict[str, bytes]:
-    """The tables of a sweep as they are on disk."""
-    return {
-        str(path.relative_to(out)): path.read_bytes()
-        for name in NAMES
-        for path in sorted((out / "tables" / name).iterdir())
-    }
+    """All tables of a folder as they are on disk."""
+    tables = out / "tables"
+    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(tables.glob("*/*"))}
 
 
 def trace_bytes(out: Path) -> dict[str, bytes]:

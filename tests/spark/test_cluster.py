@@ -1,4 +1,4 @@
-"""A sweep on a real standalone cluster: a master, two workers, and an executor at each."""
+"""A sweep and a verification on a real standalone cluster: a master, two workers, an executor at each."""
 
 import json
 import os
@@ -69,6 +69,8 @@ def test_a_sweep_on_a_cluster_gives_the_tables_of_a_local_one(
     assert done.stderr == ""
     said = json.loads(done.stdout)
     assert said["protocols"] == {"unordered": {"kept": len(sweep.rows)}}
+    assert len(said["judged"]) == 2 * len(sweep.rows)
+    assert [judged for judged in said["judged"] if judged[1:] != [0, None]] == []
     for seen in said["seen"]:
         assert "ordercast.zip" in seen["file"], "the package should come from what the driver sent"
         assert seen["protocols"] == protocol_names()

@@ -44,8 +44,8 @@ class ClaimResult(msgspec.Struct, frozen=True, kw_only=True):
     met: bool | None
     note: str
     seeds: tuple[int, ...] = ()
-    seconds: float | None = None
-    """Simulated time behind the measurement."""
+    simulated_seconds: float | None = None
+    """Of virtual time, behind the measurement."""
 
 
 def unmeasured(claim: Claim, note: str = NO_EXPERIMENT) -> ClaimResult:
@@ -59,12 +59,12 @@ def broken(claim: Claim, note: str, measurement: Measurement | None = None) -> C
 
 
 def judged(
-    claim: Claim, measurement: Measurement, seeds: Sequence[int] = (), seconds: float | None = None
+    claim: Claim, measurement: Measurement, seeds: Sequence[int] = (), simulated_seconds: float | None = None
 ) -> ClaimResult:
     """Whether the measured value lies in the band, its ends included."""
     met = claim.accept_low <= measurement.value <= claim.accept_high
     result = _result(claim, measurement.value, met, measurement.note)
-    return msgspec.structs.replace(result, seeds=tuple(seeds), seconds=seconds)
+    return msgspec.structs.replace(result, seeds=tuple(seeds), simulated_seconds=simulated_seconds)
 
 
 def _result(claim: Claim, measured: float | None, met: bool | None, note: str) -> ClaimResult:
@@ -90,10 +90,18 @@ def claim_rows(claims: Sequence[Claim], results: Sequence[ClaimResult]) -> list[
     return rows
 
 
-def write_claims(results: Sequence[ClaimResult], out: Path) -> Path:
-    """Write `claims.json`: one object a claim, in their order."""
+def write_claims(results: Sequence[ClaimResult], out: Path, seconds: float) -> Path:
+    """Write `claims.json`: one object a claim, in their order.
+
+    `seconds` is how long the job took that measured them all. It is here and in no table: tables are the
+    same each time.
+    """
     target = out / CLAIMS_FILE
-    content = msgspec.json.format(msgspec.json.encode({"claims": results}), indent=2)
+    claims = [
+        msgspec.to_builtins(result) | {"seconds": None if result.met is None else round(seconds, 1)}
+        for result in results
+    ]
+    content = msgspec.json.format(msgspec.json.encode({"claims": claims}), indent=2)
     try:
         partial = out / f".{CLAIMS_FILE}"
         partial.write_bytes(content + b"\n")

@@ -5,6 +5,7 @@ and a job that was stopped goes on where it was. The functions of other cases ar
 experiment evaluates its own results, here, for by now they are small.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,6 +72,7 @@ def reproduce(
     spark: SparkSession, works: Sequence[Work], claims: Sequence[Claim], out: Path, progress: Report = silent
 ) -> Reproduction:
     """Measure the claims with the experiments given, into a folder of their own."""
+    start = time.monotonic()
     cases = [case for work in works for case in work.cases]
     sweep = sweep_of("reproduction", cases)
     run_sweep(spark, sweep, out, progress)
@@ -96,7 +98,7 @@ def reproduce(
     for name, (schema, content) in rows.items():
         table = pa.Table.from_pylist(content, schema=to_arrow_schema(schema))
         write_table(spark.createDataFrame(table), out, name, ["place"])
-    write_claims(judged_claims, out)
+    write_claims(judged_claims, out, time.monotonic() - start)
     count = sum(len(_broken(each)) for each in results)
     return Reproduction(judged_claims, report(out), count)
 
@@ -165,12 +167,12 @@ def _judge(work: Work, results: Results, outcome: Outcome, claims: Sequence[Clai
         elif measurement is None:
             found[claim.id] = unmeasured(claim, f"'{work.name}' did not measure it")
         else:
-            found[claim.id] = judged(claim, measurement, results.seeds, _seconds(results))
+            found[claim.id] = judged(claim, measurement, results.seeds, _simulated_seconds(results))
     return found
 
 
-def _seconds(results: Results) -> float | None:
-    """Simulated time; a function tells its own, if it has any, as `seconds`."""
+def _simulated_seconds(results: Results) -> float | None:
+    """Of virtual time; a function tells its own, if it has any, as `seconds`."""
     durations = [
         result.values.get("duration_ns", result.values.get("seconds", 0.0) * SECOND) for result in results.all
     ]

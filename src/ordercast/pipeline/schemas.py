@@ -237,6 +237,6 @@ CLAIMS = _table(
     ("met", BooleanType()),  # null: not measured
     ("note", StringType()),
     ("seeds", _LONGS),
-    ("seconds", DoubleType()),  # of simulated time behind the measurement; null: none was simulated
+    ("simulated_seconds", DoubleType()),  # of virtual time behind the measurement; null: none was simulated
     required=("place", "id", "system", "source", "setup", "metric", "published", "note", "seeds"),
 )

@@ -39,7 +39,8 @@ def claims(tables: StoredTables) -> Html:
     rows: list[list[Content]] = []
     for row in tables.rows("claims"):
         word, kind = VERDICTS[row["met"]]
-        seconds = None if row["seconds"] is None else f"{row['seconds']:.1f}"
+        simulated = row["simulated_seconds"]
+        seconds = None if simulated is None else f"{simulated:.1f}"
         accepted = f"{_number(row['accept_low'])} to {_number(row['accept_high'])}"
         lines = [element("span", line, kind="line") for line in _about(row) if line]
         claim = element("code", breakable(row["id"]))
