@@ -19,7 +19,6 @@ from ordercast.sim.run import simulate as run_scenario
 from ordercast.sim.scenario import Scenario
 
 
-
 def small_sweep(folder: Path, *, seeds: str = "0:6", messages: int = 20) -> Sweep:
     """Unordered multicast with delays that vary, so that receivers do differ in their order."""
     text = f"""\
