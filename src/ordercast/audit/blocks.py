@@ -46,12 +46,12 @@ class Selection(NamedTuple):
 
 def select(description: RunDescription, summaries: Iterable[Summary]) -> Selection:
     """What the summaries of all parts leave to be judged."""
-    parts = list(summaries)
+    parts = sorted(summaries, key=lambda part: (part.segment, part.first))
     doubt = next((part.doubt for part in parts if part.doubt), "")
     doubt = doubt or _doubt_of_nodes(parts) or _doubt_of_lanes(parts)
     if doubt:
         return Selection(frozenset(), (), doubt)
-    down = {turn.node for part in parts for turn in part.turns if not _turns_of(turn.node, parts)[-1].up}
+    down = {node for node, turns in _turns(parts).items() if not turns[-1].up}
     blocks, total = _differing(description, [p for part in parts for p in part.prints], down)
     if len(blocks) > SHARE_MAX * total:
         return Selection(frozenset(), (), "most of its messages need a closer look")
@@ -108,24 +108,28 @@ def _judge_excerpt(
 def _messages_in(stretches: tuple[tuple[Key, Key], ...], parts: Iterator[pa.Table]) -> Ints:
     """The messages delivered within stretches of the order; by the clock, a few more than that do no harm."""
     found = []
+    firsts = np.array([first[0] for first, _ in stretches])  # ascending, as the stretches are
+    lasts = np.maximum.accumulate([last[0] for _, last in stretches])
     for part in parts:
         clock, message = filled(part["stamp_clock"]), filled(part["message"])
-        inside = np.zeros(len(part), bool)
-        for first, last in stretches:
-            inside |= (clock >= first[0]) & (clock <= last[0])
+        near = np.searchsorted(firsts, clock, side="right") - 1
+        inside = (near >= 0) & (clock <= lasts[near])
         found.append(np.unique(message[inside & (kinds_of(part["kind"]) == CODE[Kind.DELIVER])]))
     return np.unique(np.concatenate(found))
 
 
 def _doubt_of_nodes(parts: list[Summary]) -> str:
     """Each node's parts follow each other, and nothing happens while it is down."""
+    all_turns = _turns(parts)
     for node in {node for part in parts for node in part.edges}:
         edges = _edges_of(node, parts)
         for a, b in pairwise(edges):
             back = b.time_ns[0] < a.time_ns[1] or b.clock_ns[0] < a.clock_ns[1]
             if back or b.step[0] <= a.step[1]:
                 return f"the steps, times or clocks of node {node} go back"
-        turns = _turns_of(node, parts)
+        turns = all_turns.get(node, [])
+        if _out_of_order(node, parts):
+            return f"the rows of node {node} are not in the order of its steps"
         for place, turn in enumerate(turns):
             if turn.up == (place % 2 == 0):
                 return f"the crashes and recoveries of node {node} do not alternate"
@@ -141,10 +145,18 @@ def _edges_of(node: NodeId, parts: list[Summary]) -> list[Edges]:
     return sorted(edges, key=lambda found: found.step)
 
 
-def _turns_of(node: NodeId, parts: list[Summary]) -> list[Turn]:
-    """The crashes and recoveries of a node, in order."""
-    turns = [turn for part in parts for turn in part.turns if turn.node == node]
-    return sorted(turns, key=lambda turn: turn.step)
+def _out_of_order(node: NodeId, parts: list[Summary]) -> bool:
+    """Whether the steps of a node go back from one part of a file to the next: then its rows do, too."""
+    steps = [(part.segment, part.edges[node].step) for part in parts if node in part.edges]
+    return any(a[0] == b[0] and b[1] < a[1] for a, b in pairwise(steps))
+
+
+def _turns(parts: list[Summary]) -> dict[NodeId, list[Turn]]:
+    """The crashes and recoveries of each node that has any, in order."""
+    found: dict[NodeId, list[Turn]] = {}
+    for turn in sorted((turn for part in parts for turn in part.turns), key=lambda turn: turn.step):
+        found.setdefault(turn.node, []).append(turn)
+    return found
 
 
 def _doubt_of_lanes(parts: list[Summary]) -> str:

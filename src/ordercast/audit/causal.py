@@ -24,9 +24,10 @@ def causal(account: Account, findings: Findings) -> None:
     if not len(account.submit_row):
         return
     pasts = _Pasts(account)
-    broken = [late for chain in account.chains for late in _late(account, chain, pasts)]
+    broken = [(late, chain) for chain in account.chains for late in _late(account, chain, pasts)]
     broken.sort(key=lambda found: int(account.row[found[0]]))
-    for late, early in findings.wanted(NAME, broken):
+    for late, chain in findings.wanted(NAME, broken):
+        early = _first_knowing(account, chain, pasts, late)
         node = int(account.node[late])
         messages = [account.message(int(account.place[delivery])) for delivery in (late, early)]
         times = (account.time(early), account.time(late))
@@ -110,23 +111,32 @@ class _Pasts:
         return np.concatenate([before, heard]), heard
 
 
-def _late(account: Account, chain: Chain, pasts: _Pasts) -> list[tuple[int, int]]:
-    """Deliveries of a chain that lie in the past of an earlier one, each with the first such."""
+def _submitted(account: Account, chain: Chain, pasts: _Pasts) -> tuple[Ints, Ints]:
     places, where = account.sequence(chain)
     submitted = places < len(pasts.host)
-    places, where = places[submitted], where[submitted]
+    return places[submitted], where[submitted]
+
+
+def _first_knowing(account: Account, chain: Chain, pasts: _Pasts, late: int) -> int:
+    """The first delivery of a chain that has the message of a later one in its past."""
+    places, where = _submitted(account, chain, pasts)
+    message = int(account.place[late])
+    knowing = pasts.known[places, pasts.host[message]] >= pasts.number[message]
+    return int(where[int(np.argmax(knowing))])
+
+
+def _late(account: Account, chain: Chain, pasts: _Pasts) -> list[int]:
+    """Deliveries of a chain that lie in the past of an earlier one."""
+    places, where = _submitted(account, chain, pasts)
     width = max(1, CELLS_MAX // max(1, len(pasts.hosts)))
     reached = np.zeros(len(pasts.hosts), np.int32)
-    found = []
+    found: list[int] = []
     for start in range(0, len(places), width):
         part = places[start : start + width]
         known = np.vstack([reached[None, :], pasts.known[part]])
         np.maximum.accumulate(known, axis=0, out=known)
         mine = pasts.host[part]
         late = np.flatnonzero(known[np.arange(len(part)), mine] >= pasts.number[part])
-        for index in late.tolist():
-            before = places[: start + index]
-            reaching = pasts.known[before, mine[index]] >= pasts.number[part[index]]
-            found.append((int(where[start + index]), int(where[int(np.argmax(reaching))])))
+        found += where[start + late].tolist()
         reached = known[-1]
     return found

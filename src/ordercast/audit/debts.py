@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ordercast.audit.account import Account
-from ordercast.audit.columns import Flags, Ints, factorize, list_columns, null_of
+from ordercast.audit.columns import Flags, Ints, by_key, factorize, list_columns, null_of
 from ordercast.audit.population import Population
 from ordercast.audit.rare import Drop, View
 from ordercast.audit.stays import Stays
@@ -80,12 +80,13 @@ class Debts:
     def lacking(self) -> Ints:
         """The messages that some correct receiver of theirs did not deliver."""
         lacked = np.zeros(self.count, bool)
-        destination = self.account.destination[: self.count]
+        order, starts = by_key(self.account.destination[: self.count], len(self.account.destinations))
         for code, groups in enumerate(self.account.destinations):
-            mine = np.flatnonzero(destination == code) if len(self.account.destinations) > 2 else None
-            for node in self.correct(groups):
-                if mine is None:
-                    lacked |= ~self.delivered[node][: self.count] & (destination == code)
+            mine = order[starts[code] : starts[code + 1]]
+            everything = len(mine) == self.count
+            for node in self.correct(groups) if len(mine) else ():
+                if everything:
+                    lacked |= ~self.delivered[node][: self.count]
                 else:
                     lacked[mine] |= ~self.delivered[node][mine]
         return np.flatnonzero(lacked)

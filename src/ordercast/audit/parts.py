@@ -68,6 +68,10 @@ class Turn(msgspec.Struct, frozen=True):
 class Summary(msgspec.Struct):
     """What a part says of its rows."""
 
+    segment: int = 0
+    """The number of the file that the part is of."""
+    first: int = 0
+    """Where it begins there: its first row group."""
     rows: int = 0
     deliveries: int = 0
     doubt: str = ""
@@ -87,6 +91,7 @@ def may_be_parted(description: RunDescription) -> bool:
         not promised.views
         and promised.gaps is not Gaps.NOTIFIED
         and promised.causality is not Causality.CAUSAL
+        and all(node.id > SUBMITTED for node in description.nodes)
     )
 
 
@@ -234,9 +239,14 @@ def _prints(rows: _Rows, block_bits: int) -> list[Print]:
     content = _folded(trace, where, messages, ("digest", "size", "submitted_ns"))
     stamped = _folded(trace, where, content, ("stamp_clock", "stamp_issuer"))
     numbers = trace.table["numbers"]
-    if numbers.null_count < len(numbers):
-        for column in list_columns(numbers):
-            stamped = _spread(stamped + column[where].astype(np.uint64))
+    if numbers.null_count == len(numbers):
+        stamped = _spread(stamped + np.uint64((1 << 64) - 1))  # as a length of -1, which stands for null
+    else:
+        lengths, *places = (column[where].astype(np.int64) for column in list_columns(numbers))
+        stamped = _spread(stamped + lengths.view(np.uint64))
+        for at, column in enumerate(places):
+            # Only what is there: how long the longest list of the part is must make no difference.
+            stamped = np.where(lengths > at, _spread(stamped + column.view(np.uint64)), stamped)
     sums = [_sums(index, values, len(found)) for values in (_spread(content), _spread(stamped))]
     prints = []
     for place, key in enumerate(found.tolist()):

@@ -1,5 +1,6 @@
 """Which views nodes were in: a node's time in one view of a group is a *stay*, a range of its rows."""
 
+from bisect import bisect_left
 from functools import cached_property
 from typing import NamedTuple
 
@@ -62,10 +63,9 @@ class Stays:
 
     def stay_at(self, node: NodeId, group: GroupId, row: int) -> Stay | None:
         """The stay that a node is in, at one of its rows."""
-        for stay in self.of.get((node, group), ()):
-            if stay.view.row < row < stay.until:
-                return stay
-        return None
+        stays = self.of.get((node, group), [])
+        place = bisect_left(stays, row, key=lambda stay: stay.view.row) - 1
+        return stays[place] if place >= 0 and row < stays[place].until else None
 
     def numbers_at(self, node: NodeId, group: GroupId, rows: Ints) -> Ints:
         """For each of a node's rows, ascending, which of its stays in the group it is in; -1 if none."""

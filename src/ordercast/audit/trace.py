@@ -121,8 +121,8 @@ class Trace:
         return {node: np.array(rows) for node, rows in found.items()}
 
     def known(self, groups: Groups) -> Groups:
-        """Those of some groups that the run has."""
-        return tuple(group for group in groups if group in self.description.groups)
+        """Those of some groups that the run has, each once."""
+        return tuple(dict.fromkeys(group for group in groups if group in self.description.groups))
 
     def receivers(self, groups: Groups) -> frozenset[NodeId]:
         """The receivers of some groups of the run."""
@@ -139,12 +139,11 @@ class Trace:
                 )
 
     def _screen_nodes(self) -> None:
-        low, high = int(self.node.min(initial=0)), int(self.node.max(initial=0))
-        known = np.zeros(high - low + 1, bool)
-        known[[node - low for node in self.node_ids if low <= node <= high]] = True
+        ids, index = factorize(self.node)
+        known = np.isin(ids, self.node_ids)
         if known.all():
             return
-        strange = ~known[self.node - low] & self.is_kind(*GATED)
+        strange = ~known[index] & self.is_kind(*GATED)
         if strange.any():
             row = int(np.argmax(strange))
             raise RemoteError(

@@ -117,11 +117,12 @@ class Integrity(Oracle):
         if event.message in self._delivered[event.node]:
             self._breach(event, "was delivered there already, and never submitted")
             return None
-        self._delivered[event.node].add(event.message)
         self._breach(event, "had not been submitted")
         groups = self._known(event.groups)
-        addressed = event.node in self._receivers(groups)
-        return event._replace(groups=groups) if addressed else None
+        if event.node not in self._receivers(groups):
+            return None
+        self._delivered[event.node].add(event.message)
+        return event._replace(groups=groups)
 
     def _on_submit(self, event: Event) -> Event | None:
         if event.message in self._foretold:
@@ -208,7 +209,8 @@ class Integrity(Oracle):
             )
 
     def _known(self, groups: Groups | None) -> Groups:
-        return tuple(group for group in groups or () if group in self.description.groups)
+        """Those of some groups that the run has, each once."""
+        return tuple(dict.fromkeys(group for group in groups or () if group in self.description.groups))
 
     def _receivers(self, groups: Groups) -> frozenset[NodeId]:
         """The receivers of known groups."""

@@ -148,6 +148,7 @@ def _sum_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 segment = run.open_segments()[row["segment"]]
                 groups = range(row["first"], row["first"] + row["groups"])
                 summary = summarize(run.description, segment.read([*COLUMNS, "step"], groups))
+                summary.segment, summary.first = row["segment"], row["first"]
                 found |= {"summary": msgspec.msgpack.encode(summary), "events": summary.rows}
             except OrdercastError as error:
                 found |= {"error": str(error)}
