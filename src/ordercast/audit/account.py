@@ -37,6 +37,7 @@ class Account:
         destinations: list[Groups],
         row: Ints,
         place: Ints,
+        to: Ints,
         ordered: Flags | None,
     ) -> None:
         self.trace = trace
@@ -45,12 +46,14 @@ class Account:
         self.submit_row = submit_row
         """The row of each submission; messages from its length on were never submitted."""
         self.destination = destination
-        """For each message, which of the `destinations` it goes to."""
+        """For each submitted message, which of the `destinations` it goes to."""
         self.destinations = destinations
         self.row = row
         """Of each delivery, by node: its row."""
         self.place = place
         """Of each delivery: the place of its message."""
+        self.to = to
+        """Of each delivery: which of the destinations it went to."""
         self.ordered = ordered
         """Of each delivery: whether it is in order; None if all are."""
 
@@ -72,11 +75,27 @@ class Account:
         where = chain.start + np.flatnonzero(self.ordered[chain.start : chain.stop])
         return self.place[where], where
 
+    @cached_property
+    def chains_by_node(self) -> dict[NodeId, list[Chain]]:
+        """The lives of each receiver, in order."""
+        found: dict[NodeId, list[Chain]] = {}
+        for chain in self.chains:
+            found.setdefault(chain.node, []).append(chain)
+        return found
+
+    @cached_property
+    def _codes_of(self) -> dict[GroupId, list[int]]:
+        found: dict[GroupId, list[int]] = {}
+        for code, groups in enumerate(self.destinations):
+            for group in groups:
+                found.setdefault(group, []).append(code)
+        return found
+
     def going_to(self, group: GroupId) -> Flags:
-        """For each message, whether it goes to a group."""
-        wanted = np.array([group in groups for groups in self.destinations], bool)
-        flags: Flags = wanted[self.destination]
-        return flags
+        """For each of the destinations, whether a group is in it."""
+        wanted = np.zeros(len(self.destinations), bool)
+        wanted[self._codes_of.get(group, [])] = True
+        return wanted
 
     def message(self, place: int) -> MessageId:
         """The identity of a message."""

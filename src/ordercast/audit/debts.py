@@ -194,7 +194,7 @@ class Debts:
         for node in {stay.node for stay in self._stays.all if stay.excluded}:
             span = self._spans.get(node, slice(0, 0))
             rows = account.row[span]
-            destination = account.destination[account.place[span]]
+            destination = account.to[span]
             outside = {group: self._outside(node, group, rows) for group in self._groups}
             for code in np.unique(destination).tolist():
                 mine = [group for group in account.destinations[code] if node in self._groups[group]]
@@ -234,17 +234,19 @@ class Debts:
             naming &= self._binding
         where = np.flatnonzero(naming)
         sample = np.full(len(account.messages), -1, np.int64)
+        to = np.zeros(len(account.messages), np.int64)
         # The row that comes first in the trace, whatever its node.
-        order = np.argsort(account.row[where], kind="stable")[::-1]
-        sample[account.place[where[order]]] = account.row[where[order]]
+        order = where[np.argsort(account.row[where], kind="stable")[::-1]]
+        sample[account.place[order]] = account.row[order]
+        to[account.place[order]] = account.to[order]
         named = np.flatnonzero(sample >= 0)
         parts: list[Sequence[Ints]] = []
         sizes = np.array([len(groups) for groups in account.destinations], np.int64)
         for at, column in enumerate(places):
-            there = named[(lengths[sample[named]] > at) & (sizes[account.destination[named]] > at)]
+            there = named[(lengths[sample[named]] > at) & (sizes[to[named]] > at)]
             group = np.array([groups[at] if len(groups) > at else -1 for groups in account.destinations])
             rows = sample[there]
-            parts.append((issuers[rows], group[account.destination[there]], column[rows], there))
+            parts.append((issuers[rows], group[to[there]], column[rows], there))
         empty = np.empty(0, np.int64)
         columns = [np.concatenate(part) for part in zip(*parts, strict=True)] if parts else [empty] * 4
         by_place = np.argsort(columns[3], kind="stable")

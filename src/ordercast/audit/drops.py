@@ -68,7 +68,7 @@ def _delivered(account: Account, findings: Findings) -> Came:
     for row in findings.wanted(NAME, rows[wanting].tolist()):
         what = f"delivered {message_name(int(trace.message[row]))} without numbers or their issuer"
         _tell(account, findings, row, what)
-    destination = account.destination[account.place]
+    destination = account.to
     same = ~wanting[1:] & ~wanting[:-1] & (nodes[1:] == nodes[:-1]) & (destination[1:] == destination[:-1])
     senders = trace.message[rows] >> 40
     same &= senders[1:] == senders[:-1]

@@ -90,8 +90,11 @@ class _Gate:
         messages = trace.message[rows]
         place = submissions.places.of(messages)
         self._identities = submissions.places.messages
-        self._destination = submissions.destination
         self._row, self._place = rows, place
+        self._to: Ints = np.zeros(len(rows), np.int32)
+        """Of each delivery: which of the destinations it went to, as submitted."""
+        if len(submissions.destination):
+            self._to = submissions.destination[place]
         unsubmitted = place < 0
         if unsubmitted.any():
             self._screen_unsubmitted(messages, np.flatnonzero(unsubmitted))
@@ -109,10 +112,11 @@ class _Gate:
             self._trace,
             self._identities,
             self._submissions.row,
-            self._destination,
+            self._submissions.destination,
             self._submissions.destinations,
             self._row,
             self._place,
+            self._to,
             None if ordered.all() else ordered,
         )
 
@@ -132,20 +136,16 @@ class _Gate:
         self._place = self._place.astype(np.int64)
         self._place[made_up] = len(self._identities) + numbers
         self._identities = np.concatenate([self._identities, strangers])
-        destination = np.zeros(len(strangers), np.int32)
-        destination[numbers] = submissions.known_code[trace.groups.codes[self._row[made_up]]]
-        self._destination = np.concatenate([self._destination, destination])
+        # The address of a made-up message is what each of its rows says.
+        self._to[made_up] = submissions.known_code[trace.groups.codes[self._row[made_up]]]
         passing = np.ones(len(self._row), bool)
         passing[where[nothing]] = False
-        # The address of a made-up message is what each of its rows says.
-        own = submissions.known_code[trace.groups.codes[self._row[made_up]]]
-        passing[made_up] = self._at_address(own, trace.node[self._row[made_up]])
+        passing[made_up] = self._at_address(self._to[made_up], trace.node[self._row[made_up]])
         self._keep(passing)
 
     def _addressed(self) -> Flags:
         """For each delivery, whether its message went to a group of the receiver."""
-        destinations = self._destination[self._place]
-        return self._at_address(destinations, self._trace.node[self._row])
+        return self._at_address(self._to, self._trace.node[self._row])
 
     def _at_address(self, destinations: Ints, nodes: Ints) -> Flags:
         ids, index = factorize(nodes)
@@ -172,7 +172,7 @@ class _Gate:
             self._keep(~refused)
 
     def _keep(self, passing: Flags) -> None:
-        self._row, self._place = self._row[passing], self._place[passing]
+        self._row, self._place, self._to = self._row[passing], self._place[passing], self._to[passing]
 
     def _compare(self) -> None:
         """Compare each admitted delivery with its submission."""

@@ -32,12 +32,12 @@ def order(account: Account, findings: Findings) -> None:
     """Judge what the run promised of order."""
     groups = account.trace.description.groups
     across = account.trace.description.guarantees.order is Order.ACROSS and len(groups) > 1
-    everything = _sequences(account, None, None)
+    everything = _sequences(account)
     if (across or len(groups) == 1) and _Line(everything, len(account.messages)).straight:
         return  # without a cycle over all, there is none in any group
     broken = False
     for group, members in groups.items():
-        chains = _sequences(account, account.going_to(group), frozenset(members))
+        chains = _sequences(account, account.going_to(group), members)
         line = _Line(chains, len(account.messages))
         if not line.straight:
             broken |= _judge(account, findings, TOTAL, line)
@@ -47,14 +47,17 @@ def order(account: Account, findings: Findings) -> None:
             _judge(account, findings, ACYCLIC, line)
 
 
-def _sequences(account: Account, wanted: Flags | None, members: frozenset[NodeId] | None) -> list[Sequence]:
-    """The chains of some receivers, with the wanted messages only."""
+def _sequences(
+    account: Account, wanted: Flags | None = None, members: Iterable[NodeId] | None = None
+) -> list[Sequence]:
+    """The chains of all receivers or of some, with all messages or those to wanted destinations."""
+    chains = account.chains
+    if members is not None:
+        chains = [c for node in dict.fromkeys(members) for c in account.chains_by_node.get(node, ())]
     found = []
-    for chain in account.chains:
-        if members is not None and chain.node not in members:
-            continue
+    for chain in chains:
         places, where = account.sequence(chain)
-        if wanted is not None and not (mine := wanted[places]).all():
+        if wanted is not None and not (mine := wanted[account.to[where]]).all():
             places, where = places[mine], where[mine]
         if len(places):
             found.append(Sequence(chain.node, places, where))
@@ -73,6 +76,8 @@ class _Line:
 
     def __init__(self, chains: list[Sequence], count: int) -> None:
         self.chains = _different(chains)
+        if 4 * sum(len(chain.places) for chain in self.chains) < count:
+            self.chains, count = _renumbered(self.chains)
         self.rank = np.full(count, -1, np.int64)
         """Where each message stands on the line; -1 if no chain has it."""
         if len(self.chains) > 1:
@@ -122,6 +127,16 @@ def _different(chains: list[Sequence]) -> list[Sequence]:
         if not any(np.array_equal(chain.places, other.places) for other in kept[:2]):
             kept.append(chain)
     return kept
+
+
+def _renumbered(chains: list[Sequence]) -> tuple[list[Sequence], int]:
+    """The chains with small numbers for their messages, and how many those are."""
+    if not chains:
+        return chains, 0
+    messages, numbers = np.unique(np.concatenate([chain.places for chain in chains]), return_inverse=True)
+    parts = np.split(numbers, np.cumsum([len(chain.places) for chain in chains])[:-1])
+    found = [chain._replace(places=part) for chain, part in zip(chains, parts, strict=True)]
+    return found, len(messages)
 
 
 def _united(steps: list[Stretch]) -> list[Stretch]:

@@ -56,7 +56,7 @@ def _delivered(account: Account, stay: Stay, mine: Ints) -> Ints:
     first, last = np.searchsorted(rows, (stay.view.row, stay.until))
     there = mine[first:last]
     wanted = account.going_to(stay.group)
-    return np.asarray(there[wanted[account.place[there]]])
+    return np.asarray(there[wanted[account.to[there]]])
 
 
 def _judge_exclusions(
@@ -67,7 +67,7 @@ def _judge_exclusions(
     for stay, where in delivered.items():
         for delivery in where.tolist() if stay.excluded else ():
             row = int(account.row[delivery])
-            destination = account.destinations[account.destination[account.place[delivery]]]
+            destination = account.destinations[account.to[delivery]]
             own = [group for group in destination if stay.node in groups[group]]
             there = [stays.stay_at(stay.node, group, row) for group in own]
             if any(other is None or not other.excluded for other in there):

@@ -82,7 +82,13 @@ class Segment:
             table.validate(full=True)  # flipped bits within a column are found here and not later
         except (OSError, ValueError, pa.ArrowException) as error:
             raise self._unreadable(error) from error
-        return table if ours else conform(table, str(self.path)).select(list(columns))
+        table = table if ours else conform(table, str(self.path)).select(list(columns))
+        for name in table.column_names:
+            kind = table.schema.field(name).type
+            # Nothing counts so far down, and whoever works on arrays may take it for null.
+            if pa.types.is_integer(kind) and pc.min(table[name]).as_py() == -(1 << (kind.bit_width - 1)):
+                raise RemoteError(f"{self.path}: column {name} has a number that means nothing")
+        return table
 
     def _unreadable(self, error: Exception) -> RemoteError:
         return RemoteError(f"{self.path}: not a readable Parquet file: {str(error).splitlines()[0]}")
