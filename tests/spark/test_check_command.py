@@ -87,7 +87,7 @@ def mistype(folder: Path) -> None:
     [
         (truncate, "not a readable Parquet file"),
         (forget_column, "no column digest"),
-        (mistype, "a column has the wrong type"),
+        (mistype, "column digest has the wrong type"),
     ],
 )
 def test_a_damaged_trace_is_one_clear_line(

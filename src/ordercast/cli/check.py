@@ -45,7 +45,9 @@ def check(
 
     Without [bold]--master[/], oracles look at one event after the other, in this process. With it, the
     same properties are judged over whole columns by Spark tasks: for many runs, or for large ones. The two
-    judges were written apart from each other; ask both if much depends on it.
+    judges were written apart from each other; ask both if much depends on it. Only the first also compares
+    the events with the hash that was written with them. Spark takes seconds to start: a few small runs are
+    judged faster without.
 
     [bold]Examples[/]
 

@@ -78,6 +78,8 @@ def _show(claims: "list[ClaimResult]", report: Path, broken: int) -> None:
         console.print(f"{text}{_VERDICTS[claim.met]}", soft_wrap=True)
         if not claim.met:
             console.print(f"  {claim.note}", markup=False, soft_wrap=True)
+    if any(claim.id.startswith("baseline.") for claim in measured):
+        console.print("baseline.*: not printed in the paper, but derived from two ratios that are, bands too")
     counts = {met: sum(claim.met is met for claim in claims) for met in _VERDICTS}
     said = ", ".join(f"{count} {_VERDICTS[met]}" for met, count in counts.items() if count)
     console.print(f"{len(claims)} claim{'' if len(claims) == 1 else 's'}: {said}")

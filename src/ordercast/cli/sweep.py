@@ -117,7 +117,7 @@ def progress_shown() -> Iterator["Report"]:
 def _show_points(found: "list[Point]") -> None:
     """A line for each protocol and set of parameters."""
     table = Table(box=None, pad_edge=False)
-    for name in ("protocol", "parameters", "runs", "kept", "delivered", "p50", "p99", "messages/s"):
+    for name in ("protocol", "parameters", "kept", "p50", "p99", "messages/s"):
         words = name in ("protocol", "parameters")
         table.add_column(name, justify="left" if words else "right", no_wrap=name != "parameters")
     for point in found[:POINTS_SHOWN]:
@@ -126,9 +126,7 @@ def _show_points(found: "list[Point]") -> None:
         table.add_row(
             escape(point.key.protocol),
             escape(point.key.text()),
-            str(point.runs),
-            str(kept) if kept == point.runs else f"[bold red]{kept}[/]",
-            f"{point.delivered:,}",
+            f"{kept} of {point.runs}" if kept == point.runs else f"[bold red]{kept} of {point.runs}[/]",
             *times,
             "" if rate is None else f"{rate:,.0f}",
         )

@@ -2,8 +2,11 @@
 
 import os
 import re
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -22,12 +25,29 @@ class SparkFailure(Exception):
 @contextmanager
 def told_in_a_line() -> Iterator[None]:
     """Tell failures of Spark as our own errors are told; `ORDERCAST_DEBUG` lets them pass as they are."""
+    interrupted = False
+    on_interrupt = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
+        if callable(on_interrupt):
+            on_interrupt(number, frame)
+
+    here = threading.current_thread() is threading.main_thread() and callable(on_interrupt)
+    if here:
+        signal.signal(signal.SIGINT, note)
     try:
         yield
     except (Py4JError, PySparkException, ConnectionError, EOFError) as error:
+        if interrupted:  # Ctrl-C in the middle of a call to Java looks like a Java that has gone
+            raise KeyboardInterrupt from error
         if os.environ.get("ORDERCAST_DEBUG"):
             raise
         raise in_a_line(error) from error
+    finally:
+        if here:
+            signal.signal(signal.SIGINT, on_interrupt)
 
 
 def in_a_line(error: Exception) -> Exception:

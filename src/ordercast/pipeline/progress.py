@@ -14,7 +14,11 @@ from uuid import uuid4
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 
+from ordercast.core import LocalError
+
 POLL_S = 0.5
+GONE_S = 30.0
+"""How long a cluster may be without a single executor before a job on it is given up."""
 
 
 class Progress(NamedTuple):
@@ -50,6 +54,7 @@ def watched(context: SparkContext, what: str, total: int, report: Report) -> Ite
     `total` things are taken to be spread evenly over the tasks of the stage that has most of them.
     """
     group, start, over = f"ordercast-{uuid4()}", time.monotonic(), threading.Event()
+    executors, abandoned = _Executors(context), threading.Event()
 
     def tell(done: int) -> None:
         report(Progress(what, done, total, time.monotonic() - start))
@@ -58,6 +63,10 @@ def watched(context: SparkContext, what: str, total: int, report: Report) -> Ite
         while not over.wait(POLL_S):
             try:
                 share = _share_done(context, group)
+                if executors.gone():
+                    abandoned.set()
+                    context.cancelAllJobs()
+                    return
             except (Py4JError, OSError):
                 return  # Spark has gone, and the thread that waits for the job hears of it too
             if not over.is_set():
@@ -72,9 +81,32 @@ def watched(context: SparkContext, what: str, total: int, report: Report) -> Ite
         over.set()
         watcher.join()
         tell(total)
+    except Exception as error:
+        if abandoned.is_set():
+            raise LocalError(
+                f"the cluster has had no executor for {GONE_S:.0f} s; start again to go on from here"
+            ) from error
+        raise
     finally:
         over.set()
         watcher.join()
+
+
+class _Executors:
+    """Whether anybody is left to work. Spark itself would wait for ever for a cluster to come back."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self._context = context
+        self._seen = time.monotonic()
+
+    def gone(self) -> bool:
+        """Whether there has been no executor for long."""
+        if str(self._context.master).startswith("local"):
+            return False
+        # The driver counts as one of them.
+        if self._context._jsc.sc().getExecutorMemoryStatus().size() > 1:
+            self._seen = time.monotonic()
+        return time.monotonic() - self._seen > GONE_S
 
 
 def _share_done(context: SparkContext, group: str) -> float:

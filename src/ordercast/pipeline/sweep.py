@@ -153,6 +153,8 @@ def claimed(out: Path, sweep: Sweep) -> Iterator[None]:
     """Have the folder to ourselves, and to this sweep only."""
     wanted = Asked(sweep.name, len(sweep.rows), _digest(sweep))
     try:
+        if out.exists() and not out.is_dir():
+            raise LocalError(f"{out}: not a folder")
         if out.is_dir() and any(out.iterdir()) and not (out / _LOCK).exists():
             raise LocalError(f"{out}: there is something else in this folder; a sweep needs one of its own")
         out.mkdir(parents=True, exist_ok=True)

@@ -52,7 +52,7 @@ def naming_lines_of(path: Path | None) -> Iterator[None]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
     except (OSError, UnicodeDecodeError) as error:
         raise LocalError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from error
 

@@ -14,5 +14,5 @@ def parse_seeds(text: str) -> range:
     except ValueError:
         raise LocalError(f"seeds are A:B or one number, not '{text}'") from None
     if not 0 <= start < seeds.stop <= SEED_MAX:
-        raise LocalError(f"there is no seed in {text}")
+        raise LocalError(f"there is no seed in {text}: A:B goes from A up to but not B, both from 0 to 2^62")
     return seeds

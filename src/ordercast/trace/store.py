@@ -136,8 +136,9 @@ def find_runs(root: Path) -> Iterator[StoredRun]:
     """Every run at or below a folder, in order of path."""
     if not root.is_dir():
         raise LocalError(f"{root}: {'not a folder' if root.exists() else 'no such folder'}")
-    described = sorted(root.rglob(DESCRIPTION))
-    orphans = {path.parent for path in root.rglob("*.parquet")} - {path.parent for path in described}
+    described = sorted(path for path in root.rglob(DESCRIPTION) if not _aside(path, root))
+    events = {path.parent for path in root.rglob("*.parquet") if not _aside(path, root)}
+    orphans = events - {path.parent for path in described}
     if orphans:
         raise RemoteError(
             f"{min(orphans)}: events without {DESCRIPTION}: the run was cut off, or is still going on"
@@ -146,6 +147,13 @@ def find_runs(root: Path) -> Iterator[StoredRun]:
         raise LocalError(f"{root}: no trace there (no {DESCRIPTION} in it or below)")
     for path in described:
         yield StoredRun(path.parent, _read_description(path))
+
+
+def _aside(path: Path, root: Path) -> bool:
+    """Whether a file is no trace: in a hidden folder, where half a run may lie, or in a sweep's tables."""
+    folders = path.relative_to(root).parts[:-1]
+    hidden = any(folder.startswith(".") for folder in folders)
+    return hidden or (folders[:1] == ("tables",) and (root / "sweep.json").exists())
 
 
 def _read_description(path: Path) -> RunDescription:

@@ -86,10 +86,16 @@ def conform(table: pa.Table, origin: str) -> pa.Table:
     missing = [name for name in SCHEMA.names if name not in table.column_names]
     if missing:
         raise RemoteError(f"{origin}: no column {', '.join(missing)}")
+    columns = []
+    for field in SCHEMA:
+        try:
+            columns.append(table[field.name].cast(field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+            raise RemoteError(f"{origin}: column {field.name} has the wrong type: {error}") from error
     try:
-        return table.select(SCHEMA.names).cast(SCHEMA)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-        raise RemoteError(f"{origin}: a column has the wrong type: {error}") from error
+        return pa.Table.from_arrays(columns, schema=SCHEMA)
+    except (pa.ArrowInvalid, ValueError) as error:
+        raise RemoteError(f"{origin}: the columns do not fit: {error}") from error
 
 
 def events_of(table: pa.Table) -> Iterator[Event]:
