@@ -92,10 +92,9 @@ def conform(table: pa.Table, origin: str) -> pa.Table:
             columns.append(table[field.name].cast(field.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
             raise RemoteError(f"{origin}: column {field.name} has the wrong type: {error}") from error
-    try:
-        return pa.Table.from_arrays(columns, schema=SCHEMA)
-    except (pa.ArrowInvalid, ValueError) as error:
-        raise RemoteError(f"{origin}: the columns do not fit: {error}") from error
+        if columns[-1].null_count and not field.nullable:
+            raise RemoteError(f"{origin}: column {field.name} has the wrong type: it has nulls")
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
 def events_of(table: pa.Table) -> Iterator[Event]:
