@@ -1,11 +1,13 @@
 """One Spark for all tests of this folder, started by the first that asks for it."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from ordercast.pipeline import session
 from ordercast.pipeline.session import spark_session
 
 HERE = Path(__file__).parent
@@ -22,9 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def _spark_of_session() -> Iterator[SparkSession]:
-    session = spark_session("local[2]", "ordercast-tests", quick=True)
-    yield session
-    session.stop()
+    started = spark_session("local[2]", "ordercast-tests", quick=True)
+    yield started
+    started.stop()
 
 
 @pytest.fixture
@@ -35,3 +37,14 @@ def spark(_spark_of_session: SparkSession) -> Iterator[SparkSession]:
     for table in _spark_of_session.catalog.listTables():
         if table.isTemporary:
             _spark_of_session.catalog.dropTempView(table.name)
+
+
+@pytest.fixture
+def here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command uses the Spark of the tests, and leaves it running."""
+
+    @contextmanager
+    def running(master: str, app: str) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr(session, "running_spark", running)

@@ -1,15 +1,12 @@
 """`ordercast check --master`: the same answers as without it, from Spark."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
-from ordercast.pipeline import session
 from tests.cli.conftest import Command, ordercast
 from tests.cli.test_check import (
     Rewrite,
@@ -25,17 +22,6 @@ from tests.cli.test_check import (
 )
 
 __all__ = ["ordercast", "traces"]  # fixtures
-
-
-@pytest.fixture
-def here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command uses the Spark of the tests, and leaves it running."""
-
-    @contextmanager
-    def running(master: str, app: str) -> Iterator[SparkSession]:
-        yield spark
-
-    monkeypatch.setattr(session, "running_spark", running)
 
 
 @pytest.mark.usefixtures("here")

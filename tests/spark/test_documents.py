@@ -7,9 +7,8 @@ import pytest
 from ordercast.experiments.published import all_claims
 from tests.cli.conftest import Command, ordercast
 from tests.docs.test_documents import ROOT, blocks, commands, on_spark
-from tests.spark.test_sweep_command import here
 
-__all__ = ["here", "ordercast"]  # fixtures
+__all__ = ["ordercast"]  # a fixture
 
 
 def test_the_commands_of_the_documents_are_known(ordercast: Command) -> None:

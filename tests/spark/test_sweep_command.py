@@ -7,14 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from ordercast.pipeline import session
 from ordercast.pipeline.job import run_job
 from ordercast.pipeline.sweep import claimed
 from ordercast.sim.run import Run
@@ -26,17 +23,6 @@ from tests.spark.sweeps import promising_order, small_sweep, table_bytes, trace_
 __all__ = ["ordercast"]  # a fixture
 
 PATIENCE_S = 120.0
-
-
-@pytest.fixture
-def here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command uses the Spark of the tests, and leaves it running."""
-
-    @contextmanager
-    def running(master: str, app: str) -> Iterator[SparkSession]:
-        yield spark
-
-    monkeypatch.setattr(session, "running_spark", running)
 
 
 @pytest.mark.usefixtures("here")

@@ -16,8 +16,8 @@ class Places:
     """Where each message was first submitted, counting different messages only."""
 
     def __init__(self, submitted: Ints) -> None:
-        self._dense = _Table.fits(submitted)
-        self._table: _Table | _Sorted = _Table(submitted) if self._dense else _Sorted(submitted)
+        dense = _Table.fits(submitted)
+        self._table: _Table | _Sorted = _Table(submitted) if dense else _Sorted(submitted)
         first = self._table.first(submitted)
         self.is_first = first == np.arange(len(submitted))
         """For each submission, whether it is the first of its message."""
