@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ordercast.core import LocalError, RemoteError
-from ordercast.pipeline.schemas import TRACES, VERDICTS, VIOLATIONS
+from ordercast.pipeline.schemas import TRACES, VERDICTS
 from ordercast.pipeline.traces import traces
-from ordercast.pipeline.verify import judge_all, verify, violations
+from ordercast.pipeline.verify import judge_all, verify
 from ordercast.sim.run import Run
 from ordercast.trace import find_runs, write_run
 from tests.audit.tampering import honest
@@ -69,15 +69,13 @@ def test_clean_runs_pass(spark: SparkSession, tmp_path: Path, whole_max: int, pa
     assert sum(row["deliveries"] for row in rows) > 0
 
 
-def test_findings_become_rows_with_seed_and_counterexample(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_verdict_has_the_seed_and_the_counterexamples(spark: SparkSession, tmp_path: Path) -> None:
     run = caught(0)
     put(run, tmp_path / "run")
-    found = violations(verify(traces(spark, tmp_path)))
-    assert found.schema.names == VIOLATIONS.names
-    rows = found.collect()
-    assert {row["seed"] for row in rows} == {run.description.seed}
-    assert {row["judge"] for row in rows} == {"columns"}
-    assert all(row["detail"] and row["nodes"] and row["messages"] for row in rows)
+    (row,) = verify(traces(spark, tmp_path)).collect()
+    assert row["seed"] == run.description.seed
+    assert row["findings"]
+    assert all(found["detail"] and found["nodes"] and found["messages"] for found in row["findings"])
 
 
 def test_an_unreadable_trace_does_not_stop_the_others(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ cannot be read fails the job, with the reader's own words.
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ordercast.pipeline.schemas import DELIVERIES
-from ordercast.trace import Kind, StoredRun, find_runs
+from ordercast.pipeline.traces import open_run
+from ordercast.trace import Kind, StoredRun
 
 BATCH_ROWS = 65_536
 
@@ -40,8 +40,7 @@ def stored_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, Stored
     for batch in batches:
         rows = zip(batch.column("run").to_pylist(), batch.column("folder").to_pylist(), strict=True)
         for name, folder in rows:
-            (run,) = find_runs(Path(folder))
-            yield name, run
+            yield name, open_run(folder)
 
 
 def _read_folders(batches: Iterator[pa.RecordBatch], kinds: tuple[Kind, ...]) -> Iterator[pa.RecordBatch]:

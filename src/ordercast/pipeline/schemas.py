@@ -73,7 +73,7 @@ VIOLATIONS = _table(
     ("run", StringType()),
     ("protocol", StringType()),
     ("seed", LongType()),
-    ("judge", StringType()),  # oracles (event by event) or columns (vectorised)
+    ("judge", StringType()),  # who found it: a sweep has the oracles' findings here, the others in VERDICTS
     *((field.name, field.dataType) for field in FINDING),
     required=("run", "protocol", "judge", *FINDING.names),
 )

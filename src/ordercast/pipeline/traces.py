@@ -32,3 +32,9 @@ def _row(run: StoredRun) -> dict[str, object]:
         "complete": description.complete,
         "events": sum(segment.rows for segment in run.open_segments()),
     }
+
+
+def open_run(folder: str) -> StoredRun:
+    """The run in a folder that a row of TRACES names."""
+    (run,) = find_runs(Path(folder))
+    return run

@@ -7,7 +7,6 @@ leave open (`audit/blocks.py`). Traces do not pass through Spark: tasks read the
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,8 +22,9 @@ from ordercast.audit.parts import Summary, may_be_parted, summarize
 from ordercast.check import Verdict
 from ordercast.core import OrdercastError
 from ordercast.pipeline.progress import Report, silent, watched
-from ordercast.pipeline.schemas import FINDING, VERDICTS, VIOLATIONS
-from ordercast.trace import StoredRun, find_runs
+from ordercast.pipeline.schemas import VERDICTS
+from ordercast.pipeline.traces import open_run
+from ordercast.trace import StoredRun
 
 WHOLE_MAX = 4_000_000
 """The most events that one task reads at once."""
@@ -80,15 +80,6 @@ def judge_all(traces: DataFrame, report: Report = silent) -> list[Row]:
     return sorted(rows, key=lambda row: (row["run"], row["folder"]))
 
 
-def violations(verdicts: DataFrame) -> DataFrame:
-    """VIOLATIONS of VERDICTS: a row for every finding of the vectorised judge."""
-    each = verdicts.select(
-        "run", "protocol", "seed", F.lit("columns").alias("judge"), F.explode("findings").alias("one")
-    )
-    found = [F.col("one")[name].alias(name) for name in FINDING.names]
-    return each.select("run", "protocol", "seed", "judge", *found).select(*VIOLATIONS.names)
-
-
 def _dealt(rows: DataFrame, count: int) -> DataFrame:
     """The rows evenly over enough tasks that no core idles long at the end."""
     cores = rows.sparkSession.sparkContext.defaultParallelism
@@ -100,7 +91,7 @@ def _judge_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What a task does with runs of usual size."""
     pa.set_cpu_count(1)  # the other cores have tasks of their own
     for row in _rows(batches):
-        run = _find(row["folder"])
+        run = open_run(row["folder"])
         yield _verdict_batch(run, row["run"], row["events"], partial(_judge_whole, run))
 
 
@@ -112,7 +103,7 @@ def _judge_whole(run: StoredRun) -> tuple[Verdict, int]:
 def _cut_runs(batches: Iterator[pa.RecordBatch], part_rows: int) -> Iterator[pa.RecordBatch]:
     """The parts of large runs, as many row groups each as make up about so many rows."""
     for row in _rows(batches):
-        run = _find(row["folder"])
+        run = open_run(row["folder"])
         parts = [(-1, 0, 0)]
         if may_be_parted(run.description):
             parts = [
@@ -144,7 +135,7 @@ def _sum_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found: dict[str, object] = {"run": row["run"], "folder": row["folder"], "events": 0}
         if row["segment"] >= 0:
             try:
-                run = _find(row["folder"])
+                run = open_run(row["folder"])
                 segment = run.open_segments()[row["segment"]]
                 groups = range(row["first"], row["first"] + row["groups"])
                 summary = summarize(run.description, segment.read([*COLUMNS, "step"], groups))
@@ -158,7 +149,7 @@ def _sum_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _judge_summaries(table: pa.Table, part_rows: int) -> pa.Table:
     """The verdict on one large run, from the summaries of its parts."""
     rows = table.to_pylist()
-    run = _find(rows[0]["folder"])
+    run = open_run(rows[0]["folder"])
 
     def judge() -> tuple[Verdict, int]:
         error = next((row["error"] for row in rows if row["error"]), None)
@@ -219,11 +210,6 @@ def _deliveries(table: pa.Table) -> int:
 
 
 _DELIVERIES = ("deliver", "out-of-order")
-
-
-def _find(folder: str) -> StoredRun:
-    (run,) = find_runs(Path(folder))
-    return run
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:

@@ -35,7 +35,6 @@ SCHEMA = pa.schema(
         pa.field("label", pa.dictionary(pa.int32(), pa.string())),
     ]
 )
-_DERIVED = ("run", "step", "position")
 _KINDS = pa.array([str(kind) for kind in Kind], pa.string())
 _KIND_CODES = {kind: code for code, kind in enumerate(Kind)}
 
