@@ -4,7 +4,7 @@ Every kind names the configuration it was delivered in, so that an application w
 reconfiguration can tell what is certain (Hydra section 4.4).
 """
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -55,12 +55,20 @@ class Dropped(msgspec.Struct, frozen=True, gc=False):
 
 
 class View(msgspec.Struct, frozen=True, gc=False):
-    """A view or configuration took effect for a group: its number and its members."""
+    """A view or configuration took effect for a group: its number and its members.
+
+    Where it adds or removes an issuer (Hydra section 4.4), ``change`` says which and ``stamp`` says where:
+    the clock of the boundary, the issuer, and one number. Of a removed issuer that is the last number which
+    the group settles: each number up to it came before the view, and none comes after. Of an added one it
+    is the number after which its messages count.
+    """
 
     group: GroupId
     config: int
     members: tuple[NodeId, ...]
     note: str = ""
+    change: Literal["", "added", "removed"] = ""
+    stamp: Stamp | None = None
 
 
 Delivery: TypeAlias = Delivered | OutOfOrder | Dropped | View

@@ -254,11 +254,19 @@ class World:
                 env, Kind.DROP, None, (notice.group,), (notice.number,),
                 issuer=notice.issuer, config=notice.config,
             )  # fmt: skip
-        else:
-            self._record(
-                env, Kind.VIEW, None, (notice.group,),
-                config=notice.config, members=notice.members, label=notice.note or None,
-            )  # fmt: skip
+            return
+        now, stamp = self.scheduler.now, notice.stamp
+        clock = env.clock.read(now) if env.clock else now
+        numbers, boundary, issuer = None, None, None
+        if stamp is not None:
+            numbers, boundary, issuer = stamp.numbers or None, stamp.clock, stamp.issuer
+        self.rows.append(
+            (
+                now, clock, env.me, Kind.VIEW, None, (notice.group,), numbers, None,
+                boundary, issuer, notice.config, notice.members, None, None, None,
+                notice.change or notice.note or None,
+            )
+        )  # fmt: skip
 
     def explain(self) -> dict[NodeId, Explanation]:
         """What every living process waits for."""
