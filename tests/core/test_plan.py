@@ -1,9 +1,13 @@
 """Plans: what a driver may rely on."""
 
+from random import Random
+
 import pytest
 
 from ordercast.core import (
     Codec,
+    Crashes,
+    Deployment,
     Env,
     Explanation,
     Groups,
@@ -13,8 +17,10 @@ from ordercast.core import (
     Message,
     Node,
     NodeId,
+    Options,
     Plan,
     Process,
+    Protocol,
 )
 
 
@@ -70,3 +76,42 @@ def test_only_a_member_takes_messages(env: Env) -> None:
     assert plan().member(speaker) is speaker
     with pytest.raises(LocalError, match="sketch: Silent takes no messages"):
         plan().member(Silent(env))
+
+
+def with_infrastructure(*fails: Crashes | None, role: str = "sequencer") -> Plan:
+    """A receiver, a sender, and a node of that role for each way to fail."""
+    nodes = [Node(node, "role", node, Silent) for node in (0, 1)]
+    nodes += [Node(2 + index, role, 2 + index, Silent, fail) for index, fail in enumerate(fails)]
+    return Plan("sketch", Guarantees(), tuple(nodes), {0: (0,)}, (1,), Codec([Nothing]))
+
+
+def test_infrastructure_is_what_neither_receives_nor_sends() -> None:
+    assert [node.id for node in with_infrastructure(Crashes.ANY, Crashes.ANY).infrastructure()] == [2, 3]
+    assert plan().infrastructure() == ()
+
+
+@pytest.mark.parametrize("fails", [(None, Crashes.ANY), (Crashes.ANY, Crashes.MINORITY)])
+def test_nodes_of_one_role_may_fail_in_one_way(fails: tuple[Crashes | None, ...]) -> None:
+    with pytest.raises(LocalError, match="sketch: nodes of role 'sequencer' differ in how they may fail"):
+        with_infrastructure(*fails)
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_receivers_and_senders_fail_as_the_guarantees_say(node: NodeId) -> None:
+    nodes = tuple(
+        Node(each, f"role {each}", each, Silent, Crashes.ANY if each == node else None) for each in (0, 1)
+    )
+    with pytest.raises(
+        LocalError, match=f"sketch: node {node} receives or sends, so it is no infrastructure"
+    ):
+        Plan("sketch", Guarantees(), nodes, {0: (0,)}, (1,), Codec([Nothing]))
+
+
+def test_a_protocol_that_says_nothing_varies_no_options() -> None:
+    def deploy(deployment: Deployment, options: Options) -> Plan:
+        return plan()
+
+    rng = Random(0)
+    sketch = Protocol("sketch", "", "", Guarantees(), Options, deploy, ("role",))
+    assert sketch.vary(rng) == {}
+    assert rng.getstate() == Random(0).getstate()

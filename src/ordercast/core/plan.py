@@ -6,11 +6,12 @@ A protocol package turns a `Deployment` (how many receivers, in which groups, ho
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from random import Random
 
 import msgspec
 
 from ordercast.core.errors import LocalError
-from ordercast.core.guarantees import Guarantees
+from ordercast.core.guarantees import Crashes, Guarantees
 from ordercast.core.ids import NODE_MAX, GroupId, HostId, NodeId
 from ordercast.core.message import Codec
 from ordercast.core.process import Env, Member, Process
@@ -74,6 +75,15 @@ class Node:
     role: str
     host: HostId
     factory: Factory
+    fails: Crashes | None = None
+    """How nodes of this role may fail, if they are infrastructure: neither receivers of a group nor senders,
+    whose failures the guarantees speak of.
+
+    ``ANY``: they keep nothing that matters, so each may crash, for good or to come back, with its state or
+    without, as long as one is left. ``MINORITY``: they form a quorum, so fewer than half may be down for
+    good; others that crash come back with their state. ``NONE``: all that crash come back so. Without a
+    word nothing is promised, and the swarm leaves their hosts alone.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +103,35 @@ class Plan:
         if len(self.nodes) > NODE_MAX:
             raise LocalError(f"{self.protocol}: at most {NODE_MAX} nodes")
         known = range(len(self.nodes))
-        named = [*self.senders, *(node for members in self.groups.values() for node in members)]
+        named = self._named()
         if any(node not in known for node in named):
             raise LocalError(f"{self.protocol}: a group or the senders name a node that is not there")
+        fails = {node.role: node.fails for node in self.nodes}
+        for node in self.nodes:
+            if node.fails is not None and node.id in named:
+                raise LocalError(
+                    f"{self.protocol}: node {node.id} receives or sends, so it is no infrastructure"
+                )
+            if node.fails is not fails[node.role]:
+                raise LocalError(f"{self.protocol}: nodes of role {node.role!r} differ in how they may fail")
+
+    def infrastructure(self) -> tuple[Node, ...]:
+        """The nodes that are neither receivers of a group nor senders."""
+        named = self._named()
+        return tuple(node for node in self.nodes if node.id not in named)
+
+    def _named(self) -> frozenset[NodeId]:
+        return frozenset(self.senders).union(*self.groups.values())
 
     def member(self, process: Process) -> Member:
         """The process of a sender, as the face that an application talks to."""
         if not isinstance(process, Member):
             raise LocalError(f"{self.protocol}: {type(process).__name__} takes no messages")
         return process
+
+
+def _the_defaults(rng: Random) -> dict[str, object]:
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +145,6 @@ class Protocol:
     options: type[Options]
     deploy: Callable[[Deployment, Options], Plan]
     roles: tuple[str, ...]
+    vary: Callable[[Random], dict[str, object]] = _the_defaults
+    """Draws options for a seed of the swarm, so that seeds differ in them too; what it leaves out keeps its
+    default."""
