@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ordercast.core import Seen
 from tests.cli.conftest import Command
 
 KEYS = {
@@ -46,9 +47,7 @@ def test_options_override_the_file(ordercast: Command, tmp_path: Path) -> None:
 def test_a_violation_is_exit_code_1_and_names_nodes_and_messages(
     ordercast: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ordercast.protocols.unordered import protocol
-
-    monkeypatch.setattr(protocol.Seen, "admit", lambda self, number: True)
+    monkeypatch.setattr(Seen, "admit", lambda self, number: True)
     words = ("simulate", "--protocol", "unordered", "--duplication", 0.5)
     outcome = ordercast(*words, "--json")
     violation = outcome.json()["violations"][0]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.protocols.unordered import protocol
+from ordercast.core import Seen
 from tests.cli.conftest import Command
 
 
@@ -24,7 +24,7 @@ def test_a_good_protocol_has_no_failures_in_one_process_or_in_two(ordercast: Com
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unordered multicast that does not recognise duplicates."""
-    monkeypatch.setattr(protocol.Seen, "admit", lambda self, number: True)
+    monkeypatch.setattr(Seen, "admit", lambda self, number: True)
 
 
 @pytest.mark.usefixtures("broken")
@@ -49,10 +49,10 @@ def test_failures_name_seed_property_and_message_and_replay_shows_them(ordercast
 def test_a_protocol_that_raises_has_failed_and_the_other_seeds_go_on(
     ordercast: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def explode(self: protocol.Seen, number: int) -> bool:
+    def explode(self: Seen, number: int) -> bool:
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr(protocol.Seen, "admit", explode)
+    monkeypatch.setattr(Seen, "admit", explode)
     outcome = ordercast("swarm", "--protocol", "unordered", "--seeds", "0:5", "--jobs", 1, "--json")
     failures = outcome.json()["failures"]
     assert outcome.code == 1

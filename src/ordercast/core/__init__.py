@@ -28,6 +28,7 @@ from ordercast.core.message import Codec, Message, Payload
 from ordercast.core.plan import Deployment, Node, Options, Plan, Protocol
 from ordercast.core.process import Env, Member, Process
 from ordercast.core.time import MICROSECOND, MILLISECOND, SECOND, Nanos, format_ns
+from ordercast.core.window import Seen
 
 __all__ = [
     "MICROSECOND",
@@ -66,6 +67,7 @@ __all__ = [
     "Process",
     "Protocol",
     "RemoteError",
+    "Seen",
     "Stamp",
     "View",
     "Wait",

@@ -31,6 +31,7 @@ from ordercast.core import (
     Plan,
     Process,
     Protocol,
+    Seen,
 )
 
 GUARANTEES = Guarantees(
@@ -102,31 +103,6 @@ class Sender(Member):
     def explain(self) -> Explanation:
         """Nothing ever waits."""
         return Explanation({"role": "sender", "last number": self._number})
-
-
-class Seen:
-    """The numbers of one sender that have come, as a bounded window of bits."""
-
-    __slots__ = ("_bits", "_highest", "_mask", "_window")
-
-    def __init__(self, window: int) -> None:
-        self._window = window
-        self._mask = (1 << window) - 1
-        self._highest: int | None = None
-        self._bits = 0
-
-    def admit(self, number: int) -> bool:
-        """Whether a number is new; one that is older than the window counts as seen."""
-        if self._highest is None or number > self._highest:
-            ahead = self._window if self._highest is None else number - self._highest
-            self._bits = 1 if ahead >= self._window else (self._bits << ahead | 1) & self._mask
-            self._highest = number
-            return True
-        behind = self._highest - number
-        if behind >= self._window or self._bits >> behind & 1:
-            return False
-        self._bits |= 1 << behind
-        return True
 
 
 class Receiver(Process):
