@@ -5,6 +5,7 @@ held to the same. Each clause names what it tests; a failure names the clause, t
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 import msgspec
 
@@ -136,8 +137,8 @@ def _asking(plan: Plan, ask: int) -> Plan:
             process.on_message = on_message
             return process
 
-        nodes.append(type(node)(node.id, node.role, node.host, factory))
-    return Plan(plan.protocol, plan.guarantees, tuple(nodes), plan.groups, plan.senders, plan.codec)
+        nodes.append(replace(node, factory=factory))
+    return replace(plan, nodes=tuple(nodes))
 
 
 def _bad_input(make_plan: MakePlan, seed: int) -> Iterator[Failure]:

@@ -7,7 +7,7 @@ for so long, what is missing is taken as missing for good. The promises about th
 the world at the end is one in which the protocol did not promise to go on.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -22,10 +22,8 @@ from ordercast.check import Violation, verdict
 from ordercast.core import (
     MILLISECOND,
     SECOND,
-    Crashes,
     Explanation,
     Fault,
-    Guarantees,
     LocalError,
     MessageId,
     Nanos,
@@ -34,6 +32,7 @@ from ordercast.core import (
 )
 from ordercast.sim import faults
 from ordercast.sim.build import build_workload, build_world
+from ordercast.sim.crashes import by_role, returns, too_many
 from ordercast.sim.network import Conditions
 from ordercast.sim.scenario import Scenario
 from ordercast.sim.world import World
@@ -125,7 +124,7 @@ class Run:
         )
         judged = verdict(self.description, self.events())
         self.violations, self.suppressed = judged.violations, judged.suppressed
-        self.beyond_contract = _beyond_contract(scenario, world.plan.guarantees)
+        self.beyond_contract = _beyond_contract(scenario, world.plan)
         """Faults of the scenario that the protocol does not claim to bear."""
         self.waits: dict[NodeId, Explanation] = world.explain()
 
@@ -176,9 +175,14 @@ class Run:
         return target
 
 
-def _beyond_contract(scenario: Scenario, guarantees: Guarantees) -> list[Fault]:
+def _beyond_contract(scenario: Scenario, plan: Plan) -> list[Fault]:
     network, clocks, kinds = scenario.network, scenario.clocks, [type(fault) for fault in scenario.fault]
-    restarts = [fault.state for fault in scenario.fault if isinstance(fault, faults.Restart)]
+    # Infrastructure may come back as the plan says, whatever the guarantees say of receivers.
+    restarts = [
+        fault.state
+        for fault in scenario.fault
+        if isinstance(fault, faults.Restart) and fault.state not in returns(plan, fault.host)
+    ]
     happened = {
         Fault.LOSS: network.loss > 0,
         Fault.DUPLICATION: network.duplication > 0,
@@ -190,7 +194,7 @@ def _beyond_contract(scenario: Scenario, guarantees: Guarantees) -> list[Fault]:
         Fault.PAUSE: faults.Pause in kinds,
         Fault.CLOCK: clocks.skew_us > 0 or clocks.drift_ppm > 0 or faults.SetClock in kinds,
     }
-    return [fault for fault, struck in happened.items() if struck and fault not in guarantees.tolerates]
+    return [fault for fault, struck in happened.items() if struck and fault not in plan.guarantees.tolerates]
 
 
 def _percentiles(latencies: np.ndarray) -> dict[str, int | None]:
@@ -279,9 +283,18 @@ def _hindrance(world: World) -> str:
     """Why the world, as it is at the end, is not one in which the protocol promised to go on."""
     if world.network.blocked:
         return "a partition was still in force"
-    bound = world.plan.guarantees.crashes
-    for group, members in world.plan.groups.items():
-        down = [node for node in members if not world.envs[node].host.up]
-        if (bound is Crashes.NONE and down) or (bound is Crashes.MINORITY and 2 * len(down) >= len(members)):
+    plan = world.plan
+    for group, members in plan.groups.items():
+        down = _down(world, members)
+        if too_many(plan.guarantees.crashes, len(down), len(members)):
             return f"of group {group}, nodes {', '.join(map(str, down))} were down"
+    for role, nodes in by_role(plan).items():
+        down = _down(world, [node.id for node in nodes])
+        if nodes[0].fails and too_many(nodes[0].fails, len(down), len(nodes)):
+            named = ", ".join(map(str, down))
+            return f"of {len(nodes)} nodes with the role {role}, too many were down: {named}"
     return ""
+
+
+def _down(world: World, nodes: Iterable[NodeId]) -> list[NodeId]:
+    return [node for node in nodes if not world.envs[node].host.up]

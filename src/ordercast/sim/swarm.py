@@ -7,12 +7,19 @@ far as the protocol needs it to), and what should be delivered must be.
 
 from collections.abc import Callable
 from random import Random
-from typing import Literal
 
 import msgspec
 
-from ordercast.core import Crashes, Deployment, Fault, HostId, LocalError, NodeId, Plan
-from ordercast.sim.faults import Crash, FaultSpec, Heal, Partition, Pause, Restart, SetClock, Weather
+from ordercast.core import Deployment, Fault, HostId, LocalError, Plan
+from ordercast.protocols import find_protocol
+from ordercast.sim.crashes import (
+    FAULTS_MS,
+    HEALED_MS,
+    draw_crashes,
+    draw_infrastructure_crashes,
+    strike_time,
+)
+from ordercast.sim.faults import FaultSpec, Heal, Partition, Pause, SetClock, Weather
 from ordercast.sim.host import Cpu
 from ordercast.sim.network import Conditions
 from ordercast.sim.scenario import (
@@ -27,12 +34,10 @@ from ordercast.sim.scenario import (
     SitesSpec,
     UniformSpec,
     WorkloadSpec,
+    about,
 )
 
 MakePlan = Callable[[Deployment], Plan]
-
-FAULTS_MS = 400.0
-"""How long the phase of faults and submissions lasts, about."""
 
 
 def swarm_scenario(
@@ -40,9 +45,10 @@ def swarm_scenario(
 ) -> Scenario:
     """The scenario that a seed stands for.
 
-    The plans of `make_plan` may take the place of the protocol's own; `only` leaves all but one kind of
-    fault away.
+    The plans of `make_plan` may take the place of the protocol's own; without them the seed draws the
+    protocol's options too. `only` leaves all but one kind of fault away.
     """
+    # Options and infrastructure have streams of their own: a protocol without them draws the same scenario.
     rng = Random(f"{seed}/swarm")
     groups, senders = rng.choice((1, 1, 2, 3)), rng.randint(1, 4)
     messages = rng.randint(20, 120)
@@ -54,6 +60,7 @@ def swarm_scenario(
         receivers=rng.choice((1, 2, 3, 3, 4, 5)),
         senders=senders,
         colocated=rng.random() < 0.2,
+        options={} if make_plan else _options(protocol, Random(f"{seed}/options")),
         cpu=_cpu(rng),
         workload=WorkloadSpec(
             kind=rng.choice(("poisson", "poisson", "periodic", "closed")),
@@ -74,13 +81,19 @@ def swarm_scenario(
     active = [fault for fault in faults if only or rng.random() < 0.5]
     spread = calm.workload.spread[: len(plan.groups)]
     hosts = sorted({node.host for node in plan.nodes})
+    infrastructure = Random(f"{seed}/infrastructure")
     return msgspec.structs.replace(
         calm,
         workload=msgspec.structs.replace(calm.workload, spread=spread),
         network=_network(active, hosts, rng),
         clocks=_clocks(active, rng),
-        fault=tuple(_schedule(plan, hosts, active, rng)),
+        fault=tuple(_schedule(plan, hosts, active, rng, infrastructure)),
     )
+
+
+def _options(protocol: str, rng: Random) -> dict[str, object]:
+    with about("protocol"):
+        return find_protocol(protocol).vary(rng)
 
 
 def _deploy(calm: Scenario, make_plan: MakePlan | None, rng: Random) -> tuple[Scenario, Plan]:
@@ -154,24 +167,28 @@ def _clocks(active: list[Fault], rng: Random) -> ClocksSpec:
     return ClocksSpec(rng.choice((10.0, 1000.0, 50_000.0)), rng.choice((0.0, 10.0, 1000.0)))
 
 
-def _schedule(plan: Plan, hosts: list[HostId], active: list[Fault], rng: Random) -> list[FaultSpec]:
+def _schedule(
+    plan: Plan, hosts: list[HostId], active: list[Fault], rng: Random, infrastructure: Random
+) -> list[FaultSpec]:
     faults: list[FaultSpec] = []
     if rng.random() < 0.3:
-        faults.append(Weather(at_ms=_when(rng), conditions=_conditions(active, rng)))
+        faults.append(Weather(at_ms=strike_time(rng), conditions=_conditions(active, rng)))
     if Fault.PAUSE in active:
         faults += [
-            Pause(at_ms=_when(rng), host=rng.choice(hosts), for_ms=rng.uniform(1, 100))
+            Pause(at_ms=strike_time(rng), host=rng.choice(hosts), for_ms=rng.uniform(1, 100))
             for _ in range(rng.randint(1, 4))
         ]
     if Fault.CLOCK in active:
         faults += [
-            SetClock(at_ms=_when(rng), host=rng.choice(hosts), step_us=rng.uniform(-50_000, 50_000))
+            SetClock(at_ms=strike_time(rng), host=rng.choice(hosts), step_us=rng.uniform(-50_000, 50_000))
             for _ in range(rng.randint(0, 3))
         ]
     if Fault.PARTITION in active:
         faults += _partitions(hosts, rng)
-    faults += _crashes(plan, active, rng)
-    return [*sorted(faults, key=lambda fault: fault.at_ms), Heal(at_ms=FAULTS_MS * 1.5)]
+    faults += draw_crashes(plan, active, rng)
+    if Fault.CRASH in active:
+        faults += draw_infrastructure_crashes(plan, infrastructure)
+    return [*sorted(faults, key=lambda fault: fault.at_ms), Heal(at_ms=HEALED_MS)]
 
 
 def _partitions(hosts: list[HostId], rng: Random) -> list[FaultSpec]:
@@ -180,65 +197,11 @@ def _partitions(hosts: list[HostId], rng: Random) -> list[FaultSpec]:
     if len(hosts) < 2:
         return faults
     if rng.random() < 0.3:
-        faults.append(Heal(at_ms=_when(rng)))
+        faults.append(Heal(at_ms=strike_time(rng)))
     for _ in range(rng.randint(1, 3)):
         shuffled = rng.sample(hosts, len(hosts))
         cut = rng.randint(1, len(hosts) - 1)
         end = len(hosts) if rng.random() < 0.6 else rng.randint(cut + 1, len(hosts))
         sides = (tuple(shuffled[:cut]), tuple(shuffled[cut:end]))
-        faults.append(Partition(at_ms=_when(rng), sides=sides, one_way=rng.random() < 0.3))
+        faults.append(Partition(at_ms=strike_time(rng), sides=sides, one_way=rng.random() < 0.3))
     return faults
-
-
-def _crashes(plan: Plan, active: list[Fault], rng: Random) -> list[FaultSpec]:
-    """Crashes of receivers and senders: some for good, as many as the contract allows, some not."""
-    faults: list[FaultSpec] = []
-    struck: list[HostId] = []
-    gone: list[NodeId] = []  # for good, or without their state
-    state: Literal["saved", "lost"] = "saved" if Fault.RESTART in active else "lost"
-    can_return = Fault.RESTART in active or Fault.AMNESIA in active
-    for members in plan.groups.values():
-        bound = _bound(plan.guarantees.crashes, len(members))
-        for_good = rng.randint(0, bound) if Fault.CRASH in active else 0
-        for index, node in enumerate(rng.sample(members, len(members))):
-            host = plan.nodes[node].host
-            returns = index >= for_good
-            if host in struck or (returns and not (can_return and rng.random() < 0.5)):
-                continue
-            # A receiver that comes back without its state is as good as gone, and counts with those.
-            if not returns or state == "lost":
-                if not _may_go(node, gone, plan):
-                    continue
-                gone.append(node)
-            struck.append(host)
-            crash = Crash(at_ms=_when(rng), host=host)
-            faults.append(crash)
-            if returns:
-                when = rng.choice((crash.at_ms, rng.uniform(crash.at_ms, FAULTS_MS * 1.5)))
-                faults.append(Restart(at_ms=when, host=host, state=state))
-    receivers = {plan.nodes[node].host for members in plan.groups.values() for node in members}
-    for sender in plan.senders:
-        host = plan.nodes[sender].host
-        if host not in receivers and Fault.CRASH in active and rng.random() < 0.3:
-            faults.append(Crash(at_ms=_when(rng), host=host))
-            if can_return and rng.random() < 0.5:
-                faults.append(Restart(at_ms=FAULTS_MS, host=host, state=state))
-    return faults
-
-
-def _may_go(node: NodeId, gone: list[NodeId], plan: Plan) -> bool:
-    """Whether every group of a receiver can do without it too."""
-    return all(
-        sum(other in gone for other in members) < _bound(plan.guarantees.crashes, len(members))
-        for members in plan.groups.values()
-        if node in members
-    )
-
-
-def _bound(crashes: Crashes, receivers: int) -> int:
-    """How many receivers of a group may be down for good."""
-    return {Crashes.NONE: 0, Crashes.MINORITY: (receivers - 1) // 2, Crashes.ANY: receivers}[crashes]
-
-
-def _when(rng: Random) -> float:
-    return round(rng.uniform(0, FAULTS_MS), 3)
