@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from ordercast.core import (
@@ -12,7 +13,6 @@ from ordercast.core import (
     Guarantees,
     Message,
     Nanos,
-    Node,
     NodeId,
     Plan,
     Process,
@@ -80,11 +80,10 @@ def meddled(
         return make(MeddlingEnv(env, meddle))
 
     changed = tuple(
-        Node(node.id, node.role, node.host, partial(factory, make=node.factory)) if node.id in nodes else node
+        replace(node, factory=partial(factory, make=node.factory)) if node.id in nodes else node
         for node in plan.nodes
     )
-    promised = guarantees or plan.guarantees
-    return Plan(plan.protocol, promised, changed, plan.groups, plan.senders, plan.codec)
+    return replace(plan, guarantees=guarantees or plan.guarantees, nodes=changed)
 
 
 def every(count: int, change: Callable[[MeddlingEnv, Delivered], list[Delivery]]) -> Meddle:

@@ -6,15 +6,17 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from random import Random
 
 import msgspec
 import pytest
 
-from ordercast.core import Crashes, Deployment, Fault, Guarantees, Plan
-from ordercast.protocols import protocol_names
+from ordercast.core import Crashes, Deployment, Fault, Guarantees, LocalError, Plan
+from ordercast.protocols import protocol_names, unordered
 from ordercast.sim.faults import Crash, Heal, Partition, Pause, Restart, SetClock
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import Scenario
+from ordercast.sim.scenario import Scenario, ScenarioError
 from ordercast.sim.swarm import swarm_scenario
 from tests.sim.probes import probe_plan
 
@@ -155,3 +157,48 @@ def test_scenarios_of_the_swarm_run() -> None:
     for seed in range(5):
         scenario = swarm_scenario("", seed, make)
         assert simulate(scenario, make(scenario.deployment())).summary().submitted > 0
+
+
+@pytest.fixture
+def varied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unordered multicast that lets seeds choose its window."""
+
+    def vary(rng: Random) -> dict[str, object]:
+        return {"window": rng.choice((64, 512, 4096))}
+
+    monkeypatch.setattr(unordered, "PROTOCOL", replace(unordered.PROTOCOL, vary=vary))
+
+
+def without_options(scenario: Scenario) -> Scenario:
+    return msgspec.structs.replace(scenario, options={})
+
+
+@pytest.mark.usefixtures("varied")
+def test_seeds_differ_in_the_options_of_a_protocol() -> None:
+    found = [swarm_scenario("unordered", seed) for seed in range(30)]
+    assert {each.options["window"] for each in found} == {64, 512, 4096}
+    assert found == [swarm_scenario("unordered", seed) for seed in range(30)]
+
+
+def test_options_change_nothing_else_in_a_scenario(request: pytest.FixtureRequest) -> None:
+    plain = [swarm_scenario("unordered", seed) for seed in range(30)]
+    request.getfixturevalue("varied")
+    assert [without_options(swarm_scenario("unordered", seed)) for seed in range(30)] == plain
+    assert all(each.options == {} for each in plain)
+
+
+@pytest.mark.usefixtures("varied")
+def test_plans_from_elsewhere_have_options_of_their_own() -> None:
+    assert swarm_scenario("unordered", 0, promising(Crashes.ANY)).options == {}
+
+
+def test_options_that_do_not_exist_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = replace(unordered.PROTOCOL, vary=lambda rng: {"widow": 3})
+    monkeypatch.setattr(unordered, "PROTOCOL", broken)
+    with pytest.raises(ScenarioError, match=r"options.widow: unknown key"):
+        swarm_scenario("unordered", 0)
+
+
+def test_a_swarm_of_an_unknown_protocol_lists_those_there_are() -> None:
+    with pytest.raises(LocalError, match=r"no protocol 'hydrant'; there are: .*unordered"):
+        swarm_scenario("hydrant", 0)
