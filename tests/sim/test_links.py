@@ -83,6 +83,28 @@ def test_utilisation_is_the_share_of_the_time_in_which_a_link_sends() -> None:
     assert set(network.utilisation(0).values()) == {0.0}
 
 
+def test_what_still_waits_was_not_sent_yet() -> None:
+    link = Link(GIGABIT)
+    for _ in range(4):
+        link.enter(1000, 1000)
+    assert [link.sent_ns(now) for now in (1000, 9000, 33_000, 50_000)] == [0, 8000, 32_000, 32_000]
+    assert link.utilisation(17_000) == pytest.approx(16 / 17)
+
+
+@pytest.mark.parametrize("shape", ["star", "leaf-spine"])
+def test_a_narrow_link_towards_a_host_does_not_limit_what_it_sends(shape: str) -> None:
+    narrow = {1: LinkSpec(bits_per_s=100_000_000, propagation_ns=500, queue_bytes=2000)}
+    if shape == "star":
+        topology = star(range(2), GIGABIT, narrow)
+    else:
+        topology = leaf_spine(range(2), 2, 1, GIGABIT, GIGABIT, narrow)
+    there, back = arrivals(topology, [(0, 0, 1, 1000), (0, 1, 0, 1000)])
+    assert there == 8500 + 80_000 + 500
+    assert back == 500 + 8500
+    crowd = arrivals(topology, [(10**6, 0, 1, 1000)] * 4)
+    assert crowd.count(-1) == 1  # the fourth finds more than 2,000 bytes waiting
+
+
 def test_a_host_without_a_cable_cannot_be_reached() -> None:
     scheduler = Scheduler()
     network = LinkNetwork(scheduler, Random(0), Conditions(), star(range(2), GIGABIT))

@@ -1,15 +1,18 @@
 """From a scenario to a world and its workload."""
 
 import csv
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
 from ordercast.core import MICROSECOND, MILLISECOND, SECOND, HostId, LocalError, Nanos, Plan
+from ordercast.sim.background import Background
 from ordercast.sim.clock import Clock
+from ordercast.sim.fat_tree import FatTree, FatTreeSizes, place
 from ordercast.sim.host import Cpu
 from ordercast.sim.latency import Constant, Graph, Latency, Matrix, ShiftedChiSquare, Sites, Uniform
-from ordercast.sim.links import LinkNetwork, LinkSpec, leaf_spine, star
+from ordercast.sim.links import LinkNetwork, LinkSpec, Topology, leaf_spine, star
 from ordercast.sim.network import LatencyNetwork, Network
 from ordercast.sim.scenario import (
     ChiSquareSpec,
@@ -37,6 +40,9 @@ from ordercast.sim.workload import (
 )
 from ordercast.sim.world import NetworkFactory, World
 
+SWITCH = "switch"
+"""The role of processes that run on a switch of the network, not on a server."""
+
 
 def build_world(scenario: Scenario, plan: Plan) -> World:
     """A world for a plan, under the conditions of a scenario."""
@@ -51,7 +57,7 @@ def build_world(scenario: Scenario, plan: Plan) -> World:
     return World(
         plan,
         scenario.seed,
-        _network(scenario, hosts),
+        _network(scenario, plan, hosts),
         cpu=_cpus(scenario, plan),
         clocks=_clocks(scenario, hosts),
         record_packets=scenario.packets,
@@ -74,32 +80,62 @@ def build_workload(scenario: Scenario, world: World) -> Workload:
 def _cpus(scenario: Scenario, plan: Plan) -> Cpu | dict[HostId, Cpu]:
     if not scenario.role_cpu:
         return scenario.cpu
-    roles = {node.role for node in plan.nodes}
-    for role in scenario.role_cpu:
-        if role not in roles:
-            known = ", ".join(sorted(roles))
-            raise ScenarioError(f"role_cpu.{role}", f"{plan.protocol} has no such role; it has {known}")
+    _check_roles("role_cpu", scenario.role_cpu, plan)
     cpus = {node.host: scenario.cpu for node in plan.nodes}
     return cpus | {
         node.host: scenario.role_cpu[node.role] for node in plan.nodes if node.role in scenario.role_cpu
     }
 
 
-def _network(scenario: Scenario, hosts: list[HostId]) -> NetworkFactory:
+def _check_roles(key: str, named: Iterable[str], plan: Plan) -> None:
+    roles = {node.role for node in plan.nodes}
+    for role in named:
+        if role not in roles:
+            known = ", ".join(sorted(roles))
+            raise ScenarioError(f"{key}.{role}", f"{plan.protocol} has no such role; it has {known}")
+
+
+def _network(scenario: Scenario, plan: Plan, hosts: list[HostId]) -> NetworkFactory:
     spec, conditions = scenario.network.latency, scenario.network
+    traffic = conditions.background
+    if traffic is not None and not (isinstance(spec, LinksSpec) and spec.topology == "fat-tree"):
+        raise ScenarioError("network.background", "only links of the topology fat-tree have servers for it")
 
     def build(scheduler: Scheduler, rng: Random) -> Network:
         if isinstance(spec, LinksSpec):
-            edge, fabric = (_link(spec, gbps) for gbps in (spec.host_gbps, spec.fabric_gbps))
-            if spec.topology == "star":
-                topology = star(hosts, edge)
-            else:
-                topology = leaf_spine(hosts, spec.hosts_a_leaf, spec.spines, edge, fabric)
+            topology = _topology(spec, scenario, plan, hosts)
+            if traffic is not None and isinstance(topology, FatTree):
+                with about("network.background.burst.host"):
+                    Background(scheduler, scenario.seed, topology, traffic)
             return LinkNetwork(scheduler, rng, conditions, topology)
         with about("network.latency"):
             return LatencyNetwork(scheduler, rng, conditions, _latency(spec, scenario, hosts))
 
     return build
+
+
+def _topology(spec: LinksSpec, scenario: Scenario, plan: Plan, hosts: list[HostId]) -> Topology:
+    edge, fabric = (_link(spec, gbps) for gbps in (spec.host_gbps, spec.fabric_gbps))
+    _check_roles("network.latency.role_gbps", spec.role_gbps, plan)
+    narrow = {
+        node.host: _link(spec, spec.role_gbps[node.role])
+        for node in plan.nodes
+        if node.role in spec.role_gbps
+    }
+    match spec.topology:
+        case "star":
+            return star(hosts, edge, narrow)
+        case "leaf-spine":
+            return leaf_spine(hosts, spec.hosts_a_leaf, spec.spines, edge, fabric, narrow)
+        case "fat-tree":
+            switches = sorted({node.host for node in plan.nodes if node.role == SWITCH})
+            servers = [host for host in hosts if host not in switches]
+            rng = Random(f"{scenario.seed}/places")
+            with about("network.latency"):
+                sizes = FatTreeSizes(
+                    spec.pods, spec.racks_a_pod, spec.aggregations_a_pod, spec.cores, spec.servers_a_rack
+                )
+                return FatTree(sizes, place(sizes, servers, switches, rng), edge, fabric, narrow)
 
 
 def _link(spec: LinksSpec, gbps: float) -> LinkSpec:

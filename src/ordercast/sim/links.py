@@ -5,6 +5,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from random import Random
+from types import MappingProxyType
+from typing import TypeAlias
 
 import msgspec
 
@@ -21,33 +23,49 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queue_bytes: int = 512 * 1024
 
 
+UNLIMITED_BITS_PER_S = 10**15
+"""So fast that a packet takes no time and none ever waits."""
+
+
 class Link:
     """A link's queue, kept as the time at which it will be empty."""
 
-    __slots__ = ("busy_ns", "bytes", "dropped", "free_at", "spec")
+    __slots__ = (
+        "_bits_per_s", "_propagation_ns", "_room_ns", "busy_ns", "bytes", "dropped", "free_at", "spec",
+    )  # fmt: skip
 
     def __init__(self, spec: LinkSpec) -> None:
         self.spec = spec
+        self._bits_per_s = spec.bits_per_s
+        self._propagation_ns = spec.propagation_ns
+        self._room_ns = spec.queue_bytes * 8 * SECOND // spec.bits_per_s
         self.free_at: Nanos = 0
         self.busy_ns: Nanos = 0
+        """Time to send all that was let in."""
         self.bytes = 0
         self.dropped = 0
 
     def enter(self, now: Nanos, size: int) -> Nanos | None:
         """When a packet that comes now is at the other end, or None if the queue has no room."""
-        waiting_ns = max(0, self.free_at - now)
-        if waiting_ns * self.spec.bits_per_s > self.spec.queue_bytes * 8 * SECOND:
+        start = self.free_at
+        if start < now:
+            start = now
+        elif start - now > self._room_ns:
             self.dropped += 1
             return None
-        service = size * 8 * SECOND // self.spec.bits_per_s
-        self.free_at = now + waiting_ns + service
+        service = size * 8 * SECOND // self._bits_per_s
+        self.free_at = start + service
         self.busy_ns += service
         self.bytes += size
-        return self.free_at + self.spec.propagation_ns
+        return start + service + self._propagation_ns
+
+    def sent_ns(self, now: Nanos) -> Nanos:
+        """For how long it has been sending up to now: what still waits in the queue does not count."""
+        return self.busy_ns - max(0, self.free_at - now)
 
     def utilisation(self, elapsed_ns: Nanos) -> float:
-        """Share of the time in which the link was sending."""
-        return min(1.0, self.busy_ns / elapsed_ns) if elapsed_ns > 0 else 0.0
+        """Share of the time since the start in which the link was sending."""
+        return self.sent_ns(elapsed_ns) / elapsed_ns if elapsed_ns > 0 else 0.0
 
 
 Vertex = str | int
@@ -62,12 +80,23 @@ class Topology:
         self._out: dict[Vertex, list[Vertex]] = {}
         self._next: dict[Vertex, dict[Vertex, list[Vertex]]] = {}
 
-    def connect(self, one: Vertex, other: Vertex, spec: LinkSpec) -> None:
-        """Add a cable: a link in each direction."""
-        for source, target in ((one, other), (other, one)):
-            self.links[source, target] = Link(spec)
+    def connect(self, one: Vertex, other: Vertex, spec: LinkSpec, back: LinkSpec | None = None) -> None:
+        """Add a cable: a link in each direction, and another one `back` if it is not the same."""
+        for source, target, own in ((one, other, spec), (other, one, back or spec)):
+            self.links[source, target] = Link(own)
             self._out.setdefault(source, []).append(target)
         self._next.clear()
+
+    def attach(self, host: Vertex, switch: Vertex, spec: LinkSpec, narrow: LinkSpec | None = None) -> None:
+        """Connect a host to its switch. With a narrow link towards it, what it sends has no limit.
+
+        So it is with a switch that sequences: a queue limits what comes in, copies go out at line rate.
+        """
+        if narrow is None:
+            self.connect(host, switch, spec)
+        else:
+            free = LinkSpec(UNLIMITED_BITS_PER_S, spec.propagation_ns, spec.queue_bytes)
+            self.connect(host, switch, free, narrow)
 
     def path(self, source: Vertex, target: Vertex) -> list[Vertex] | None:
         """The vertices on the way; of equally short ways a flow always takes the same (ECMP)."""
@@ -102,16 +131,26 @@ class Topology:
         return self._next[target]
 
 
-def star(hosts: Iterable[HostId], spec: LinkSpec) -> Topology:
+Narrow: TypeAlias = Mapping[HostId, LinkSpec]
+"""The links towards hosts that are rate-limited."""
+NONE_NARROW: Narrow = MappingProxyType({})
+
+
+def star(hosts: Iterable[HostId], spec: LinkSpec, narrow: Narrow = NONE_NARROW) -> Topology:
     """All hosts at one switch."""
     topology = Topology()
     for host in hosts:
-        topology.connect(host, "switch", spec)
+        topology.attach(host, "switch", spec, narrow.get(host))
     return topology
 
 
 def leaf_spine(
-    hosts: Iterable[HostId], hosts_a_leaf: int, spines: int, edge: LinkSpec, fabric: LinkSpec
+    hosts: Iterable[HostId],
+    hosts_a_leaf: int,
+    spines: int,
+    edge: LinkSpec,
+    fabric: LinkSpec,
+    narrow: Narrow = NONE_NARROW,
 ) -> Topology:
     """Two tiers: hosts at leaf switches, every leaf connected to every spine."""
     topology = Topology()
@@ -122,7 +161,7 @@ def leaf_spine(
             leaves.append(leaf)
             for spine in range(spines):
                 topology.connect(leaf, f"spine{spine}", fabric)
-        topology.connect(host, leaves[-1], edge)
+        topology.attach(host, leaves[-1], edge, narrow.get(host))
     return topology
 
 

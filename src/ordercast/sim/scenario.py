@@ -23,6 +23,7 @@ Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 Size = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Rate = Annotated[float, msgspec.Meta(ge=1e-3, le=1e9)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Few = Annotated[int, msgspec.Meta(ge=1, le=1024)]
 
 
 class ScenarioError(LocalError):
@@ -114,24 +115,60 @@ class GraphSpec(_Kind, frozen=True, tag="graph"):
 
 
 class LinksSpec(_Kind, frozen=True, tag="links"):
-    """Links with bandwidth and queues: one switch, or two tiers of them."""
+    """Links with bandwidth and queues: one switch, or two or three layers of them."""
 
-    topology: Literal["star", "leaf-spine"] = "star"
+    topology: Literal["star", "leaf-spine", "fat-tree"] = "star"
     host_gbps: Positive = 10.0
     fabric_gbps: Positive = 40.0
     propagation_us: Size = 0.5
     queue_kib: Positive = 512.0
     hosts_a_leaf: Count = 8
-    spines: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 2
+    spines: Few = 2
+    pods: Few = 8
+    """Of a FatTree, as all down to `servers_a_rack`."""
+    racks_a_pod: Few = 8
+    aggregations_a_pod: Few = 4
+    cores: Few = 16
+    servers_a_rack: Few = 40
+    role_gbps: dict[str, Positive] = {}
+    """Hosts with a process of that role have a link of that rate towards them, and no limit from them."""
 
 
 LatencySpec: TypeAlias = SimpleLatency | SitesSpec | MatrixSpec | GraphSpec | LinksSpec
+
+
+class BurstSpec(_Spec, frozen=True):
+    """Traffic from everywhere to the servers of one rack, in bursts."""
+
+    host: HostId
+    """The rack is this host's; a switch is at the rack's own."""
+    gbps: Positive
+    """While a burst lasts, all of it together."""
+    on_us: Positive = 500.0
+    """Mean length of a burst, which is exponential."""
+    off_us: Size = 500.0
+    """Mean length of the calm between two."""
+
+
+class BackgroundSpec(_Spec, frozen=True):
+    """Traffic of others between the servers of a FatTree, as Poisson processes."""
+
+    load: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.1
+    """Of each server, as a share of its link."""
+    bytes: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1500
+    """Of each packet, headers included."""
+    locality: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    """Share of packets that stay in their rack; the others go to any server."""
+    burst: BurstSpec | None = None
+    stop_ms: Size = 0.0
+    """When it ends; 0: never."""
 
 
 class NetworkSpec(Conditions, frozen=True, kw_only=True):
     """The network: how long packets take, and what becomes of them."""
 
     latency: LatencySpec = ConstantSpec()
+    background: BackgroundSpec | None = None
 
 
 class ClocksSpec(_Spec, frozen=True):
