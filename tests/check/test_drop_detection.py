@@ -132,17 +132,6 @@ def test_a_restart_goes_on_with_its_state_and_begins_anywhere_without() -> None:
             trace.clean()
 
 
-def test_a_sequencer_that_joins_later_begins_anywhere() -> None:
-    trace, (a, b, c) = start()
-    trace.view(0, 1, 0, 1, 2)
-    trace.numbered(0, a, 1)
-    trace.view(0, 2, 0, 1, 2)
-    trace.numbered(0, b, 40, issuer=10)
-    trace.clean()
-    trace.numbered(0, c, 42, issuer=10)
-    trace.only("drop-detection")
-
-
 def test_not_promised_not_judged() -> None:
     trace, (a, *_) = start(Guarantees())
     trace.numbered(0, a, 5)

@@ -17,7 +17,7 @@ from ordercast.core import (
     Order,
     message_id,
 )
-from ordercast.trace import Event, Kind, NodeDescription, RunDescription, build_table
+from ordercast.trace import ADDED, REMOVED, Event, Kind, NodeDescription, RunDescription, build_table
 
 STRICT = Guarantees(
     order=Order.ACROSS,
@@ -125,6 +125,40 @@ class Trace:
 
     def view(self, node: NodeId, config: int, *members: NodeId, group: GroupId = 0) -> None:
         self.row(node, Kind.VIEW, groups=(group,), config=config, members=members)
+
+    def added(
+        self, node: NodeId, config: int, issuer: int, number: int, *, group: GroupId = 0, clock: int = 0
+    ) -> None:
+        """A view that adds an issuer, whose numbers begin after `number`."""
+        self._change(node, ADDED, config, group, (number,), clock, issuer)
+
+    def removed(
+        self, node: NodeId, config: int, issuer: int, number: int, *, group: GroupId = 0, clock: int = 0
+    ) -> None:
+        """A view that removes an issuer, of which the group settles all up to `number`."""
+        self._change(node, REMOVED, config, group, (number,), clock, issuer)
+
+    def _change(
+        self,
+        node: NodeId,
+        label: str,
+        config: int,
+        group: GroupId,
+        numbers: tuple[int, ...],
+        clock: int,
+        issuer: int,
+    ) -> None:
+        self.row(
+            node,
+            Kind.VIEW,
+            groups=(group,),
+            numbers=numbers,
+            stamp_clock=clock,
+            stamp_issuer=issuer,
+            config=config,
+            members=self.description.groups[group],
+            label=label,
+        )
 
     def crash(self, node: NodeId) -> None:
         self.row(node, Kind.CRASH)

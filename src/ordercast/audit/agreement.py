@@ -2,7 +2,8 @@
 
 Judged at the end of a complete run. *Uniform*: what a receiver did that crashed later counts as well. Where
 notifications count (drop detection of Hydra, section 4.1), a slot of which one receiver is notified must
-have come, as message or as notification, at every correct receiver of its group.
+have come, as message or as notification, at every correct receiver of its group. Slots above the number up to
+which a view removes their issuer bind nobody in their group (Appendix B).
 """
 
 import numpy as np
@@ -33,14 +34,14 @@ def agreement(debts: Debts, lacking: Ints, findings: Findings) -> set[int]:
         owing = debts.owing(place, witnesses)
         missing = [n for n in debts.correct(groups) if n in owing and not debts.delivered[n][place]]
         if notified:
-            missing = [node for node in missing if not debts.notified(node, place)]
+            missing = [n for n in missing if not debts.notified(n, place) and debts.bound(n, place)]
         if missing:
             flagged.add(place)
             _tell_message(debts, findings, place, witnesses[0], missing, notified)
     if notified:
         for slot, holders in debts.holders.items():
             witnesses = [node for node in holders if binds(node)]
-            if witnesses and flagged.isdisjoint(debts.carried.get(slot, ())):
+            if witnesses and debts.binds(slot) and flagged.isdisjoint(debts.carried.get(slot, ())):
                 _judge_slot(debts, findings, slot, witnesses)
     return flagged
 

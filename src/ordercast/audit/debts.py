@@ -4,7 +4,8 @@ For each receiver, a mark for each message that it delivered. Where all marks ar
 Only messages that some correct receiver lacks are looked at one by one, with their slots, notifications and
 views.
 
-A *slot* is (issuer, group, number). Where views are promised, what was delivered in a view is owed by the
+A *slot* is (issuer, group, number); those above the number up to which a view removes their issuer bind
+nobody. Where views are promised, what was delivered in a view is owed by the
 members of that view which no later one leaves out, and what a node delivers after it was left out binds
 nobody.
 """
@@ -19,7 +20,7 @@ import numpy as np
 from ordercast.audit.account import Account
 from ordercast.audit.columns import Flags, Ints, by_key, factorize, list_columns, null_of
 from ordercast.audit.population import Population
-from ordercast.audit.rare import Drop, View
+from ordercast.audit.rare import Change, Drop, View
 from ordercast.audit.stays import Stays
 from ordercast.core import GroupId, Groups, Nanos, NodeId
 
@@ -44,7 +45,14 @@ class _SlotColumns(NamedTuple):
 class Debts:
     """Who lacks what at the end of a run."""
 
-    def __init__(self, account: Account, drops: list[Drop], views: list[View], stays: Stays) -> None:
+    def __init__(
+        self,
+        account: Account,
+        drops: list[Drop],
+        views: list[View],
+        changes: list[Change],
+        stays: Stays,
+    ) -> None:
         self.account = account
         self.population = Population(account.trace)
         self._stays = stays
@@ -59,6 +67,9 @@ class Debts:
             slot = Slot(drop.issuer, drop.group, drop.number)
             self.holders.setdefault(slot, {}).setdefault(drop.node, drop.time_ns)
             self._drop_rows.setdefault((slot, drop.node), drop.row)
+        removals = sorted((c.issuer, c.group, c.number) for c in changes if not c.added)
+        self._last = {(issuer, group): number for issuer, group, number in removals}
+        """The last number of each removed issuer for a group: the largest that a view says."""
         self._left_out: dict[tuple[GroupId, NodeId], int] = {}
         for view in views:
             for group in view.groups:
@@ -116,6 +127,16 @@ class Debts:
     def notified(self, node: NodeId, place: int) -> bool:
         """Whether a receiver got a notification for a message, in some group of its own."""
         return any(node in self.holders.get(slot, ()) for slot in self.slots(place))
+
+    def binds(self, slot: Slot) -> bool:
+        """Whether a slot is one that its group settles, as all are of an issuer that is not removed."""
+        return slot.number <= self._last.get((slot.issuer, slot.group), slot.number)
+
+    def bound(self, node: NodeId, place: int) -> bool:
+        """Whether a message has a slot that binds in a group of a receiver, or none known there."""
+        slots = self.slots(place) if self._last else []
+        mine = [slot for slot in slots if node in self._groups.get(slot.group, ())]
+        return not mine or any(self.binds(slot) for slot in mine)
 
     def slots(self, place: int) -> list[Slot]:
         """The slots of a message, as its first delivery names them."""

@@ -1,15 +1,11 @@
-"""Drop detection at each receiver (Hydra sections 4.1 and 4.3.2).
+"""Drop detection at each receiver (Hydra sections 4.1, 4.3.2 and 4.4).
 
-A *lane* is what one receiver gets of one issuer for one group. Its numbers come once each, as a message or
-as a notification, and when the message with a number comes, all smaller ones have. A lane whose numbers
-come one after the other is proved right by its differences; only the others are walked through.
-
-Numbers begin at 1; with the first that comes, if the receiver had recovered without its state, or had
-installed a second view of the group before.
+A *lane* is what one receiver gets of one issuer for one group; `lanes.py` has its rules. A lane whose numbers
+come one after the other is proved right by its differences; only the others are walked through. And a
+configuration that adds or removes an issuer says the same at every node.
 """
 
 from collections.abc import Iterator
-from heapq import heappop, heappush
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,7 +14,8 @@ import numpy as np
 from ordercast.audit.account import Account
 from ordercast.audit.columns import Flags, Ints, by_key, factorize, list_columns, null_of
 from ordercast.audit.findings import Findings
-from ordercast.audit.rare import Drop, View
+from ordercast.audit.lanes import Lane, faults, regular
+from ordercast.audit.rare import Change, Drop
 from ordercast.core import GroupId, NodeId, format_ns, message_name
 from ordercast.trace import Kind
 
@@ -37,26 +34,55 @@ class Came(NamedTuple):
     dropped: Flags
 
 
-def drop_detection(account: Account, drops: list[Drop], views: list[View], findings: Findings) -> None:
+def drop_detection(account: Account, drops: list[Drop], changes: list[Change], findings: Findings) -> None:
     """Judge every lane of every receiver."""
-    delivered = _delivered(account, findings)
-    came = _joined(account, delivered, drops)
-    second = _second_views(views)
+    _compare(changes, findings)
+    came = _joined(account, _delivered(account, changes, findings), drops)
+    turns = _turns(account, changes)
     broken: list[tuple[int, str]] = []
     for lane, rows in _lanes(came):
-        node, life, _, group = lane
-        numbers, at = came.number[rows], came.row[rows]
-        late = life > 0 or second.get((node, group), len(account.trace.kind)) < at[0]
-        first = int(numbers[0]) if late else 1
-        if numbers[0] == first and (np.diff(numbers) == 1).all():
-            continue
-        broken += _walk(numbers.tolist(), at.tolist(), came.dropped[rows].tolist(), first, lane)
+        numbers, at, mine = came.number[rows], came.row[rows], turns.pop(lane, [])
+        if not regular(lane, numbers, at, mine):
+            broken += faults(lane, numbers.tolist(), at.tolist(), came.dropped[rows].tolist(), mine)
+    for lane, mine in turns.items():
+        broken += faults(lane, [], [], [], mine)
     broken.sort()
     for row, what in findings.wanted(NAME, broken):
         _tell(account, findings, row, what)
 
 
-def _delivered(account: Account, findings: Findings) -> Came:
+def _compare(changes: list[Change], findings: Findings) -> None:
+    """Judge whether the nodes say the same of a configuration."""
+    known: dict[tuple[GroupId, int], Change] = {}
+    for change in changes:
+        first = known.setdefault((change.group, change.config), change)
+        if _content(first) != _content(change):
+            detail = (
+                f"view {change.config} of group {change.group} {_content(change)} at node {change.node}, and"
+                f" {_content(first)} at node {first.node}"
+            )
+            nodes, times = (change.node, first.node), (change.time_ns, first.time_ns)
+            findings.add(NAME, nodes, (), times, detail, change.row)
+
+
+def _content(change: Change) -> str:
+    kind = "adds" if change.added else "removes"
+    return f"{kind} issuer {change.issuer} after number {change.number} at clock {change.clock}"
+
+
+def _turns(account: Account, changes: list[Change]) -> dict[Lane, list[Change]]:
+    """What begins or ends each lane, in order."""
+    trace = account.trace
+    found: dict[Lane, list[Change]] = {}
+    for change in changes:
+        if change.node in trace.receivers((change.group,)):
+            life = int(np.searchsorted(trace.lost.get(change.node, np.empty(0, np.int64)), change.row))
+            lane = Lane(change.node, life, change.issuer, change.group)
+            found.setdefault(lane, []).append(change)
+    return found
+
+
+def _delivered(account: Account, changes: list[Change], findings: Findings) -> Came:
     """The numbers that deliveries name, those of one bundle once, for the groups that their node receives."""
     trace = account.trace
     rows, nodes = account.row, account.node
@@ -75,7 +101,7 @@ def _delivered(account: Account, findings: Findings) -> Came:
     for column in (lengths, *places, trace.column("stamp_clock"), issuers):
         values = column[rows]
         same &= values[1:] == values[:-1]
-    same &= ~_recovered_between(account)
+    same &= ~_interrupted(account, changes)
     kept = ~wanting
     kept[1:] &= ~same
     sizes = np.array([len(groups) for groups in account.destinations], np.int64)
@@ -87,15 +113,17 @@ def _delivered(account: Account, findings: Findings) -> Came:
     return _exploded(account, np.flatnonzero(kept), destination, lengths, places, issuers)
 
 
-def _recovered_between(account: Account) -> Flags:
-    """For each delivery but the first, whether its node recovered since the one before: bundles end there."""
+def _interrupted(account: Account, changes: list[Change]) -> Flags:
+    """For each delivery but the first, whether its node recovered or changed issuers since the one before."""
     trace = account.trace
     found = np.zeros(max(0, len(account.row) - 1), bool)
-    for row in trace.rows(Kind.RECOVER).tolist():
-        mine = np.flatnonzero(account.node == trace.node[row])
-        after = np.searchsorted(account.row[mine], row)
-        if 0 < after < len(mine):
-            found[mine[after] - 1] = True
+    ends: dict[NodeId, list[int]] = {}
+    for row in [*trace.rows(Kind.RECOVER).tolist(), *(change.row for change in changes)]:
+        ends.setdefault(int(trace.node[row]), []).append(row)
+    for node, rows in ends.items():
+        mine = np.flatnonzero(account.node == node)
+        after = np.searchsorted(account.row[mine], rows)
+        found[mine[after[(after > 0) & (after < len(mine))]] - 1] = True
     return found
 
 
@@ -144,20 +172,7 @@ def _joined(account: Account, delivered: Came, drops: list[Drop]) -> Came:
     return Came(*(np.concatenate(columns) for columns in zip(delivered, notified, strict=True)))
 
 
-def _second_views(views: list[View]) -> dict[tuple[NodeId, GroupId], int]:
-    """The row in which a node installed its second view of a group."""
-    seen: dict[tuple[NodeId, GroupId], int] = {}
-    second: dict[tuple[NodeId, GroupId], int] = {}
-    for view in views:
-        for group in view.groups:
-            key = (view.node, group)
-            seen[key] = seen.get(key, 0) + 1
-            if seen[key] == 2:
-                second[key] = view.row
-    return second
-
-
-def _lanes(came: Came) -> Iterator[tuple[tuple[int, int, int, int], Ints]]:
+def _lanes(came: Came) -> Iterator[tuple[Lane, Ints]]:
     """Each lane, and where its numbers are, in the order in which they came."""
     if not len(came.row):
         return
@@ -171,37 +186,7 @@ def _lanes(came: Came) -> Iterator[tuple[tuple[int, int, int, int], Ints]]:
     order = in_time[order]
     for start, stop in pairwise(starts.tolist()):
         node, life, issuer, group = (int(column[order[start]]) for column in columns)
-        yield (node, life, issuer, group), order[start:stop]
-
-
-def _walk(
-    numbers: list[int], rows: list[int], dropped: list[bool], first: int, lane: tuple[int, int, int, int]
-) -> Iterator[tuple[int, str]]:
-    """A lane's faults, one after the other: a number that comes twice, and one passed over in silence."""
-    came: dict[int, bool] = {}
-    early: list[int] = []
-    low = first - 1  # all up to here has come, or its lack has been told
-    for number, row, drop in zip(numbers, rows, dropped, strict=True):
-        slot = f"number {number} of issuer {lane[2]} in group {lane[3]}"
-        what = f"was notified of the drop of {slot}" if drop else f"delivered {slot}"
-        if number in came:
-            earlier = "a notification" if came[number] else "a message"
-            yield row, f"{what} after {earlier} with that number"
-        elif number < first:
-            yield row, f"{what}, below the first number, {first}"
-        came[number] = came.get(number, False) or drop
-        heappush(early, number)
-        low = _settled(low, early)
-        if not drop and low < number:
-            yield row, f"{what}, but neither message nor notification for number {low + 1}"
-            low = _settled(number, early)
-
-
-def _settled(low: int, early: list[int]) -> int:
-    """How far all numbers have come, given those that came before their turn."""
-    while early and early[0] <= low + 1:
-        low = max(low, heappop(early))
-    return low
+        yield Lane(node, life, issuer, group), order[start:stop]
 
 
 def _tell(account: Account, findings: Findings, row: int, what: str) -> None:

@@ -17,7 +17,7 @@ from ordercast.audit.findings import Findings
 from ordercast.audit.integrity import integrity
 from ordercast.audit.lifecycle import lifecycle
 from ordercast.audit.order import order
-from ordercast.audit.rare import drops_of, views_of
+from ordercast.audit.rare import changes_of, drops_of, views_of
 from ordercast.audit.stamps import stamps
 from ordercast.audit.stays import Stays
 from ordercast.audit.trace import Trace
@@ -37,7 +37,7 @@ def audit(description: RunDescription, table: pa.Table) -> Verdict:
     gate = findings if promised.integrity else Findings()
     account = integrity(trace, gate)
     drops, views = drops_of(trace, gate), views_of(trace, gate)
-    stays = Stays(trace, views)
+    stays, changes = Stays(trace, views), changes_of(trace, views)
     stamps(account, findings)
     if promised.order is not Order.NONE:
         order(account, findings)
@@ -46,12 +46,12 @@ def audit(description: RunDescription, table: pa.Table) -> Verdict:
     elif promised.causality is Causality.CAUSAL:
         causal(account, findings)
     if promised.gaps is Gaps.NOTIFIED:
-        drop_detection(account, drops, views, findings)
+        drop_detection(account, drops, changes, findings)
     if promised.views:
         view_synchrony(account, views, stays, findings)
     agreed = promised.agreement in (Agreement.ALL, Agreement.NOTIFIED)
     if description.complete and (agreed or promised.validity):
-        debts = Debts(account, drops, views, stays)
+        debts = Debts(account, drops, views, changes, stays)
         lacking = debts.lacking()
         told = agreement(debts, lacking, findings) if agreed else set()
         if promised.validity:

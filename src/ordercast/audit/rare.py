@@ -6,13 +6,15 @@ members or of a group that the run does not have, are integrity's findings and g
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ordercast.audit.columns import null_of
 from ordercast.audit.findings import Findings
 from ordercast.audit.integrity import NAME
 from ordercast.audit.trace import Trace
 from ordercast.check.violation import listed
 from ordercast.core import GroupId, Groups, Nanos, NodeId, RemoteError, format_ns
-from ordercast.trace import Kind
+from ordercast.trace import ADDED, REMOVED, Kind
 
 
 class Drop(NamedTuple):
@@ -35,6 +37,20 @@ class View(NamedTuple):
     config: int
     groups: Groups
     members: tuple[NodeId, ...]
+
+
+class Change(NamedTuple):
+    """A view of a group that adds an issuer after a number, or removes it up to one (Hydra section 4.4)."""
+
+    row: int
+    node: NodeId
+    time_ns: Nanos
+    config: int
+    group: GroupId
+    issuer: int
+    number: int
+    clock: int | None
+    added: bool
 
 
 def drops_of(trace: Trace, findings: Findings) -> list[Drop]:
@@ -81,4 +97,21 @@ def views_of(trace: Trace, findings: Findings) -> list[View]:
         what = f"members that the run does not have: {listed(strangers)}" if strangers else "unknown groups"
         detail = f"node {node} installed view {config} at {format_ns(time_ns)} with {what}"
         findings.add(NAME, (node,), (), (time_ns,), detail, row)
+    return found
+
+
+def changes_of(trace: Trace, views: list[View]) -> list[Change]:
+    """Those of some views that add or remove an issuer; the others only say who the members are."""
+    if not views:
+        return []
+    rows = np.array([view.row for view in views])
+    table = trace.table.select(["numbers", "stamp_issuer", "stamp_clock"]).take(rows)
+    columns = [column.to_pylist() for column in table.columns]
+    found = []
+    for view, label, numbers, issuer, clock in zip(views, trace.label(rows), *columns, strict=True):
+        if label not in (ADDED, REMOVED) or issuer is None or not numbers or None in numbers:
+            continue
+        place = (view.row, view.node, view.time_ns, view.config)
+        for group, number in zip(view.groups, numbers, strict=False):
+            found.append(Change(*place, group, issuer, number, clock, label == ADDED))
     return found

@@ -9,11 +9,10 @@ delivered or notified at every correct receiver of its group. Where views are pr
 the members of the view in which it was delivered that no later view leaves out (`ledger.py`). A
 slot is (issuer, group, number), never a count of deliveries: a notification has no place in the order.
 
-Seam: Hydra promises this to groups as wholes (Appendix B). When a sequencer is removed or added, a
-minority receiver may have delivered beyond the last number that the quorum agreed on, and the
-others are told of neither. Here the promise is judged receiver by receiver, which is right for a
-quorum of the whole group; a protocol with smaller quorums needs `_correct` to leave out the slots
-of a removed issuer above its agreed last number.
+Hydra promises this to groups as wholes (Appendix B): when a sequencer is removed, a minority receiver may
+have got more of it than the last number that the quorum agreed on, and the others are told of neither.
+So a slot above the last number with which a view removes its issuer binds nobody in its group. A message
+to several groups is still owed in those that settle their number of it.
 """
 
 from ordercast.check.ledger import Ledger, Slot
@@ -65,7 +64,11 @@ class Agreement(Oracle):
         owing = ledger.owing(message, witnesses)
         missing = [node for node in missing if node in owing]
         if self._notified:
-            missing = [node for node in missing if not ledger.notified(node, message)]
+            missing = [
+                node
+                for node in missing
+                if not ledger.notified(node, message) and not ledger.unbound(node, message)
+            ]
         if not witnesses or not missing:
             return
         self.flagged.add(message)
@@ -86,7 +89,7 @@ class Agreement(Oracle):
         holders = ledger.dropped[slot]
         carried = ledger.carried.get(slot, [])
         witnesses = [node for node in holders if self._binds(node)]
-        if not witnesses or not self.flagged.isdisjoint(carried):
+        if not witnesses or ledger.beyond(slot) or not self.flagged.isdisjoint(carried):
             return
         witness = witnesses[0]
         owing = ledger.owing_slot(slot, witnesses)

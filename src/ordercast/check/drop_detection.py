@@ -1,4 +1,4 @@
-"""Drop detection at each receiver (Hydra sections 4.1 and 4.3.2, Appendix B).
+"""Drop detection at each receiver (Hydra sections 4.1, 4.3.2 and 4.4, Appendix B).
 
 For each receiver, group and issuer: each number comes at most once, as a message or as a
 notification; and when the message with number n is delivered, every smaller number has come before.
@@ -7,71 +7,22 @@ share a number: they follow each other at the receiver, with one sender, one des
 stamp. A delivery without numbers, or without their issuer, says nothing of what it follows, and breaks
 the promise.
 
-Where the numbers begin: at 1. Two exceptions, in which the first number that comes is taken as the
-first: a receiver that recovered without its state, and an issuer that a receiver hears of only
-after it installed a second view of the group (a sequencer that joined: section 4.4 gives it a start
-that the trace does not carry).
+Numbers begin at 1. If a view of the receiver adds the issuer after number n, they begin at n + 1, and
+nothing of the issuer comes before that view. If a view removes it with last number n, every number up
+to n has come by then, and nothing of it comes afterwards; more may have come before, because the last
+number is what a quorum agreed on. A configuration of a group says the same of its issuer at all
+receivers. For one that recovered without its state, the first number that comes is taken as the first,
+unless a view says better.
 """
 
-from bisect import bisect_right
-from heapq import heappop, heappush
-
+from ordercast.check.changes import Change, changes_of
+from ordercast.check.lane import Lane
 from ordercast.check.oracle import Handler, Oracle
 from ordercast.check.violation import messages_named
 from ordercast.core import GroupId, MessageId, NodeId, format_ns, message_sender
-from ordercast.trace import LOST, Event, Kind, RunDescription
+from ordercast.trace import ADDED, LOST, Event, Kind, RunDescription
 
 FIRST_NUMBER = 1
-
-
-class _Lane:
-    """The numbers of one issuer, for one group, at one receiver."""
-
-    __slots__ = ("_early", "_heap", "_skipped_from", "_skipped_to", "low", "notified")
-
-    def __init__(self, low: int) -> None:
-        self.low = low
-        """Every number up to here has come, or its lack has been told; the next one has not."""
-        self.notified: set[int] = set()
-        self._early: set[int] = set()
-        self._heap: list[int] = []
-        """The same numbers as in `_early`, smallest first."""
-        self._skipped_from: list[int] = []
-        self._skipped_to: list[int] = []
-
-    def came(self, number: int) -> bool:
-        return number <= self.low or number in self._early
-
-    def add(self, number: int) -> None:
-        """A number came before others below it."""
-        self._early.add(number)
-        heappush(self._heap, number)
-        self.advance(self.low)
-
-    def advance(self, number: int) -> None:
-        """All up to `number` is settled, and what follows it without a hole."""
-        self.low = max(self.low, number)
-        while self._heap and self._heap[0] <= self.low + 1:
-            number = heappop(self._heap)
-            self._early.discard(number)
-            self.low = max(self.low, number)
-
-    def skip(self, number: int) -> tuple[int, int] | None:
-        """Settle all below `number`: its lack has been told. The first hole, from and to, if any."""
-        first = None
-        while self.low + 1 < number:
-            stop = min(self._heap[0], number) if self._heap else number
-            hole = (self.low + 1, stop - 1)
-            first = first or hole
-            self._skipped_from.append(hole[0])
-            self._skipped_to.append(hole[1])
-            self.advance(hole[1])
-        return first
-
-    def skipped(self, number: int) -> bool:
-        """Whether the lack of this number has been told; what comes for it is then not told again."""
-        place = bisect_right(self._skipped_from, number) - 1
-        return place >= 0 and number <= self._skipped_to[place]
 
 
 class DropDetection(Oracle):
@@ -86,15 +37,16 @@ class DropDetection(Oracle):
     def __init__(self, description: RunDescription) -> None:
         super().__init__(description)
         self._groups = {group: frozenset(nodes) for group, nodes in description.groups.items()}
-        self._views: dict[tuple[NodeId, GroupId], int] = {}
+        self._changes: dict[tuple[GroupId, int], tuple[NodeId, Change]] = {}
+        """For each configuration of a group, who told first what it changes."""
         self._fresh: set[NodeId] = set()
-        self._lanes: dict[NodeId, dict[tuple[GroupId, int], _Lane]] = {
+        self._lanes: dict[NodeId, dict[tuple[GroupId, int], Lane]] = {
             node.id: {} for node in description.nodes
         }
         self._previous: dict[NodeId, Event] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
-        """Deliveries, notifications, and what moves the beginning of the numbers."""
+        """Deliveries, notifications, and what moves the beginning and the end of the numbers."""
         return {
             Kind.DELIVER: self._on_deliver,
             Kind.OUT_OF_ORDER: self._on_deliver,
@@ -125,10 +77,12 @@ class DropDetection(Oracle):
 
     def _deliver(self, event: Event, group: GroupId, number: int) -> None:
         lane = self._lane(event, group, number)
-        if number == lane.low + 1:  # the common case
+        if number == lane.low + 1 and lane.closed is None:  # the common case
             lane.advance(number)
             return
         what = f"delivered {messages_named((event.message or 0,))}, {_slot(event, group, number)},"
+        if self._outside(event, lane, number, what):
+            return
         if not lane.came(number):
             hole = lane.skip(number)
             if hole is not None:
@@ -145,6 +99,8 @@ class DropDetection(Oracle):
                 continue
             lane = self._lane(event, group, number)
             what = f"was notified of the drop of {_slot(event, group, number)},"
+            if self._outside(event, lane, number, what):
+                continue
             if not lane.came(number):
                 lane.add(number)
             elif number in lane.notified:
@@ -153,10 +109,51 @@ class DropDetection(Oracle):
                 self._tell(event, f"{what} after it delivered the message: a delivery called lost")
             lane.notified.add(number)
 
+    def _outside(self, event: Event, lane: Lane, number: int, what: str) -> bool:
+        """Whether a number is not one that the lane may have, which is told."""
+        if lane.closed is not None:
+            self._tell(event, f"{what} after view {lane.closed}, which removed the issuer,")
+            return True
+        if number <= lane.start:
+            self._tell(event, f"{what} which is below the first, {lane.start + 1},")
+            return True
+        return False
+
     def _on_view(self, event: Event) -> None:
-        for group in event.groups or ():
-            key = (event.node, group)
-            self._views[key] = self._views.get(key, 0) + 1
+        for group, change in changes_of(event):
+            self._previous.pop(event.node, None)  # no bundle goes on over it
+            self._compare(event, group, change)
+            if event.node in self._groups[group]:
+                self._apply(event, group, change)
+
+    def _compare(self, event: Event, group: GroupId, change: Change) -> None:
+        """A configuration is the same at all nodes."""
+        first, other = self._changes.setdefault((group, event.config or 0), (event.node, change))
+        if other != change:
+            detail = (
+                f"node {event.node} installed view {event.config} of group {group} at"
+                f" {format_ns(event.time_ns)}, which {change}; at node {first} it {other}"
+            )
+            self.report((event.node, first), (), (event.time_ns,), detail)
+
+    def _apply(self, event: Event, group: GroupId, change: Change) -> None:
+        """The numbers of an issuer begin or end here."""
+        lanes, key = self._lanes[event.node], (group, change.issuer)
+        lane = lanes.get(key)
+        what = f"installed view {event.config}, which {change} in group {group},"
+        if change.what == ADDED:
+            if lane is None or (lane.empty and lane.closed is None):
+                lanes[key] = Lane(change.number)
+            else:
+                self._tell(event, f"{what} after it had heard of that issuer,")
+            return
+        if lane is None:
+            unknown = event.node in self._fresh
+            lane = lanes[key] = Lane(change.number if unknown else FIRST_NUMBER - 1)
+        hole = lane.skip(change.number + 1)
+        if hole is not None:
+            self._tell(event, f"{what} with neither message nor notification for {_run(*hole)},")
+        lane.closed = event.config or 0
 
     def _on_recover(self, event: Event) -> None:
         self._previous.pop(event.node, None)
@@ -164,12 +161,11 @@ class DropDetection(Oracle):
             self._lanes[event.node].clear()
             self._fresh.add(event.node)
 
-    def _lane(self, event: Event, group: GroupId, number: int) -> _Lane:
+    def _lane(self, event: Event, group: GroupId, number: int) -> Lane:
         key = (group, event.stamp_issuer or 0)
         lane = self._lanes[event.node].get(key)
         if lane is None:
-            late = event.node in self._fresh or self._views.get((event.node, group), 0) > 1
-            lane = _Lane(number - 1 if late else FIRST_NUMBER - 1)
+            lane = Lane(number - 1 if event.node in self._fresh else FIRST_NUMBER - 1)
             self._lanes[event.node][key] = lane
         return lane
 

@@ -2,7 +2,9 @@
 judged on.
 
 A *slot* is (issuer, group, number). A message's slots are those that its deliver rows name; several
-messages share a slot when the driver sent them in one bundle.
+messages share a slot when the driver sent them in one bundle. A slot is *beyond* what its group settles
+if a view removes its issuer with a smaller last number: what a minority got there binds nobody (Hydra,
+Appendix B). Where such views differ, which is `drop_detection`'s finding, the largest last number counts.
 
 Where views are promised, each delivery and notification is kept with the views that its node was in.
 What was delivered in a view is owed by the members of that view which no later one leaves out; what was
@@ -14,18 +16,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from ordercast.check.changes import changes_of
 from ordercast.check.oracle import Handler
 from ordercast.check.population import Population
 from ordercast.core import Agreement, Gaps, GroupId, Groups, MessageId, Nanos, NodeId
-from ordercast.trace import LOST, Event, Kind, RunDescription
+from ordercast.trace import LOST, REMOVED, Event, Kind, RunDescription
 
 
 class Slot(NamedTuple):
-    """A number that an issuer gave for a group."""
+    """A number that an issuer gave for a group; None where a delivery leaves it out."""
 
     issuer: int
     group: GroupId
-    number: int
+    number: int | None
 
 
 class Submission(NamedTuple):
@@ -60,6 +63,8 @@ class Ledger:
         self.dropped: dict[Slot, dict[NodeId, Nanos]] = {}
         self.slots: dict[MessageId, tuple[Slot, ...]] = {}
         self.carried: dict[Slot, list[MessageId]] = {}
+        self._settled: dict[tuple[int, GroupId], int] = {}
+        """The last number of each issuer that was removed, for each group."""
         self._viewed = promised.views
         self._views: dict[NodeId, Views] = {node.id: {} for node in description.nodes}
         self._delivered_in: dict[NodeId, dict[MessageId, Views]] = {n.id: {} for n in description.nodes}
@@ -113,6 +118,10 @@ class Ledger:
 
     def _on_view(self, event: Event) -> None:
         config, members = event.config or 0, event.members or ()
+        for group, change in changes_of(event):
+            if change.what == REMOVED:
+                key = (change.issuer, group)
+                self._settled[key] = max(change.number, self._settled.get(key, change.number))
         for group in event.groups or ():
             self._views[event.node] = self._views[event.node] | {group: View(config, members)}
             for node in self._members[group]:
@@ -164,6 +173,18 @@ class Ledger:
         """Whether a receiver got a notification for this message, in some group of its own."""
         slots = self.slots.get(message, ())
         return any(node in self.dropped.get(slot, ()) for slot in slots)
+
+    def beyond(self, slot: Slot) -> bool:
+        """Whether a slot is above the last number of an issuer that was removed."""
+        last = self._settled.get((slot.issuer, slot.group))
+        return last is not None and slot.number is not None and slot.number > last
+
+    def unbound(self, node: NodeId, message: MessageId) -> bool:
+        """Whether the slots of a message in all groups of a receiver are beyond what these settle."""
+        if not self._settled:
+            return False
+        mine = [s for s in self.slots.get(message, ()) if node in self._members.get(s.group, ())]
+        return bool(mine) and all(self.beyond(slot) for slot in mine)
 
     def unexplained(self) -> Counter[tuple[NodeId, GroupId]]:
         """For each receiver and group, its notifications for slots that nobody saw the message of."""

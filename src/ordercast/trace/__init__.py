@@ -1,12 +1,14 @@
 """Traces: the one event schema, in memory as Arrow tables and on disk as Parquet."""
 
 from ordercast.trace.description import NodeDescription, RunDescription, describe
-from ordercast.trace.event import LOST, SAVED, Event, Kind
+from ordercast.trace.event import ADDED, LOST, REMOVED, SAVED, Event, Kind
 from ordercast.trace.store import StoredRun, find_runs, write_run
 from ordercast.trace.table import SCHEMA, build_table, events_of, trace_hash
 
 __all__ = [
+    "ADDED",
     "LOST",
+    "REMOVED",
     "SAVED",
     "SCHEMA",
     "Event",

@@ -30,6 +30,10 @@ SAVED = "saved"
 """Label of a recovery with what the node had saved."""
 LOST = "lost"
 """Label of a recovery without it: the node counts as a new one."""
+ADDED = "added"
+"""Label of a view that adds the issuer of its stamp: what counts begins after the stamp's number."""
+REMOVED = "removed"
+"""Label of a view that removes the issuer of its stamp: the group settles all up to the stamp's number."""
 
 
 class Event(NamedTuple):
