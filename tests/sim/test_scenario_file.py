@@ -40,7 +40,23 @@ loss = 0.01
 duplication = 0.02
 reordering = 0.03
 reorder_us = 200.0
-latency = { kind = "uniform", low_us = 10, high_us = 20 }
+
+[network.latency]
+kind = "links"
+topology = "fat-tree"
+pods = 2
+racks_a_pod = 3
+aggregations_a_pod = 1
+cores = 2
+servers_a_rack = 4
+role_gbps = { receiver = 5.0 }
+
+[network.background]
+load = 0.05
+bytes = 1000
+locality = 0.5
+stop_ms = 20.0
+burst = { host = 1, gbps = 8.0, on_us = 100.0, off_us = 200.0 }
 
 [cpu]
 receive_ns = 100
