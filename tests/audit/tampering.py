@@ -17,7 +17,7 @@ from ordercast.core import (
 )
 from ordercast.sim.run import Run, simulate
 from ordercast.sim.swarm import swarm_scenario
-from ordercast.trace import Event, Kind
+from ordercast.trace import ADDED, REMOVED, Event, Kind
 from tests.sim.models import peers, sequencer
 from tests.sim.models.sequencer import ViewReceiver
 from tests.sim.mutant import deploy
@@ -134,9 +134,39 @@ def other_field(events: list[Event], rng: Random) -> None:
             "config",
             "peer",
             "digest",
+            "label",
         )
     )
     events[row] = events[row]._replace(**{name: getattr(rng.choice(events), name)})
+
+
+def move_view(events: list[Event], rng: Random) -> None:
+    """A view or a notification stands elsewhere."""
+    event = events.pop(_pick(events, rng, Kind.VIEW, Kind.DROP))
+    at = rng.randrange(len(events))
+    events.insert(at, event._replace(time_ns=events[at].time_ns, clock_ns=events[at].clock_ns))
+
+
+def other_change(events: list[Event], rng: Random) -> None:
+    """A view, or all views of a configuration, make another change, or one where there was none."""
+    row = _pick(events, rng, Kind.VIEW)
+    event = events[row]
+    number, issuer = (event.numbers or (1,))[0], event.stamp_issuer or 1
+    ways: tuple[dict[str, object], ...] = (
+        {"label": ADDED},
+        {"label": REMOVED},
+        {"label": None},
+        {"numbers": (number + rng.choice((-1, 1)),)},
+        {"stamp_issuer": issuer + rng.choice((-1, 1))},
+        {"stamp_clock": 1},
+        {"label": REMOVED, "numbers": (number,), "stamp_issuer": issuer},
+    )
+    fields = rng.choice(ways)
+    everywhere = rng.random() < 0.5
+    for other, view in enumerate(events):
+        same = view.kind is Kind.VIEW and (view.groups, view.config) == (event.groups, event.config)
+        if other == row or (everywhere and same):
+            events[other] = view._replace(**fields)  # type: ignore[arg-type]
 
 
 def other_kind(events: list[Event], rng: Random) -> None:
@@ -167,6 +197,8 @@ TAMPERINGS = (
     other_message,
     other_field,
     other_field,
+    move_view,
+    other_change,
     other_kind,
     restart,
 )

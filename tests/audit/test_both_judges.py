@@ -8,10 +8,12 @@ from ordercast.check import judge
 from ordercast.core import RemoteError
 from ordercast.trace import Event, RunDescription, build_table
 from tests.audit.tampering import EVERYTHING, PLANS, foresees, honest, tampered
+from tests.audit.turnover import turnover
 from tests.sim.mutant import Mutant
 from tests.sim.mutants import MUTANTS
 
 CLEAN_RUNS = 200
+TURNOVERS = 60
 
 
 def oracles_say(description: RunDescription, events: list[Event]) -> set[str]:
@@ -70,3 +72,21 @@ def test_both_find_the_same_in_tampered_traces(plan: str) -> None:
                 assert columns_say(description, events) == told, (plan, seed, number)
                 sizes.add(len(told))
     assert sizes > {0, 1}
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_both_find_the_same_where_issuers_come_and_go(part: int) -> None:
+    found: set[str] = set()
+    for seed in range(part, TURNOVERS, 4):
+        trace = turnover(seed)
+        trace.clean()
+        everything = msgspec.structs.replace(trace.description, guarantees=EVERYTHING)
+        for number in range(8):
+            events = tampered(trace.events, 1000 * seed + number)
+            if foresees(events):
+                continue
+            for description in (trace.description, everything):
+                told = oracles_say(description, events)
+                assert columns_say(description, events) == told, (seed, number)
+                found |= told
+    assert found >= {"drop-detection", "agreement", "total-order", "integrity"}

@@ -1,4 +1,4 @@
-"""Agreement where issuers are removed: a minority may have got more than its group settles (Hydra, Appendix B)."""
+"""Agreement where issuers are removed: a minority may have got more than its group settles (Appendix B)."""
 
 import msgspec
 
