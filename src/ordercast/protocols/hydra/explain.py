@@ -1,0 +1,49 @@
+"""Why a message is not delivered yet, in words."""
+
+from collections.abc import Iterator
+
+from ordercast.core import Nanos, Wait
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.merge import Merge
+
+NAMED_MAX = 20
+"""Missing numbers that are named one by one, at most."""
+
+
+def explain_waits(merge: Merge, since: Nanos) -> Iterator[Wait]:
+    """One wait for each packet held: the sequencer whose clock it waits for, or the numbers missing."""
+    for lane in merge.lanes.values():
+        for number, packet in enumerate(lane.queue, lane.settled + 1):
+            yield Wait(_name(lane, number), _blocker(merge, (packet.clock, lane.sequencer)), since)
+        for number, packet in sorted(lane.early.items()):
+            missing = f"{_missing(lane)} of sequencer {lane.sequencer} missing"
+            yield Wait(f"{_name(lane, number)} at clock {packet.clock}", missing, lane.gap_since or since)
+
+
+def _name(lane: Lane, number: int) -> str:
+    return f"message {number} of sequencer {lane.sequencer}"
+
+
+def _blocker(merge: Merge, place: tuple[int, int]) -> str:
+    """The slowest sequencer of those that could still come before this place."""
+    behind = sorted(
+        (lane.safe, sequencer) for sequencer, lane in merge.lanes.items() if (lane.safe, sequencer) < place
+    )
+    if not behind:
+        return "messages before it"
+    safe, sequencer = behind[0]
+    lane = merge.lanes[sequencer]
+    others = "".join(f", and of sequencer {other} at {clock}" for clock, other in behind[1:])
+    if lane.has_gap:
+        return f"{_missing(lane)} of sequencer {sequencer} missing; its clock is {lane.clock}{others}"
+    reason = " (it is being removed)" if lane.frozen else " (it is being added)" if lane.joining else ""
+    return f"clock of sequencer {sequencer}, at {safe}{reason}, to reach {place[0]}{others}"
+
+
+def _missing(lane: Lane) -> str:
+    missing = lane.missing()
+    if len(missing) == 1:
+        return f"number {missing.start}"
+    if len(missing) <= NAMED_MAX:
+        return f"numbers {', '.join(map(str, missing))}"
+    return f"numbers {missing.start} to {missing.stop - 1}"

@@ -1,0 +1,176 @@
+"""A receiver's part in reconfiguration (section 4.4).
+
+The configuration service plans one step at a time. A receiver answers a planned step with a report, and takes
+what is decided in order:
+
+- *Removal*: it reports the highest clock and numbers that it has seen of the sequencer, and from then on
+  accepts nothing of it. Once decided, the lane gets its last numbers and the final flush at infinity.
+- *Addition*: it asks the new sequencer for a flush above everything that it has delivered, reports that
+  flush, and delivers nothing above it. Once decided, the lane begins at the highest flush reported, t_k.
+
+A step also has a place in the order of messages, its *boundary*: t_k of an addition, the highest clock
+reported of a removed sequencer. What lies before belongs to the old configuration, what lies after to the new
+one, at every receiver alike. Boundaries never go back: that of a step is at least that of the step before.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from ordercast.core import Env, NodeId, Wait
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.merge import Merge, Position
+from ordercast.protocols.hydra.messages import (
+    Announce,
+    Fetch,
+    Flush,
+    Groupcast,
+    Plans,
+    Report,
+    Solicit,
+    Step,
+    Steps,
+)
+
+
+class Follower:
+    """Knows the decided steps, and takes part in the planned one."""
+
+    def __init__(self, env: Env, merge: Merge, groups: int, strangers: int, save: Callable[[], None]) -> None:
+        self._env = env
+        self._merge = merge
+        self._groups = groups
+        self._save = save
+        self.steps = 0
+        """Steps known to be decided, all of them applied to the lanes."""
+        self.newest = 0
+        """The highest number that any sequencer has had."""
+        self.boundaries: deque[tuple[Position, Step]] = deque()
+        """Where the known steps lie whose place in the order has not come yet."""
+        self.latest: Position = (0, 0)
+        """The last boundary, passed or not."""
+        self.planned: Plans | None = None
+        self.stranded = False
+        """It missed more steps than the service keeps."""
+        self.report: Report | None = None
+        """The answer to the planned step; once given it stands."""
+        self._leader: NodeId | None = None
+        self.planned_at = 0
+        self._strangers: deque[Groupcast] = deque(maxlen=strangers)
+
+    def on_announce(self, source: NodeId, message: Announce) -> bool:
+        """Where the service stands; True if something was decided."""
+        before = self.steps
+        if message.latest is not None and message.steps == self.steps + 1:
+            self._apply(message.latest)
+        if message.steps > self.steps:
+            self._env.send(source, Fetch(self.steps))
+        elif message.steps == self.steps and message.planned is not None:
+            self._leader = source
+            self._take_part(message.planned)
+        return self.steps > before
+
+    def on_steps(self, message: Steps) -> bool:
+        """Decided steps that this receiver had missed; True if some were new."""
+        before = self.steps
+        self.stranded = message.start > self.steps
+        for index, step in enumerate(message.steps, message.start):
+            if index == self.steps:
+                self._apply(step)
+        return self.steps > before
+
+    def on_stranger(self, packet: Groupcast) -> None:
+        """A packet of a sequencer that is not here yet is kept, until it is added."""
+        if packet.sequencer > self.newest:
+            self._strangers.append(packet)
+
+    def on_flush(self, flush: Flush) -> None:
+        """A flush of a sequencer that is being added: the first that is high enough is reported."""
+        planned, merge = self.planned, self._merge
+        if planned is None or planned.sequencer != flush.sequencer or self.report is not None:
+            return
+        lane = merge.lanes.get(flush.sequencer)
+        if lane is None:
+            # From here on nothing is delivered, so that a flush above it must come.
+            lane = Lane(flush.sequencer, planned.node, self._groups, merge.last[0])
+            lane.joining = True
+            merge.add(lane)
+        if flush.clock > merge.last[0]:
+            lane.clock = lane.safe = flush.clock
+            self._send_report(Report(self.steps, flush.sequencer, flush.clock, flush.numbers))
+        else:
+            self._solicit(planned)
+
+    def waits(self) -> list[Wait]:
+        """What reconfiguration waits for."""
+        waits = []
+        if self.planned is not None:
+            step, sequencer = self.planned.change, self.planned.sequencer
+            what = f"step {self.steps + 1}, sequencer {sequencer} to be {step}"
+            lacks = "a flush of it" if self.report is None else "reports of a quorum of each group"
+            waits.append(Wait(what, lacks, self.planned_at))
+        if self.stranded:
+            waits.append(Wait("all steps", "the service has forgotten what this node missed", self._env.now))
+        return waits
+
+    def joining_silently(self) -> int | None:
+        """The sequencer that is being added and has not been heard of."""
+        if self.planned is not None and self.planned.change == "added" and self.report is None:
+            return self.planned.sequencer
+        return None
+
+    def _take_part(self, planned: Plans) -> None:
+        if self.planned != planned:
+            self.planned, self.report, self.planned_at = planned, None, self._env.now
+        if self.report is not None:
+            self._send_report(self.report)
+        elif planned.change == "added":
+            self._solicit(planned)
+        else:
+            lane = self._merge.lanes.get(planned.sequencer)
+            if lane is not None:
+                lane.frozen = True
+                numbers = lane.report(self._merge.group)
+                self._send_report(Report(self.steps, planned.sequencer, lane.clock, numbers))
+
+    def _solicit(self, planned: Plans) -> None:
+        self._env.send(planned.node, Solicit(planned.sequencer, self._merge.last[0]))
+
+    def _send_report(self, report: Report) -> None:
+        if self.report is None:
+            self.report = report
+            self._save()
+        if self._leader is not None:
+            self._env.send(self._leader, report)
+
+    def _apply(self, step: Step) -> None:
+        merge = self._merge
+        self.steps += 1
+        self.planned = self.report = None
+        self.newest = max(self.newest, step.sequencer)
+        lane = merge.lanes.get(step.sequencer)
+        if step.change == "void":
+            merge.discard(step.sequencer)
+        elif step.change == "removed":
+            if lane is not None:
+                lane.frozen = False
+                merge.finish(lane, step.numbers)
+            self._bound(step)
+        else:
+            started = Lane(step.sequencer, step.node, self._groups, step.clock, step.numbers[merge.group])
+            started.see(range(self._groups), step.numbers)
+            merge.add(started)
+            self._bound(step)
+            self._replay(started)
+        self._save()
+
+    def _bound(self, step: Step) -> None:
+        self.latest = max(self.latest, (step.clock, step.sequencer))
+        self.boundaries.append((self.latest, step))
+
+    def _replay(self, lane: Lane) -> None:
+        for packet in self._strangers:
+            if packet.sequencer == lane.sequencer:
+                number = packet.numbers[packet.groups.index(self._merge.group)]
+                self._merge.offer(lane, packet, number)
+        kept = [packet for packet in self._strangers if packet.sequencer > self.newest]
+        self._strangers = deque(kept, self._strangers.maxlen)

@@ -1,0 +1,157 @@
+"""The receiver's merge of what all sequencers send (section 4.3.2, Algorithm 2 lines 7 to 16).
+
+Messages are ordered by (clock, sequencer). The first of them may go when no sequencer can come before it any
+more: when it is not above the *floor*, the lowest (safe, sequencer) of all lanes. Where numbers are missing,
+the floor lies below the paper's c_min, here the *ceiling*: a message between the two can go once its
+receiver is told of the missing ones. So drop notifications wait until something needs them.
+
+Clocks of lanes only grow, so both minima are kept as heaps of lower bounds, which are mended when looked at:
+a packet costs O(log M) for M sequencers.
+"""
+
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import TypeAlias
+
+from ordercast.protocols.hydra.lane import Lane, within
+from ordercast.protocols.hydra.messages import NEVER, Flush, Groupcast
+
+Position: TypeAlias = tuple[int, int]
+"""A place in the order: clock and sequencer."""
+
+END: Position = (NEVER + 1, 0)
+"""After everything."""
+
+
+class Merge:
+    """The lanes of a receiver, and which of their messages comes next."""
+
+    __slots__ = ("_ceiling", "_floor", "_heads", "group", "held", "lanes", "last", "limit")
+
+    def __init__(self, group: int, limit: int) -> None:
+        self.group = group
+        self.limit = limit
+        self.lanes: dict[int, Lane] = {}
+        self.last: Position = (0, 0)
+        """The place of the last message that went."""
+        self.held = 0
+        """Packets in all lanes together."""
+        self._heads: list[Position] = []
+        self._floor: list[Position] = []
+        self._ceiling: list[Position] = []
+
+    def add(self, lane: Lane) -> None:
+        """A sequencer more."""
+        self.lanes[lane.sequencer] = lane
+        self._rebuild()
+
+    def discard(self, sequencer: int) -> None:
+        """A sequencer less."""
+        lane = self.lanes.pop(sequencer, None)
+        if lane is not None:
+            self.held -= len(lane.queue) + len(lane.early)
+            self._rebuild()
+
+    def offer(self, lane: Lane, packet: Groupcast, number: int) -> None:
+        """A packet of a sequencer came, with this number for the receiver's group."""
+        front = lane.front
+        if number <= front or lane.frozen or lane.joining or number in lane.early:
+            return
+        if lane.final is not None and not within(packet, lane.final):
+            return
+        clock = packet.clock
+        if len(packet.groups) > 1:
+            lane.see(packet.groups, packet.numbers)
+        if number > lane.high:
+            lane.high = number
+        if clock > lane.clock:
+            lane.clock = clock
+        # Behind the last one that went it can only be where this receiver missed an addition (Appendix B):
+        # it is told of the drop, for the order stands above all.
+        if self.held >= self.limit or (clock, packet.sequencer) <= self.last:
+            return
+        self.held += 1
+        if number == front + 1:
+            if not lane.queue:
+                heappush(self._heads, (clock, packet.sequencer))
+            lane.append(packet)
+        else:
+            lane.early[number] = packet
+
+    def flush(self, flush: Flush) -> None:
+        """A sequencer's clock and last numbers came."""
+        lane = self.lanes[flush.sequencer]
+        if lane.frozen or lane.joining or lane.final is not None:
+            return
+        lane.see(range(len(lane.seen)), flush.numbers)
+        lane.note(flush.numbers[self.group], flush.clock)
+
+    def head(self) -> Position | None:
+        """The place of the first message here."""
+        return self._heads[0] if self._heads else None
+
+    def pop(self) -> Groupcast:
+        """Take the first message; the caller knows that it may go."""
+        heads = self._heads
+        head = self.last = heads[0]
+        queue = self.lanes[head[1]].queue
+        packet = queue.popleft()
+        self.held -= 1
+        if queue:
+            heapreplace(heads, (queue[0].clock, head[1]))
+        else:
+            heappop(heads)
+        return packet
+
+    def floor(self) -> Position:
+        """Up to here everything is settled or in a queue."""
+        heap, lanes = self._floor, self.lanes
+        while heap:
+            known, sequencer = heap[0]
+            safe = lanes[sequencer].safe
+            if safe == known:
+                return heap[0]
+            heapreplace(heap, (safe, sequencer))
+        return END
+
+    def ceiling(self) -> Position:
+        """The paper's c_min: up to here everything is here, or known to be missing."""
+        heap, lanes = self._ceiling, self.lanes
+        while heap:
+            known, sequencer = heap[0]
+            clock = lanes[sequencer].clock
+            if clock == known:
+                return heap[0]
+            heapreplace(heap, (clock, sequencer))
+        return END
+
+    def gap_before(self, target: Position) -> Lane | None:
+        """The lane whose missing numbers are all that a target above the floor waits for."""
+        if target > self.ceiling():
+            return None
+        lane = self.lanes[self.floor()[1]]
+        return lane if lane.has_gap else None
+
+    def skip(self, lane: Lane) -> range:
+        """Give up on the first missing numbers of a lane; returns them."""
+        empty = not lane.queue
+        missing = lane.skip()
+        if empty and lane.queue:
+            heappush(self._heads, (lane.queue[0].clock, lane.sequencer))
+        return missing
+
+    def finish(self, lane: Lane, final: tuple[int, ...]) -> None:
+        """A sequencer is removed after these numbers."""
+        self.held -= lane.finish(final, self.group)
+        self._rebuild()
+
+    def highest(self) -> int:
+        """No message here has a higher clock than this."""
+        return max((lane.highest for lane in self.lanes.values()), default=0)
+
+    def _rebuild(self) -> None:
+        lanes = self.lanes.values()
+        self._heads = [(lane.queue[0].clock, lane.sequencer) for lane in lanes if lane.queue]
+        self._floor = [(lane.safe, lane.sequencer) for lane in lanes]
+        self._ceiling = [(lane.clock, lane.sequencer) for lane in lanes]
+        for heap in (self._heads, self._floor, self._ceiling):
+            heapify(heap)

@@ -1,0 +1,180 @@
+"""What the processes of Hydra send each other.
+
+A *sequencer* here is named by its number in the configuration (the paper's sequencer id), not by the node
+that it runs on: each life of a node has a number of its own, and none is used twice (section 4.4).
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+
+from ordercast.core import Message, Payload
+
+Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+GROUPS_MAX = 4096
+Numbers: TypeAlias = Annotated[tuple[Natural, ...], msgspec.Meta(max_length=GROUPS_MAX)]
+Destinations: TypeAlias = Annotated[tuple[Natural, ...], msgspec.Meta(min_length=1, max_length=GROUPS_MAX)]
+
+NOBODY = 0
+"""The number of a sequencer that has none yet."""
+NEVER = (1 << 63) - 1
+"""The clock of a final flush: infinity (section 4.4)."""
+
+
+class Request(Message, frozen=True, tag=1):
+    """From a sender to a sequencer: stamp this and pass it on.
+
+    It names the sequencer's number, so that a copy which comes late is not stamped by a later life.
+    """
+
+    sequencer: Natural
+    number: Natural
+    """The sender's own, to recognise copies."""
+    groups: Destinations
+    payload: Payload
+
+
+class Groupcast(Message, frozen=True, tag=2):
+    """A stamped message on its way to the receivers of its groups (Algorithm 1)."""
+
+    sequencer: Natural
+    clock: Natural
+    groups: Destinations
+    numbers: Destinations
+    """The multi-stamp: one number a group, in the order of `groups`."""
+    sender: Natural
+    payload: Payload
+
+
+class Flush(Message, frozen=True, tag=3):
+    """A sequencer's clock, and the last number of every group at that time (section 4.3.3)."""
+
+    sequencer: Natural
+    clock: Natural
+    numbers: Numbers
+
+
+class Flushes(Message, frozen=True, tag=4):
+    """What an aggregator knows of all sequencers, in one packet (section 4.6.2)."""
+
+    flushes: tuple[Flush, ...]
+
+
+class Solicit(Message, frozen=True, tag=5):
+    """A receiver asks for a flush, as soon as the clock is above this one (section 4.6.1)."""
+
+    sequencer: Natural
+    """Of which sequencer; `NOBODY` asks an aggregator for all of them."""
+    clock: Natural
+
+
+class Probe(Message, frozen=True, tag=6):
+    """A sender asks a sequencer for an echo, to see how congested the way is."""
+
+    sent: Natural
+
+
+class Echo(Message, frozen=True, tag=7):
+    """The answer to a probe."""
+
+    sent: Natural
+
+
+class Step(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
+    """One decided step of the sequence of configurations."""
+
+    change: Literal["added", "removed", "void"]
+    """A void step is an addition that was given up; it makes no configuration."""
+    sequencer: Natural
+    node: Natural
+    config: Natural
+    """The number of the configuration that it leads to."""
+    clock: Natural
+    """Where it takes effect in the order of messages."""
+    numbers: Numbers
+    """For each group, the last number before an addition, or the last of a removed sequencer."""
+
+
+class Plans(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
+    """The step that the configuration service is about to take."""
+
+    change: Literal["added", "removed"]
+    sequencer: Natural
+    node: Natural
+
+
+class Announce(Message, frozen=True, tag=20):
+    """The state of the configuration service, from its leader to everybody, again and again."""
+
+    steps: Natural
+    """How many steps are decided."""
+    active: tuple[tuple[Natural, Natural], ...]
+    """The sequencers of the latest configuration and their nodes."""
+    planned: Plans | None
+    latest: Step | None
+    """The last of the decided steps, which spares most receivers a `Fetch`."""
+
+
+class Fetch(Message, frozen=True, tag=21):
+    """A receiver asks for the decided steps from this one on, counted from 0."""
+
+    start: Natural
+
+
+class Steps(Message, frozen=True, tag=22):
+    """Decided steps in a row."""
+
+    start: Natural
+    steps: tuple[Step, ...]
+
+
+class Suspect(Message, frozen=True, tag=23):
+    """A receiver has heard nothing of some sequencers for too long."""
+
+    sequencers: Numbers
+
+
+class Report(Message, frozen=True, tag=24):
+    """A receiver's answer to a planned step: what it has seen of the sequencer.
+
+    For a removal the highest clock and, for all groups, the highest numbers; for an addition a flush of the
+    new sequencer above everything that the receiver has delivered.
+    """
+
+    step: Natural
+    sequencer: Natural
+    clock: Natural
+    numbers: Numbers
+
+
+class Join(Message, frozen=True, tag=25):
+    """A sequencer asks for a number, for the life that it began at this reading of its clock."""
+
+    life: Natural
+
+
+class Welcome(Message, frozen=True, tag=26):
+    """The number of a sequencer for its present life."""
+
+    life: Natural
+    sequencer: Natural
+    since: Natural
+    """From this many steps on, a configuration without it means that it was removed."""
+
+
+MESSAGES: tuple[type[Message], ...] = (
+    Request,
+    Groupcast,
+    Flush,
+    Flushes,
+    Solicit,
+    Probe,
+    Echo,
+    Announce,
+    Fetch,
+    Steps,
+    Suspect,
+    Report,
+    Join,
+    Welcome,
+)

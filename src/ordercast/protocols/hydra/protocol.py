@@ -1,0 +1,198 @@
+"""Hydra as a protocol: its promises and its deployment (NSDI 2023, sections 4 and 5)."""
+
+from functools import partial
+from random import Random
+
+import msgspec
+
+from ordercast.consensus import MESSAGES as CONSENSUS_MESSAGES
+from ordercast.core import (
+    Agreement,
+    Causality,
+    Codec,
+    Crashes,
+    Deployment,
+    Fault,
+    Gaps,
+    GroupId,
+    Guarantees,
+    HostId,
+    LocalError,
+    Node,
+    NodeId,
+    Options,
+    Order,
+    Partition,
+    Plan,
+    Protocol,
+)
+from ordercast.protocols.hydra.aggregator import Aggregator
+from ordercast.protocols.hydra.messages import GROUPS_MAX, MESSAGES
+from ordercast.protocols.hydra.options import HydraOptions
+from ordercast.protocols.hydra.receiver import Receiver
+from ordercast.protocols.hydra.sender import Sender
+from ordercast.protocols.hydra.sequencer import Sequencer
+from ordercast.protocols.hydra.service import ConfigurationReplica
+
+NAME = "hydra"
+
+GUARANTEES = Guarantees(
+    order=Order.ACROSS,
+    agreement=Agreement.NOTIFIED,
+    uniform=False,
+    validity=False,
+    causality=Causality.NONE,
+    gaps=Gaps.NOTIFIED,
+    views=False,
+    partition=Partition.MAJORITY_CONTINUES,
+    crashes=Crashes.MINORITY,
+    tolerates=(
+        Fault.LOSS,
+        Fault.DUPLICATION,
+        Fault.REORDERING,
+        Fault.PARTITION,
+        Fault.CRASH,
+        Fault.PAUSE,
+        Fault.CLOCK,
+    ),
+)
+
+
+def deploy(deployment: Deployment, options: Options) -> Plan:
+    """Receivers in disjoint groups, senders, sequencers, aggregators if asked for, and the service."""
+    if not isinstance(options, HydraOptions):
+        raise LocalError(f"{NAME} takes HydraOptions, not {type(options).__name__}")
+    members: dict[GroupId, tuple[NodeId, ...]] = dict(enumerate(deployment.groups))
+    home = _home_groups(members)
+    members |= {len(members) + index: () for index in range(options.virtual_groups)}
+    if len(members) > GROUPS_MAX:
+        raise LocalError(f"{NAME}: at most {GROUPS_MAX} groups, not {len(members)}")
+    senders = deployment.sender_ids()
+    ids = _Ids(deployment.receivers + deployment.senders)
+    sequencers = ids.take(options.sequencers + options.spares)
+    aggregators = ids.take(_racks(deployment.receivers, options))
+    service = ids.take(options.replicas)
+    initial = dict(enumerate(sequencers[: options.sequencers], 1))
+    receivers = tuple(range(deployment.receivers))
+    audience = (*receivers, *senders, *sequencers, *aggregators)
+
+    nodes = [
+        Node(
+            node,
+            "receiver",
+            node,
+            partial(
+                Receiver,
+                group=home[node],
+                members=members,
+                initial=initial,
+                service=service,
+                aggregator=aggregators[node // (options.rack or len(receivers))] if aggregators else None,
+                options=options,
+            ),
+        )
+        for node in receivers
+    ]
+    sender = partial(Sender, groups=members, service=service, options=options)
+    nodes += [Node(node, "sender", deployment.sender_host(node), sender) for node in senders]
+    sequencer = partial(Sequencer, members=members, service=service, aggregators=aggregators, options=options)
+    role = "switch" if options.kind == "switch" else "sequencer"
+    nodes += [
+        Node(node, role, _switch(index, sequencers, options), sequencer, Crashes.ANY)
+        for index, node in enumerate(sequencers)
+    ]
+    aggregator = partial(Aggregator, initial=initial, service=service, options=options)
+    nodes += [Node(node, "aggregator", node, aggregator, Crashes.ANY) for node in aggregators]
+    replica = partial(
+        ConfigurationReplica,
+        members=members,
+        initial=initial,
+        service=service,
+        audience=audience,
+        options=options,
+    )
+    nodes += [Node(node, "configuration", node, replica, Crashes.MINORITY) for node in service]
+    codec = Codec((*MESSAGES, *CONSENSUS_MESSAGES))
+    return Plan(NAME, _guarantees(options), tuple(nodes), members, senders, codec)
+
+
+class _Ids:
+    """Deals out node ids."""
+
+    def __init__(self, first: NodeId) -> None:
+        self._next = first
+
+    def take(self, count: int) -> tuple[NodeId, ...]:
+        """So many more."""
+        self._next += count
+        return tuple(range(self._next - count, self._next))
+
+
+def _guarantees(options: HydraOptions) -> Guarantees:
+    """A durable receiver may restart; where all must report, none may be gone for good."""
+    promised = GUARANTEES
+    if options.durable:
+        promised = msgspec.structs.replace(promised, tolerates=(*promised.tolerates, Fault.RESTART))
+    if options.quorum == "all":
+        promised = msgspec.structs.replace(promised, crashes=Crashes.NONE)
+    return promised
+
+
+def _racks(receivers: int, options: HydraOptions) -> int:
+    if options.flush != "aggregated":
+        return 0
+    return -(-receivers // options.rack) if options.rack else 1
+
+
+def _switch(index: int, sequencers: tuple[NodeId, ...], options: HydraOptions) -> HostId:
+    """The host of a sequencer: its own, or that of its switch's first pipeline."""
+    if options.kind == "switch":
+        return sequencers[index - index % options.pipelines]
+    return sequencers[index]
+
+
+def _home_groups(members: dict[GroupId, tuple[NodeId, ...]]) -> dict[NodeId, GroupId]:
+    home: dict[NodeId, GroupId] = {}
+    for group, nodes in members.items():
+        for node in nodes:
+            if node in home:
+                raise LocalError(
+                    f"{NAME}: a receiver is in one group, but {node} is in {home[node]} and in {group};"
+                    " send to several groups instead"
+                )
+            home[node] = group
+    return home
+
+
+def vary(rng: Random) -> dict[str, object]:
+    """Options for a run of the swarm."""
+    flush = rng.choice(("adaptive", "solicited", "periodic", "aggregated"))
+    options: dict[str, object] = {
+        "sequencers": rng.choice((1, 2, 2, 3, 4)),
+        "spares": rng.choice((0, 0, 1, 2)),
+        "kind": rng.choice(("host", "switch")),
+        "pipelines": rng.choice((1, 1, 2)),
+        "flush": flush,
+        "flush_ns": rng.choice((100_000, 1_000_000) if flush in ("periodic", "aggregated") else (0, 50_000)),
+        "rack": rng.choice((0, 2)),
+        "route": rng.choice(("random", "hash", "congestion")),
+        "quorum": rng.choice(("majority", "majority", "all")),
+        "durable": rng.random() < 0.3,
+        "patience_ns": rng.choice((0, 0, 200_000)),
+        "suspect_ns": rng.choice((30_000_000, 100_000_000)),
+    }
+    if options["spares"] and rng.random() < 0.5:
+        options["target"] = options["sequencers"]
+    return options
+
+
+PROTOCOL = Protocol(
+    name=NAME,
+    summary="Network ordering with many active sequencers: order across groups, and notice of every drop.",
+    paper="Hydra (NSDI 2023)",
+    guarantees=GUARANTEES,
+    options=HydraOptions,
+    deploy=deploy,
+    roles=("receiver", "sender", "sequencer", "switch", "aggregator", "configuration"),
+    vary=vary,
+)

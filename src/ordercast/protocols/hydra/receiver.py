@@ -1,0 +1,353 @@
+"""A receiver (Algorithm 2): delivers in order of (clock, sequencer), and says what it misses.
+
+The rules of section 4.3.2 and where they are: (i) order and (iii) nothing above c_min, in `Merge`; (ii) each
+number settled once, and (iv) gaps notified, in `Lane`. Drop notifications are held back until a message
+needs them, or for `hold_ns` if none does. Flushes are asked for by the policy (section 4.6).
+"""
+
+from collections.abc import Callable, Mapping
+
+from ordercast.core import (
+    Delivered,
+    Delivery,
+    Dropped,
+    Env,
+    Explanation,
+    GroupId,
+    Message,
+    Nanos,
+    NodeId,
+    Process,
+    RemoteError,
+    Stamp,
+    View,
+)
+from ordercast.protocols.hydra import snapshot
+from ordercast.protocols.hydra.explain import explain_waits
+from ordercast.protocols.hydra.follower import Follower
+from ordercast.protocols.hydra.lane import UNKNOWN, Lane
+from ordercast.protocols.hydra.merge import Merge, Position
+from ordercast.protocols.hydra.messages import (
+    NOBODY,
+    Announce,
+    Fetch,
+    Flush,
+    Flushes,
+    Groupcast,
+    Solicit,
+    Step,
+    Steps,
+    Suspect,
+)
+from ordercast.protocols.hydra.options import HydraOptions
+
+STRIKES = 6
+"""A sequencer is suspected after so many ticks without a word. Ticks, not time: a receiver that was paused
+must not take its own silence for that of others."""
+BACKOFF_MAX = 4
+SMOOTHING = 8
+STATE = "receiver"
+
+
+class Receiver(Process):
+    """One receiver of one group."""
+
+    def __init__(
+        self,
+        env: Env,
+        group: GroupId,
+        members: Mapping[GroupId, tuple[NodeId, ...]],
+        initial: Mapping[int, NodeId],
+        service: tuple[NodeId, ...],
+        aggregator: NodeId | None,
+        options: HydraOptions,
+    ) -> None:
+        super().__init__(env)
+        self.group = group
+        self.config = 0
+        """The configuration that deliveries belong to."""
+        self._members = members[group]
+        self._groups = len(members)
+        self._own = (group,)
+        self._initial = initial
+        self._service = service
+        self._aggregator = aggregator
+        self._options = options
+        self._adaptive = options.flush == "adaptive"
+        self._merge = Merge(group, options.buffer)
+        self._follower = Follower(env, self._merge, self._groups, options.strangers, self._save)
+        self._outbox: list[Delivery] | None = [] if options.durable else None
+        self._deliver: Callable[[Delivery], None] = env.deliver
+        if self._outbox is not None:
+            self._deliver = self._outbox.append
+        self._blocked: Position | None = None
+        """What waits at the head, since when."""
+        self._blocked_since: Nanos = 0
+        self._asked = 0
+        """Flushes above this clock are on their way, or should be."""
+        self._attempts = 0
+        self._solicit_armed = False
+
+    def on_start(self, saved: Mapping[str, bytes]) -> None:
+        """Begin with the first configuration, or where an earlier life stood."""
+        if self._options.durable and STATE in saved:
+            self.config = snapshot.restore(saved[STATE], self._merge, self._follower, self._groups)
+        else:
+            for sequencer, node in self._initial.items():
+                self._merge.add(Lane(sequencer, node, self._groups))
+            self._follower.newest = max(self._initial, default=0)
+        self.env.set_timer("tick", self._tick_ns())
+        self.env.multicast(self._service, Fetch(self._follower.steps))
+
+    def on_message(self, source: NodeId, message: Message) -> None:
+        """A stamped message, a flush, or news of the configuration."""
+        if type(message) is Groupcast:
+            self._on_groupcast(message)
+        elif type(message) is Flush:
+            self._on_flush(message)
+        elif type(message) is Flushes:
+            for flush in message.flushes:
+                self._on_flush(flush)
+        elif type(message) is Announce:
+            if not self._follower.on_announce(source, message):
+                return
+        elif type(message) is Steps:
+            self._check_steps(message)
+            if not self._follower.on_steps(message):
+                return
+        else:
+            return
+        self._advance()
+
+    def on_timer(self, name: str) -> None:
+        """Look after gaps and silent sequencers, or ask for flushes."""
+        if name == "tick":
+            self._on_tick()
+            self.env.set_timer("tick", self._tick_ns())
+        elif name == "solicit":
+            self._solicit_armed = False
+            if self._blocked is not None and self._blocked[0] > self._asked:
+                self._solicit()
+        elif name == "retry" and self._blocked is not None:
+            self._attempts += 1
+            self._solicit()
+        self._advance()
+
+    def explain(self) -> Explanation:
+        """For every buffered message which sequencer it waits for, and which numbers are missing."""
+        lanes = self._merge.lanes
+        state: dict[str, str | int] = {
+            "role": "receiver",
+            "group": self.group,
+            "configuration": self.config,
+            "sequencers": ", ".join(map(str, sorted(lanes))) or "none",
+            "packets held": self._merge.held,
+        }
+        waits = [*explain_waits(self._merge, self._blocked_since), *self._follower.waits()]
+        return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)))
+
+    # What comes
+
+    def _on_groupcast(self, packet: Groupcast) -> None:
+        groups = packet.groups
+        if groups == self._own and len(packet.numbers) == 1:
+            number = packet.numbers[0]
+        else:
+            number = self._number(packet)
+        lane = self._merge.lanes.get(packet.sequencer)
+        if lane is None or lane.joining:
+            self._follower.on_stranger(packet)
+            return
+        lane.heard = True
+        if self._adaptive:
+            self._measure(lane)
+        self._merge.offer(lane, packet, number)
+        if lane.front != lane.high:
+            self._note_gap(lane)
+
+    def _number(self, packet: Groupcast) -> int:
+        """The number for the own group of a packet to several, or of one that nobody should have sent."""
+        groups = packet.groups
+        if len(groups) != len(packet.numbers) or self.group not in groups or groups[-1] >= self._groups:
+            raise RemoteError(
+                f"a groupcast to {groups} with numbers {packet.numbers} came to group {self.group}"
+            )
+        return packet.numbers[groups.index(self.group)]
+
+    def _measure(self, lane: Lane) -> None:
+        gap = self.env.now - lane.heard_at
+        lane.heard_at = self.env.now
+        lane.mean_ns = gap if lane.mean_ns == UNKNOWN else lane.mean_ns + (gap - lane.mean_ns) // SMOOTHING
+
+    def _on_flush(self, flush: Flush) -> None:
+        lane = self._merge.lanes.get(flush.sequencer)
+        if len(flush.numbers) != self._groups:
+            # An aggregator that has not heard of a sequencer yet has no numbers of it.
+            if flush.numbers:
+                raise RemoteError(
+                    f"a flush with {len(flush.numbers)} numbers, there are {self._groups} groups"
+                )
+        elif lane is None or lane.joining:
+            self._follower.on_flush(flush)
+        else:
+            lane.heard |= flush.clock > lane.clock
+            self._merge.flush(flush)
+            if lane.front != lane.high:
+                self._note_gap(lane)
+
+    def _note_gap(self, lane: Lane) -> None:
+        if lane.gap_since is None:
+            lane.gap_since, lane.gap_high = self.env.now, lane.high
+
+    def _check_steps(self, message: Steps) -> None:
+        for step in message.steps:
+            if step.change != "void" and len(step.numbers) != self._groups:
+                raise RemoteError(f"a step with {len(step.numbers)} numbers, there are {self._groups} groups")
+
+    # What goes
+
+    def _advance(self) -> None:
+        """Deliver and install what may go, notify of what is missing before it, ask for what is needed."""
+        merge, boundaries = self._merge, self._follower.boundaries
+        while True:
+            head = merge.head()
+            if boundaries and (head is None or boundaries[0][0] < head):
+                target = boundaries[0][0]
+                if target <= merge.floor():
+                    self._install(boundaries.popleft()[1])
+                    continue
+            elif head is None:
+                self._rest()
+                break
+            else:
+                target = head
+                if target <= merge.floor():
+                    packet = merge.pop()
+                    stamp = Stamp(packet.clock, packet.sequencer, packet.numbers)
+                    self._deliver(Delivered(packet.payload, packet.groups, packet.sender, stamp, self.config))
+                    continue
+            lane = merge.gap_before(target)
+            if lane is None or not self._give_up(lane):
+                self._seek(target)
+                break
+        if self._outbox:
+            self._send_outbox()
+
+    def _give_up(self, lane: Lane) -> bool:
+        """Notify of the first missing numbers of a lane, if they have been waited for long enough."""
+        patience = self._options.patience_ns
+        if patience:
+            now = self.env.now
+            if lane.needed_since is None:
+                lane.needed_since = now
+            if now - lane.needed_since < patience:
+                self.env.set_timer("patience", lane.needed_since + patience - now)
+                return False
+        self._notify(lane)
+        return True
+
+    def _notify(self, lane: Lane) -> None:
+        for number in self._merge.skip(lane):
+            self._deliver(Dropped(self.group, lane.sequencer, number, self.config))
+        lane.gap_since, lane.gap_high = (self.env.now, lane.high) if lane.has_gap else (None, 0)
+
+    def _install(self, step: Step) -> None:
+        """Pass into the next configuration: all that lies before it has been delivered."""
+        self.config = step.config
+        if step.change == "removed":
+            self._merge.discard(step.sequencer)
+        stamp = Stamp(step.clock, step.sequencer, (step.numbers[self.group],))
+        if step.change != "void":  # those have no boundary
+            self._deliver(View(self.group, step.config, self._members, change=step.change, stamp=stamp))
+
+    def _send_outbox(self) -> None:
+        outbox = self._outbox or []
+        self._save()
+        for delivery in outbox:
+            self.env.deliver(delivery)
+        outbox.clear()
+
+    def _save(self) -> None:
+        if self._options.durable:
+            self.env.save(STATE, snapshot.take(self._merge, self._follower, self.config))
+
+    # Flushes
+
+    def _rest(self) -> None:
+        """Nothing waits."""
+        if self._blocked is not None:
+            self._blocked, self._asked, self._attempts = None, 0, 0
+
+    def _seek(self, target: Position) -> None:
+        """Something waits: see that flushes come, unless they are on their way."""
+        if target != self._blocked:
+            self._blocked, self._blocked_since = target, self.env.now
+            self._attempts = 0
+            if self._follower.boundaries:
+                self._asked = 0  # a sequencer that was added has not been asked
+        if target[0] <= self._asked or self._options.flush == "periodic":
+            return
+        delay = self._delay()
+        if delay == 0:
+            self._solicit()
+        elif not self._solicit_armed:
+            self._solicit_armed = True
+            self.env.set_timer("solicit", delay)
+
+    def _delay(self) -> Nanos:
+        if self._options.flush == "solicited":
+            return self._options.flush_ns
+        if self._adaptive:
+            # With enough traffic the wait ends by itself, and a flush would only cost.
+            lane = self._merge.lanes[self._merge.floor()[1]]
+            if 2 * lane.mean_ns <= self._options.flush_ns:
+                return 2 * lane.mean_ns
+        return 0
+
+    def _solicit(self) -> None:
+        """Ask all sequencers that are behind for a flush above everything here (sections 4.6.1, 4.6.2)."""
+        follower = self._follower
+        clock = self._merge.highest()
+        if follower.boundaries:
+            clock = max(clock, follower.boundaries[0][0][0])
+        self._asked = clock
+        self.env.set_timer("retry", self._options.retry_ns << min(self._attempts, BACKOFF_MAX))
+        if self._aggregator is not None and self._attempts == 0:
+            self.env.send(self._aggregator, Solicit(NOBODY, clock))
+            return
+        for lane in self._merge.lanes.values():
+            if lane.clock <= clock and not lane.frozen and not lane.joining:
+                self.env.send(lane.node, Solicit(lane.sequencer, clock))
+
+    # Gaps that nothing needs, and sequencers that say nothing
+
+    def _tick_ns(self) -> Nanos:
+        return max(1, self._options.suspect_ns // STRIKES)
+
+    def _on_tick(self) -> None:
+        now, silent = self.env.now, []
+        for lane in list(self._merge.lanes.values()):
+            lane.strikes = 0 if lane.heard else lane.strikes + 1
+            lane.heard = False
+            if lane.strikes >= STRIKES and lane.final is None and not lane.joining:
+                silent.append(lane.sequencer)
+            if not lane.has_gap:
+                lane.gap_since = None
+            elif lane.gap_since is None:
+                self._note_gap(lane)
+            elif now - lane.gap_since >= self._options.hold_ns:
+                known = lane.gap_high
+                while lane.front < min(known, lane.high) and not lane.queue and self._installed(lane):
+                    self._notify(lane)
+        joining = self._follower.joining_silently()
+        if joining is not None and now - self._follower.planned_at >= self._options.suspect_ns:
+            silent.append(joining)
+        if silent:
+            self.env.multicast(self._service, Suspect(tuple(silent)))
+
+    def _installed(self, lane: Lane) -> bool:
+        """Whether the configuration with this sequencer has begun here."""
+        return all(
+            step.change != "added" or step.sequencer != lane.sequencer
+            for _, step in self._follower.boundaries
+        )

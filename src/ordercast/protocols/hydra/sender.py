@@ -1,0 +1,122 @@
+"""A sender: gives each message to one of the sequencers that the configuration service calls alive.
+
+Delivery is best effort (section 4.1): a message that is lost before it is stamped is lost without a trace.
+"""
+
+from collections.abc import Mapping
+from zlib import crc32
+
+from ordercast.core import Env, Explanation, GroupId, Groups, LocalError, Member, Message, Nanos, NodeId, Wait
+from ordercast.protocols.hydra.messages import Announce, Echo, Fetch, Probe, Request
+from ordercast.protocols.hydra.options import HydraOptions
+
+CONGESTED = 2
+"""A way with this many times the shortest round trip is avoided."""
+STALE = 4
+"""After this many unanswered probes in a row a sequencer counts as congested."""
+
+
+class Sender(Member):
+    """Sends each message to one sequencer."""
+
+    def __init__(
+        self,
+        env: Env,
+        groups: Mapping[GroupId, tuple[NodeId, ...]],
+        service: tuple[NodeId, ...],
+        options: HydraOptions,
+    ) -> None:
+        super().__init__(env)
+        self._groups = groups
+        self._service = service
+        self._options = options
+        self._known: set[Groups] = set()
+        self._steps = -1
+        self._active: tuple[tuple[int, NodeId], ...] = ()
+        self._choices: tuple[tuple[int, NodeId], ...] = ()
+        """Those of the active that the route allows."""
+        self._trips: dict[NodeId, Nanos] = {}
+        self._unanswered: dict[NodeId, int] = {}
+        self._number = 0
+        self._started: Nanos = 0
+
+    def on_start(self, saved: Mapping[str, bytes]) -> None:
+        """Ask who is alive; number messages above everything that an earlier life can have used."""
+        self._number = self._started = self.env.now
+        self._ask()
+        if self._options.route == "congestion":
+            self.env.set_timer("probe", self._options.probe_ns)
+
+    def submit(self, groups: Groups, payload: bytes) -> bool:
+        """Send to a sequencer; False while none is known."""
+        if groups not in self._known:
+            self._check(groups)
+        choices = self._choices
+        if not choices:
+            return False
+        if self._options.route == "hash":
+            flow = crc32(repr((self.env.me, groups)).encode())
+            sequencer, node = choices[flow % len(choices)]
+        else:
+            sequencer, node = choices[int(self.env.rng.random() * len(choices))]
+        self._number += 1
+        self.env.send(node, Request(sequencer, self._number, groups, payload))
+        return True
+
+    def on_message(self, source: NodeId, message: Message) -> None:
+        """Learn who is alive, and how far away."""
+        if isinstance(message, Announce):
+            if message.steps >= self._steps:
+                self._steps, self._active = message.steps, message.active
+                self._choose()
+        elif isinstance(message, Echo):
+            trip = max(1, self.env.now - message.sent)
+            known = self._trips.get(source, trip)
+            self._trips[source] = known + (trip - known) // 2
+            self._unanswered[source] = 0
+            self._choose()
+
+    def on_timer(self, name: str) -> None:
+        """Ask again, or measure again."""
+        if name == "ask" and not self._active:
+            self._ask()
+        elif name == "probe":
+            for _, node in self._active:
+                self._unanswered[node] = self._unanswered.get(node, 0) + 1
+                self.env.send(node, Probe(self.env.now))
+            self._choose()
+            self.env.set_timer("probe", self._options.probe_ns)
+
+    def explain(self) -> Explanation:
+        """What waits, if anything: for a sequencer to be known."""
+        state: dict[str, str | int] = {
+            "role": "sender",
+            "sequencers": ", ".join(str(sequencer) for sequencer, _ in self._choices) or "none",
+        }
+        waits = () if self._choices else (Wait("all messages", "no sequencer is known alive", self._started),)
+        return Explanation(state, waits)
+
+    def _check(self, groups: Groups) -> None:
+        unknown = [group for group in groups if group not in self._groups]
+        if unknown or not groups:
+            raise LocalError(f"cannot send to groups {groups}: no group {unknown or 'named'}")
+        if list(groups) != sorted(set(groups)):
+            raise LocalError(f"groups are named once each, in ascending order, not as {groups}")
+        self._known.add(groups)
+
+    def _ask(self) -> None:
+        self.env.multicast(self._service, Fetch(0))
+        self.env.set_timer("ask", self._options.announce_ns)
+
+    def _choose(self) -> None:
+        self._choices = self._active
+        if self._options.route == "congestion" and len(self._active) > 1:
+            trips = {node: self._trip(node) for _, node in self._active}
+            limit = CONGESTED * min(trips.values())
+            self._choices = tuple(entry for entry in self._active if trips[entry[1]] <= limit)
+
+    def _trip(self, node: NodeId) -> Nanos:
+        """The round trip to a sequencer; one that does not answer is as far as it has been silent."""
+        silent = self._unanswered.get(node, 0)
+        trip = self._trips.get(node, 1)
+        return trip if silent < STALE else max(trip, silent * self._options.probe_ns)

@@ -1,0 +1,189 @@
+"""A sequencer (Algorithm 1): stamps messages with its clock and with a number for each of their groups.
+
+Its state is minimal (section 5): a number of its own, the last number of each group, and a clock that only
+runs forward. Nothing is kept over a restart: a new life asks the configuration service for a new number, and
+counts from the beginning. Until it has one it stamps nothing, so no two lives ever share a number.
+"""
+
+from collections.abc import Mapping
+
+from ordercast.core import Env, Explanation, GroupId, Message, NodeId, Process, RemoteError, Seen, Wait
+from ordercast.protocols.hydra.messages import (
+    NOBODY,
+    Announce,
+    Echo,
+    Flush,
+    Groupcast,
+    Join,
+    Probe,
+    Request,
+    Solicit,
+    Welcome,
+)
+from ordercast.protocols.hydra.options import HydraOptions
+
+BACKOFF_MAX = 6
+HELD_NS_MAX = 1_000_000_000
+"""An answer that would be due later than this is not waited for: the clocks are too far apart."""
+
+
+class Sequencer(Process):
+    """Stamps and forwards."""
+
+    def __init__(
+        self,
+        env: Env,
+        members: Mapping[GroupId, tuple[NodeId, ...]],
+        service: tuple[NodeId, ...],
+        aggregators: tuple[NodeId, ...],
+        options: HydraOptions,
+    ) -> None:
+        super().__init__(env)
+        self.number = NOBODY
+        self._members = members
+        self._service = service
+        self._aggregators = aggregators
+        self._options = options
+        self._everyone = tuple(sorted({node for nodes in members.values() for node in nodes}))
+        self._targets: dict[tuple[GroupId, ...], tuple[NodeId, ...]] = {}
+        self._numbers = [0] * len(members)
+        self._clock = 0
+        self._life = 0
+        self._since = 0
+        self._removals = 0
+        self._seen: dict[NodeId, Seen] = {}
+        self._held: dict[NodeId, int] = {}
+        """Receivers that asked for a flush above a clock that this one has not reached."""
+
+    def on_start(self, saved: Mapping[str, bytes]) -> None:
+        """Ask for a number."""
+        self._life = self.env.now
+        self._join()
+
+    def on_message(self, source: NodeId, message: Message) -> None:
+        """Stamp a message, answer a question, or hear from the configuration service."""
+        match message:
+            case Request():
+                self._on_request(source, message)
+            case Solicit():
+                self._on_solicit(source, message)
+            case Probe():
+                self.env.send(source, Echo(message.sent))
+            case Welcome():
+                self._on_welcome(message)
+            case Announce():
+                self._on_announce(message)
+
+    def on_timer(self, name: str) -> None:
+        """Flush, answer what was held back, or ask again for a number."""
+        if name == "flush":
+            self._flush(self._aggregators or self._everyone)
+            self.env.set_timer("flush", self._options.flush_ns)
+        elif name == "heartbeat":
+            self._flush((*self._everyone, *self._aggregators))
+            self.env.set_timer("heartbeat", self._options.heartbeat_ns)
+        elif name == "held":
+            self._answer_held()
+        elif name == "join" and self.number == NOBODY:
+            self._join()
+
+    def explain(self) -> Explanation:
+        """Nothing waits here but receivers whose clock is ahead, and a sequencer without a number."""
+        waits = [
+            Wait(f"flush for node {node}", f"own clock {self._clock} to pass {clock}", self.env.now)
+            for node, clock in sorted(self._held.items())
+        ]
+        if self.number == NOBODY:
+            waits.append(Wait("all stamping", "a number from the configuration service", self._life))
+        state: dict[str, str | int] = {
+            "role": "sequencer",
+            "sequencer": self.number,
+            "clock": self._clock,
+            "messages stamped": sum(self._numbers),
+        }
+        return Explanation(state, tuple(waits))
+
+    def _tick(self) -> int:
+        """The clock, strictly later than at the last time it was told to anybody (section 4.3.1)."""
+        self._clock = max(self.env.now, self._clock + 1)
+        return self._clock
+
+    def _on_request(self, source: NodeId, message: Request) -> None:
+        groups = message.groups
+        targets = self._targets.get(groups) or self._receivers(groups)
+        if message.sequencer != self.number or self.number == NOBODY:
+            return  # meant for an earlier life
+        seen = self._seen.get(source)
+        if seen is None:
+            seen = self._seen[source] = Seen(self._options.window)
+        if not seen.admit(message.number):
+            return
+        numbers = self._numbers
+        for group in groups:
+            numbers[group] += 1
+        stamp = tuple(numbers[group] for group in groups)
+        stamped = Groupcast(self.number, self._tick(), groups, stamp, source, message.payload)
+        self.env.multicast(targets, stamped)
+
+    def _receivers(self, groups: tuple[GroupId, ...]) -> tuple[NodeId, ...]:
+        if list(groups) != sorted(set(groups)) or any(group not in self._members for group in groups):
+            raise RemoteError(f"a request for groups {groups}, which are not groups in ascending order")
+        self._targets[groups] = tuple(node for group in groups for node in self._members[group])
+        return self._targets[groups]
+
+    def _flush(self, to: tuple[NodeId, ...]) -> None:
+        if self.number != NOBODY:
+            self.env.multicast(to, self._flush_message())
+
+    def _flush_message(self) -> Flush:
+        return Flush(self.number, self._tick(), tuple(self._numbers))
+
+    def _on_solicit(self, source: NodeId, message: Solicit) -> None:
+        if message.sequencer != self.number or self.number == NOBODY:
+            return
+        ahead = message.clock - max(self.env.now, self._clock)
+        if ahead < 0:
+            self.env.send(source, self._flush_message())
+        elif ahead < HELD_NS_MAX:
+            # A flush below the receiver's messages would not help it: answer when the clock is there.
+            self._held[source] = max(message.clock, self._held.get(source, 0))
+            self.env.set_timer("held", min(self._held.values()) - self.env.now + 1)
+
+    def _answer_held(self) -> None:
+        ready = [node for node, clock in self._held.items() if clock < self.env.now]
+        if ready:
+            self.env.multicast(tuple(ready), self._flush_message())
+        for node in ready:
+            del self._held[node]
+        if self._held:
+            self.env.set_timer("held", max(1, min(self._held.values()) - self.env.now + 1))
+
+    def _join(self) -> None:
+        self.env.multicast(self._service, Join(self._life))
+        self.env.set_timer("join", self._options.join_ns)
+
+    def _on_welcome(self, message: Welcome) -> None:
+        if message.life != self._life or self.number != NOBODY:
+            return
+        self.number, self._since = message.sequencer, message.since
+        self._numbers = [0] * len(self._members)
+        self._seen.clear()
+        self.env.cancel_timer("join")
+        self.on_timer("heartbeat")
+        if self._options.flush in ("periodic", "aggregated"):
+            self.env.set_timer("flush", self._options.flush_ns)
+
+    def _on_announce(self, message: Announce) -> None:
+        """Retire when the configuration goes on without this sequencer, and offer itself again later."""
+        if self.number == NOBODY or message.steps < self._since:
+            return
+        planned = message.planned is not None and message.planned.sequencer == self.number
+        if planned or any(number == self.number for number, _ in message.active):
+            return
+        self.number = NOBODY
+        self._held.clear()
+        self._life = max(self.env.now, self._life + 1)
+        for timer in ("flush", "heartbeat", "held"):
+            self.env.cancel_timer(timer)
+        self.env.set_timer("join", self._options.join_ns << min(self._removals, BACKOFF_MAX))
+        self._removals += 1

@@ -1,0 +1,283 @@
+"""The configuration service: replicas that agree on the sequence of configurations (section 4.4).
+
+The leader of the log hears suspicions of receivers and sequencers that want to join, plans a step, collects
+reports, and decides when a quorum of each group has reported. What it has collected is lost with it: its
+successor announces the planned step again, and receivers report again, the same.
+
+When a sequencer is removed: as soon as so many receivers of one group suspect it that the others are no
+quorum; if fewer do, after they have for `LONELY` times as long. One receiver with a bad link must not take
+a sequencer away from everybody at once, but neither is it left behind for ever.
+"""
+
+from collections.abc import Mapping
+
+from ordercast.consensus import Replica
+from ordercast.core import Env, Explanation, GroupId, Message, Nanos, NodeId, Process, RemoteError, Wait
+from ordercast.protocols.hydra.messages import (
+    Announce,
+    Fetch,
+    Join,
+    Report,
+    Steps,
+    Suspect,
+    Welcome,
+)
+from ordercast.protocols.hydra.options import HydraOptions
+from ordercast.protocols.hydra.registry import (
+    Add,
+    Claim,
+    Command,
+    Decide,
+    GiveUp,
+    Registry,
+    Remove,
+    decode,
+    encode,
+)
+
+LONELY = 10
+BATCH = 256
+"""Steps in one packet."""
+HURRY = 10
+"""While a step is planned it is announced so many times as often."""
+
+
+class ConfigurationReplica(Process):
+    """One replica of the service."""
+
+    def __init__(
+        self,
+        env: Env,
+        members: Mapping[GroupId, tuple[NodeId, ...]],
+        initial: Mapping[int, NodeId],
+        service: tuple[NodeId, ...],
+        audience: tuple[NodeId, ...],
+        options: HydraOptions,
+    ) -> None:
+        super().__init__(env)
+        self._members = {group: nodes for group, nodes in members.items() if nodes}
+        self._groups = len(members)
+        self._home = {node: group for group, nodes in members.items() for node in nodes}
+        self._audience = audience
+        self._options = options
+        self._target = options.target or options.sequencers + options.spares
+        self._registry = Registry(initial, options.history)
+        self._log = Replica(
+            env,
+            service,
+            self._apply,
+            options.consensus,
+            snapshot=self._registry.snapshot,
+            restore=self._registry.restore,
+            prefix="log.",
+        )
+        self._reports: dict[NodeId, Report] = {}
+        self._suspicions: dict[int, dict[NodeId, tuple[Nanos, Nanos]]] = {}
+        """By sequencer and receiver: since when, and when last said."""
+        self._joins: dict[NodeId, int] = {}
+        self._proposed: set[Command] = set()
+        self._ballot = -1
+        self._planned_since: Nanos = 0
+
+    def on_start(self, saved: Mapping[str, bytes]) -> None:
+        """Start the log."""
+        self._log.on_start(saved)
+        self.env.set_timer("announce", self._options.announce_ns)
+
+    def on_message(self, source: NodeId, message: Message) -> None:
+        """Consensus, or something that only the leader minds."""
+        if self._log.handles(message):
+            self._log.on_message(source, message)
+        elif not self._log.is_leader:
+            return
+        else:
+            match message:
+                case Report():
+                    self._on_report(source, message)
+                case Suspect():
+                    for sequencer in message.sequencers:
+                        since, _ = self._suspicions.setdefault(sequencer, {}).get(source, (self.env.now, 0))
+                        self._suspicions[sequencer][source] = (since, self.env.now)
+                case Join():
+                    self._on_join(source, message)
+                case Fetch():
+                    self._on_fetch(source, message)
+        self._lead()
+
+    def on_timer(self, name: str) -> None:
+        """Consensus, or time to announce."""
+        if self._log.owns(name):
+            self._log.on_timer(name)
+        elif name == "announce":
+            if self._log.is_leader:
+                self.env.multicast(self._audience, self._announcement())
+            if self._log.in_flight == 0:
+                self._proposed.clear()  # what was refused is proposed again
+            planned = self._registry.planned is not None
+            self.env.set_timer("announce", max(1, self._options.announce_ns // (HURRY if planned else 1)))
+        self._lead()
+
+    def explain(self) -> Explanation:
+        """The state of the log, and whose reports the planned step lacks."""
+        log, registry = self._log.explain(), self._registry
+        state = log.state | {
+            "role": "configuration replica",
+            "log role": log.state["role"],
+            "configuration": registry.config,
+            "sequencers": ", ".join(map(str, sorted(registry.active))) or "none",
+        }
+        waits = list(log.waits)
+        if registry.planned is not None and self._log.is_leader:
+            what = (
+                f"step {registry.steps + 1}: sequencer {registry.planned.sequencer} {registry.planned.change}"
+            )
+            lacking = [node for node in sorted(self._home) if node not in self._reports]
+            waits.append(Wait(what, f"no report from {', '.join(map(str, lacking))}", self._planned_since))
+        return Explanation(state, tuple(waits))
+
+    # What comes
+
+    def _on_report(self, source: NodeId, report: Report) -> None:
+        registry = self._registry
+        if len(report.numbers) != self._groups or source not in self._home:
+            raise RemoteError(f"node {source} reports {len(report.numbers)} groups, there are {self._groups}")
+        planned = registry.planned
+        if planned and (report.step, report.sequencer) == (registry.steps, planned.sequencer):
+            self._reports.setdefault(source, report)
+
+    def _on_join(self, source: NodeId, message: Join) -> None:
+        life, _ = self._registry.lives.get(source, (-1, 0))
+        if life == message.life:
+            self._welcome(source)
+        elif message.life > life:
+            self._joins[source] = message.life
+
+    def _on_fetch(self, source: NodeId, message: Fetch) -> None:
+        registry = self._registry
+        start = max(message.start, registry.forgotten)
+        steps = tuple(registry.kept[start - registry.forgotten :][:BATCH])
+        if source in self._home and steps:
+            self.env.send(source, Steps(start, steps))
+        self.env.send(source, self._announcement())
+
+    def _announcement(self) -> Announce:
+        registry = self._registry
+        active = tuple(sorted(registry.active.items()))
+        return Announce(
+            registry.steps, active, registry.planned, registry.kept[-1] if registry.kept else None
+        )
+
+    def _welcome(self, node: NodeId) -> None:
+        registry = self._registry
+        life, number = registry.lives[node]
+        planned = registry.planned is not None and registry.planned.sequencer == number
+        if planned or number in registry.active:
+            self.env.send(node, Welcome(life, number, registry.steps + planned))
+
+    # What the leader does
+
+    def _apply(self, slot: int, value: bytes) -> None:
+        registry, command = self._registry, decode(value)
+        steps, planned = registry.steps, registry.planned
+        registry.apply(command)
+        self._proposed.discard(command)
+        if isinstance(command, Claim | Add) and self._log.is_leader and command.node in registry.lives:
+            self._joins.pop(command.node, None)
+            self._welcome(command.node)
+        if registry.steps != steps or registry.planned != planned:
+            self._reports.clear()
+            self._planned_since = self.env.now
+            if self._log.is_leader:
+                self.env.multicast(self._audience, self._announcement())
+            if registry.planned is not None:
+                self.env.set_timer("announce", max(1, self._options.announce_ns // HURRY))
+
+    def _lead(self) -> None:
+        """Propose what is due."""
+        if not self._log.is_leader:
+            return
+        if self._log.ballot != self._ballot:
+            self._ballot = self._log.ballot
+            self._reports.clear()
+            self._suspicions.clear()
+            self._joins.clear()
+            self._proposed.clear()
+            self._planned_since = self.env.now
+            self.env.multicast(self._audience, self._announcement())
+        command = self._due()
+        if command is not None and command not in self._proposed and self._log.propose(encode(command)):
+            self._proposed.add(command)
+
+    def _due(self) -> Command | None:
+        registry = self._registry
+        claim = self._claim()
+        if claim is not None:
+            return claim
+        if registry.planned is None:
+            return self._removal() or self._addition()
+        if self._has_quorums():
+            reports = self._reports.values()
+            if registry.planned.change == "removed":
+                numbers = tuple(max(column) for column in zip(*(r.numbers for r in reports), strict=True))
+                return Decide(registry.steps, max(report.clock for report in reports), numbers)
+            start = max(reports, key=lambda report: report.clock)
+            return Decide(registry.steps, start.clock, start.numbers)
+        if registry.planned.change == "added":
+            late = self.env.now - self._planned_since > self._options.addition_ns
+            if late or self._condemned(registry.planned.sequencer):
+                return GiveUp(registry.steps)
+        return None
+
+    def _claim(self) -> Claim | None:
+        for node, life in sorted(self._joins.items()):
+            if self._registry.unclaimed(node) is not None:
+                claim = Claim(node, life)
+                if claim not in self._proposed:
+                    return claim
+        return None
+
+    def _removal(self) -> Remove | None:
+        registry = self._registry
+        for sequencer in [known for known in self._suspicions if known not in registry.active]:
+            del self._suspicions[sequencer]
+        for sequencer, node in sorted(registry.active.items()):
+            life, number = registry.lives.get(node, (0, 0))
+            # A node that asks for a number in a later life has lost the one it had.
+            reborn = number == sequencer and self._joins.get(node, life) > life
+            if reborn or self._condemned(sequencer):
+                return Remove(sequencer)
+        return None
+
+    def _addition(self) -> Add | None:
+        registry = self._registry
+        if len(registry.active) >= self._target:
+            return None
+        busy = set(registry.active.values())
+        for node, life in sorted(self._joins.items()):
+            if node not in busy:
+                return Add(node, life)
+        return None
+
+    def _condemned(self, sequencer: int) -> bool:
+        """Whether enough receivers have suspected a sequencer for long enough."""
+        told = self._suspicions.get(sequencer)
+        if not told:
+            return False
+        now, patience = self.env.now, self._options.suspect_ns
+        for node in [node for node, (_, last) in told.items() if now - last > patience]:
+            del told[node]
+        if any(now - since > LONELY * patience for since, _ in told.values()):
+            return True
+        return any(
+            sum(node in told for node in nodes) > len(nodes) - self._quorum(len(nodes))
+            for nodes in self._members.values()
+        )
+
+    def _has_quorums(self) -> bool:
+        return all(
+            sum(node in self._reports for node in nodes) >= self._quorum(len(nodes))
+            for nodes in self._members.values()
+        )
+
+    def _quorum(self, receivers: int) -> int:
+        return receivers if self._options.quorum == "all" else receivers // 2 + 1
