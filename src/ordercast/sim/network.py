@@ -59,14 +59,14 @@ class Network(ABC):
     def set_conditions(self, conditions: Conditions) -> None:
         """Change the misfortunes from now on."""
         self.conditions = conditions
-        self._clean = not (conditions.loss or conditions.duplication or conditions.reordering)
+        self.calm = not (conditions.loss or conditions.duplication or conditions.reordering)
 
     def transmit(self, departure: Nanos, packet: Packet) -> bool:
         """Carry a packet that leaves at this time; False if it is already known to be lost."""
         if self.blocked and packet.link in self.blocked:
             self.lost += 1
             return False
-        if self._clean:
+        if self.calm:
             return self.carry(departure, packet)
         rng, conditions = self.rng, self.conditions
         if conditions.loss and rng.random() < conditions.loss:

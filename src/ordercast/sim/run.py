@@ -2,9 +2,9 @@
 
 A run has two phases. First the workload and the faults of the scenario happen: whatever comes of it
 must be safe. Then the run goes on until everything is delivered. If nothing more is delivered for the
-scenario's settling time, the network's loss, duplication and reordering stop; if then again nothing comes
-for so long, what is missing is taken as missing for good. The promises about the end are judged, unless
-the world at the end is one in which the protocol did not promise to go on.
+scenario's settling time, the network's loss, duplication and reordering stop, if there are any; if then
+again nothing comes for so long, what is missing is taken as missing for good. The promises about the end are
+judged, unless the world at the end is one in which the protocol did not promise to go on.
 """
 
 from collections.abc import Callable, Iterable
@@ -236,8 +236,10 @@ def drive(scenario: Scenario, world: World, progress: Progress | None = None) ->
     patience, arrivals = round(scenario.settle_ms * MILLISECOND), _Arrivals(world)
     ending: Ending = "settled"
     if not _settle(world, patience, arrivals):
+        calm = world.network.calm
         world.network.set_conditions(Conditions())
-        ending = "settled after healing" if _settle(world, patience, arrivals) else "deliveries missing"
+        settled = not calm and _settle(world, patience, arrivals)
+        ending = "settled after healing" if settled else "deliveries missing"
     hindrance = _hindrance(world) if workload.finished else "the workload had not come to its end"
     return Run(scenario, world, workload.timed_out, hindrance, ending)
 

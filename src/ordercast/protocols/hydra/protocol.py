@@ -167,13 +167,14 @@ def _home_groups(members: dict[GroupId, tuple[NodeId, ...]]) -> dict[NodeId, Gro
 def vary(rng: Random) -> dict[str, object]:
     """Options for a run of the swarm."""
     flush = rng.choice(("adaptive", "solicited", "periodic", "aggregated"))
+    periods = (2_000_000, 10_000_000) if flush in ("periodic", "aggregated") else (0, 50_000)
     options: dict[str, object] = {
         "sequencers": rng.choice((1, 2, 2, 3, 4)),
         "spares": rng.choice((0, 0, 1, 2)),
         "kind": rng.choice(("host", "switch")),
         "pipelines": rng.choice((1, 1, 2)),
         "flush": flush,
-        "flush_ns": rng.choice((100_000, 1_000_000) if flush in ("periodic", "aggregated") else (0, 50_000)),
+        "flush_ns": rng.choice(periods),
         "rack": rng.choice((0, 2)),
         "route": rng.choice(("random", "hash", "congestion")),
         "quorum": rng.choice(("majority", "majority", "all")),

@@ -333,8 +333,8 @@ class Receiver(Process):
                 silent.append(lane.sequencer)
             if not lane.has_gap:
                 lane.gap_since = None
-            elif lane.gap_since is None:
-                self._note_gap(lane)
+            elif lane.gap_since is None or lane.front >= lane.gap_high:
+                lane.gap_since, lane.gap_high = now, lane.high  # not the gap that was here before
             elif now - lane.gap_since >= self._options.hold_ns:
                 known = lane.gap_high
                 while lane.front < min(known, lane.high) and not lane.queue and self._installed(lane):

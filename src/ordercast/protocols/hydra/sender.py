@@ -30,7 +30,8 @@ class Sender(Member):
         self._groups = groups
         self._service = service
         self._options = options
-        self._known: set[Groups] = set()
+        self._flows: dict[Groups, int] = {}
+        """A hash for every destination used so far: the flow that a router would see."""
         self._steps = -1
         self._active: tuple[tuple[int, NodeId], ...] = ()
         self._choices: tuple[tuple[int, NodeId], ...] = ()
@@ -49,13 +50,13 @@ class Sender(Member):
 
     def submit(self, groups: Groups, payload: bytes) -> bool:
         """Send to a sequencer; False while none is known."""
-        if groups not in self._known:
-            self._check(groups)
+        flow = self._flows.get(groups)
+        if flow is None:
+            flow = self._flows[groups] = self._flow(groups)
         choices = self._choices
         if not choices:
             return False
         if self._options.route == "hash":
-            flow = crc32(repr((self.env.me, groups)).encode())
             sequencer, node = choices[flow % len(choices)]
         else:
             sequencer, node = choices[int(self.env.rng.random() * len(choices))]
@@ -96,13 +97,13 @@ class Sender(Member):
         waits = () if self._choices else (Wait("all messages", "no sequencer is known alive", self._started),)
         return Explanation(state, waits)
 
-    def _check(self, groups: Groups) -> None:
+    def _flow(self, groups: Groups) -> int:
         unknown = [group for group in groups if group not in self._groups]
         if unknown or not groups:
             raise LocalError(f"cannot send to groups {groups}: no group {unknown or 'named'}")
         if list(groups) != sorted(set(groups)):
             raise LocalError(f"groups are named once each, in ascending order, not as {groups}")
-        self._known.add(groups)
+        return crc32(repr((self.env.me, groups)).encode())
 
     def _ask(self) -> None:
         self.env.multicast(self._service, Fetch(0))

@@ -7,7 +7,7 @@ counts from the beginning. Until it has one it stamps nothing, so no two lives e
 
 from collections.abc import Mapping
 
-from ordercast.core import Env, Explanation, GroupId, Message, NodeId, Process, RemoteError, Seen, Wait
+from ordercast.core import Env, Explanation, GroupId, Message, Nanos, NodeId, Process, RemoteError, Seen, Wait
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
@@ -23,6 +23,8 @@ from ordercast.protocols.hydra.messages import (
 from ordercast.protocols.hydra.options import HydraOptions
 
 BACKOFF_MAX = 6
+STANDSTILL_NS = 20_000
+"""How often to look at a clock that was set back, and stands still."""
 HELD_NS_MAX = 1_000_000_000
 """An answer that would be due later than this is not waited for: the clocks are too far apart."""
 
@@ -147,16 +149,21 @@ class Sequencer(Process):
         elif ahead < HELD_NS_MAX:
             # A flush below the receiver's messages would not help it: answer when the clock is there.
             self._held[source] = max(message.clock, self._held.get(source, 0))
-            self.env.set_timer("held", min(self._held.values()) - self.env.now + 1)
+            self._await_clock(1)
 
     def _answer_held(self) -> None:
-        ready = [node for node, clock in self._held.items() if clock < self.env.now]
+        clock = max(self.env.now, self._clock)
+        ready = [node for node, asked in self._held.items() if asked < clock]
         if ready:
             self.env.multicast(tuple(ready), self._flush_message())
         for node in ready:
             del self._held[node]
         if self._held:
-            self.env.set_timer("held", max(1, min(self._held.values()) - self.env.now + 1))
+            self._await_clock(1 if ready else STANDSTILL_NS)
+
+    def _await_clock(self, least_ns: Nanos) -> None:
+        due = min(self._held.values()) - self.env.now + 1
+        self.env.set_timer("held", max(due, least_ns))
 
     def _join(self) -> None:
         self.env.multicast(self._service, Join(self._life))
