@@ -105,6 +105,21 @@ def test_a_narrow_link_towards_a_host_does_not_limit_what_it_sends(shape: str) -
     assert crowd.count(-1) == 1  # the fourth finds more than 2,000 bytes waiting
 
 
+def test_the_way_through_a_host_inside_the_switch_is_no_longer() -> None:
+    topology = star(range(3), GIGABIT, inside=[1])
+    direct, there, onwards = arrivals(
+        topology, [(0, 0, 2, 1000), (10**6, 0, 1, 1000), (2 * 10**6, 1, 2, 1000)]
+    )
+    assert (there - 10**6) + (onwards - 2 * 10**6) == direct == 2 * (8000 + 500)
+
+
+def test_a_host_inside_the_switch_has_a_queue_if_its_rate_is_limited() -> None:
+    narrow = {1: LinkSpec(bits_per_s=100_000_000, propagation_ns=500, queue_bytes=2000)}
+    there, back = arrivals(star(range(2), GIGABIT, narrow, [1]), [(0, 0, 1, 1000), (0, 1, 0, 1000)])
+    assert there == 8500 + 80_000
+    assert back == 8500
+
+
 def test_a_host_without_a_cable_cannot_be_reached() -> None:
     scheduler = Scheduler()
     network = LinkNetwork(scheduler, Random(0), Conditions(), star(range(2), GIGABIT))

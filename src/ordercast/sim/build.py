@@ -42,6 +42,8 @@ from ordercast.sim.world import NetworkFactory, World
 
 SWITCH = "switch"
 """The role of processes that run on a switch of the network, not on a server."""
+AGGREGATOR = "aggregator"
+"""The role of processes that run on the switch of a rack, which is the only one where there is one."""
 
 
 def build_world(scenario: Scenario, plan: Plan) -> World:
@@ -124,7 +126,8 @@ def _topology(spec: LinksSpec, scenario: Scenario, plan: Plan, hosts: list[HostI
     }
     match spec.topology:
         case "star":
-            return star(hosts, edge, narrow)
+            inside = {node.host for node in plan.nodes if node.role in (SWITCH, AGGREGATOR)}
+            return star(hosts, edge, narrow, inside)
         case "leaf-spine":
             return leaf_spine(hosts, spec.hosts_a_leaf, spec.spines, edge, fabric, narrow)
         case "fat-tree":

@@ -18,7 +18,7 @@ from typing import TypeAlias
 import msgspec
 
 from ordercast.core import HostId, LocalError
-from ordercast.sim.links import NONE_NARROW, UNLIMITED_BITS_PER_S, Link, LinkSpec, Narrow, Topology, Vertex
+from ordercast.sim.links import NONE_NARROW, Link, LinkSpec, Narrow, Topology, Vertex
 
 Way: TypeAlias = tuple[Link, ...]
 
@@ -101,12 +101,8 @@ class FatTree(Topology):
         self._ways: dict[tuple[int, int], tuple[Way, ...]] = {}
         self._connect_switches(fabric)
         self._connect_servers(edge, narrow)
-        inside = LinkSpec(UNLIMITED_BITS_PER_S, 0, fabric.queue_bytes)
         for host, rack in placement.switches.items():
-            limit = narrow.get(host)
-            # Within one box there is no cable: only a queue, if its rate is limited.
-            towards = None if limit is None else LinkSpec(limit.bits_per_s, 0, limit.queue_bytes)
-            self.attach(host, rack_name(rack), inside, towards)
+            self.embed(host, rack_name(rack), fabric.queue_bytes, narrow.get(host))
 
     def _connect_switches(self, fabric: LinkSpec) -> None:
         sizes = self.sizes

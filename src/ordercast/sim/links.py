@@ -2,7 +2,7 @@
 
 import zlib
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from random import Random
 from types import MappingProxyType
@@ -98,6 +98,11 @@ class Topology:
             free = LinkSpec(UNLIMITED_BITS_PER_S, spec.propagation_ns, spec.queue_bytes)
             self.connect(host, switch, free, narrow)
 
+    def embed(self, host: Vertex, switch: Vertex, queue_bytes: int, narrow: LinkSpec | None = None) -> None:
+        """Put a host into the box of a switch: there is no cable, only a queue if its rate is limited."""
+        towards = None if narrow is None else LinkSpec(narrow.bits_per_s, 0, narrow.queue_bytes)
+        self.attach(host, switch, LinkSpec(UNLIMITED_BITS_PER_S, 0, queue_bytes), towards)
+
     def path(self, source: Vertex, target: Vertex) -> list[Vertex] | None:
         """The vertices on the way; of equally short ways a flow always takes the same (ECMP)."""
         table = self._next_hops(target)
@@ -136,11 +141,19 @@ Narrow: TypeAlias = Mapping[HostId, LinkSpec]
 NONE_NARROW: Narrow = MappingProxyType({})
 
 
-def star(hosts: Iterable[HostId], spec: LinkSpec, narrow: Narrow = NONE_NARROW) -> Topology:
-    """All hosts at one switch."""
+def star(
+    hosts: Iterable[HostId],
+    spec: LinkSpec,
+    narrow: Narrow = NONE_NARROW,
+    inside: Collection[HostId] = (),
+) -> Topology:
+    """All hosts at one switch, some of them `inside` it: a program that the switch runs."""
     topology = Topology()
     for host in hosts:
-        topology.attach(host, "switch", spec, narrow.get(host))
+        if host in inside:
+            topology.embed(host, "switch", spec.queue_bytes, narrow.get(host))
+        else:
+            topology.attach(host, "switch", spec, narrow.get(host))
     return topology
 
 
