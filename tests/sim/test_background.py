@@ -133,6 +133,14 @@ def test_bursts_do_not_change_the_other_traffic() -> None:
     assert sum(link.bytes for link in trees[0].up) < sum(link.bytes for link in trees[1].up)
 
 
+def test_traffic_begins_when_told() -> None:
+    spec = BackgroundSpec(load=0.1, start_ms=3.0, burst=BurstSpec(host=9, gbps=1.0))
+    assert run(spec, until_ms=2.99)[1].sent == 0
+    _, background = run(spec, until_ms=13)
+    late = run(msgspec.structs.replace(spec, start_ms=0.0), until_ms=10)[1]
+    assert background.sent == late.sent > 0
+
+
 def test_traffic_ends_when_told() -> None:
     burst = BurstSpec(host=9, gbps=1.0)
     spec = BackgroundSpec(load=0.1, stop_ms=2.0, burst=burst)

@@ -55,6 +55,7 @@ role_gbps = { receiver = 5.0 }
 load = 0.05
 bytes = 1000
 locality = 0.5
+start_ms = 1.0
 stop_ms = 20.0
 burst = { host = 1, gbps = 8.0, on_us = 100.0, off_us = 200.0 }
 

@@ -30,7 +30,8 @@ class Background:
         self._until: float = spec.stop_ms * MILLISECOND if spec.stop_ms else float("inf")
         self._heap, self._ties = scheduler.heap, scheduler.ties
         self._on_hop = self._hop  # bound once, not for each hop
-        self._next_at = 0.0
+        start = round(spec.start_ms * MILLISECOND)
+        self._next_at = float(start)
         self._gap_ns = 0.0
         self.sent = 0
         self.lost = 0
@@ -39,7 +40,8 @@ class Background:
             self._gap_ns = self._bytes * 8 * SECOND / bits_per_s
             self._await_next()
         if spec.burst is not None:
-            _Bursts(self, scheduler, Random(f"{seed}/bursts"), tree, spec.burst, self._bytes).begin()
+            bursts = _Bursts(self, scheduler, Random(f"{seed}/bursts"), tree, spec.burst, self._bytes)
+            scheduler.at(start, bursts.begin)
 
     @property
     def over(self) -> bool:

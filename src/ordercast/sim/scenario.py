@@ -160,6 +160,8 @@ class BackgroundSpec(_Spec, frozen=True):
     locality: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
     """Share of packets that stay in their rack; the others go to any server."""
     burst: BurstSpec | None = None
+    start_ms: Size = 0.0
+    """When it begins."""
     stop_ms: Size = 0.0
     """When it ends; 0: never."""
 
