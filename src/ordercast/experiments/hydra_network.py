@@ -4,7 +4,8 @@ All multicasts through one rack fill its uplinks; through eight, no link is half
 rack of a sequencer, every message waits there if it is the only one, and one in eight if there are eight: the
 median is that of the others. They do not wait for the messages that are stuck, because those have no stamp
 yet; and the flushes of the congested sequencer go out by uplinks that are free. This is so with periodic
-flushes only: the question of a receiver that solicits one would be stuck as well.
+flushes only. A receiver that solicits them has its question stuck as well: with eight sequencers the median
+is then about 0.4 ms, half of what it is with one.
 
 The network, all loads and who chose them: `hydra_fat_tree.py`.
 """
