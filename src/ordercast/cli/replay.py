@@ -92,6 +92,9 @@ def _show(run: Run, events: list[Event]) -> None:
         console.print(f"  {role}: nodes {', '.join(nodes)}")
     for group, members in run.description.groups.items():
         console.print(f"  group {group}: nodes {', '.join(map(str, members))}")
+    if scenario.options:
+        options = ", ".join(f"{name} = {value}" for name, value in scenario.options.items())
+        console.print(f"  options: {options}", markup=False, soft_wrap=True)
     for fault in scenario.fault:
         console.print(f"  fault: {fault}", markup=False, soft_wrap=True)
     for event in events:

@@ -25,7 +25,7 @@ END: Position = (NEVER + 1, 0)
 class Merge:
     """The lanes of a receiver, and which of their messages comes next."""
 
-    __slots__ = ("_ceiling", "_floor", "_heads", "group", "held", "lanes", "last", "limit")
+    __slots__ = ("_ceiling", "_floor", "_heads", "_reached", "group", "held", "lanes", "last", "limit")
 
     def __init__(self, group: int, limit: int) -> None:
         self.group = group
@@ -36,6 +36,8 @@ class Merge:
         self.held = 0
         """Packets in all lanes together."""
         self._heads: list[Position] = []
+        self._reached: Position = (0, 0)
+        """The floor when it was last looked at; it is no lower now."""
         self._floor: list[Position] = []
         self._ceiling: list[Position] = []
 
@@ -89,10 +91,15 @@ class Merge:
         """The place of the first message here."""
         return self._heads[0] if self._heads else None
 
-    def pop(self) -> Groupcast:
-        """Take the first message; the caller knows that it may go."""
+    def take(self, limit: Position = END) -> Groupcast | None:
+        """The first message, if it may go and its place is not above the limit."""
         heads = self._heads
-        head = self.last = heads[0]
+        if not heads:
+            return None
+        head = heads[0]
+        if head > limit or (head > self._reached and head > self.floor()):
+            return None
+        self.last = head
         queue = self.lanes[head[1]].queue
         packet = queue.popleft()
         self.held -= 1
@@ -109,7 +116,8 @@ class Merge:
             known, sequencer = heap[0]
             safe = lanes[sequencer].safe
             if safe == known:
-                return heap[0]
+                self._reached = heap[0]
+                return self._reached
             heapreplace(heap, (safe, sequencer))
         return END
 
@@ -126,10 +134,8 @@ class Merge:
 
     def gap_before(self, target: Position) -> Lane | None:
         """The lane whose missing numbers are all that a target above the floor waits for."""
-        if target > self.ceiling():
-            return None
         lane = self.lanes[self.floor()[1]]
-        return lane if lane.has_gap else None
+        return lane if lane.has_gap and target <= self.ceiling() else None
 
     def skip(self, lane: Lane) -> range:
         """Give up on the first missing numbers of a lane; returns them."""
@@ -150,6 +156,7 @@ class Merge:
 
     def _rebuild(self) -> None:
         lanes = self.lanes.values()
+        self._reached = (0, 0)
         self._heads = [(lane.queue[0].clock, lane.sequencer) for lane in lanes if lane.queue]
         self._floor = [(lane.safe, lane.sequencer) for lane in lanes]
         self._ceiling = [(lane.clock, lane.sequencer) for lane in lanes]

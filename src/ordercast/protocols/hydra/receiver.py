@@ -26,7 +26,7 @@ from ordercast.protocols.hydra import snapshot
 from ordercast.protocols.hydra.explain import explain_waits
 from ordercast.protocols.hydra.follower import Follower
 from ordercast.protocols.hydra.lane import UNKNOWN, Lane
-from ordercast.protocols.hydra.merge import Merge, Position
+from ordercast.protocols.hydra.merge import END, Merge, Position
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
@@ -87,6 +87,10 @@ class Receiver(Process):
         """Flushes above this clock are on their way, or should be."""
         self._attempts = 0
         self._solicit_armed = False
+        self._timed: tuple[int, Nanos] | None = None
+        """A clock above which flushes were asked for, and when, until one has come."""
+        self._fetch_ns: Nanos = 0
+        """How long that takes, a moving mean: the queue for the own CPU is part of it."""
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin with the first configuration, or where an earlier life stood."""
@@ -191,6 +195,9 @@ class Receiver(Process):
             self._follower.on_flush(flush)
         else:
             lane.heard |= flush.clock > lane.clock
+            if self._timed is not None and flush.clock > self._timed[0]:
+                self._fetch_ns += (self.env.now - self._timed[1] - self._fetch_ns) // SMOOTHING
+                self._timed = None
             self._merge.flush(flush)
             if lane.front != lane.high:
                 self._note_gap(lane)
@@ -208,24 +215,19 @@ class Receiver(Process):
 
     def _advance(self) -> None:
         """Deliver and install what may go, notify of what is missing before it, ask for what is needed."""
-        merge, boundaries = self._merge, self._follower.boundaries
+        merge, boundaries, take = self._merge, self._follower.boundaries, self._merge.take
         while True:
-            head = merge.head()
-            if boundaries and (head is None or boundaries[0][0] < head):
-                target = boundaries[0][0]
-                if target <= merge.floor():
-                    self._install(boundaries.popleft()[1])
-                    continue
-            elif head is None:
+            boundary = boundaries[0][0] if boundaries else END
+            while (packet := take(boundary)) is not None:
+                stamp = Stamp(packet.clock, packet.sequencer, packet.numbers)
+                self._deliver(Delivered(packet.payload, packet.groups, packet.sender, stamp, self.config))
+            target = min(merge.head() or END, boundary)
+            if target is END:
                 self._rest()
                 break
-            else:
-                target = head
-                if target <= merge.floor():
-                    packet = merge.pop()
-                    stamp = Stamp(packet.clock, packet.sequencer, packet.numbers)
-                    self._deliver(Delivered(packet.payload, packet.groups, packet.sender, stamp, self.config))
-                    continue
+            if target == boundary and target <= merge.floor():
+                self._install(boundaries.popleft()[1])
+                continue
             lane = merge.gap_before(target)
             if lane is None or not self._give_up(lane):
                 self._seek(target)
@@ -298,9 +300,10 @@ class Receiver(Process):
         if self._options.flush == "solicited":
             return self._options.flush_ns
         if self._adaptive:
-            # With enough traffic the wait ends by itself, and a flush would only cost.
+            # Where traffic comes sooner than a flush would, the wait ends by itself. A receiver with spare
+            # time has its flush within a round trip; for a busy one it waits in the queue like all else.
             lane = self._merge.lanes[self._merge.floor()[1]]
-            if 2 * lane.mean_ns <= self._options.flush_ns:
+            if 2 * lane.mean_ns <= min(self._fetch_ns, self._options.flush_ns):
                 return 2 * lane.mean_ns
         return 0
 
@@ -311,12 +314,15 @@ class Receiver(Process):
         if follower.boundaries:
             clock = max(clock, follower.boundaries[0][0][0])
         self._asked = clock
+        self._timed = self._timed or (clock, self.env.now)
         self.env.set_timer("retry", self._options.retry_ns << min(self._attempts, BACKOFF_MAX))
         if self._aggregator is not None and self._attempts == 0:
             self.env.send(self._aggregator, Solicit(NOBODY, clock))
             return
         for lane in self._merge.lanes.values():
-            if lane.clock <= clock and not lane.frozen and not lane.joining:
+            # The message that waits tells of its own sequencer; only a boundary may need more of that one.
+            enough = lane.highest == clock and not follower.boundaries
+            if lane.clock <= clock and not enough and not lane.frozen and not lane.joining:
                 self.env.send(lane.node, Solicit(lane.sequencer, clock))
 
     # Gaps that nothing needs, and sequencers that say nothing
