@@ -94,7 +94,7 @@ class Follower:
             lane = Lane(flush.sequencer, planned.node, self._groups, merge.last[0])
             lane.joining = True
             merge.add(lane)
-        if flush.clock > merge.last[0]:
+        if flush.clock > self._passed():
             lane.clock = lane.safe = flush.clock
             self._send_report(Report(self.steps, flush.sequencer, flush.clock, flush.numbers))
         else:
@@ -133,7 +133,11 @@ class Follower:
                 self._send_report(Report(self.steps, planned.sequencer, lane.clock, numbers))
 
     def _solicit(self, planned: Plans) -> None:
-        self._env.send(planned.node, Solicit(planned.sequencer, self._merge.last[0]))
+        self._env.send(planned.node, Solicit(planned.sequencer, self._passed()))
+
+    def _passed(self) -> int:
+        """A new sequencer begins above everything delivered, and above the boundary of the last step."""
+        return max(self._merge.last[0], self.latest[0])
 
     def _send_report(self, report: Report) -> None:
         if self.report is None:

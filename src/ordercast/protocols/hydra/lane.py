@@ -19,8 +19,8 @@ class Lane:
     """
 
     __slots__ = (
-        "clock", "early", "final", "front", "frozen", "gap_high", "gap_since", "heard", "heard_at", "high",
-        "joining", "mean_ns", "needed_since", "node", "queue", "safe", "seen", "sequencer", "strikes",
+        "asked_at", "clock", "early", "final", "front", "frozen", "gap_high", "gap_since", "heard", "heard_at",
+        "high", "joining", "mean_ns", "needed_since", "node", "queue", "safe", "seen", "sequencer", "strikes",
     )  # fmt: skip
 
     def __init__(self, sequencer: int, node: NodeId, groups: int, clock: int = 0, number: int = 0) -> None:
@@ -42,6 +42,8 @@ class Lane:
         """It is being removed: what was reported of it stands, and nothing more is accepted."""
         self.final: tuple[int, ...] | None = None
         """It was removed: the last numbers of all groups."""
+        self.asked_at: Nanos | None = None
+        """When it was asked for a flush that has not come yet."""
         self.heard = True
         self.strikes = 0
         self.gap_since: Nanos | None = None

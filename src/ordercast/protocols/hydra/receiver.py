@@ -87,10 +87,10 @@ class Receiver(Process):
         """Flushes above this clock are on their way, or should be."""
         self._attempts = 0
         self._solicit_armed = False
-        self._timed: tuple[int, Nanos] | None = None
-        """A clock above which flushes were asked for, and when, until one has come."""
+        self._aggregate_asked = False
+        """The aggregator has been asked, and has not answered yet."""
         self._fetch_ns: Nanos = 0
-        """How long that takes, a moving mean: the queue for the own CPU is part of it."""
+        """From a question to its answer, a moving mean: the queue for the own CPU is part of it."""
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin with the first configuration, or where an earlier life stood."""
@@ -110,6 +110,7 @@ class Receiver(Process):
         elif type(message) is Flush:
             self._on_flush(message)
         elif type(message) is Flushes:
+            self._aggregate_asked, self._asked = False, 0
             for flush in message.flushes:
                 self._on_flush(flush)
         elif type(message) is Announce:
@@ -195,9 +196,11 @@ class Receiver(Process):
             self._follower.on_flush(flush)
         else:
             lane.heard |= flush.clock > lane.clock
-            if self._timed is not None and flush.clock > self._timed[0]:
-                self._fetch_ns += (self.env.now - self._timed[1] - self._fetch_ns) // SMOOTHING
-                self._timed = None
+            if lane.asked_at is not None:
+                self._fetch_ns += (self.env.now - lane.asked_at - self._fetch_ns) // SMOOTHING
+                lane.asked_at = None
+                if flush.clock <= self._asked:
+                    self._asked = 0  # more has come since: ask once more
             self._merge.flush(flush)
             if lane.front != lane.high:
                 self._note_gap(lane)
@@ -308,21 +311,29 @@ class Receiver(Process):
         return 0
 
     def _solicit(self) -> None:
-        """Ask all sequencers that are behind for a flush above everything here (sections 4.6.1, 4.6.2)."""
+        """Ask all sequencers that are behind for a flush above everything here (sections 4.6.1, 4.6.2).
+
+        Each is asked once until it answers: the answer tells of all that it has sent by then, and a receiver
+        that lags behind would only make its own queue longer.
+        """
         follower = self._follower
         clock = self._merge.highest()
         if follower.boundaries:
             clock = max(clock, follower.boundaries[0][0][0])
         self._asked = clock
-        self._timed = self._timed or (clock, self.env.now)
         self.env.set_timer("retry", self._options.retry_ns << min(self._attempts, BACKOFF_MAX))
-        if self._aggregator is not None and self._attempts == 0:
-            self.env.send(self._aggregator, Solicit(NOBODY, clock))
+        first = self._attempts == 0
+        if self._aggregator is not None and first:
+            if not self._aggregate_asked:
+                self._aggregate_asked = True
+                self.env.send(self._aggregator, Solicit(NOBODY, clock))
             return
         for lane in self._merge.lanes.values():
             # The message that waits tells of its own sequencer; only a boundary may need more of that one.
             enough = lane.highest == clock and not follower.boundaries
-            if lane.clock <= clock and not enough and not lane.frozen and not lane.joining:
+            due = lane.asked_at is None or not first
+            if due and lane.clock <= clock and not enough and not lane.frozen and not lane.joining:
+                lane.asked_at = self.env.now
                 self.env.send(lane.node, Solicit(lane.sequencer, clock))
 
     # Gaps that nothing needs, and sequencers that say nothing

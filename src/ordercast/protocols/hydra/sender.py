@@ -38,15 +38,15 @@ class Sender(Member):
         """Those of the active that the route allows."""
         self._trips: dict[NodeId, Nanos] = {}
         self._unanswered: dict[NodeId, int] = {}
-        self._number = 0
+        self._number = self._probed = 0
+        self._idle = options.route == "congestion"
+        """Whether it should measure, and does not, because it sends nothing."""
         self._started: Nanos = 0
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Ask who is alive; number messages above everything that an earlier life can have used."""
         self._number = self._started = self.env.now
         self._ask()
-        if self._options.route == "congestion":
-            self.env.set_timer("probe", self._options.probe_ns)
 
     def submit(self, groups: Groups, payload: bytes) -> bool:
         """Send to a sequencer; False while none is known."""
@@ -61,6 +61,9 @@ class Sender(Member):
         else:
             sequencer, node = choices[int(self.env.rng.random() * len(choices))]
         self._number += 1
+        if self._idle:
+            self._idle = False
+            self._probe()
         self.env.send(node, Request(sequencer, self._number, groups, payload))
         return True
 
@@ -82,11 +85,9 @@ class Sender(Member):
         if name == "ask" and not self._active:
             self._ask()
         elif name == "probe":
-            for _, node in self._active:
-                self._unanswered[node] = self._unanswered.get(node, 0) + 1
-                self.env.send(node, Probe(self.env.now))
-            self._choose()
-            self.env.set_timer("probe", self._options.probe_ns)
+            self._idle = self._number == self._probed
+            if not self._idle:
+                self._probe()
 
     def explain(self) -> Explanation:
         """What waits, if anything: for a sequencer to be known."""
@@ -108,6 +109,15 @@ class Sender(Member):
     def _ask(self) -> None:
         self.env.multicast(self._service, Fetch(0))
         self.env.set_timer("ask", self._options.announce_ns)
+
+    def _probe(self) -> None:
+        """Measure the ways to all sequencers, and go on with it for as long as messages are sent."""
+        self._probed = self._number
+        for _, node in self._active:
+            self._unanswered[node] = self._unanswered.get(node, 0) + 1
+            self.env.send(node, Probe(self.env.now))
+        self._choose()
+        self.env.set_timer("probe", self._options.probe_ns)
 
     def _choose(self) -> None:
         self._choices = self._active
