@@ -1,0 +1,289 @@
+"""The search through all interleavings of a case, breadth first, each state once.
+
+A state of the whole is the states of all nodes, the packets in flight, and what is left of the budgets of
+timers, clocks and copies. Interleavings that lead to the same state, as those do that differ in the order of
+events at different nodes, are one from there on. Being breadth first, the first fault found is one of the
+shortest way.
+"""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ordercast.core import Delivered, Delivery, Dropped, LocalError, OutOfOrder
+from ordercast.model.explorer_case import Case
+from ordercast.model.explorer_closing import close
+from ordercast.model.explorer_world import Boot, Event, Jump, Packet, Timer, World, node_of
+
+PROLOGUE_MAX = 1000
+_ARRIVAL, _UNLIMITED = 0, -1
+"""In the place of a budget: the packet that arrives is used up, or nothing is."""
+_KEPT = 1 << 32
+"""Added to a packet's number in the record of a way: it arrived, and a copy is still under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a search found."""
+
+    states: int
+    transitions: int
+    executed: int
+    """Steps of the real code; all other transitions were combined of them."""
+    endings: int
+    """Ends that were looked at, from different states."""
+    fault: str | None
+    """The first thing found wrong."""
+    steps: tuple[str, ...] = ()
+    """How it came about."""
+    complete: bool = True
+
+
+class Search:
+    """One case, explored."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.world = World(case.plan, case.clocks)
+        self._nodes = len(case.plan.nodes)
+        self._free: list[tuple[int, int, int]] = []
+        """Events that a budget allows: place of the budget in a state, node, number of the event."""
+        budgets: list[int] = []
+        limited: list[tuple[Timer | Jump, int]] = [*case.timers.items(), *((jump, 1) for jump in case.jumps)]
+        for event, count in limited:
+            self._free.append((self._nodes + len(budgets), event.node, self.world.event(event)))
+            budgets.append(count)
+        self._always = [(timer.node, timer.name, self.world.event(timer)) for timer in case.always]
+        budgets.append(case.copies)
+        self._copies = self._nodes + len(budgets) - 1
+        self._base = self._nodes + len(budgets)
+        """Where the packets begin in a state."""
+        self._budgets = budgets
+        self._certain = frozenset(self.world.event(packet) for packet in case.certain)
+        self._fades: dict[int, bool] = {}
+        self._judged: dict[tuple[int, int, int, int], str | None] = {}
+        self._closed: set[bytes] = set()
+        self._states: list[bytes] = []
+        self._ways = array("q")
+        """Of each state: the one before, and what happened then."""
+        self._known: dict[bytes, int] = {}
+        self._transitions = 0
+
+    def run(self) -> Outcome:
+        """Explore everything, or up to the first fault."""
+        start = self._prologue()
+        self._visit(start, -1, -1)
+        index = 0
+        while index < len(self._states):
+            if len(self._states) > self.case.states_max:
+                return self._outcome(
+                    f"more than {self.case.states_max} states: not explored to the end", None
+                )
+            state = array("I", self._states[index]).tolist()
+            fault = self._end(state)
+            if fault is not None:
+                return self._outcome(fault, index, "all that is in flight is lost, and time goes on")
+            for action, step_node, event, budget in self._enabled(state):
+                self._transitions += 1
+                fault = self._take(state, index, action, step_node, event, budget)
+                if fault is not None:
+                    return self._outcome(fault, index, self._describe(action))
+            index += 1
+        return self._outcome(None, None)
+
+    def _enabled(self, state: list[int]) -> Iterator[tuple[int, int, int, int]]:
+        """What can happen: an action for the record, a node, an event, and the place of its budget."""
+        events, locals_, last = self.world.events, self.world.locals, -1
+        for packet in state[self._base :]:
+            if packet != last:  # copies of a packet are alike
+                last = packet
+                to = events[packet].to  # type: ignore[union-attr]
+                yield packet, to, packet, _ARRIVAL
+                if state[self._copies]:
+                    yield packet + _KEPT, to, packet, self._copies
+        for place, node, event in self._free:
+            if state[place]:
+                happens = events[event]
+                if isinstance(happens, Jump) or happens.name in locals_[state[node]].timers:  # type: ignore[union-attr]
+                    yield event, node, event, place
+        for node, name, event in self._always:
+            if name in locals_[state[node]].timers:
+                yield event, node, event, _UNLIMITED
+
+    def _take(
+        self, state: list[int], index: int, action: int, node: int, event: int, budget: int
+    ) -> str | None:
+        head, packets = state[: self._base], state[self._base :]
+        if budget == _ARRIVAL:
+            packets.remove(event)
+        elif budget != _UNLIMITED:
+            head[budget] -= 1
+        before = self.world.locals[head[node]].history
+        fault = self._apply(head, packets, node, event)
+        if fault is not None:
+            return fault
+        packets.sort()
+        new = self._visit(array("I", head + packets).tobytes(), index, action)
+        if new and self.world.locals[head[node]].history != before:
+            return self._judge(head, node)
+        return None
+
+    def _apply(self, head: list[int], packets: list[int], node: int, event: int) -> str | None:
+        """Let an event happen, and at once what follows from it at prompt nodes."""
+        step = self.world.step(head[node], event)
+        if step.fault is not None:
+            return f"node {node}: {step.fault}"
+        if step.local != head[node]:
+            head[node] = step.local
+            packets[:] = [
+                packet for packet in packets if self._to(packet) != node or self._matters(head, packet)
+            ]
+        for packet in step.sent:
+            to = self._to(packet)
+            if to in self.case.prompt:
+                fault = self._apply(head, packets, to, packet)
+                if fault is not None:
+                    return fault
+            elif to not in self.case.deaf and self._matters(head, packet):
+                packets.append(packet)
+        return None
+
+    def _to(self, packet: int) -> int:
+        return node_of(self.world.events[packet])
+
+    def _matters(self, head: list[int], packet: int) -> bool:
+        """False if a packet would change nothing, and never will."""
+        fades = self._fades.get(packet)
+        if fades is None:
+            arriving = self.world.events[packet]
+            assert isinstance(arriving, Packet)
+            fades = self._fades[packet] = self.case.properties.fades(arriving)
+        if not fades:
+            return True
+        local = head[self._to(packet)]
+        step = self.world.step(local, packet)
+        return step.local != local or bool(step.sent)
+
+    def _visit(self, state: bytes, before: int, action: int) -> bool:
+        if state in self._known:
+            return False
+        self._known[state] = len(self._states)
+        self._states.append(state)
+        self._ways.append(before)
+        self._ways.append(action)
+        return True
+
+    def _judge(self, head: list[int], node: int) -> str | None:
+        """Hold the history of a node, which has grown, to the properties, alone and with all others."""
+        world, properties = self.world, self.case.properties
+        own = world.locals[head[node]].history
+        for other in range(self._nodes):
+            history = world.locals[head[other]].history
+            if history == 0:
+                continue
+            key = (node, own, other, history)
+            if key not in self._judged:
+                if other == node:
+                    fault = properties.alone(node, world.histories[own])
+                else:
+                    fault = properties.together(node, world.histories[own], other, world.histories[history])
+                self._judged[key] = fault
+            if self._judged[key] is not None:
+                return self._judged[key]
+        return None
+
+    def _end(self, state: list[int]) -> str | None:
+        if len(state) - self._base > self.case.losses or not self._certain.isdisjoint(state[self._base :]):
+            return None
+        key = array("I", state[: self._nodes]).tobytes()
+        if key in self._closed:
+            return None
+        self._closed.add(key)
+        return close(self.world, state[: self._nodes], self.case.properties)
+
+    def _prologue(self) -> bytes:
+        """Start the nodes and let them settle; then the packets of the case are under way."""
+        world, late = self.world, self.case.late
+        head = list(world.initial)
+        flying: list[int] = []
+        for node in range(self._nodes):
+            if node not in late:
+                flying += self._advance(head, Boot(node))
+        for _ in range(PROLOGUE_MAX):
+            if not flying:
+                break
+            flying += self._advance(head, world.events[flying.pop(0)])
+        else:
+            raise LocalError(f"{self.case.name}: the nodes do not settle after they have started")
+        packets: list[int] = []
+        for packet in self.case.packets:
+            if packet.to in self.case.prompt:
+                self._apply(head, packets, packet.to, world.event(packet))
+            else:
+                packets.append(world.event(packet))
+        for node in late:
+            self._apply(head, packets, node, world.event(Boot(node)))
+        return array("I", head + self._budgets + sorted(packets)).tobytes()
+
+    def _advance(self, head: list[int], event: Event) -> tuple[int, ...]:
+        node = node_of(event)
+        step = self.world.step(head[node], self.world.event(event))
+        if step.fault is not None:
+            raise LocalError(f"{self.case.name}: node {node} at its start: {step.fault}")
+        head[node] = step.local
+        return step.sent
+
+    def _outcome(self, fault: str | None, index: int | None, last: str = "") -> Outcome:
+        steps = (*self._way(index), last) if index is not None else ()
+        complete = fault is None or index is not None
+        return Outcome(
+            len(self._states),
+            self._transitions,
+            self.world.executed,
+            len(self._closed),
+            fault,
+            steps,
+            complete,
+        )
+
+    def _way(self, index: int) -> list[str]:
+        """From the start to a state, in words."""
+        indices = []
+        while index >= 0:
+            indices.append(index)
+            index = self._ways[2 * index]
+        lines = []
+        for at in reversed(indices[:-1]):
+            before, action = self._ways[2 * at], self._ways[2 * at + 1]
+            lines.append(self._describe(action) + self._deliveries(before, at, action))
+        return lines
+
+    def _deliveries(self, before: int, after: int, action: int) -> str:
+        node = node_of(self.world.events[action % _KEPT])
+        old, new = (self.world.history(array("I", self._states[state])[node]) for state in (before, after))
+        return "".join(f"; delivers {_name(delivery)}" for delivery in new[len(old) :])
+
+    def _describe(self, action: int) -> str:
+        event = self.world.events[action % _KEPT]
+        roles = self.case.plan.nodes
+        match event:
+            case Packet(source, to, message):
+                twice = " (and a copy is under way)" if action >= _KEPT else ""
+                return f"{roles[to].role} {to} gets {message} from {roles[source].role} {source}{twice}"
+            case Timer(node, name):
+                return f"timer '{name}' of {roles[node].role} {node} goes off"
+            case Jump(node, by):
+                return f"clock of {roles[node].role} {node} jumps by {by}"
+            case Boot(node):
+                return f"{roles[node].role} {node} starts"
+
+
+def _name(delivery: Delivery) -> str:
+    match delivery:
+        case Delivered() | OutOfOrder():
+            place = f" at clock {delivery.stamp.clock} of {delivery.stamp.issuer}" if delivery.stamp else ""
+            return f"{delivery.payload.decode(errors='replace')}{place}"
+        case Dropped():
+            return f"notice of the loss of number {delivery.number} of {delivery.issuer}"
+        case _:
+            return f"view {delivery.config} ({delivery.change} {delivery.stamp})"
