@@ -1,0 +1,73 @@
+"""Nine receivers and one configuration replica, with every packet between them carried by hand."""
+
+from collections.abc import Iterable, Iterator
+
+from ordercast.core import Message, NodeId
+from ordercast.protocols.hydra.messages import Suspect
+from ordercast.protocols.hydra.options import HydraOptions
+from ordercast.protocols.hydra.service import ConfigurationReplica
+from tests.hydra.lab import LEADER, MEMBERS, SEQUENCERS, Bench, ReceiverBench, RecordingEnv, receiver
+
+EVERYONE = tuple(sorted(node for nodes in MEMBERS.values() for node in nodes))
+GROUP_OF = {node: group for group, nodes in MEMBERS.items() for node in nodes}
+
+
+class Ensemble:
+    """Receivers of three groups, and a service of one replica that is its own majority."""
+
+    def __init__(self, quorum: str = "majority") -> None:
+        options = HydraOptions(
+            spares=1,
+            flush="periodic",
+            flush_ns=1_000_000,
+            quorum="all" if quorum == "all" else "majority",
+            replicas=1,
+            addition_ns=1_000_000_000,
+        )
+        self.receivers: dict[NodeId, ReceiverBench] = {
+            node: receiver(options, me=node, group=GROUP_OF[node]) for node in EVERYONE
+        }
+        env = RecordingEnv(LEADER)
+        service = ConfigurationReplica(env, MEMBERS, SEQUENCERS, (LEADER,), EVERYONE, options)
+        self.service = Bench(env, service)
+        self.service.pass_time(100_000_000)
+        self.service.sent()
+        self.told: dict[NodeId, list[str]] = {node: [] for node in EVERYONE}
+
+    def hear(self, nodes: Iterable[NodeId], *texts: str) -> None:
+        """Some receivers hear these."""
+        for node in nodes:
+            self.receivers[node].hears(*texts)
+
+    def suspect(self, sequencer: int, nodes: Iterable[NodeId]) -> None:
+        """Some receivers suspect a sequencer."""
+        for node in nodes:
+            self.service.get(node, Suspect((sequencer,)))
+
+    def exchange(self, without: Iterable[NodeId] = ()) -> None:
+        """Carry packets between receivers and service until there are none; those of some are lost."""
+        lost = frozenset(without)
+        while packets := list(self._packets()):
+            for source, to, message in packets:
+                if source not in lost and to not in lost:
+                    (self.service if to == LEADER else self.receivers[to]).get(source, message)
+        self._note()
+
+    def reannounce(self, without: Iterable[NodeId] = ()) -> None:
+        """The service says again where it stands."""
+        self.service.pass_time(40_000_000)
+        self.exchange(without)
+
+    def given(self, node: NodeId) -> list[str]:
+        """All that a receiver has delivered so far."""
+        self._note()
+        return self.told[node]
+
+    def _note(self) -> None:
+        for node, lab in self.receivers.items():
+            self.told[node] += lab.delivered()
+
+    def _packets(self) -> Iterator[tuple[NodeId, NodeId, Message]]:
+        for source, lab in self.receivers.items():
+            yield from ((source, to, message) for to, message in lab.sent() if to == LEADER)
+        yield from ((LEADER, to, message) for to, message in self.service.sent() if to in self.receivers)
