@@ -203,6 +203,17 @@ def test_the_place_of_a_step_is_never_before_that_of_the_step_before_it() -> Non
     assert lab.delivered() == ["<D,2,1>", B, "<-1,2,45>", "<-2,1,30>"]
 
 
+def test_a_new_sequencer_begins_above_the_place_of_the_step_before() -> None:
+    lab = busy()
+    lab.decide(removed(1, 95, (0, 2, 0)))
+    lab.plan("added", 3, steps=1)
+    assert (NEW, Solicit(3, 95)) in lab.sent()
+    lab.hears("<F,3,{(1,0)},90>")
+    assert reports(lab) == []
+    lab.hears("<F,3,{(1,0)},96>")
+    assert reports(lab) == [(LEADER, Report(1, 3, 96, (0, 0, 0)))]
+
+
 def test_an_addition_and_the_removal_of_the_same_sequencer() -> None:
     lab = receiver(initial={1: 21})
     lab.hears(A, "<G,3,{(1,1)},52>")

@@ -1,0 +1,297 @@
+"""Hydra section 4.6: who asks whom for flushes, and when; aggregation in the network."""
+
+import pytest
+
+from ordercast.core import MICROSECOND, MILLISECOND, LocalError, NodeId
+from ordercast.protocols.hydra.aggregator import Aggregator
+from ordercast.protocols.hydra.messages import Announce, Fetch, Flush, Flushes, Groupcast, Solicit, Welcome
+from ordercast.protocols.hydra.options import HydraOptions
+from tests.hydra.lab import (
+    AGGREGATOR,
+    LEADER,
+    SERVICE,
+    Bench,
+    ReceiverBench,
+    active,
+    added,
+    aggregator,
+    receiver,
+    sequencer,
+)
+
+DELAY = 100 * MICROSECOND
+PERIODIC = HydraOptions(flush="periodic", flush_ns=DELAY)
+SOLICITED = HydraOptions(flush="solicited", flush_ns=DELAY)
+ADAPTIVE = HydraOptions(flush="adaptive", flush_ns=DELAY)
+AGGREGATED = HydraOptions(flush="aggregated", flush_ns=DELAY)
+A = "<G,1,{(1,1)},10>"
+B = "<G,1,{(1,2)},20>"
+
+
+def solicits(lab: ReceiverBench) -> list[tuple[NodeId, int, int]]:
+    """To whom, for which sequencer, above which clock."""
+    return [(to, m.sequencer, m.clock) for to, m in lab.sent() if isinstance(m, Solicit)]
+
+
+def flush(number: int, clock: int, *numbers: int) -> Flush:
+    return Flush(number, clock, numbers or (0, 0, 0))
+
+
+def flushed(lab: Bench[Aggregator]) -> list[tuple[NodeId, list[int]]]:
+    """The answers of an aggregator: to whom, and the clocks in them."""
+    return [(to, [f.clock for f in m.flushes]) for to, m in lab.sent() if isinstance(m, Flushes)]
+
+
+# Periodic
+
+
+def test_periodic_receivers_ask_for_nothing() -> None:
+    lab = receiver(PERIODIC)
+    lab.hears(A)
+    lab.pass_time(20 * MILLISECOND)
+    assert solicits(lab) == []
+
+
+def test_periodic_sequencers_flush_to_all_receivers_every_period() -> None:
+    lab = sequencer(PERIODIC)
+    lab.get(LEADER, Welcome(0, 1, 0))
+    lab.sent()
+    lab.pass_time(3 * DELAY)
+    flushes = [(to, message) for to, message in lab.sent() if isinstance(message, Flush)]
+    assert [to for to, _ in flushes] == list(range(9)) * 3
+    assert len({message.clock for _, message in flushes}) == 3
+
+
+# Solicited
+
+
+def test_solicited_a_receiver_asks_when_a_message_has_waited_for_the_delay() -> None:
+    lab = receiver(SOLICITED)
+    lab.hears(A)
+    lab.pass_time(DELAY - 1)
+    assert solicits(lab) == []
+    lab.pass_time(1)
+    assert solicits(lab) == [(22, 2, 10)]
+
+
+def test_solicited_nothing_is_asked_for_what_went_in_the_meantime() -> None:
+    lab = receiver(SOLICITED)
+    lab.hears(A)
+    lab.pass_time(DELAY // 2)
+    assert lab.gives("<F,2,{(1,0)},11>") == [A]
+    lab.pass_time(5 * MILLISECOND)
+    assert solicits(lab) == []
+
+
+def test_solicited_without_delay_it_asks_at_once() -> None:
+    lab = receiver(HydraOptions(flush="solicited", flush_ns=0))
+    lab.hears(A)
+    assert (22, 2, 10) in solicits(lab)
+
+
+def test_the_threshold_is_the_highest_clock_of_all_that_waits() -> None:
+    lab = receiver(SOLICITED)
+    lab.hears(A, B, "<G,1,{(1,3)},35>")
+    lab.pass_time(DELAY)
+    asked = solicits(lab)
+    assert (22, 2, 35) in asked
+    assert {clock for _, _, clock in asked} == {35}
+
+
+def test_only_sequencers_that_are_behind_are_asked() -> None:
+    lab = receiver(SOLICITED, initial={1: 21, 2: 22, 3: 23})
+    lab.hears(A, "<F,3,{(1,0)},90>")
+    lab.pass_time(DELAY)
+    assert {to for to, _, _ in solicits(lab)} <= {21, 22}
+
+
+def test_sequencers_do_not_flush_by_themselves_but_for_heartbeats() -> None:
+    lab = sequencer(SOLICITED)
+    lab.get(LEADER, Welcome(0, 1, 0))
+    lab.sent()
+    lab.pass_time(SOLICITED.heartbeat_ns - 1)
+    assert lab.sent() == []
+
+
+def test_an_unanswered_solicitation_is_repeated_later_and_later() -> None:
+    lab = receiver(HydraOptions(flush="solicited", flush_ns=0))
+    lab.hears(A)
+    assert solicits(lab) == [(22, 2, 10)]
+    times = [0]
+    while len(times) < 7:
+        lab.pass_time(MILLISECOND)
+        if solicits(lab):
+            times.append(lab.env.now // MILLISECOND)
+    assert [later - sooner for sooner, later in zip(times, times[1:], strict=False)] == [1, 2, 4, 8, 16, 16]
+
+
+def test_an_answer_ends_the_repetition() -> None:
+    lab = receiver(HydraOptions(flush="solicited", flush_ns=0))
+    lab.hears(A)
+    solicits(lab)
+    assert lab.gives("<F,2,{(1,0)},11>") == [A]
+    lab.pass_time(20 * MILLISECOND)
+    assert solicits(lab) == []
+
+
+def test_a_sequencer_that_was_added_is_asked_too() -> None:
+    lab = receiver(HydraOptions(flush="solicited", flush_ns=0))
+    lab.hears("<F,2,{(1,0)},90>", "<G,2,{(1,1)},100>")
+    solicits(lab)
+    lab.decide(added(3, 95))
+    lab.hears("<F,1,{(1,0)},120>")
+    assert (23, 3, 100) in solicits(lab)
+
+
+# Adaptive
+
+
+def test_adaptive_without_traffic_it_asks_at_once() -> None:
+    lab = receiver(ADAPTIVE)
+    lab.hears(A)
+    assert (22, 2, 10) in solicits(lab)
+
+
+def test_adaptive_with_enough_traffic_it_waits_for_the_next_message() -> None:
+    lab = receiver(ADAPTIVE)
+    for number in range(1, 30):  # answers take 90 us
+        lab.hears(f"<G,1,{{(1,{number})}},{100 * number}>")
+        assert solicits(lab) == [(22, 2, 100 * number)]
+        lab.pass_time(90 * MICROSECOND)
+        assert len(lab.gives(f"<F,2,{{(1,0)}},{100 * number + 1}>")) == 1
+    for number in range(1, 100):  # messages of sequencer 2 come every 10 us
+        lab.pass_time(10 * MICROSECOND)
+        lab.hears(f"<F,1,{{(1,29)}},{2951 + number}>", f"<G,2,{{(1,{number})}},{2950 + number}>")
+    lab.sent()
+    lab.hears("<G,1,{(1,30)},5000>")
+    assert solicits(lab) == [], "the next message of sequencer 2 will do"
+    lab.pass_time(30 * MICROSECOND)
+    assert solicits(lab) == [(22, 2, 5000)], "but it did not come"
+
+
+def test_a_sequencer_is_asked_once_until_it_answers() -> None:
+    lab = receiver(ADAPTIVE)
+    lab.hears(A, B)
+    assert solicits(lab) == [(22, 2, 10)]
+    assert lab.gives("<F,2,{(1,0)},15>") == [A]
+    assert solicits(lab) == [(22, 2, 20)], "more had come since"
+
+
+# Aggregated
+
+
+def test_aggregated_a_receiver_asks_its_aggregator_alone() -> None:
+    lab = receiver(AGGREGATED, aggregator=AGGREGATOR)
+    lab.hears(A)
+    assert solicits(lab) == [(AGGREGATOR, 0, 10)]
+
+
+def test_aggregated_without_an_answer_it_asks_the_sequencers_themselves() -> None:
+    lab = receiver(AGGREGATED, aggregator=AGGREGATOR)
+    lab.hears(A)
+    lab.sent()
+    lab.pass_time(AGGREGATED.retry_ns)
+    asked = solicits(lab)
+    assert (22, 2, 10) in asked
+    assert AGGREGATOR not in {to for to, _, _ in asked}
+
+
+def test_aggregated_flushes_go_to_the_aggregators_and_heartbeats_to_all() -> None:
+    lab = sequencer(AGGREGATED, aggregators=(AGGREGATOR,))
+    lab.get(LEADER, Welcome(0, 1, 0))
+    lab.sent()
+    lab.pass_time(DELAY)
+    assert [to for to, _ in lab.sent()] == [AGGREGATOR]
+    lab.pass_time(AGGREGATED.heartbeat_ns)
+    assert {to for to, _ in lab.sent()} == {*range(9), AGGREGATOR}
+
+
+def test_one_packet_of_flushes_lets_everything_go() -> None:
+    lab = receiver(AGGREGATED, aggregator=AGGREGATOR)
+    lab.hears(A, B)
+    lab.get(AGGREGATOR, Flushes((flush(1, 30, 0, 2, 0), flush(2, 31))))
+    assert lab.delivered() == [A, B]
+
+
+def test_an_aggregator_answers_when_its_lowest_clock_is_above_the_threshold() -> None:
+    lab = aggregator(AGGREGATED)
+    lab.get(0, Solicit(0, 10))
+    lab.get(21, flush(1, 50))
+    assert flushed(lab) == [], "nothing is known of sequencer 2"
+    lab.get(22, flush(2, 10))
+    assert flushed(lab) == [], "10 is not above 10"
+    lab.get(22, flush(2, 11))
+    assert flushed(lab) == [(0, [50, 11])]
+    lab.get(22, flush(2, 12))
+    assert flushed(lab) == [], "it is answered once"
+
+
+def test_an_aggregator_answers_each_receiver_at_its_own_threshold() -> None:
+    lab = aggregator(AGGREGATED)
+    lab.get(0, Solicit(0, 10))
+    lab.get(3, Solicit(0, 30))
+    lab.get(5, Solicit(0, 12))
+    lab.get(21, flush(1, 20))
+    lab.get(22, flush(2, 25))
+    assert flushed(lab) == [(0, [20, 25]), (5, [20, 25])]
+    lab.get(0, Solicit(0, 5))
+    assert flushed(lab) == [(0, [20, 25])], "what is known already is said at once"
+
+
+def test_an_aggregator_keeps_the_newest_flush_of_each() -> None:
+    lab = aggregator(AGGREGATED)
+    lab.get(21, flush(1, 40, 1, 2, 3), flush(1, 30, 9, 9, 9))
+    lab.get(22, flush(2, 45))
+    lab.get(0, Solicit(0, 10))
+    ((_, message),) = lab.sent()
+    assert message == Flushes((flush(1, 40, 1, 2, 3), flush(2, 45)))
+
+
+def test_an_aggregator_goes_with_the_configuration() -> None:
+    lab = aggregator(AGGREGATED)
+    assert lab.started == [(node, Fetch(0)) for node in SERVICE]
+    lab.get(0, Solicit(0, 10))
+    lab.get(21, flush(1, 50))
+    lab.get(LEADER, Announce(1, active(1), None, None))
+    assert flushed(lab) == [(0, [50])], "sequencer 2 is gone"
+    lab.get(LEADER, Announce(0, active(1, 2), None, None))
+    lab.get(LEADER, Announce(2, active(1, 3), None, None))
+    lab.get(0, Solicit(0, 10))
+    assert flushed(lab) == []
+    lab.get(22, flush(2, 99))
+    lab.get(23, flush(3, 60))
+    assert flushed(lab) == [(0, [50, 60])]
+
+
+def test_an_aggregator_explains_for_whom_it_waits() -> None:
+    lab = aggregator(AGGREGATED)
+    lab.env.now = 5
+    lab.get(21, flush(1, 50))
+    lab.get(4, Solicit(0, 10))
+    assert lab.waits() == [("flush for node 4", "sequencer 2 to pass clock 10", 5)]
+
+
+def test_a_flush_that_an_aggregator_does_not_have_yet_changes_nothing() -> None:
+    lab = receiver(AGGREGATED, aggregator=AGGREGATOR)
+    lab.hears(A)
+    lab.get(AGGREGATOR, Flushes((Flush(1, 0, ()), Flush(2, 0, ()))))
+    assert lab.delivered() == []
+    assert lab.buffer() == [A]
+
+
+# Options
+
+
+@pytest.mark.parametrize("policy", ["periodic", "aggregated"])
+def test_policies_with_a_period_need_one(policy: str) -> None:
+    with pytest.raises(LocalError, match="needs a period"):
+        HydraOptions(flush="periodic" if policy == "periodic" else "aggregated", flush_ns=0)
+
+
+def test_what_is_not_asked_for_still_comes_from_heartbeats() -> None:
+    lab = sequencer(SOLICITED)
+    lab.get(LEADER, Welcome(0, 1, 0))
+    first = [message for _, message in lab.sent() if isinstance(message, Flush | Groupcast)]
+    lab.pass_time(3 * SOLICITED.heartbeat_ns)
+    later = [message for _, message in lab.sent()]
+    assert len(first) == 9 and len(later) == 27

@@ -1,0 +1,151 @@
+"""Hydra's senders (sections 3.2 and 5): which sequencer a message goes to."""
+
+from collections import Counter
+
+import pytest
+
+from ordercast.core import MICROSECOND, LocalError, Message, NodeId
+from ordercast.protocols.hydra.messages import Announce, Echo, Fetch, Probe, Request
+from ordercast.protocols.hydra.options import HydraOptions
+from ordercast.protocols.hydra.sender import Sender
+from tests.hydra.lab import CLIENT, LEADER, QUIET, SERVICE, Bench, active, sender
+
+ROUTES = ("random", "hash", "congestion")
+
+
+def options(route: str) -> HydraOptions:
+    return HydraOptions(
+        route="hash" if route == "hash" else "congestion" if route == "congestion" else "random"
+    )
+
+
+def informed(route: str, *sequencers: int, me: NodeId = CLIENT) -> Bench[Sender]:
+    """A sender that knows these sequencers."""
+    lab = sender(options(route), me)
+    lab.get(LEADER, Announce(0, active(*sequencers), None, None))
+    lab.sent()
+    return lab
+
+
+def requests(
+    lab: Bench[Sender], groups: tuple[int, ...] = (0,), count: int = 1
+) -> list[tuple[NodeId, Message]]:
+    """Submit so many, and take what is sent."""
+    for _ in range(count):
+        assert lab.process.submit(groups, b"x")
+    return [(to, message) for to, message in lab.sent() if isinstance(message, Request)]
+
+
+def used(lab: Bench[Sender], groups: tuple[int, ...] = (0,), count: int = 200) -> Counter[NodeId]:
+    """How often each node is sent to."""
+    return Counter(to for to, _ in requests(lab, groups, count))
+
+
+def test_until_it_knows_a_sequencer_it_asks_and_takes_nothing() -> None:
+    lab = sender()
+    assert lab.started == [(node, Fetch(0)) for node in SERVICE]
+    assert not lab.process.submit((0,), b"x")
+    assert lab.waits() == [("all messages", "no sequencer is known alive", 0)]
+    lab.pass_time(QUIET.announce_ns)
+    assert lab.sent() == [(node, Fetch(0)) for node in SERVICE]
+    lab.get(LEADER, Announce(0, active(1), None, None))
+    assert lab.process.submit((0,), b"x")
+    assert lab.waits() == []
+
+
+def test_a_request_names_the_life_of_the_sequencer_and_a_number_of_its_own() -> None:
+    lab = informed("random", 5)
+    made = [message for _, message in requests(lab, (0, 2), 3)]
+    assert all(
+        isinstance(m, Request) and (m.sequencer, m.groups, m.payload) == (5, (0, 2), b"x") for m in made
+    )
+    numbers = [m.number for m in made if isinstance(m, Request)]
+    assert numbers == sorted(set(numbers))
+
+
+def test_a_later_life_of_a_sender_uses_higher_numbers() -> None:
+    lab = informed("random", 1)
+    (_, first), *_ = requests(lab, count=10)[-1:]
+    lab.env.now = 5_000
+    again = Sender(lab.env, {0: (3,)}, SERVICE, options("random"))
+    again.on_start({})
+    again.on_message(LEADER, Announce(0, active(1), None, None))
+    lab.sent()
+    again.submit((0,), b"y")
+    ((_, second),) = lab.sent()
+    assert isinstance(first, Request) and isinstance(second, Request)
+    assert second.number > first.number
+
+
+def test_the_random_route_uses_all_sequencers_about_evenly() -> None:
+    counts = used(informed("random", 1, 2, 3, 4), count=400)
+    assert set(counts) == {21, 22, 23, 24}
+    assert min(counts.values()) > 60
+
+
+def test_the_hash_route_sends_a_flow_one_way() -> None:
+    lab = informed("hash", 1, 2, 3, 4)
+    assert len(used(lab, (0,))) == 1
+    assert len(used(lab, (1,))) == 1
+    flows = {node for me in range(60, 80) for node in used(informed("hash", 1, 2, 3, 4, me=me), count=1)}
+    assert flows == {21, 22, 23, 24}, "different senders are spread"
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_sequencer_that_is_gone_is_not_used(route: str) -> None:
+    lab = informed(route, 1, 2)
+    lab.get(LEADER, Announce(1, active(2), None, None))
+    assert set(used(lab)) == {22}
+    lab.get(LEADER, Announce(0, active(1, 2), None, None))
+    assert set(used(lab)) == {22}, "old news changes nothing"
+    lab.get(LEADER, Announce(2, (), None, None))
+    assert not lab.process.submit((0,), b"x")
+
+
+def test_the_congestion_route_avoids_the_slow_one() -> None:
+    lab = informed("congestion", 1, 2, 3)
+    assert lab.process.submit((0,), b"x")
+    assert [to for to, message in lab.sent() if isinstance(message, Probe)] == [21, 22, 23]
+    sent_at = lab.env.now
+    for node, trip in ((21, 20), (22, 90), (23, 30)):
+        lab.env.now = sent_at + trip * MICROSECOND
+        lab.get(node, Echo(sent_at))
+    assert set(used(lab)) == {21, 23}
+
+
+def test_the_congestion_route_comes_back_when_the_way_is_clear_again() -> None:
+    lab = informed("congestion", 1, 2)
+    lab.env.now = 100_000
+    lab.get(21, Echo(90_000))
+    lab.get(22, Echo(10_000))
+    assert set(used(lab)) == {21}
+    for _ in range(6):
+        lab.get(22, Echo(90_000))
+    assert set(used(lab)) == {21, 22}
+
+
+def test_the_congestion_route_avoids_one_that_does_not_answer() -> None:
+    lab = informed("congestion", 1, 2)
+    for _ in range(8):
+        assert lab.process.submit((0,), b"x")
+        lab.pass_time(lab.process._options.probe_ns)
+        lab.get(21, Echo(lab.env.now - 10))
+        lab.sent()
+    assert set(used(lab)) == {21}
+
+
+def test_the_congestion_route_measures_only_while_messages_are_sent() -> None:
+    lab = informed("congestion", 1, 2)
+    lab.pass_time(10 * lab.process._options.probe_ns)
+    assert lab.sent() == []
+    requests(lab)
+    lab.pass_time(10 * lab.process._options.probe_ns)
+    assert len(lab.sent()) <= 2
+
+
+@pytest.mark.parametrize("groups", [(), (1, 0), (0, 0), (7,), (0, 7)])
+def test_bad_destinations_are_the_callers_fault(groups: tuple[int, ...]) -> None:
+    lab = informed("random", 1)
+    with pytest.raises(LocalError):
+        lab.process.submit(groups, b"x")
+    assert lab.sent() == []
