@@ -19,8 +19,9 @@ class Lane:
     """
 
     __slots__ = (
-        "asked_at", "clock", "early", "final", "front", "frozen", "gap_high", "gap_since", "heard", "heard_at",
-        "high", "joining", "mean_ns", "needed_since", "node", "queue", "safe", "seen", "sequencer", "strikes",
+        "asked_at", "clock", "early", "final", "front", "frozen", "gap_high", "gap_since", "heard",
+        "heard_at", "high", "joining", "mean_ns", "needed_since", "node", "queue", "safe", "seen",
+        "sequencer", "strikes",
     )  # fmt: skip
 
     def __init__(self, sequencer: int, node: NodeId, groups: int, clock: int = 0, number: int = 0) -> None:

@@ -25,9 +25,9 @@ class HydraOptions(Options, frozen=True):
     """Sequencers on each switch, one a pipeline."""
     flush: FlushPolicy = "adaptive"
     """Section 4.6. *periodic* (GEN): sequencers flush every `flush_ns`. *solicited* (SOL): a receiver asks
-    when a message has waited for `flush_ns`. *adaptive* (ADP): it asks at once, unless enough traffic comes
-    for the wait to end by itself within `flush_ns`. *aggregated* (AGG): sequencers flush every `flush_ns` to
-    aggregators, and a receiver asks its aggregator."""
+    when a message has waited for `flush_ns`. *adaptive* (ADP): it asks at once, unless traffic is so dense
+    that the wait should end by itself sooner than an answer comes, and within `flush_ns`. *aggregated* (AGG):
+    sequencers flush every `flush_ns` to aggregators, and a receiver asks its aggregator."""
     flush_ns: Nanos = 100 * MICROSECOND
     rack: int = 0
     """Receivers of an aggregator; 0: one for all."""
