@@ -62,6 +62,12 @@ class Case:
     That leaves nothing out if the order in which a node gets packets makes no difference, since what it sends
     in return can take as long as it likes.
     """
+    leading: tuple[NodeId, ...] = ()
+    """Nodes that do all that they can before anybody else does anything, in every order.
+
+    That leaves nothing out if what they get does not depend on others, for the same reason: what they send
+    can take as long as it likes.
+    """
     always: tuple[Timer, ...] = ()
     """Timers that may go off at any time while they are armed, without a limit."""
     jumps: tuple[Jump, ...] = ()

@@ -14,14 +14,19 @@ import msgspec
 
 from ordercast.core import Env, Options
 
-_PLAIN = frozenset({int, str, bytes, bool, type(None), float})
+_PLAIN: frozenset[type] = frozenset({int, str, bytes, bool, type(None), float})
+_shared: set[type] = {*_PLAIN, tuple, frozenset}
+"""Types of what copies share, as far as they have been met."""
 _encoder = msgspec.msgpack.Encoder()
 
 
 def clone(thing: Any, copies: dict[int, Any]) -> Any:
     """A copy that shares nothing mutable with the original; `copies` keeps shared references shared."""
     kind = type(thing)
-    if kind in _PLAIN or kind is tuple or isinstance(thing, msgspec.Struct | Env | FunctionType | frozenset):
+    if kind in _shared:
+        return thing
+    if isinstance(thing, msgspec.Struct | Env | FunctionType):
+        _shared.add(kind)
         return thing
     known = copies.get(id(thing))
     if known is not None:
@@ -75,14 +80,14 @@ def _freeze(thing: Any, seen: dict[int, int]) -> Any:
     return [kind.__name__, *(_freeze(getattr(thing, name), seen) for name in _names(thing))]
 
 
-_known_names: dict[type, tuple[str, ...]] = {}
+_known_slots: dict[type, tuple[str, ...]] = {}
 
 
 def _names(thing: Any) -> tuple[str, ...]:
     """The attributes of an object: those in slots of all its classes, and those of its own."""
     kind = type(thing)
-    slots = _known_names.get(kind)
+    slots = _known_slots.get(kind)
     if slots is None:
         declared = (name for base in kind.__mro__ for name in base.__dict__.get("__slots__", ()))
-        slots = _known_names[kind] = tuple(declared)
-    return (*(name for name in slots if hasattr(thing, name)), *getattr(thing, "__dict__", ()))
+        slots = _known_slots[kind] = tuple(declared)
+    return (*slots, *getattr(thing, "__dict__", ()))

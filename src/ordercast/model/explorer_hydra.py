@@ -77,6 +77,8 @@ def case(
         late=tuple(sequencers[SEQUENCERS:]),
         deaf=plan.senders,
         prompt=(service,),
+        # Only receivers that ask for flushes make sequencers wait for others.
+        leading=tuple(sequencers[:SEQUENCERS]) if flush == "periodic" else (),
         certain=tuple(Packet(*message) for message in messages if isinstance(message[2], Suspect)),
         clocks=dict(zip(sequencers, clocks, strict=False)),
         timers={Timer(sequencers[s - 1], name): count for (s, name), count in (timers or {}).items()},

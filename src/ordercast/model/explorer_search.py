@@ -9,8 +9,9 @@ shortest way.
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from ordercast.core import Delivered, Delivery, Dropped, LocalError, OutOfOrder
+from ordercast.core import Delivered, Delivery, Dropped, LocalError, NodeId, OutOfOrder
 from ordercast.model.explorer_case import Case
 from ordercast.model.explorer_closing import close
 from ordercast.model.explorer_world import Boot, Event, Jump, Packet, Timer, World, node_of
@@ -20,6 +21,9 @@ _ARRIVAL, _UNLIMITED = 0, -1
 """In the place of a budget: the packet that arrives is used up, or nothing is."""
 _KEPT = 1 << 32
 """Added to a packet's number in the record of a way: it arrived, and a copy is still under way."""
+
+Move: TypeAlias = tuple[int, NodeId, int, int]
+"""What is recorded of it, where it happens, the number of the event, and the place of its budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +50,14 @@ class Search:
         self.case = case
         self.world = World(case.plan, case.clocks)
         self._nodes = len(case.plan.nodes)
-        self._free: list[tuple[int, int, int]] = []
-        """Events that a budget allows: place of the budget in a state, node, number of the event."""
-        budgets: list[int] = []
-        limited: list[tuple[Timer | Jump, int]] = [*case.timers.items(), *((jump, 1) for jump in case.jumps)]
-        for event, count in limited:
-            self._free.append((self._nodes + len(budgets), event.node, self.world.event(event)))
-            budgets.append(count)
-        self._always = [(timer.node, timer.name, self.world.event(timer)) for timer in case.always]
-        budgets.append(case.copies)
+        self._free: list[tuple[int, NodeId, str | None, int]] = []
+        """Events that no packet brings: the place of their budget in a state, node, timer, and number."""
+        budgets = [*case.timers.values(), *(1 for _ in case.jumps), case.copies]
+        limited: list[Timer | Jump] = [*case.timers, *case.jumps]
+        for place, event in enumerate(limited, self._nodes):
+            self._free.append((place, event.node, getattr(event, "name", None), self.world.event(event)))
+        for timer in case.always:
+            self._free.append((_UNLIMITED, timer.node, timer.name, self.world.event(timer)))
         self._copies = self._nodes + len(budgets) - 1
         self._base = self._nodes + len(budgets)
         """Where the packets begin in a state."""
@@ -83,36 +86,43 @@ class Search:
             fault = self._end(state)
             if fault is not None:
                 return self._outcome(fault, index, "all that is in flight is lost, and time goes on")
-            for action, step_node, event, budget in self._enabled(state):
+            for move in self._enabled(state):
                 self._transitions += 1
-                fault = self._take(state, index, action, step_node, event, budget)
+                fault = self._take(state, index, move)
                 if fault is not None:
-                    return self._outcome(fault, index, self._describe(action))
+                    return self._outcome(fault, index, self._describe(move[0]))
             index += 1
         return self._outcome(None, None)
 
-    def _enabled(self, state: list[int]) -> Iterator[tuple[int, int, int, int]]:
-        """What can happen: an action for the record, a node, an event, and the place of its budget."""
-        events, locals_, last = self.world.events, self.world.locals, -1
+    def _enabled(self, state: list[int]) -> list[Move]:
+        """What can happen next."""
+        moves = [*self._arrivals(state), *self._free_moves(state)]
+        for node in self.case.leading:
+            own = [move for move in moves if move[1] == node]
+            if own:
+                return own
+        return moves
+
+    def _arrivals(self, state: list[int]) -> Iterator[Move]:
+        last = -1
         for packet in state[self._base :]:
             if packet != last:  # copies of a packet are alike
                 last = packet
-                to = events[packet].to  # type: ignore[union-attr]
+                to = self._to(packet)
                 yield packet, to, packet, _ARRIVAL
                 if state[self._copies]:
                     yield packet + _KEPT, to, packet, self._copies
-        for place, node, event in self._free:
-            if state[place]:
-                happens = events[event]
-                if isinstance(happens, Jump) or happens.name in locals_[state[node]].timers:  # type: ignore[union-attr]
-                    yield event, node, event, place
-        for node, name, event in self._always:
-            if name in locals_[state[node]].timers:
-                yield event, node, event, _UNLIMITED
 
-    def _take(
-        self, state: list[int], index: int, action: int, node: int, event: int, budget: int
-    ) -> str | None:
+    def _free_moves(self, state: list[int]) -> Iterator[Move]:
+        locals_ = self.world.locals
+        for place, node, name, event in self._free:
+            if (place == _UNLIMITED or state[place]) and (
+                name is None or name in locals_[state[node]].timers
+            ):
+                yield event, node, event, place
+
+    def _take(self, state: list[int], index: int, move: Move) -> str | None:
+        action, node, event, budget = move
         head, packets = state[: self._base], state[self._base :]
         if budget == _ARRIVAL:
             packets.remove(event)
