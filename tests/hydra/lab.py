@@ -164,6 +164,7 @@ def receiver(
     """A receiver that has started."""
     env = RecordingEnv(me)
     env.now = now
+    env.saved = dict(saved or {})
     return ReceiverBench(env, Receiver(env, group, members, initial, SERVICE, aggregator, options), saved)
 
 

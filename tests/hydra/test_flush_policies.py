@@ -1,5 +1,7 @@
 """Hydra section 4.6: who asks whom for flushes, and when; aggregation in the network."""
 
+import itertools
+
 import pytest
 
 from ordercast.core import MICROSECOND, MILLISECOND, LocalError, NodeId
@@ -122,7 +124,7 @@ def test_an_unanswered_solicitation_is_repeated_later_and_later() -> None:
         lab.pass_time(MILLISECOND)
         if solicits(lab):
             times.append(lab.env.now // MILLISECOND)
-    assert [later - sooner for sooner, later in zip(times, times[1:], strict=False)] == [1, 2, 4, 8, 16, 16]
+    assert [later - sooner for sooner, later in itertools.pairwise(times)] == [1, 2, 4, 8, 16, 16]
 
 
 def test_an_answer_ends_the_repetition() -> None:

@@ -1,0 +1,239 @@
+"""What no correct peer sends, what no caller should ask for, and what Hydra says when asked why."""
+
+import pytest
+
+from ordercast.core import Deployment, LocalError, Message, NodeId, Options, RemoteError
+from ordercast.protocols import find_protocol
+from ordercast.protocols.hydra import PROTOCOL, HydraOptions
+from ordercast.protocols.hydra.messages import (
+    MESSAGES,
+    Announce,
+    Echo,
+    Fetch,
+    Flush,
+    Flushes,
+    Groupcast,
+    Join,
+    Probe,
+    Report,
+    Request,
+    Solicit,
+    Step,
+    Steps,
+    Suspect,
+    Welcome,
+)
+from ordercast.protocols.hydra.protocol import deploy
+from tests.hydra.ensemble import Ensemble
+from tests.hydra.lab import (
+    CLIENT,
+    LEADER,
+    ReceiverBench,
+    added,
+    aggregator,
+    planning,
+    receiver,
+    removed,
+    sender,
+    sequencer,
+)
+
+HARMLESS: tuple[Message, ...] = (
+    Request(9, 1, (0,), b""),
+    Flush(9, 1, (0, 0, 0)),
+    Flushes(()),
+    Solicit(9, 1),
+    Probe(1),
+    Echo(0),
+    Announce(0, (), None, None),
+    Fetch(0),
+    Steps(0, ()),
+    Suspect((9,)),
+    Join(0),
+    Welcome(9, 9, 9),
+)
+"""Well-formed messages, most of which are for somebody else."""
+
+
+def cast(groups: tuple[int, ...], numbers: tuple[int, ...]) -> Groupcast:
+    return Groupcast(1, 10, groups, numbers, CLIENT, b"")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        cast((0,), (1,)),
+        cast((1,), (1, 2)),
+        cast((0, 1), (1,)),
+        cast((1, 3), (1, 1)),
+        Flush(1, 10, (0, 0)),
+        Flush(1, 10, (0, 0, 0, 0)),
+        Flushes((Flush(1, 10, (0, 0)),)),
+        Steps(0, (Step("removed", 1, 21, 1, 10, (0, 0)),)),
+        Steps(0, (Step("added", 3, 23, 1, 10, (0, 0, 0, 0)),)),
+    ],
+    ids=str,
+)
+def test_a_receiver_refuses_what_does_not_fit_its_groups_and_is_unchanged(message: Message) -> None:
+    lab = receiver()
+    lab.hears("<G,1,{(1,1)},5>")
+    with pytest.raises(RemoteError):
+        lab.get(21, message)
+    assert lab.buffer() == ["<G,1,{(1,1)},5>"]
+    assert lab.gives("<F,2,{(1,0)},20>") == ["<G,1,{(1,1)},5>"]
+
+
+@pytest.mark.parametrize("numbers", [(), (1,), (1, 2, 3, 4)])
+def test_the_service_refuses_reports_of_other_groups(numbers: tuple[int, ...]) -> None:
+    ensemble = Ensemble()
+    with pytest.raises(RemoteError, match="node 0 reports"):
+        ensemble.service.get(0, Report(0, 1, 10, numbers))
+
+
+def test_the_service_refuses_reports_of_nodes_that_are_no_receivers() -> None:
+    ensemble = Ensemble()
+    with pytest.raises(RemoteError):
+        ensemble.service.get(CLIENT, Report(0, 1, 10, (0, 0, 0)))
+
+
+@pytest.mark.parametrize("message", HARMLESS, ids=lambda message: type(message).__name__)
+def test_a_message_that_is_for_somebody_else_does_no_harm(message: Message) -> None:
+    lab = receiver()
+    lab.get(LEADER, message)
+    assert lab.gives("<G,1,{(1,1)},10>", "<F,2,{(1,0)},20>") == ["<G,1,{(1,1)},10>"]
+    for other in (sequencer(), sender(), aggregator()):
+        before = other.process.explain()
+        other.get(LEADER, message)
+        assert other.process.explain().state["role"] == before.state["role"]
+        assert all(type(reply) in MESSAGES for _, reply in other.sent())
+
+
+def test_every_message_type_is_covered_here() -> None:
+    covered = {type(message) for message in HARMLESS} | {Groupcast, Report}
+    assert covered == set(MESSAGES)
+
+
+def test_the_protocol_is_found_by_name() -> None:
+    assert find_protocol("hydra") is PROTOCOL
+
+
+def test_a_receiver_is_in_one_group() -> None:
+    with pytest.raises(LocalError, match="1 is in 0 and in 1"):
+        deploy(Deployment(((0, 1), (1, 2))), HydraOptions())
+
+
+def test_options_are_its_own() -> None:
+    with pytest.raises(LocalError, match="HydraOptions, not Options"):
+        deploy(Deployment.disjoint(1, 3, 1), Options())
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"sequencers": 0}, "together are 1 to"),
+        ({"sequencers": -1, "spares": 5}, "together are 1 to"),
+        ({"window": 0}, "must be positive"),
+        ({"suspect_ns": 0}, "must be positive"),
+        ({"patience_ns": -1}, "not negative"),
+        ({"replicas": 2}, "an odd number"),
+        ({"suspect_ns": 5_000_000}, "longer than heartbeat_ns"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(changes: dict[str, int], complaint: str) -> None:
+    with pytest.raises(LocalError, match=complaint):
+        HydraOptions(**changes)  # type: ignore[arg-type]
+
+
+def test_roles_and_hosts() -> None:
+    options = HydraOptions(sequencers=3, spares=1, kind="switch", pipelines=2, flush="aggregated", rack=2)
+    plan = deploy(Deployment.disjoint(1, 3, 2), options)
+    roles: dict[str, list[NodeId]] = {}
+    for node in plan.nodes:
+        roles.setdefault(node.role, []).append(node.host)
+    assert roles == {
+        "receiver": [0, 1, 2],
+        "sender": [3, 4],
+        "switch": [5, 5, 7, 7],
+        "aggregator": [9, 10],
+        "configuration": [11, 12, 13],
+    }
+
+
+def test_virtual_groups_have_numbers_and_no_receivers() -> None:
+    plan = deploy(Deployment.disjoint(1, 3, 1), HydraOptions(virtual_groups=2))
+    assert plan.groups == {0: (0, 1, 2), 1: (), 2: ()}
+
+
+# Explanations
+
+
+def waits(lab: ReceiverBench) -> dict[str, tuple[str, int]]:
+    return {subject: (blocker, since) for subject, blocker, since in lab.waits()}
+
+
+def test_it_names_the_sequencer_waited_for_and_since_when() -> None:
+    lab = receiver()
+    lab.env.now = 700
+    lab.hears("<F,2,{(1,0)},8>", "<G,1,{(1,1)},10>")
+    lab.env.now = 900
+    assert waits(lab) == {
+        "message 1 of sequencer 1": ("clock of sequencer 2, at 8, to reach 10", 700),
+    }
+
+
+def test_it_names_all_sequencers_that_are_behind_the_slowest_first() -> None:
+    lab = receiver(initial={1: 21, 2: 22, 3: 23})
+    lab.hears("<F,2,{(1,0)},8>", "<F,3,{(1,0)},5>", "<G,1,{(1,1)},10>")
+    ((blocker, _),) = waits(lab).values()
+    assert blocker == "clock of sequencer 3, at 5, to reach 10, and of sequencer 2 at 8"
+
+
+def test_it_names_missing_numbers() -> None:
+    lab = receiver()
+    lab.hears("<G,1,{(1,1)},10>")
+    lab.env.now = 50
+    lab.hears("<G,1,{(1,4)},40>")
+    told = waits(lab)
+    assert told["message 4 of sequencer 1 at clock 40"] == ("numbers 2, 3 of sequencer 1 missing", 50)
+
+
+def test_it_names_a_long_run_of_missing_numbers_by_its_ends() -> None:
+    lab = receiver()
+    lab.hears("<G,1,{(1,100)},40>")
+    ((blocker, _),) = waits(lab).values()
+    assert blocker == "numbers 1 to 99 of sequencer 1 missing"
+
+
+def test_it_says_that_a_sequencer_is_being_removed_or_added() -> None:
+    lab = receiver()
+    lab.hears("<G,1,{(1,1)},10>")
+    lab.plan("removed", 2)
+    told = waits(lab)
+    blocker = "clock of sequencer 2, at 0 (it is being removed), to reach 10"
+    assert told["message 1 of sequencer 1"][0] == blocker
+    assert told["step 1, sequencer 2 to be removed"] == ("reports of a quorum of each group", 0)
+    other = receiver(initial={1: 21})
+    other.get(LEADER, planning("added", 3))
+    assert waits(other) == {"step 1, sequencer 3 to be added": ("a flush of it", 0)}
+    other.hears("<F,3,{(1,0)},5>", "<G,1,{(1,1)},10>")
+    assert waits(other)["message 1 of sequencer 1"][0] == (
+        "clock of sequencer 3, at 5 (it is being added), to reach 10"
+    )
+
+
+def test_its_state_names_group_configuration_and_sequencers() -> None:
+    lab = receiver()
+    lab.decide(removed(1, 0, (0, 0, 0)), added(3, 5, config=2))
+    lab.hears("<F,2,{(1,0)},9>", "<F,3,{(1,0)},9>", "<G,2,{(1,1)},20>")
+    state = lab.process.explain().state
+    named = [state[key] for key in ("group", "configuration", "sequencers", "packets held")]
+    assert named == [1, 2, "2, 3", 1]
+
+
+def test_the_service_names_the_receivers_whose_reports_are_lacking() -> None:
+    ensemble = Ensemble()
+    ensemble.suspect(1, (0, 1, 3, 4))
+    ensemble.exchange(without=(2, 6, 7))
+    ((subject, blocker, _),) = ensemble.service.waits()
+    assert subject == "step 1: sequencer 1 removed"
+    assert blocker == "no report from 2, 6, 7"
