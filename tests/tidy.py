@@ -19,6 +19,7 @@ LINES_MAX = 500
 _BELOW_PIPELINE = frozenset(
     {
         "core",
+        "java",
         "consensus",
         "trace",
         "check",
@@ -32,10 +33,11 @@ _BELOW_PIPELINE = frozenset(
         "report",
     }
 )
-_ALL = _BELOW_PIPELINE | {"pipeline", "experiments", "cli", "dashboard"}
+_ALL = _BELOW_PIPELINE | {"pipeline", "experiments", "model", "cli", "dashboard"}
 
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "core": frozenset(),
+    "java": frozenset({"core"}),
     "consensus": frozenset({"core"}),
     "trace": frozenset({"core"}),
     "check": frozenset({"core", "trace"}),
@@ -57,6 +59,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
         }
     ),
     "report": frozenset({"core"}),
+    "model": frozenset({"core", "java", "consensus", "trace", "check", "protocols"}),
     "pipeline": _BELOW_PIPELINE,
     "experiments": _BELOW_PIPELINE | {"pipeline"},
     "cli": _ALL,

@@ -16,10 +16,10 @@ from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PythonException
 
 from ordercast.core import LocalError
+from ordercast.java import quiet_home
 from ordercast.pipeline import archive, package, session
 from ordercast.pipeline.archive import archive_options
 from ordercast.pipeline.failures import SparkFailure, in_a_line, told_in_a_line
-from ordercast.pipeline.java import quiet_home
 from ordercast.pipeline.package import zip_package
 from ordercast.pipeline.session import check_master
 

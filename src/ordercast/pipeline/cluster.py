@@ -20,7 +20,7 @@ from pathlib import Path
 import pyspark
 
 from ordercast.core.errors import LocalError
-from ordercast.pipeline.java import find_java, quiet_home
+from ordercast.java import find_java, quiet_home
 
 LOOPBACK = "127.0.0.1"
 START_TIMEOUT_S = 60.0

@@ -27,9 +27,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ordercast.core.errors import LocalError
+from ordercast.java import cache_folder, find_java, quiet_home
 from ordercast.pipeline.archive import archive_options
 from ordercast.pipeline.failures import in_a_line, told_in_a_line
-from ordercast.pipeline.java import cache_folder, find_java, quiet_home
 from ordercast.pipeline.package import zip_package
 
 LOOPBACK = "127.0.0.1"

