@@ -114,10 +114,11 @@ class Receiver(Process):
             for flush in message.flushes:
                 self._on_flush(flush)
         elif type(message) is Announce:
+            self._check_steps(() if message.latest is None else (message.latest,))
             if not self._follower.on_announce(source, message):
                 return
         elif type(message) is Steps:
-            self._check_steps(message)
+            self._check_steps(message.steps)
             if not self._follower.on_steps(message):
                 return
         else:
@@ -209,8 +210,8 @@ class Receiver(Process):
         if lane.gap_since is None:
             lane.gap_since, lane.gap_high = self.env.now, lane.high
 
-    def _check_steps(self, message: Steps) -> None:
-        for step in message.steps:
+    def _check_steps(self, steps: tuple[Step, ...]) -> None:
+        for step in steps:
             if step.change != "void" and len(step.numbers) != self._groups:
                 raise RemoteError(f"a step with {len(step.numbers)} numbers, there are {self._groups} groups")
 
