@@ -11,6 +11,7 @@ from ordercast.cli import (
     INTERRUPTED,
     check,
     demo,
+    model,
     protocols,
     replay,
     report,
@@ -40,6 +41,7 @@ app.command("swarm")(swarm.swarm)
 app.command("sweep")(sweep.sweep)
 app.command("replay")(replay.replay)
 app.command("check")(check.check)
+app.command("model")(model.model)
 app.command("reproduce")(reproduce.reproduce)
 app.command("report")(report.report)
 app.command("demo")(demo.demo)
