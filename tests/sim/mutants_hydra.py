@@ -1,0 +1,474 @@
+"""Hydra, broken inside: receivers, sequencers and the configuration service (NSDI 2023, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ordercast.core import Dropped, Env, NodeId, Plan
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.merge import END, Merge, Position
+from ordercast.protocols.hydra.messages import NEVER, Groupcast
+from ordercast.protocols.hydra.registry import Add, Command, Registry
+from ordercast.protocols.hydra.sender import Sender
+from ordercast.sim.faults import Crash, Heal, Partition, Restart
+from ordercast.sim.run import Run, simulate
+from ordercast.sim.scenario import ClocksSpec, NetworkSpec, Scenario, UniformSpec, WorkloadSpec
+from tests.sim.mutant import Mutant
+from tests.sim.mutants_atomic import ForgetfulEnv
+
+Make = Callable[[Env], Any]
+Alter = Callable[..., Any]
+Change = tuple[str, Alter, NodeId | None]
+"""A role, how its processes are made, and of which node if not of all."""
+
+CULPRIT = 0
+"""The broken receiver, where only one is."""
+SEQUENCER = 8
+"""Two groups of three receivers and two senders, then the sequencers."""
+SENDERS = (6, 7)
+
+
+def changed(plan: Plan, *changes: Change) -> Plan:
+    """The plan with some processes made in another way."""
+    nodes = plan.nodes
+    for role, alter, only in changes:
+        nodes = tuple(
+            replace(node, factory=partial(alter, make=node.factory))
+            if node.role == role and only in (None, node.id)
+            else node
+            for node in nodes
+        )
+    return replace(plan, nodes=nodes)
+
+
+def scene(seed: int, **changes: Any) -> Scenario:
+    """Two groups of three, two senders, messages to both groups, delays that vary."""
+    described: dict[str, Any] = {
+        "groups": 2,
+        "receivers": 3,
+        "senders": 2,
+        "network": NetworkSpec(latency=UniformSpec(50, 500)),
+        "workload": WorkloadSpec(messages=160, rate_per_s=1000, spread=(0.6, 0.4)),
+        "settle_ms": 150,
+    }
+    return Scenario(protocol="hydra", seed=seed, **(described | changes))
+
+
+def lossy(seed: int) -> Scenario:
+    """One packet in ten is lost."""
+    return scene(seed, network=NetworkSpec(latency=UniformSpec(50, 500), loss=0.1))
+
+
+def doubling(seed: int) -> Scenario:
+    """Packets come twice."""
+    return scene(seed, network=NetworkSpec(latency=UniformSpec(50, 500), duplication=0.2))
+
+
+def sequencer_crash(seed: int) -> Scenario:
+    """A sequencer crashes on a network that loses packets, and comes back."""
+    return scene(
+        seed,
+        network=NetworkSpec(latency=UniformSpec(50, 500), loss=0.1),
+        workload=WorkloadSpec(messages=300, rate_per_s=1000, spread=(0.6, 0.4)),
+        fault=(Crash(at_ms=30, host=SEQUENCER), Restart(at_ms=90, host=SEQUENCER)),
+    )
+
+
+def sequencer_cut_off(seed: int) -> Scenario:
+    """A sequencer and the senders are cut off from all but one receiver, which hears both sides."""
+    service = (SEQUENCER + 2, SEQUENCER + 3, SEQUENCER + 4)
+    others = (1, 2, 3, 4, 5, *service)
+    return scene(
+        seed,
+        workload=WorkloadSpec(messages=300, rate_per_s=1000, spread=(0.6, 0.4)),
+        fault=(Partition(at_ms=30, sides=((SEQUENCER, *SENDERS), others)), Heal(at_ms=140)),
+    )
+
+
+def service_split(seed: int) -> Scenario:
+    """The replicas of the service are cut off from each other, and each has some receivers."""
+    one, two, three = SEQUENCER + 2, SEQUENCER + 3, SEQUENCER + 4
+    return scene(
+        seed,
+        workload=WorkloadSpec(messages=300, rate_per_s=1000, spread=(0.6, 0.4)),
+        settle_ms=4000,  # replicas that failed to be elected wait for longer and longer
+        fault=(
+            Partition(at_ms=10, sides=((one,), (two,), (three,))),
+            Crash(at_ms=30, host=SEQUENCER),
+            Heal(at_ms=200),
+        ),
+    )
+
+
+def tail_lost(seed: int) -> Scenario:
+    """A sequencer crashes, and one receiver has missed the last that it sent."""
+    return scene(
+        seed,
+        workload=WorkloadSpec(messages=200, rate_per_s=1000, spread=(0.6, 0.4)),
+        fault=(
+            Partition(at_ms=26, sides=((SEQUENCER,), (CULPRIT,))),
+            Crash(at_ms=30, host=SEQUENCER),
+            Heal(at_ms=31),
+        ),
+    )
+
+
+def rejoining(seed: int) -> Scenario:
+    """A sequencer comes back while messages flow; clocks differ, so its first flushes may be too early."""
+    return scene(
+        seed,
+        network=NetworkSpec(latency=UniformSpec(200, 3000)),
+        clocks=ClocksSpec(skew_us=20_000),
+        workload=WorkloadSpec(messages=300, rate_per_s=1500, spread=(0.6, 0.4)),
+        fault=(Crash(at_ms=10, host=SEQUENCER), Restart(at_ms=50, host=SEQUENCER)),
+    )
+
+
+def durable_restart(seed: int) -> Scenario:
+    """A receiver that saves its place restarts."""
+    return scene(
+        seed,
+        options={"durable": True},
+        fault=(Crash(at_ms=30, host=CULPRIT), Restart(at_ms=50, host=CULPRIT)),
+    )
+
+
+# Receivers
+
+
+class Hasty(Merge):
+    """Goes by the fastest sequencer instead of the slowest, and forgets what it delivered last."""
+
+    __slots__ = ()
+
+    def floor(self) -> Position:
+        """The highest clock instead of the lowest."""
+        return max(((lane.safe, lane.sequencer) for lane in self.lanes.values()), default=END)
+
+    def take(self, limit: Position = END) -> Groupcast | None:
+        """Whatever may go."""
+        packet = super().take(limit)
+        self.last = (0, 0)
+        return packet
+
+
+class Contrary(Merge):
+    """Takes the sequencer with the higher number first where clocks are equal."""
+
+    __slots__ = ()
+
+    def take(self, limit: Position = END) -> Groupcast | None:
+        """The twin of the first, if it has one."""
+        first = self.head()
+        if first is None or first > min(limit, self.floor()):
+            return None
+        twins = [place for place in self._heads if place[0] == first[0] and place != first]
+        if not twins:
+            return super().take(limit)
+        packet = self.lanes[twins[0][1]].queue.popleft()
+        self.held -= 1
+        self._rebuild()
+        return packet
+
+
+class Unending(Merge):
+    """A removed sequencer stays: it is waited for no more, but what comes of it is taken."""
+
+    __slots__ = ()
+
+    def finish(self, lane: Lane, final: tuple[int, ...]) -> None:
+        """Only stop waiting."""
+        lane.note(final[self.group], NEVER - 1)
+        self._rebuild()
+
+    def discard(self, sequencer: int) -> None:
+        """Keep it."""
+
+    def take(self, limit: Position = END) -> Groupcast | None:
+        """Whatever may go, however late it is."""
+        packet = super().take(limit)
+        self.last = (0, 0)
+        return packet
+
+
+class Silent(Merge):
+    """Does not miss what a removed sequencer has not sent."""
+
+    __slots__ = ()
+
+    def finish(self, lane: Lane, final: tuple[int, ...]) -> None:
+        """What is missing is called settled."""
+        super().finish(lane, final)
+        while lane.has_gap:
+            self.skip(lane)
+
+
+def merging(merge: type[Merge], env: Env, make: Make) -> Any:
+    """A receiver with another merge."""
+    receiver = make(env)
+    receiver._merge.__class__ = merge
+    return receiver
+
+
+def forgetful(env: Env, make: Make) -> Any:
+    """Does not notify of every third gap."""
+    receiver = make(env)
+    deliver, count = receiver._deliver, iter(range(1 << 30))
+    receiver._deliver = lambda delivery: (
+        None if isinstance(delivery, Dropped) and next(count) % 3 == 1 else deliver(delivery)
+    )
+    return receiver
+
+
+def early_starter(env: Env, make: Make) -> Any:
+    """Takes one message too many of a sequencer that is added."""
+    receiver = make(env)
+    merge = receiver._merge
+    add = merge.add
+
+    def add_early(lane: Lane) -> None:
+        if lane.front > 0 and not lane.joining:
+            lane.front -= 1
+        add(lane)
+
+    receiver._merge = receiver._follower._merge = _Proxy(merge, add=add_early)
+    return receiver
+
+
+def self_willed(env: Env, make: Make) -> Any:
+    """Ends a removed sequencer after the numbers that it has seen itself."""
+    receiver = make(env)
+    install = receiver._install
+    seen: dict[int, int] = {}
+    finish = receiver._merge.finish
+
+    def finish_alone(lane: Lane, final: tuple[int, ...]) -> None:
+        seen[lane.sequencer] = lane.high
+        finish(lane, tuple(min(number, lane.high) for number in final))
+
+    def install_alone(step: Any) -> None:
+        numbers = tuple(min(number, seen.get(step.sequencer, number)) for number in step.numbers)
+        install(type(step)(step.change, step.sequencer, step.node, step.config, step.clock, numbers))
+
+    receiver._merge = receiver._follower._merge = _Proxy(receiver._merge, finish=finish_alone)
+    receiver._install = install_alone
+    return receiver
+
+
+class _Proxy:
+    """Another object with some of its methods replaced: a merge has no room for them."""
+
+    def __init__(self, inner: Any, **methods: Any) -> None:
+        self.__dict__["inner"] = inner
+        self.__dict__.update(methods)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.inner, name, value)
+
+
+class NoPlace(ForgetfulEnv):
+    """Loses the place of a receiver."""
+
+    forgets = "receiver"
+
+
+def on_a_bad_disk(env: Env, make: Make) -> Any:
+    """Saves to a disk that loses everything."""
+    return make(NoPlace(env, lambda meddler, delivery: [delivery]))
+
+
+# Sequencers and senders
+
+
+def coarse(env: Env, make: Make) -> Any:
+    """A clock that goes in steps of a tenth of a millisecond. Allowed: it only makes equal clocks common."""
+    sequencer = make(env)
+
+    def tick() -> int:
+        sequencer._clock = max(env.now // 100_000 * 100_000, sequencer._clock + 1)
+        return int(sequencer._clock)
+
+    sequencer._tick = tick
+    return sequencer
+
+
+def backward(env: Env, make: Make) -> Any:
+    """A clock that is set back by 2 ms now and then."""
+    sequencer = make(env)
+    tick, count = sequencer._tick, iter(range(1 << 30))
+    sequencer._tick = lambda: tick() - (2_000_000 if next(count) % 5 == 4 and env.now > 5_000_000 else 0)
+    return sequencer
+
+
+class _Miscounting(list[int]):
+    """Numbers of groups that sometimes stay as they are."""
+
+    def __init__(self, numbers: list[int], skips: Callable[[int], bool]) -> None:
+        super().__init__(numbers)
+        self.skips = skips
+
+    def __setitem__(self, group: Any, number: Any) -> None:
+        if not self.skips(group):
+            super().__setitem__(group, number)
+
+
+def miscounting(skips: Callable[[], Callable[[int], bool]], env: Env, make: Make) -> Any:
+    """Does not count every message of every group."""
+    sequencer = make(env)
+    welcome = sequencer._on_welcome
+
+    def on_welcome(message: Any) -> None:
+        welcome(message)
+        if not isinstance(sequencer._numbers, _Miscounting):
+            sequencer._numbers = _Miscounting(sequencer._numbers, skips())
+
+    sequencer._on_welcome = on_welcome
+    return sequencer
+
+
+def every_other_of_group_1() -> Callable[[int], bool]:
+    """Of the second group every other message, from the tenth on."""
+    count = iter(range(1 << 30))
+    return lambda group: group == 1 and (n := next(count)) > 10 and n % 2 == 0
+
+
+def every_tenth() -> Callable[[int], bool]:
+    """Every tenth message has the number of the one before it."""
+    count = iter(range(1 << 30))
+    return lambda group: next(count) % 10 == 9
+
+
+class _Trusting(dict[NodeId, Any]):
+    """Takes every request for a new one."""
+
+    def get(self, key: NodeId, default: Any = None) -> Any:
+        """There is nothing to remember."""
+        return self
+
+    def admit(self, number: int) -> bool:
+        """Always."""
+        return True
+
+
+def trusting(env: Env, make: Make) -> Any:
+    """Does not recognise copies of requests."""
+    sequencer = make(env)
+    sequencer._seen = _Trusting()
+    return sequencer
+
+
+def eager(env: Env, make: Make) -> Any:
+    """A sender that uses a new sequencer as soon as it is planned. Allowed: it only makes numbers that are
+    used before the sequencer is added."""
+    sender: Sender = make(env)
+    handler = sender.on_message
+
+    def on_message(source: NodeId, message: Any) -> None:
+        planned = getattr(message, "planned", None)
+        handler(source, message)
+        if planned is not None and planned.change == "added":
+            sender._active = (*sender._active, (planned.sequencer, planned.node))
+            sender._choose()
+
+    sender.on_message = on_message  # type: ignore[method-assign]
+    return sender
+
+
+# The service
+
+
+class Recycling(Registry):
+    """Gives a node that comes back the number that it had."""
+
+    def apply(self, command: Command) -> None:
+        """Take the number of the earlier life."""
+        if isinstance(command, Add) and command.node in self.lives and self.planned is None:
+            _, number = self.lives[command.node]
+            following, self._next = self._next, number
+            super().apply(command)
+            self._next = following
+        else:
+            super().apply(command)
+
+
+def recycling(env: Env, make: Make) -> Any:
+    """A service that uses numbers of sequencers again."""
+    replica = make(env)
+    replica._registry.__class__ = Recycling
+    return replica
+
+
+def dictatorial(env: Env, make: Make) -> Any:
+    """Every replica of the service decides alone."""
+    replica = make(env)
+    replica._log._group.majority = 1
+    return replica
+
+
+# The table
+
+
+def run(scenario: Callable[[int], Scenario], changes: tuple[Change, ...], seed: int) -> Run:
+    """One run of a broken plan."""
+    chosen = scenario(seed)
+    return simulate(chosen, changed(chosen.plan(), *changes))
+
+
+def _hydra(
+    name: str,
+    breaks: set[str],
+    scenario: Callable[[int], Scenario],
+    *changes: Change,
+    also: frozenset[str] = frozenset(),
+    seeds: int = 6,
+) -> Mutant:
+    nodes = {node for _, _, node in changes if node is not None}
+    culprit = CULPRIT if nodes == {CULPRIT} else None
+    return Mutant(name, frozenset(breaks), partial(run, scenario, changes), culprit, also, seeds)
+
+
+def _receiver(alter: Alter) -> Change:
+    return ("receiver", alter, CULPRIT)
+
+
+def _sequencers(alter: Alter) -> Change:
+    return ("sequencer", alter, None)
+
+
+ORDER = frozenset({"total-order", "acyclic-order"})
+HYDRA_MUTANTS = [
+    _hydra("hydra: a receiver goes by the fastest sequencer", {"total-order"}, scene,
+           _receiver(partial(merging, Hasty)), also=ORDER | {"drop-detection"}),
+    _hydra("hydra: a receiver breaks ties the other way", {"total-order"}, scene,
+           _sequencers(coarse), _receiver(partial(merging, Contrary)), also=ORDER),
+    _hydra("hydra: a receiver forgets notifications", {"drop-detection", "agreement"}, lossy,
+           _receiver(forgetful)),
+    _hydra("hydra: a receiver takes messages of a removed sequencer", {"drop-detection"}, sequencer_cut_off,
+           _receiver(partial(merging, Unending)), also=ORDER),
+    _hydra("hydra: a receiver passes a removal in silence", {"drop-detection"}, tail_lost,
+           _receiver(partial(merging, Silent)), also=frozenset({"agreement"})),
+    _hydra("hydra: a receiver ends a removed sequencer by itself", {"drop-detection"}, tail_lost,
+           _receiver(self_willed), also=frozenset({"agreement"})),
+    _hydra("hydra: a receiver begins an added sequencer early", {"drop-detection"}, rejoining,
+           ("sender", eager, None), _receiver(early_starter), also=frozenset({"agreement"})),
+    _hydra("hydra: a receiver loses its place", {"drop-detection"}, durable_restart,
+           _receiver(on_a_bad_disk)),
+    _hydra("hydra: a sequencer's clock is set back", {"total-order"}, lossy,
+           _sequencers(backward), also=ORDER),
+    _hydra("hydra: a sequencer does not count one of two groups", {"agreement"}, scene,
+           _sequencers(partial(miscounting, every_other_of_group_1)), also=ORDER),
+    _hydra("hydra: a sequencer uses a number twice", {"agreement"}, scene,
+           _sequencers(partial(miscounting, every_tenth)), also=ORDER),
+    _hydra("hydra: a sequencer stamps copies again", {"integrity", "stamp"}, doubling,
+           _sequencers(trusting), also=ORDER | {"drop-detection", "agreement"}),
+    _hydra("hydra: a sequencer comes back under its old number", {"drop-detection"}, sequencer_crash,
+           ("configuration", recycling, None), also=frozenset({"agreement"})),
+    _hydra("hydra: a replica of the service decides alone", {"drop-detection"}, service_split,
+           ("configuration", dictatorial, None), also=frozenset({"agreement"}) | ORDER),
+]  # fmt: skip
