@@ -46,10 +46,10 @@ class Case:
     plan: Plan
     properties: Properties
     packets: tuple[Packet, ...]
-    certain: tuple[Packet, ...] = ()
-    """Those that are not lost, for without them nothing would happen."""
     late: tuple[NodeId, ...] = ()
-    """Nodes that start when the exploration does."""
+    """Nodes that start just before the exploration does; what prompt nodes tell others of it is under way."""
+    greeting: bool = False
+    """Whether the first packets of late nodes are under way too; otherwise they have arrived."""
     deaf: tuple[NodeId, ...] = ()
     """Nodes that only listen, so that what they hear makes no difference: packets to them vanish."""
     clocks: Mapping[NodeId, Nanos] = field(default_factory=dict)

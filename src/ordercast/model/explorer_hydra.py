@@ -15,12 +15,13 @@ from ordercast.protocols.hydra.messages import Request, Suspect
 from ordercast.protocols.hydra.options import FlushPolicy, HydraOptions
 from ordercast.protocols.hydra.protocol import PROTOCOL
 
-SEQUENCERS = 2
+GROUPS = ((0,), (1,))
+TOGETHER = ((0, 1),)
 
 
-def _plan(groups: tuple[tuple[NodeId, ...], ...], spares: int, flush: FlushPolicy) -> Plan:
+def _plan(groups: tuple[tuple[NodeId, ...], ...], sequencers: int, spares: int, flush: FlushPolicy) -> Plan:
     options = HydraOptions(
-        sequencers=SEQUENCERS,
+        sequencers=sequencers,
         spares=spares,
         flush=flush,
         flush_ns=2 if flush == "periodic" else 0,
@@ -45,18 +46,20 @@ def case(
     shows: str,
     requests: tuple[tuple[int, tuple[int, ...]], ...],
     *,
-    groups: tuple[tuple[NodeId, ...], ...] = ((0,), (1,)),
+    groups: tuple[tuple[NodeId, ...], ...] = GROUPS,
+    first: int = 2,
     flush: FlushPolicy = "solicited",
     clocks: tuple[int, ...] = (0, 0, 0),
     removed: int | None = None,
     added: bool = False,
     jumps: Mapping[int, int] | None = None,
     timers: Mapping[tuple[int, str], int] | None = None,
+    greeting: bool = False,
     losses: int = 1,
     copies: int = 0,
 ) -> Case:
     """A run with these messages, each given to a sequencer for some groups; sequencers count from 1."""
-    plan = _plan(groups, int(added), flush)
+    plan = _plan(groups, first, int(added), flush)
     sequencers = [node.id for node in plan.nodes if node.role == "sequencer"]
     service = next(node.id for node in plan.nodes if node.role == "configuration")
     sender = plan.senders[0]
@@ -72,18 +75,91 @@ def case(
         name,
         shows,
         plan,
-        HydraProperties(plan, SEQUENCERS, payloads, changes),
+        HydraProperties(plan, first, payloads, changes),
         tuple(Packet(*message) for message in messages),
-        late=tuple(sequencers[SEQUENCERS:]),
+        late=tuple(sequencers[first:]),
         deaf=plan.senders,
         prompt=(service,),
         # Only receivers that ask for flushes make sequencers wait for others.
-        leading=tuple(sequencers[:SEQUENCERS]) if flush == "periodic" else (),
-        certain=tuple(Packet(*message) for message in messages if isinstance(message[2], Suspect)),
+        leading=tuple(sequencers[:first]) if flush == "periodic" else (),
         clocks=dict(zip(sequencers, clocks, strict=False)),
         timers={Timer(sequencers[s - 1], name): count for (s, name), count in (timers or {}).items()},
         always=tuple(Timer(node, "held") for node in sequencers),
         jumps=tuple(Jump(sequencers[s - 1], by) for s, by in (jumps or {}).items()),
+        greeting=greeting,
         losses=losses,
         copies=copies,
     )
+
+
+BOTH, LEFT, RIGHT = (0, 1), (0,), (1,)
+FIRST_FLUSH = {(1, "flush"): 1}
+FLUSHES = {(1, "flush"): 1, (2, "flush"): 1}
+
+
+def quick() -> list[Case]:
+    """Less than a minute in all."""
+    mixed = ((1, BOTH), (2, BOTH), (2, RIGHT))
+    return [
+        case("order, ties", "3 messages with equal clocks, flushes on request", mixed),
+        case("order, skewed clocks", "3 messages, one clock ahead", mixed, clocks=(0, 5)),
+        case(
+            "order, clock jumps", "3 messages, a clock jumps", ((1, BOTH), (2, LEFT), (2, RIGHT)),
+            clocks=(0, 3), jumps={1: 3},
+        ),
+        case(
+            "order, copies", "3 messages, periodic flushes, one packet comes twice", mixed,
+            flush="periodic", timers=FIRST_FLUSH, copies=1,
+        ),
+        case(
+            "removal", "3 messages, a sequencer that still sends is removed", mixed,
+            removed=2, flush="periodic", timers=FIRST_FLUSH,
+        ),
+        case("removal, flushes on request", "2 messages, and the same", mixed[:2], removed=2),
+        case(
+            "removal, one group of two", "3 messages to two receivers that both report",
+            ((1, LEFT), (2, LEFT), (2, LEFT)), groups=TOGETHER, removed=2, flush="periodic",
+            timers=FIRST_FLUSH,
+        ),
+        case(
+            "addition", "3 messages, two of them of the sequencer that is added",
+            ((1, BOTH), (2, LEFT), (2, BOTH)), first=1, added=True, flush="periodic", clocks=(20, 0),
+        ),
+        case(
+            "addition, slow clock", "3 messages, one of them of the sequencer that is added",
+            ((1, BOTH), (2, BOTH), (1, LEFT)), first=1, added=True, flush="periodic", clocks=(20, 0),
+        ),
+    ]  # fmt: skip
+
+
+def deep() -> list[Case]:
+    """Some minutes more."""
+    mixed = ((1, BOTH), (2, BOTH), (2, RIGHT))
+    return [
+        case("order, two losses", "3 messages, two packets lost", mixed, losses=2),
+        case(
+            "removal, all flush", "3 messages, both sequencers flush", mixed,
+            removed=2, flush="periodic", timers=FLUSHES,
+        ),
+        case(
+            "removal, 4 messages", "2 messages of each sequencer", (*mixed, (1, LEFT)),
+            removed=2, flush="periodic", timers=FIRST_FLUSH, losses=2,
+        ),
+        case(
+            "removal, copies", "3 messages, one packet comes twice", mixed,
+            removed=2, flush="periodic", timers=FIRST_FLUSH, copies=1,
+        ),
+        case(
+            "addition, early flush", "2 messages; the first flush of the one that is added is under way",
+            mixed[:2], first=1, added=True, flush="periodic", clocks=(20, 0), greeting=True,
+        ),
+        case(
+            "addition, one group of two", "3 messages to two receivers that both report",
+            ((1, LEFT), (2, LEFT), (1, LEFT)), groups=TOGETHER, first=1, added=True, flush="periodic",
+            clocks=(20, 0),
+        ),
+        case(
+            "addition, flushes on request", "2 messages, and flushes on request", mixed[:2],
+            first=1, added=True, clocks=(20, 0),
+        ),
+    ]  # fmt: skip

@@ -62,7 +62,6 @@ class Search:
         self._base = self._nodes + len(budgets)
         """Where the packets begin in a state."""
         self._budgets = budgets
-        self._certain = frozenset(self.world.event(packet) for packet in case.certain)
         self._fades: dict[int, bool] = {}
         self._judged: dict[tuple[int, int, int, int], str | None] = {}
         self._closed: set[bytes] = set()
@@ -203,7 +202,7 @@ class Search:
         return None
 
     def _end(self, state: list[int]) -> str | None:
-        if len(state) - self._base > self.case.losses or not self._certain.isdisjoint(state[self._base :]):
+        if len(state) - self._base > self.case.losses:
             return None
         key = array("I", state[: self._nodes]).tobytes()
         if key in self._closed:
@@ -232,8 +231,24 @@ class Search:
             else:
                 packets.append(world.event(packet))
         for node in late:
-            self._apply(head, packets, node, world.event(Boot(node)))
+            self._start_late(head, packets, node)
         return array("I", head + self._budgets + sorted(packets)).tobytes()
+
+    def _start_late(self, head: list[int], packets: list[int], node: NodeId) -> None:
+        """Start a node, up to where it has its answers; what others are told of it is under way."""
+        pending: list[int] = []
+        self._apply(head, pending, node, self.world.event(Boot(node)))
+        for packet in pending:
+            if self._to(packet) != node:
+                packets.append(packet)
+                continue
+            greeting: list[int] = []
+            self._apply(head, greeting, node, packet)
+            if self.case.greeting:
+                packets += greeting
+            else:
+                for said in greeting:
+                    self._apply(head, packets, self._to(said), said)
 
     def _advance(self, head: list[int], event: Event) -> tuple[int, ...]:
         node = node_of(event)
