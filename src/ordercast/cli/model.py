@@ -1,6 +1,7 @@
 """`ordercast model`: check a protocol's specification, and explore its code, in all small runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ordercast.model.result import Result
 
 EXPLORER = "ordercast.model.explorer"
+"""Has a function `explore_all(deep)` that gives a `Result` for each run of the code; it may be absent."""
 
 
 def model(
@@ -39,11 +41,13 @@ def model(
     """
     if spec_only and code_only:
         raise LocalError("--spec-only and --code-only leave nothing to check")
+    if code_only and find_spec(EXPLORER) is None:
+        raise LocalError(f"the code of {protocol} cannot be explored; --spec-only checks its specification")
     results: dict[str, list[Result]] = {}
     if not code_only:
         results["specification"] = _all(_check_spec(protocol, deep))
-    if not spec_only:
-        results["code"] = _all(_explore_code(protocol, deep))
+    if not spec_only and find_spec(EXPLORER) is not None:
+        results["code"] = _all(import_module(EXPLORER).explore_all(deep))
     if json:
         print_json({part: [_object(result) for result in found] for part, found in results.items()})
     else:
@@ -58,17 +62,7 @@ def _check_spec(protocol: str, deep: bool) -> "Iterator[Result]":
     return (run_check(check) for check in list_checks(protocol) if deep or not check.deep)
 
 
-def _explore_code(protocol: str, deep: bool) -> "Iterator[Result]":
-    if find_spec(EXPLORER) is None:
-        raise LocalError(
-            f"the code of {protocol} cannot be explored here; --spec-only checks its specification"
-        )
-    from importlib import import_module
-
-    return iter(import_module(EXPLORER).explore_all(deep))
-
-
-def _all(results: "Iterator[Result]") -> "list[Result]":
+def _all(results: "Iterable[Result]") -> "list[Result]":
     """Take them one after the other, and tell a person who watches how far it is."""
     found: list[Result] = []
     with errors.status("checking") as status:

@@ -10,7 +10,7 @@
 (* the configuration service are a sequence that each receiver reads at    *)
 (* its own pace.                                                           *)
 (*                                                                         *)
-(* The .cfg files say what is checked; HydraProperties.tla has the promises.*)
+(* HydraProperties.tla has the promises; the .cfg files say what is checked. *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets, Sequences, TLC
 
@@ -34,6 +34,7 @@ ASSUME /\ Sequencers \subseteq Nat \ {0}
 (* The rules of which a configuration may switch one off, with X <- Off,   *)
 (* to see which promise falls with it.                                     *)
 (***************************************************************************)
+SettleOnce       == TRUE   \* a number that was delivered or notified is not accepted again
 TieBreak         == TRUE   \* equal clocks are ordered by issuer
 StopAtReport     == TRUE   \* having reported, accept no more from the sequencer being removed
 WholeStamp       == TRUE   \* after the decision, all numbers of a stamp must be within the agreed ones
@@ -250,7 +251,7 @@ HandleMessage(g, m) ==
   IN /\ s \in r.known
      /\ m[1] <= Clock(s) /\ g \in Destinations(m)
      /\ m \notin r.held
-     /\ NumberOf(m, g) > r.settled[s]
+     /\ SettleOnce => NumberOf(m, g) > r.settled[s]
      /\ ~Refused(g, m)
      /\ Become(g, [Learn(r, s, m[1], stamp) EXCEPT !.held = @ \cup {m}])
      /\ UNCHANGED <<stamped, step, reports, decisions>>
