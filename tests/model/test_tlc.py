@@ -8,7 +8,7 @@ import pytest
 
 from ordercast.cli import run
 from ordercast.core import LocalError
-from ordercast.model import tlc
+from ordercast.model import explorer, tlc
 from ordercast.model.result import HOLDS, Result, violated
 from ordercast.model.tlc import Check, Step, list_checks, parse_output, run_check
 
@@ -144,6 +144,21 @@ def test_the_command_tells_a_surprise_and_the_way_to_it(
     said = capsys.readouterr().out
     assert "expected: holds" in said
     assert "Init > Grow" in said
+
+
+def test_the_command_runs_both_parts_or_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tlc, "run_check", lambda check: made(check, check.expected))
+    explored = Result(name="small run", shows="", states=3, seconds=0.1, expected=HOLDS, found=violated("X"))
+    monkeypatch.setattr(explorer, "explore_all", lambda deep: iter([explored] * (1 + deep)))
+    assert run(["model", "hydra", "--json"]) == 1
+    said = msgspec.json.decode(capsys.readouterr().out)
+    assert (len(said["specification"]), len(said["code"])) == (len(QUICK), 1)
+    assert run(["model", "hydra", "--json", "--code-only", "--deep"]) == 1
+    said = msgspec.json.decode(capsys.readouterr().out)
+    assert [one["name"] for one in said["code"]] == ["small run"] * 2
+    assert "specification" not in said
 
 
 def test_the_command_refuses_what_makes_no_sense(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,8 +1,6 @@
 """`ordercast model`: check a protocol's specification, and explore its code, in all small runs."""
 
-from collections.abc import Iterable, Iterator
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,9 +12,6 @@ from ordercast.core import LocalError
 if TYPE_CHECKING:
     # At run time only when a model is checked.
     from ordercast.model.result import Result
-
-EXPLORER = "ordercast.model.explorer"
-"""Has a function `explore_all(deep)` that gives a `Result` for each run of the code; it may be absent."""
 
 
 def model(
@@ -41,25 +36,21 @@ def model(
     """
     if spec_only and code_only:
         raise LocalError("--spec-only and --code-only leave nothing to check")
-    if code_only and find_spec(EXPLORER) is None:
-        raise LocalError(f"the code of {protocol} cannot be explored; --spec-only checks its specification")
+    from ordercast.model.explorer import explore_all
+    from ordercast.model.tlc import list_checks, run_check
+
+    checks = [check for check in list_checks(protocol) if deep or not check.deep]
     results: dict[str, list[Result]] = {}
     if not code_only:
-        results["specification"] = _all(_check_spec(protocol, deep))
-    if not spec_only and find_spec(EXPLORER) is not None:
-        results["code"] = _all(import_module(EXPLORER).explore_all(deep))
+        results["specification"] = _all(run_check(check) for check in checks)
+    if not spec_only:
+        results["code"] = _all(explore_all(deep))
     if json:
         print_json({part: [_object(result) for result in found] for part, found in results.items()})
     else:
         for part, found in results.items():
             _show(part, found)
     return 0 if all(result.ok for found in results.values() for result in found) else 1
-
-
-def _check_spec(protocol: str, deep: bool) -> "Iterator[Result]":
-    from ordercast.model.tlc import list_checks, run_check
-
-    return (run_check(check) for check in list_checks(protocol) if deep or not check.deep)
 
 
 def _all(results: "Iterable[Result]") -> "list[Result]":
@@ -73,7 +64,7 @@ def _all(results: "Iterable[Result]") -> "list[Result]":
 
 
 def _show(part: str, results: "list[Result]") -> None:
-    width = max((len(result.name) for result in results), default=0)
+    width = max(len(name) for name in (part, *(result.name for result in results)))
     console.print(f"[bold]{part:<{width}}  {'states':>9}  {'seconds':>7}[/]")
     for result in results:
         counts = f"{result.states:>9}  {result.seconds:>7.1f}"

@@ -10,7 +10,7 @@
 (* the configuration service are a sequence that each receiver reads at    *)
 (* its own pace.                                                           *)
 (*                                                                         *)
-(* HydraProperties.tla has the promises; the .cfg files say what is checked. *)
+(* HydraProperties.tla has the promises, the .cfg files what is checked.   *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets, Sequences, TLC
 
@@ -114,8 +114,9 @@ ViewRow(d, i, g)    == [kind |-> "view", config |-> i, change |-> d.change, issu
 RankOf(row)         == IF row.kind = "view" THEN row.boundary ELSE <<row.clock, row.issuer>>
 
 LastClock(r) == Greatest({0} \cup {row.clock : row \in {x \in Rows(r.log) : x.kind = "message"}})
-Boundaries   == {decisions[i].boundary : i \in {j \in DOMAIN decisions : decisions[j].change # "abandoned"}}
-LastBoundary == LastRank({<<0, 0>>} \cup Boundaries)
+Changes(change) == {i \in DOMAIN decisions : decisions[i].change = change}
+LastBoundary ==
+  LastRank({<<0, 0>>} \cup {decisions[i].boundary : i \in Changes("added") \cup Changes("removed")})
 
 -----------------------------------------------------------------------------
 (* Delivery.  A drop is told as late as possible: when something is to be    *)
@@ -266,7 +267,7 @@ HandleFlush(g, s, c) ==
   /\ UNCHANGED <<stamped, step, reports, decisions>>
 
 (* Sequencers whose addition r has been told and not passed. *)
-Newcomers(r) == {decisions[i].issuer : i \in {j \in r.viewed + 1 .. r.applied : decisions[j].change = "added"}}
+Newcomers(r) == {decisions[i].issuer : i \in Changes("added") \cap (r.viewed + 1 .. r.applied)}
 
 (* Tell the first missing numbers of s although nothing needs it. *)
 GiveUp(g, s) ==
@@ -283,8 +284,8 @@ GiveUp(g, s) ==
 -----------------------------------------------------------------------------
 (* The configuration service: one change after the other (section 4.4).      *)
 
-Members == (Initial \cup {decisions[i].issuer : i \in {j \in DOMAIN decisions : decisions[j].change = "added"}})
-           \ {decisions[i].issuer : i \in {j \in DOMAIN decisions : decisions[j].change = "removed"}}
+Members == (Initial \cup {decisions[i].issuer : i \in Changes("added")})
+           \ {decisions[i].issuer : i \in Changes("removed")}
 Tried   == {decisions[i].issuer : i \in DOMAIN decisions}
 
 Begin(change, s) ==

@@ -67,11 +67,13 @@ Delivery ==
 
 (* The numbers of a view: all of a removed issuer up to it are settled before, none after; those of an  *)
 (* added issuer begin after it.                                                                        *)
-StartOf(g, s) == Greatest({0} \cup {Log(g)[i].number : i \in {j \in Views(g, "added") : Log(g)[j].issuer = s}})
+StartOf(g, s) ==
+  Greatest({0} \cup {Log(g)[i].number : i \in {j \in Views(g, "added") : Log(g)[j].issuer = s}})
 ViewNumbers ==
   \A g \in Groups : \A v \in Of(g, "view") :
     LET view == Log(g)[v]
-        slots(I) == {NumberIn(g, Log(g)[i]) : i \in {j \in I \ Of(g, "view") : Log(g)[j].issuer = view.issuer}}
+        own == {i \in DOMAIN Log(g) \ Of(g, "view") : Log(g)[i].issuer = view.issuer}
+        slots(I) == {NumberIn(g, Log(g)[i]) : i \in I \cap own}
         before == slots(1..(v - 1))
         after == slots((v + 1)..Len(Log(g)))
     IN IF view.change = "removed"
