@@ -1,0 +1,134 @@
+"""Hydra's Figures 3, 4, 9 and 10: cases as the paper has them, and the arithmetic of the evaluations."""
+
+import pytest
+
+from ordercast.experiments import Case, Outcome, Setup, all_experiments
+from ordercast.experiments import hydra_failover as failover
+from ordercast.experiments import hydra_flush as flush
+from ordercast.experiments import hydra_scale as scale
+from ordercast.experiments import hydra_skew as skew
+from ordercast.experiments.hydra_bench import LATENCY, MEAN, RATE
+from ordercast.protocols.hydra.options import HydraOptions
+from tests.experiments import made_up
+
+EXPERIMENTS = {experiment.name: experiment for experiment in all_experiments()}
+NAMES = ["hydra-3", "hydra-4a", "hydra-4b", "hydra-9", "hydra-10"]
+
+
+def values(outcome: Outcome) -> dict[str, float]:
+    return {each.claim: each.value for each in outcome.measurements}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_quick_is_less_and_no_case_is_there_twice(name: str) -> None:
+    quick, full = (EXPERIMENTS[name].cases(Setup(quick=quick)) for quick in (True, False))
+    assert 0 < len(quick) < len(full)
+    names = [case.name() for case in full]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_flush_policies_have_the_delays_that_claims_compare(quick: bool) -> None:
+    cases = flush.cases(Setup(quick=quick))
+    named = {(case.parameters["flush"], case.parameters["flush_ns"]) for case in cases}
+    assert {("periodic", 10_000), ("periodic", 100_000), ("aggregated", 10_000), ("adaptive", -1)} <= named
+    assert {case.arguments["sequencers"] for case in cases} == {4}
+    assert {case.parameters["system"] for case in cases if case.parameters["flush"] == ""} == {"unordered"}
+
+
+def made_up_flush(case: Case) -> dict[str, float]:
+    policy, delay = case.parameters["flush"], made_up.number(case, "flush_ns")
+    losses = {"periodic": 1_000.0, "aggregated": 500.0}
+    rate = 1e6 * (1 - losses.get(str(policy), 0.0) / max(delay, 1_000.0))
+    wait = {"": 8e3, "adaptive": 12e3}.get(str(policy), delay)
+    return {RATE: rate * min(1.0, made_up.number(case, "clients") / 240), LATENCY: wait}
+
+
+def test_flush_policies_are_compared_at_their_shortest_delay() -> None:
+    outcome = flush.evaluate(made_up.results(flush.cases(Setup()), made_up_flush))
+    expected = {
+        "hydra.flush.gen_throughput_loss": 0.9 / 0.99,
+        "hydra.flush.agg_gain": 0.95 / 0.9,
+        "hydra.flush.adp_latency_us": 4.0,
+        "hydra.flush.adp_throughput": 1.0,
+    }
+    assert values(outcome) == pytest.approx(expected)
+    assert "10 us: 0.909, 20 us: 0.96, 50 us: 0.99, 100 us: 1" in outcome.measurements[0].note
+    (figure,) = outcome.figures
+    assert "GEN, 10 us" in [curve.label for curve in figure.curves]
+    assert all(len(curve.points) == 3 for curve in figure.curves)
+
+
+@pytest.mark.parametrize("kind", [scale.SWITCH, scale.HOST])
+def test_scaling_is_measured_against_one_sequencer(kind: str) -> None:
+    cases, evaluate, claim = {
+        scale.SWITCH: (scale.cases_switch, scale.evaluate_switch, "hydra.scale.switch_linear"),
+        scale.HOST: (scale.cases_host, scale.evaluate_host, "hydra.scale.endhost_linear"),
+    }[kind]
+
+    def fake(case: Case) -> dict[str, float]:
+        count, load = made_up.number(case, "sequencers"), made_up.number(case, "load")
+        shared = count**0.9
+        return {RATE: 1e6 * shared * min(load, 1.0), LATENCY: 5e3 * count if load < 1 else 1e6}
+
+    outcome = evaluate(made_up.results(cases(Setup()), fake))
+    assert values(outcome) == pytest.approx({claim: 8**-0.1})
+    rates, waits = outcome.figures
+    assert [point.x for point in rates.curves[0].points] == [1.0, 2.0, 4.0, 6.0, 8.0]
+    assert rates.curves[1].points[-1].y == pytest.approx(8_000.0)
+    assert waits.curves[0].points[-1].y == pytest.approx(40.0)
+    assert f"Figure {'4a' if kind == scale.SWITCH else '4b'}" in rates.caption
+
+
+@pytest.mark.parametrize("kind", [scale.SWITCH, scale.HOST])
+def test_a_sequencer_beyond_its_limit_stamps_as_much_as_it_can(kind: str) -> None:
+    found = scale.measure(kind=kind, sequencers=1, load=scale.BEYOND, measured_us=300.0, seed=1)
+    assert found[RATE] == pytest.approx(scale.capacity_per_s(kind), rel=0.05)
+    below = scale.measure(kind=kind, sequencers=1, load=scale.BELOW, measured_us=300.0, seed=1)
+    assert below[RATE] == pytest.approx(0.8 * scale.capacity_per_s(kind), rel=0.2)
+    assert below[LATENCY] < found[LATENCY]
+
+
+def test_skew_adds_latency_and_divides_rates() -> None:
+    def fake(case: Case) -> dict[str, float]:
+        amount, light = made_up.number(case, "skew_us"), made_up.number(case, "clients") < 100
+        wait = (10.0 + 0.4 * amount) * 1e3
+        rate = 1e5 if light else 1e6 - 100 * amount
+        return {RATE: rate, LATENCY: 1.0, MEAN: wait + case.seed}
+
+    outcome = skew.evaluate(made_up.results(skew.cases(Setup()), fake))
+    expected = {
+        "hydra.skew.throughput": 0.98,
+        "hydra.skew.latency_10us": 4.0,
+        "hydra.skew.latency_200us": 80.0,
+    }
+    assert values(outcome) == pytest.approx(expected)
+    waits, rates = outcome.figures
+    assert [point.x for point in waits.curves[0].points] == [0.0, 1.0, 10.0, 50.0, 100.0, 200.0]
+    assert rates.curves[0].points[0].y == pytest.approx(1_000.0)
+    assert waits.references[1].y == pytest.approx(110.0, rel=1e-3)
+
+
+def test_downtimes_are_divided_and_drawn_over_time() -> None:
+    def fake(case: Case) -> dict[str, float]:
+        long = case.parameters["system"] == failover.ONE
+        bins = {f"bin_{index:03}": float(index) for index in range(failover.BEFORE + failover.AFTER)}
+        return bins | {failover.DOWNTIME: 120.0 if long else 30.0, failover.SLOW: 100.0 if long else 31.0}
+
+    outcome = failover.evaluate(made_up.results(failover.cases(Setup()), fake))
+    assert values(outcome) == {failover.CLAIM: 4.0}
+    assert "Hydra 30.0 ms, one sequencer 120.0 ms" in outcome.measurements[0].note
+    (figure,) = outcome.figures
+    assert (figure.curves[0].points[0].x, figure.curves[0].points[0].y) == (-20.0, 0.0)
+    assert len(figure.curves[1].points) == failover.BEFORE + failover.AFTER
+
+
+def test_a_failure_stops_deliveries_for_the_time_of_detection_or_of_rerouting() -> None:
+    assert HydraOptions().suspect_ns == failover.DETECTION  # the paper's, and the default
+    many, one = (failover.measure(system=system, seed=1) for system in (failover.MANY, failover.ONE))
+    assert 30 <= many[failover.DOWNTIME] < 40
+    assert 130 <= one[failover.DOWNTIME] < 135
+    assert many[failover.SLOW] == pytest.approx(many[failover.DOWNTIME], abs=1.5)
+    after = [many[f"bin_{index:03}"] for index in range(100, 190)]
+    before = [many[f"bin_{index:03}"] for index in range(1, 20)]
+    assert sum(after) / len(after) == pytest.approx(sum(before) / len(before), rel=0.05)
