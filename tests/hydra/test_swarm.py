@@ -11,19 +11,19 @@ from ordercast.sim.run import simulate
 from ordercast.sim.scenario import Scenario
 from ordercast.sim.swarm import swarm_scenario
 from ordercast.trace import ADDED, REMOVED, Kind
-from tests.sim import mutants_hydra
+from tests.sim import hydra_scenes, mutants_hydra
 
 SEEDS = 40
 SCENARIOS: list[Callable[[int], Scenario]] = [
-    mutants_hydra.scene,
-    mutants_hydra.lossy,
-    mutants_hydra.doubling,
-    mutants_hydra.sequencer_crash,
-    mutants_hydra.sequencer_cut_off,
-    mutants_hydra.service_split,
-    mutants_hydra.tail_lost,
-    mutants_hydra.rejoining,
-    mutants_hydra.durable_restart,
+    hydra_scenes.scene,
+    hydra_scenes.lossy,
+    hydra_scenes.doubling,
+    hydra_scenes.sequencer_crash,
+    hydra_scenes.sequencer_cut_off,
+    hydra_scenes.service_split,
+    hydra_scenes.tail_lost,
+    hydra_scenes.rejoining,
+    hydra_scenes.durable_restart,
 ]
 
 

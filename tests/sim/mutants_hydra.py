@@ -13,9 +13,20 @@ from ordercast.protocols.hydra.merge import END, Merge, Position
 from ordercast.protocols.hydra.messages import NEVER, Groupcast
 from ordercast.protocols.hydra.registry import Add, Command, Registry
 from ordercast.protocols.hydra.sender import Sender
-from ordercast.sim.faults import Crash, Heal, Partition, Restart
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.scenario import ClocksSpec, NetworkSpec, Scenario, UniformSpec, WorkloadSpec
+from ordercast.sim.scenario import Scenario
+from tests.sim.hydra_scenes import (
+    CULPRIT,
+    doubling,
+    durable_restart,
+    lossy,
+    rejoining,
+    scene,
+    sequencer_crash,
+    sequencer_cut_off,
+    service_split,
+    tail_lost,
+)
 from tests.sim.mutant import Mutant
 from tests.sim.mutants_atomic import ForgetfulEnv
 
@@ -23,12 +34,6 @@ Make = Callable[[Env], Any]
 Alter = Callable[..., Any]
 Change = tuple[str, Alter, NodeId | None]
 """A role, how its processes are made, and of which node if not of all."""
-
-CULPRIT = 0
-"""The broken receiver, where only one is."""
-SEQUENCER = 8
-"""Two groups of three receivers and two senders, then the sequencers."""
-SENDERS = (6, 7)
 
 
 def changed(plan: Plan, *changes: Change) -> Plan:
@@ -42,104 +47,6 @@ def changed(plan: Plan, *changes: Change) -> Plan:
             for node in nodes
         )
     return replace(plan, nodes=nodes)
-
-
-def scene(seed: int, **changes: Any) -> Scenario:
-    """Two groups of three, two senders, messages to both groups, delays that vary."""
-    described: dict[str, Any] = {
-        "groups": 2,
-        "receivers": 3,
-        "senders": 2,
-        "network": NetworkSpec(latency=UniformSpec(50, 500)),
-        "workload": WorkloadSpec(messages=160, rate_per_s=1000, spread=(0.6, 0.4)),
-        "settle_ms": 150,
-    }
-    return Scenario(protocol="hydra", seed=seed, **(described | changes))
-
-
-def lossy(seed: int) -> Scenario:
-    """One packet in ten is lost."""
-    return scene(seed, network=NetworkSpec(latency=UniformSpec(50, 500), loss=0.1))
-
-
-def doubling(seed: int) -> Scenario:
-    """Packets come twice."""
-    return scene(seed, network=NetworkSpec(latency=UniformSpec(50, 500), duplication=0.2))
-
-
-def sequencer_crash(seed: int) -> Scenario:
-    """A sequencer crashes on a network that loses packets, and comes back."""
-    return scene(
-        seed,
-        network=NetworkSpec(latency=UniformSpec(50, 500), loss=0.1),
-        workload=WorkloadSpec(messages=300, rate_per_s=1000, spread=(0.6, 0.4)),
-        fault=(Crash(at_ms=30, host=SEQUENCER), Restart(at_ms=90, host=SEQUENCER)),
-    )
-
-
-def sequencer_cut_off(seed: int) -> Scenario:
-    """A sequencer and the senders are cut off from all but one receiver, which hears both sides."""
-    service = (SEQUENCER + 2, SEQUENCER + 3, SEQUENCER + 4)
-    others = (1, 2, 3, 4, 5, *service)
-    return scene(
-        seed,
-        workload=WorkloadSpec(messages=300, rate_per_s=1000, spread=(0.6, 0.4)),
-        fault=(Partition(at_ms=30, sides=((SEQUENCER, *SENDERS), others)), Heal(at_ms=140)),
-    )
-
-
-def service_split(seed: int) -> Scenario:
-    """Two replicas of the service have a quorum of each group, but no two replicas have each other.
-
-    The quorum of the first has missed the last that a sequencer sent.
-    """
-    one, two, three = SEQUENCER + 2, SEQUENCER + 3, SEQUENCER + 4
-    return scene(
-        seed,
-        workload=WorkloadSpec(messages=300, rate_per_s=1000, spread=(0.6, 0.4)),
-        fault=(
-            Partition(at_ms=25, sides=((one,), (two,), (three,))),
-            Partition(at_ms=25, sides=((two, three), (0, 3))),
-            Partition(at_ms=25, sides=((one, three), (1, 4))),
-            Partition(at_ms=26, sides=((SEQUENCER,), (0, 2, 3, 5))),
-            Crash(at_ms=32, host=SEQUENCER),
-            Heal(at_ms=200),
-        ),
-        settle_ms=4000,  # replicas that failed to be elected wait for longer and longer
-    )
-
-
-def tail_lost(seed: int) -> Scenario:
-    """A sequencer crashes, and one receiver has missed the last that it sent."""
-    return scene(
-        seed,
-        workload=WorkloadSpec(messages=200, rate_per_s=1000, spread=(0.6, 0.4)),
-        fault=(
-            Partition(at_ms=26, sides=((SEQUENCER,), (CULPRIT,))),
-            Crash(at_ms=30, host=SEQUENCER),
-            Heal(at_ms=31),
-        ),
-    )
-
-
-def rejoining(seed: int) -> Scenario:
-    """A sequencer comes back while messages flow; clocks differ, so its first flushes may be too early."""
-    return scene(
-        seed,
-        network=NetworkSpec(latency=UniformSpec(200, 3000)),
-        clocks=ClocksSpec(skew_us=20_000),
-        workload=WorkloadSpec(messages=300, rate_per_s=1500, spread=(0.6, 0.4)),
-        fault=(Crash(at_ms=10, host=SEQUENCER), Restart(at_ms=50, host=SEQUENCER)),
-    )
-
-
-def durable_restart(seed: int) -> Scenario:
-    """A receiver that saves its place restarts."""
-    return scene(
-        seed,
-        options={"durable": True},
-        fault=(Crash(at_ms=30, host=CULPRIT), Restart(at_ms=50, host=CULPRIT)),
-    )
 
 
 # Receivers
