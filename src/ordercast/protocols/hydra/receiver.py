@@ -312,28 +312,26 @@ class Receiver(Process):
         return 0
 
     def _solicit(self) -> None:
-        """Ask all sequencers that are behind for a flush above everything here (sections 4.6.1, 4.6.2).
+        """Ask for flushes above everything here (sections 4.6.1, 4.6.2).
 
-        Each is asked once until it answers: the answer tells of all that it has sent by then, and a receiver
-        that lags behind would only make its own queue longer.
+        Only those sequencers are asked that hold up what waits at the head, and each once until it answers:
+        the answer tells of all that it has sent by then, and a receiver that lags behind would only make
+        its own queue longer.
         """
-        follower = self._follower
-        clock = self._merge.highest()
-        if follower.boundaries:
-            clock = max(clock, follower.boundaries[0][0][0])
-        self._asked = clock
+        target = self._blocked or (0, 0)
+        clock = max(self._merge.highest(), target[0])
         self.env.set_timer("retry", self._options.retry_ns << min(self._attempts, BACKOFF_MAX))
         first = self._attempts == 0
         if self._aggregator is not None and first:
+            self._asked = clock
             if not self._aggregate_asked:
                 self._aggregate_asked = True
                 self.env.send(self._aggregator, Solicit(NOBODY, clock))
             return
+        self._asked = target[0]
         for lane in self._merge.lanes.values():
-            # The message that waits tells of its own sequencer; only a boundary may need more of that one.
-            enough = lane.highest == clock and not follower.boundaries
             due = lane.asked_at is None or not first
-            if due and lane.clock <= clock and not enough and not lane.frozen and not lane.joining:
+            if due and (lane.clock, lane.sequencer) < target and not lane.frozen and not lane.joining:
                 lane.asked_at = self.env.now
                 self.env.send(lane.node, Solicit(lane.sequencer, clock))
 
