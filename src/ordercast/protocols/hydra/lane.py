@@ -2,12 +2,17 @@
 
 from collections import deque
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from ordercast.core import Nanos, NodeId
 from ordercast.protocols.hydra.messages import NEVER, Groupcast
 
 UNKNOWN: Nanos = 1 << 40
 """Stands for the time between two messages of a sequencer that has sent less than two."""
+
+
+Question: TypeAlias = tuple[int, Nanos]
+"""For a flush above this clock, asked at this time."""
 
 
 class Lane:
@@ -19,7 +24,7 @@ class Lane:
     """
 
     __slots__ = (
-        "asked_at", "clock", "early", "final", "front", "frozen", "gap_high", "gap_since", "heard",
+        "asked", "clock", "early", "final", "front", "frozen", "gap_high", "gap_since", "heard",
         "heard_at", "high", "joining", "mean_ns", "needed_since", "node", "queue", "safe", "seen",
         "sequencer", "strikes",
     )  # fmt: skip
@@ -43,8 +48,8 @@ class Lane:
         """It is being removed: what was reported of it stands, and nothing more is accepted."""
         self.final: tuple[int, ...] | None = None
         """It was removed: the last numbers of all groups."""
-        self.asked_at: Nanos | None = None
-        """When it was asked for a flush that has not come yet."""
+        self.asked: Question | None = None
+        """A question that it has not answered yet."""
         self.heard = True
         self.strikes = 0
         self.gap_since: Nanos | None = None

@@ -2,7 +2,8 @@
 
 The rules of section 4.3.2 and where they are: (i) order and (iii) nothing above c_min, in `Merge`; (ii) each
 number settled once, and (iv) gaps notified, in `Lane`. Drop notifications are held back until a message
-needs them, or for `hold_ns` if none does. Flushes are asked for by the policy (section 4.6).
+needs them, or for `hold_ns` if none does. Flushes are asked for by the
+`Solicitor` (section 4.6).
 """
 
 from collections.abc import Callable, Mapping
@@ -25,27 +26,24 @@ from ordercast.core import (
 from ordercast.protocols.hydra import snapshot
 from ordercast.protocols.hydra.explain import explain_waits
 from ordercast.protocols.hydra.follower import Follower
-from ordercast.protocols.hydra.lane import UNKNOWN, Lane
-from ordercast.protocols.hydra.merge import END, Merge, Position
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.merge import END, Merge
 from ordercast.protocols.hydra.messages import (
-    NOBODY,
     Announce,
     Fetch,
     Flush,
     Flushes,
     Groupcast,
-    Solicit,
     Step,
     Steps,
     Suspect,
 )
 from ordercast.protocols.hydra.options import HydraOptions
+from ordercast.protocols.hydra.solicitor import Solicitor
 
 STRIKES = 6
 """A sequencer is suspected after so many ticks without a word. Ticks, not time: a receiver that was paused
 must not take its own silence for that of others."""
-BACKOFF_MAX = 4
-SMOOTHING = 8
 STATE = "receiver"
 
 
@@ -71,7 +69,6 @@ class Receiver(Process):
         self._own = (group,)
         self._initial = initial
         self._service = service
-        self._aggregator = aggregator
         self._options = options
         self._adaptive = options.flush == "adaptive"
         self._merge = Merge(group, options.buffer)
@@ -80,17 +77,7 @@ class Receiver(Process):
         self._deliver: Callable[[Delivery], None] = env.deliver
         if self._outbox is not None:
             self._deliver = self._outbox.append
-        self._blocked: Position | None = None
-        """What waits at the head, since when."""
-        self._blocked_since: Nanos = 0
-        self._asked = 0
-        """Flushes above this clock are on their way, or should be."""
-        self._attempts = 0
-        self._solicit_armed = False
-        self._aggregate_asked = False
-        """The aggregator has been asked, and has not answered yet."""
-        self._fetch_ns: Nanos = 0
-        """From a question to its answer, a moving mean: the queue for the own CPU is part of it."""
+        self._solicitor = Solicitor(env, self._merge, self._follower, aggregator, options)
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin with the first configuration, or where an earlier life stood."""
@@ -110,7 +97,7 @@ class Receiver(Process):
         elif type(message) is Flush:
             self._on_flush(message)
         elif type(message) is Flushes:
-            self._aggregate_asked, self._asked = False, 0
+            self._solicitor.on_flushes(message)
             for flush in message.flushes:
                 self._on_flush(flush)
         elif type(message) is Announce:
@@ -130,13 +117,8 @@ class Receiver(Process):
         if name == "tick":
             self._on_tick()
             self.env.set_timer("tick", self._tick_ns())
-        elif name == "solicit":
-            self._solicit_armed = False
-            if self._blocked is not None and self._blocked[0] > self._asked:
-                self._solicit()
-        elif name == "retry" and self._blocked is not None:
-            self._attempts += 1
-            self._solicit()
+        else:
+            self._solicitor.on_timer(name)
         self._advance()
 
     def explain(self) -> Explanation:
@@ -149,7 +131,7 @@ class Receiver(Process):
             "sequencers": ", ".join(map(str, sorted(lanes))) or "none",
             "packets held": self._merge.held,
         }
-        waits = [*explain_waits(self._merge, self._blocked_since), *self._follower.waits()]
+        waits = [*explain_waits(self._merge, self._solicitor.since), *self._follower.waits()]
         return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)))
 
     # What comes
@@ -166,7 +148,7 @@ class Receiver(Process):
             return
         lane.heard = True
         if self._adaptive:
-            self._measure(lane)
+            self._solicitor.measure(lane)
         self._merge.offer(lane, packet, number)
         if lane.front != lane.high:
             self._note_gap(lane)
@@ -180,11 +162,6 @@ class Receiver(Process):
             )
         return packet.numbers[groups.index(self.group)]
 
-    def _measure(self, lane: Lane) -> None:
-        gap = self.env.now - lane.heard_at
-        lane.heard_at = self.env.now
-        lane.mean_ns = gap if lane.mean_ns == UNKNOWN else lane.mean_ns + (gap - lane.mean_ns) // SMOOTHING
-
     def _on_flush(self, flush: Flush) -> None:
         lane = self._merge.lanes.get(flush.sequencer)
         if len(flush.numbers) != self._groups:
@@ -197,11 +174,8 @@ class Receiver(Process):
             self._follower.on_flush(flush)
         else:
             lane.heard |= flush.clock > lane.clock
-            if lane.asked_at is not None:
-                self._fetch_ns += (self.env.now - lane.asked_at - self._fetch_ns) // SMOOTHING
-                lane.asked_at = None
-                if flush.clock <= self._asked:
-                    self._asked = 0  # more has come since: ask once more
+            if lane.asked is not None:
+                self._solicitor.on_flush(lane, flush)
             self._merge.flush(flush)
             if lane.front != lane.high:
                 self._note_gap(lane)
@@ -227,14 +201,14 @@ class Receiver(Process):
                 self._deliver(Delivered(packet.payload, packet.groups, packet.sender, stamp, self.config))
             target = min(merge.head() or END, boundary)
             if target is END:
-                self._rest()
+                self._solicitor.rest()
                 break
             if target == boundary and target <= merge.floor():
                 self._install(boundaries.popleft()[1])
                 continue
             lane = merge.gap_before(target)
             if lane is None or not self._give_up(lane):
-                self._seek(target)
+                self._solicitor.seek(target)
                 break
         if self._outbox:
             self._send_outbox()
@@ -276,64 +250,6 @@ class Receiver(Process):
     def _save(self) -> None:
         if self._options.durable:
             self.env.save(STATE, snapshot.take(self._merge, self._follower, self.config))
-
-    # Flushes
-
-    def _rest(self) -> None:
-        """Nothing waits."""
-        if self._blocked is not None:
-            self._blocked, self._asked, self._attempts = None, 0, 0
-
-    def _seek(self, target: Position) -> None:
-        """Something waits: see that flushes come, unless they are on their way."""
-        if target != self._blocked:
-            self._blocked, self._blocked_since = target, self.env.now
-            self._attempts = 0
-            if self._follower.boundaries:
-                self._asked = 0  # a sequencer that was added has not been asked
-        if target[0] <= self._asked or self._options.flush == "periodic":
-            return
-        delay = self._delay()
-        if delay == 0:
-            self._solicit()
-        elif not self._solicit_armed:
-            self._solicit_armed = True
-            self.env.set_timer("solicit", delay)
-
-    def _delay(self) -> Nanos:
-        if self._options.flush == "solicited":
-            return self._options.flush_ns
-        if self._adaptive:
-            # Where traffic comes sooner than a flush would, the wait ends by itself. A receiver with spare
-            # time has its flush within a round trip; for a busy one it waits in the queue like all else.
-            lane = self._merge.lanes[self._merge.floor()[1]]
-            if 2 * lane.mean_ns <= min(self._fetch_ns, self._options.flush_ns):
-                return 2 * lane.mean_ns
-        return 0
-
-    def _solicit(self) -> None:
-        """Ask for flushes above everything here (sections 4.6.1, 4.6.2).
-
-        Only those sequencers are asked that hold up what waits at the head, and each once until it answers:
-        the answer tells of all that it has sent by then, and a receiver that lags behind would only make
-        its own queue longer.
-        """
-        target = self._blocked or (0, 0)
-        clock = max(self._merge.highest(), target[0])
-        self.env.set_timer("retry", self._options.retry_ns << min(self._attempts, BACKOFF_MAX))
-        first = self._attempts == 0
-        if self._aggregator is not None and first:
-            self._asked = clock
-            if not self._aggregate_asked:
-                self._aggregate_asked = True
-                self.env.send(self._aggregator, Solicit(NOBODY, clock))
-            return
-        self._asked = target[0]
-        for lane in self._merge.lanes.values():
-            due = lane.asked_at is None or not first
-            if due and (lane.clock, lane.sequencer) < target and not lane.frozen and not lane.joining:
-                lane.asked_at = self.env.now
-                self.env.send(lane.node, Solicit(lane.sequencer, clock))
 
     # Gaps that nothing needs, and sequencers that say nothing
 

@@ -1,0 +1,143 @@
+"""How a receiver comes by its flushes (section 4.6).
+
+Something waits: the first message, or the boundary of a step. The policy says when to ask: *solicited* after
+a fixed delay, *adaptive* at once unless traffic will do, *aggregated* at once and of the aggregator,
+*periodic* never, for flushes come by themselves.
+
+A sequencer is asked once until it answers: the answer tells of all that it has sent by then, and a receiver
+that lags behind would only make its own queue longer. An answer is a flush above the clock asked for. Nothing
+else counts as one, so copies of an old answer never cause a new question, and questions cannot multiply. What
+stays unanswered is asked again after `retry_ns`, later and later, and of the sequencers themselves.
+"""
+
+from ordercast.core import Env, Nanos, NodeId
+from ordercast.protocols.hydra.follower import Follower
+from ordercast.protocols.hydra.lane import UNKNOWN, Lane, Question
+from ordercast.protocols.hydra.merge import Merge, Position
+from ordercast.protocols.hydra.messages import NOBODY, Flush, Flushes, Solicit
+from ordercast.protocols.hydra.options import HydraOptions
+
+BACKOFF_MAX = 4
+SMOOTHING = 8
+
+
+class Solicitor:
+    """Asks for flushes when something waits, as the policy says."""
+
+    __slots__ = (
+        "_aggregator", "_aggregator_asked", "_armed", "_asked", "_attempts", "_blocked", "_env", "_fetch_ns",
+        "_follower", "_merge", "_options", "since",
+    )  # fmt: skip
+
+    def __init__(
+        self, env: Env, merge: Merge, follower: Follower, aggregator: NodeId | None, options: HydraOptions
+    ) -> None:
+        self._env = env
+        self._merge = merge
+        self._follower = follower
+        self._aggregator = aggregator
+        self._options = options
+        self._blocked: Position | None = None
+        """What waits first."""
+        self.since: Nanos = 0
+        """Since when it has."""
+        self._asked = 0
+        """Flushes above this clock are on their way, or should be."""
+        self._aggregator_asked: Question | None = None
+        self._attempts = 0
+        self._armed = False
+        self._fetch_ns: Nanos = 0
+        """From a question to its answer, a moving mean: the queue for the own CPU is part of it."""
+
+    def measure(self, lane: Lane) -> None:
+        """A message of a sequencer came: how long after the one before?"""
+        now = self._env.now
+        gap, lane.heard_at = now - lane.heard_at, now
+        lane.mean_ns = gap if lane.mean_ns == UNKNOWN else lane.mean_ns + (gap - lane.mean_ns) // SMOOTHING
+
+    def on_flush(self, lane: Lane, flush: Flush) -> None:
+        """A flush came of a sequencer that was asked for one."""
+        if lane.asked is None or flush.clock <= lane.asked[0]:
+            return
+        self._fetch_ns += (self._env.now - lane.asked[1] - self._fetch_ns) // SMOOTHING
+        lane.asked = None
+        if flush.clock <= self._asked:
+            self._asked = 0  # more has come since: ask once more
+
+    def on_flushes(self, message: Flushes) -> None:
+        """An aggregator's packet came."""
+        lowest = min((flush.clock for flush in message.flushes), default=0)
+        if self._aggregator_asked is not None and lowest > self._aggregator_asked[0]:
+            self._aggregator_asked = None
+            if lowest <= self._asked:
+                self._asked = 0
+
+    def on_timer(self, name: str) -> None:
+        """The delay is over, or an answer is late."""
+        if name == "solicit":
+            self._armed = False
+            if self._blocked is not None and self._blocked[0] > self._asked:
+                self._solicit()
+        elif name == "retry" and self._blocked is not None:
+            self._attempts += 1
+            self._solicit()
+
+    def rest(self) -> None:
+        """Nothing waits."""
+        if self._blocked is not None:
+            self._blocked, self._asked, self._attempts = None, 0, 0
+
+    def seek(self, target: Position) -> None:
+        """Something waits: see that flushes come, unless they are on their way."""
+        if target != self._blocked:
+            self._blocked, self.since = target, self._env.now
+            self._attempts = 0
+            if self._follower.boundaries:
+                self._asked = 0  # a sequencer that was added has not been asked
+        if target[0] <= self._asked or self._options.flush == "periodic":
+            return
+        delay = self._delay()
+        if delay == 0:
+            self._solicit()
+        elif not self._armed:
+            self._armed = True
+            self._env.set_timer("solicit", delay)
+
+    def _delay(self) -> Nanos:
+        policy, flush_ns = self._options.flush, self._options.flush_ns
+        if policy == "solicited":
+            return flush_ns
+        if policy == "adaptive":
+            # Where traffic comes sooner than a flush would, the wait ends by itself. A receiver with spare
+            # time has its flush within a round trip; for a busy one it waits in the queue like all else.
+            lane = self._merge.lanes[self._merge.floor()[1]]
+            if 2 * lane.mean_ns <= min(self._fetch_ns, flush_ns):
+                return 2 * lane.mean_ns
+        return 0
+
+    def _solicit(self) -> None:
+        """Ask all sequencers that are behind for a flush above everything here (sections 4.6.1, 4.6.2)."""
+        env, boundaries = self._env, self._follower.boundaries
+        clock = self._merge.highest()
+        if boundaries:
+            clock = max(clock, boundaries[0][0][0])
+        self._asked = clock
+        env.set_timer("retry", self._options.retry_ns << min(self._attempts, BACKOFF_MAX))
+        again = self._attempts > 0
+        if self._aggregator is not None and not again:
+            if not self._pending(self._aggregator_asked):
+                self._aggregator_asked = (clock, env.now)
+                env.send(self._aggregator, Solicit(NOBODY, clock))
+            return
+        self._aggregator_asked = None
+        for lane in self._merge.lanes.values():
+            # The message that waits tells of its own sequencer; only a boundary may need more of that one.
+            enough = lane.clock > clock or (lane.highest == clock and not boundaries)
+            if enough or lane.frozen or lane.joining or (self._pending(lane.asked) and not again):
+                continue
+            lane.asked = (clock, env.now)
+            env.send(lane.node, Solicit(lane.sequencer, clock))
+
+    def _pending(self, question: Question | None) -> bool:
+        """Whether an answer may still come."""
+        return question is not None and self._env.now - question[1] < self._options.retry_ns
