@@ -1,10 +1,10 @@
 """All interleavings of small runs, on the real code.
 
-The specification says what Hydra is to do; this says whether the implementation does it. Both hold runs to the
-same properties, see `explorer_hydra_properties`.
+The specification says what Hydra is to do; this says whether the implementation does it. Both hold runs to
+the same properties, see `explorer_hydra_properties`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from time import perf_counter
 
 from ordercast.model import explorer_hydra
@@ -13,20 +13,16 @@ from ordercast.model.explorer_search import Outcome, Search
 from ordercast.model.result import HOLDS, Result
 
 
-def explore_all(deep: bool = False) -> list[Result]:
-    """Explore the small runs of Hydra; with `deep`, the larger ones too."""
+def explore_all(deep: bool = False) -> Iterator[Result]:
+    """Explore the small runs of Hydra, one after the other; with `deep`, the larger ones too."""
     cases = explorer_hydra.quick()
     if deep:
         cases += explorer_hydra.deep()
-    return explore(cases)
+    return map(explore, cases)
 
 
-def explore(cases: Iterable[Case]) -> list[Result]:
-    """Explore some cases, one after the other."""
-    return [_explore(case) for case in cases]
-
-
-def _explore(case: Case) -> Result:
+def explore(case: Case) -> Result:
+    """Explore one case. A search that could not be finished does not hold."""
     started = perf_counter()
     outcome = Search(case).run()
     return Result(

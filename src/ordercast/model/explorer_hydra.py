@@ -24,7 +24,7 @@ def _plan(groups: tuple[tuple[NodeId, ...], ...], sequencers: int, spares: int, 
         sequencers=sequencers,
         spares=spares,
         flush=flush,
-        flush_ns=2 if flush == "periodic" else 0,
+        flush_ns=20 if flush == "periodic" else 0,
         quorum="all",
         replicas=1,
         window=8,
@@ -54,6 +54,7 @@ def case(
     added: bool = False,
     jumps: Mapping[int, int] | None = None,
     timers: Mapping[tuple[int, str], int] | None = None,
+    announces: int = 0,
     greeting: bool = False,
     losses: int = 1,
     copies: int = 0,
@@ -71,6 +72,9 @@ def case(
         messages.append((0, service, Suspect((removed,))))
     payloads = [message.payload for _, _, message in messages if isinstance(message, Request)]
     changes = int(removed is not None) + int(added)
+    armed = {Timer(sequencers[s - 1], name): count for (s, name), count in (timers or {}).items()}
+    if announces:
+        armed[Timer(service, "announce")] = announces
     return Case(
         name,
         shows,
@@ -83,7 +87,7 @@ def case(
         # Only receivers that ask for flushes make sequencers wait for others.
         leading=tuple(sequencers[:first]) if flush == "periodic" else (),
         clocks=dict(zip(sequencers, clocks, strict=False)),
-        timers={Timer(sequencers[s - 1], name): count for (s, name), count in (timers or {}).items()},
+        timers=armed,
         always=tuple(Timer(node, "held") for node in sequencers),
         jumps=tuple(Jump(sequencers[s - 1], by) for s, by in (jumps or {}).items()),
         greeting=greeting,
@@ -101,33 +105,33 @@ def quick() -> list[Case]:
     """Less than a minute in all."""
     mixed = ((1, BOTH), (2, BOTH), (2, RIGHT))
     return [
-        case("order, ties", "3 messages with equal clocks, flushes on request", mixed),
-        case("order, skewed clocks", "3 messages, one clock ahead", mixed, clocks=(0, 5)),
+        case("order-ties", "3 messages with equal clocks, flushes on request", mixed),
+        case("order-skew", "3 messages, one clock ahead", mixed, clocks=(0, 5)),
         case(
-            "order, clock jumps", "3 messages, a clock jumps", ((1, BOTH), (2, LEFT), (2, RIGHT)),
+            "order-jump", "3 messages, a clock jumps", ((1, BOTH), (2, LEFT), (2, RIGHT)),
             clocks=(0, 3), jumps={1: 3},
         ),
         case(
-            "order, copies", "3 messages, periodic flushes, one packet comes twice", mixed,
+            "order-copies", "3 messages, periodic flushes, one packet comes twice", mixed,
             flush="periodic", timers=FIRST_FLUSH, copies=1,
         ),
         case(
             "removal", "3 messages, a sequencer that still sends is removed", mixed,
             removed=2, flush="periodic", timers=FIRST_FLUSH,
         ),
-        case("removal, flushes on request", "2 messages, and the same", mixed[:2], removed=2),
+        case("removal-solicited", "2 messages, and the same", mixed[:2], removed=2),
         case(
-            "removal, one group of two", "3 messages to two receivers that both report",
+            "removal-one-group", "3 messages to two receivers that both report",
             ((1, LEFT), (2, LEFT), (2, LEFT)), groups=TOGETHER, removed=2, flush="periodic",
             timers=FIRST_FLUSH,
         ),
         case(
-            "addition", "3 messages, two of them of the sequencer that is added",
-            ((1, BOTH), (2, LEFT), (2, BOTH)), first=1, added=True, flush="periodic", clocks=(20, 0),
+            "addition", "2 messages, one of them of the sequencer that is added", mixed[:2],
+            first=1, added=True, flush="periodic", timers=FIRST_FLUSH, clocks=(20, 0),
         ),
         case(
-            "addition, slow clock", "3 messages, one of them of the sequencer that is added",
-            ((1, BOTH), (2, BOTH), (1, LEFT)), first=1, added=True, flush="periodic", clocks=(20, 0),
+            "addition-three", "3 messages, two of them of the sequencer that is added",
+            ((1, BOTH), (2, LEFT), (2, BOTH)), first=1, added=True, flush="periodic", clocks=(20, 0),
         ),
     ]  # fmt: skip
 
@@ -136,30 +140,35 @@ def deep() -> list[Case]:
     """Some minutes more."""
     mixed = ((1, BOTH), (2, BOTH), (2, RIGHT))
     return [
-        case("order, two losses", "3 messages, two packets lost", mixed, losses=2),
+        case("order-losses", "3 messages, two packets lost", mixed, losses=2),
         case(
-            "removal, all flush", "3 messages, both sequencers flush", mixed,
+            "removal-flushes", "3 messages, both sequencers flush", mixed,
             removed=2, flush="periodic", timers=FLUSHES,
         ),
         case(
-            "removal, 4 messages", "2 messages of each sequencer", (*mixed, (1, LEFT)),
+            "removal-four", "2 messages of each sequencer", (*mixed, (1, LEFT)),
             removed=2, flush="periodic", timers=FIRST_FLUSH, losses=2,
         ),
         case(
-            "removal, copies", "3 messages, one packet comes twice", mixed,
+            "removal-copies", "3 messages, one packet comes twice", mixed,
             removed=2, flush="periodic", timers=FIRST_FLUSH, copies=1,
         ),
         case(
-            "addition, early flush", "2 messages; the first flush of the one that is added is under way",
+            "addition-early", "2 messages; the first flush of the one that is added is under way",
             mixed[:2], first=1, added=True, flush="periodic", clocks=(20, 0), greeting=True,
         ),
         case(
-            "addition, one group of two", "3 messages to two receivers that both report",
+            "addition-one-group", "3 messages to two receivers that both report",
             ((1, LEFT), (2, LEFT), (1, LEFT)), groups=TOGETHER, first=1, added=True, flush="periodic",
             clocks=(20, 0),
         ),
         case(
-            "addition, flushes on request", "2 messages, and flushes on request", mixed[:2],
+            "addition-solicited", "2 messages, and flushes on request", mixed[:2],
             first=1, added=True, clocks=(20, 0),
+        ),
+        case(
+            "addition-flush", "3 messages, two of them of the sequencer that is added, and a flush",
+            ((1, BOTH), (2, LEFT), (2, BOTH)), first=1, added=True, flush="periodic", timers=FIRST_FLUSH,
+            clocks=(20, 0),
         ),
     ]  # fmt: skip

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from ordercast.core import Delivered, Delivery, Dropped, LocalError, NodeId, OutOfOrder
 from ordercast.model.explorer_case import Case
 from ordercast.model.explorer_closing import close
-from ordercast.model.explorer_world import Boot, Event, Jump, Packet, Timer, World, node_of
+from ordercast.model.explorer_world import Boot, Event, History, Jump, Packet, Timer, World, node_of
 
 PROLOGUE_MAX = 1000
 _ARRIVAL, _UNLIMITED = 0, -1
@@ -92,6 +92,13 @@ class Search:
                     return self._outcome(fault, index, self._describe(move[0]))
             index += 1
         return self._outcome(None, None)
+
+    def reached(self) -> frozenset[tuple[History, ...]]:
+        """The histories of all nodes, in each state that was found."""
+        locals_, histories = self.world.locals, self.world.histories
+        heads = {tuple(array("I", state)[: self._nodes]) for state in self._states}
+        ids = {tuple(locals_[local].history for local in head) for head in heads}
+        return frozenset(tuple(histories[history] for history in head) for head in ids)
 
     def _enabled(self, state: list[int]) -> list[Move]:
         """What can happen next."""

@@ -1,0 +1,149 @@
+"""Broken variants of Hydra's real classes, and what the explorer must say of each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from ordercast.model.explorer_case import Case
+from ordercast.model.explorer_hydra import BOTH, FIRST_FLUSH, LEFT, RIGHT, case
+from ordercast.protocols.hydra.follower import Follower
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.merge import END, Merge, Position
+from ordercast.protocols.hydra.messages import NEVER, Flush, Groupcast, Plans, Report, Step
+from ordercast.protocols.hydra.receiver import Receiver
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One part replaced by a broken one, a case, and a part of the fault that must be found."""
+
+    name: str
+    where: Any
+    attribute: str
+    broken: Any
+    case: Callable[[], Case]
+    finds: str
+
+
+def plain() -> Case:
+    """Three messages, no change."""
+    return case("plain", "", ((1, BOTH), (2, LEFT), (2, RIGHT)))
+
+
+def removal() -> Case:
+    """A sequencer is removed that still sends."""
+    mixed = ((1, BOTH), (2, BOTH), (2, RIGHT))
+    return case("removal", "", mixed, removed=2, flush="periodic", timers=FIRST_FLUSH)
+
+
+def addition() -> Case:
+    """A sequencer is added that sends at once."""
+    both = ((1, BOTH), (2, BOTH))
+    clocks = (20, 0)
+    return case(
+        "addition", "", both, first=1, added=True, flush="periodic", timers=FIRST_FLUSH, clocks=clocks
+    )
+
+
+def _highest_floor(self: Merge) -> Position:
+    """Deliver up to the clock of the sequencer that is ahead, not of the one behind."""
+    return max(((lane.safe, sequencer) for sequencer, lane in self.lanes.items()), default=END)
+
+
+def _take_without_ties(self: Merge, limit: Position = END) -> Groupcast | None:
+    """Of messages with the same clock take that of the highest sequencer, if it is here."""
+    heads = self._heads
+    if not heads or heads[0] > limit or heads[0] > self.floor():
+        return None
+    place = self.last = max(head for head in heads if head[0] == heads[0][0])
+    packet = self.lanes[place[1]].queue.popleft()
+    self.held -= 1
+    self._rebuild()
+    return packet
+
+
+_offer = Merge.offer
+
+
+def _offer_after_report(self: Merge, lane: Lane, packet: Groupcast, number: int) -> None:
+    """Accept packets of a sequencer after what was seen of it has been reported."""
+    frozen, lane.frozen = lane.frozen, False
+    _offer(self, lane, packet, number)
+    lane.frozen = frozen
+
+
+def _offer_own_number(self: Merge, lane: Lane, packet: Groupcast, number: int) -> None:
+    """Accept a packet of a removed sequencer without a look at its numbers for other groups."""
+    final = lane.final
+    if final is not None:
+        lane.final = tuple(last if group == self.group else NEVER for group, last in enumerate(final))
+    _offer(self, lane, packet, number)
+    lane.final = final
+
+
+def _report_own_group(self: Lane, group: int) -> tuple[int, ...]:
+    """Report only what the own group has seen, not the other numbers of multi-stamps."""
+    return tuple(self.high if other == group else 0 for other in range(len(self.seen)))
+
+
+def _skip_silently(self: Receiver, lane: Lane) -> None:
+    """Go on past missing numbers without a word."""
+    self._merge.skip(lane)
+
+
+_apply = Follower._apply
+
+
+def _start_early(self: Follower, step: Step) -> None:
+    """Begin an added sequencer one number before the agreed one."""
+    if step.change == "added":
+        earlier = tuple(max(0, number - 1) for number in step.numbers)
+        early = msgspec.structs.replace(step, numbers=earlier)
+        _apply(self, early)
+        self.boundaries[-1] = (self.boundaries[-1][0], step)
+    else:
+        _apply(self, step)
+
+
+_on_flush = Follower.on_flush
+
+
+def _not_held_back(self: Follower, flush: Flush) -> None:
+    """Deliver above the flush that was reported of a sequencer which is being added."""
+    _on_flush(self, flush)
+    lane = self._merge.lanes.get(flush.sequencer)
+    if lane is not None:
+        lane.clock = lane.safe = NEVER
+
+
+def _never_report(self: Follower, report: Report) -> None:
+    """Keep what was seen to oneself."""
+
+
+_take_part = Follower._take_part
+
+
+def _report_nothing(self: Follower, planned: Plans) -> None:
+    """Report an empty lane, whatever was seen."""
+    lane = self._merge.lanes.get(planned.sequencer)
+    if planned.change == "removed" and lane is not None and self.report is None:
+        self.planned, lane.frozen = planned, True
+        self._send_report(Report(self.steps, planned.sequencer, lane.clock, (0,) * self._groups))
+    else:
+        _take_part(self, planned)
+
+
+MUTANTS = [
+    Mutant("highest floor", Merge, "floor", _highest_floor, plain, "delivery: m"),
+    Mutant("no tie-break", Merge, "take", _take_without_ties, plain, "global order"),
+    Mutant("silent gaps", Receiver, "_notify", _skip_silently, plain, "delivery: m"),
+    Mutant("accepts after its report", Merge, "offer", _offer_after_report, removal, "views: sequencer 2"),
+    Mutant("other groups ignored", Merge, "offer", _offer_own_number, removal, "delivery: m2"),
+    Mutant("own group reported", Lane, "report", _report_own_group, removal, "delivery: m2"),
+    Mutant("nothing reported", Follower, "_take_part", _report_nothing, removal, "views: sequencer 2"),
+    Mutant("never reports", Follower, "_send_report", _never_report, removal, "does not settle"),
+    Mutant("starts early", Follower, "_apply", _start_early, addition, "views: number 1 of sequencer 2"),
+    Mutant("not held back", Follower, "on_flush", _not_held_back, addition, "delivery: m2"),
+]
