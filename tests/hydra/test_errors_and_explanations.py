@@ -83,6 +83,14 @@ def test_a_receiver_refuses_what_does_not_fit_its_groups_and_is_unchanged(messag
     assert lab.gives("<F,2,{(1,0)},20>") == ["<G,1,{(1,1)},5>"]
 
 
+def test_an_announced_step_that_does_not_fit_is_refused_too() -> None:
+    lab = receiver()
+    lab.hears("<G,1,{(1,1)},5>", "<F,2,{(1,0)},6>")
+    with pytest.raises(RemoteError):
+        lab.get(LEADER, Announce(1, (), None, Step("removed", 1, 21, 1, 10, (0,))))
+    assert lab.gives("<G,1,{(1,2)},10>", "<F,2,{(1,0)},20>")[-1] == "<G,1,{(1,2)},10>"
+
+
 @pytest.mark.parametrize("numbers", [(), (1,), (1, 2, 3, 4)])
 def test_the_service_refuses_reports_of_other_groups(numbers: tuple[int, ...]) -> None:
     ensemble = Ensemble()
