@@ -167,6 +167,11 @@ def test_roles_and_hosts() -> None:
     }
 
 
+def test_there_are_only_so_many_groups() -> None:
+    with pytest.raises(LocalError, match="at most 4096 groups"):
+        deploy(Deployment.disjoint(1, 1, 1), HydraOptions(virtual_groups=4096))
+
+
 def test_virtual_groups_have_numbers_and_no_receivers() -> None:
     plan = deploy(Deployment.disjoint(1, 3, 1), HydraOptions(virtual_groups=2))
     assert plan.groups == {0: (0, 1, 2), 1: (), 2: ()}
@@ -210,6 +215,14 @@ def test_it_names_a_long_run_of_missing_numbers_by_its_ends() -> None:
     lab.hears("<G,1,{(1,100)},40>")
     ((blocker, _),) = waits(lab).values()
     assert blocker == "numbers 1 to 99 of sequencer 1 missing"
+
+
+def test_it_names_the_missing_number_of_another_sequencer_that_holds_a_message_up() -> None:
+    lab = receiver(HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=500))
+    lab.hears("<G,1,{(1,2)},20>", "<G,2,{(1,1)},10>")
+    told = waits(lab)
+    assert told["message 1 of sequencer 2"][0] == "number 1 of sequencer 1 missing; its clock is 20"
+    assert told["message 2 of sequencer 1 at clock 20"][0] == "number 1 of sequencer 1 missing"
 
 
 def test_it_says_that_a_sequencer_is_being_removed_or_added() -> None:

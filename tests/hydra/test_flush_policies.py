@@ -179,6 +179,24 @@ def test_a_sequencer_is_asked_once_until_it_answers() -> None:
     assert solicits(lab) == [(22, 2, 20)], "more had come since"
 
 
+def test_a_flush_that_is_no_answer_causes_no_new_question() -> None:
+    lab = receiver(ADAPTIVE)
+    lab.hears(A)
+    assert solicits(lab) == [(22, 2, 10)]
+    lab.hears("<F,2,{(1,0)},7>", "<F,2,{(1,0)},8>", "<F,2,{(1,0)},8>")
+    assert solicits(lab) == []
+
+
+def test_what_came_after_the_question_is_asked_for_with_the_answer() -> None:
+    lab = receiver(ADAPTIVE)
+    lab.hears(A, B)
+    assert solicits(lab) == [(22, 2, 10)]
+    assert lab.gives("<G,2,{(1,1)},12>") == [A, "<G,2,{(1,1)},12>"]
+    assert solicits(lab) == [], "the first question is still open"
+    lab.hears("<F,2,{(1,1)},15>")
+    assert solicits(lab) == [(22, 2, 20)]
+
+
 # Aggregated
 
 
@@ -186,6 +204,16 @@ def test_aggregated_a_receiver_asks_its_aggregator_alone() -> None:
     lab = receiver(AGGREGATED, aggregator=AGGREGATOR)
     lab.hears(A)
     assert solicits(lab) == [(AGGREGATOR, 0, 10)]
+
+
+def test_aggregated_what_came_after_the_question_is_asked_for_with_the_answer() -> None:
+    lab = receiver(AGGREGATED, aggregator=AGGREGATOR)
+    lab.hears(A, B)
+    assert solicits(lab) == [(AGGREGATOR, 0, 10)]
+    lab.hears("<G,2,{(1,1)},12>")
+    assert solicits(lab) == []
+    lab.get(AGGREGATOR, Flushes((flush(1, 16, 0, 2, 0), flush(2, 15, 0, 1, 0))))
+    assert solicits(lab) == [(AGGREGATOR, 0, 20)]
 
 
 def test_aggregated_without_an_answer_it_asks_the_sequencers_themselves() -> None:

@@ -130,9 +130,22 @@ def test_the_congestion_route_measures_only_while_messages_are_sent() -> None:
     lab = informed("congestion", 1, 2)
     lab.pass_time(10 * lab.process._options.probe_ns)
     assert lab.sent() == []
-    requests(lab)
+    for _ in range(3):
+        requests(lab)
+        lab.pass_time(lab.process._options.probe_ns)
+    lab.sent()
     lab.pass_time(10 * lab.process._options.probe_ns)
-    assert len(lab.sent()) <= 2
+    assert len(lab.sent()) <= 2, "it measures once more at most"
+
+
+def test_the_congestion_route_measures_again_and_again_while_messages_are_sent() -> None:
+    lab = informed("congestion", 1, 2)
+    probes = 0
+    for _ in range(5):
+        assert lab.process.submit((0,), b"x")
+        lab.pass_time(lab.process._options.probe_ns)
+        probes += sum(isinstance(message, Probe) for _, message in lab.sent())
+    assert probes >= 10
 
 
 @pytest.mark.parametrize("groups", [(), (1, 0), (0, 0), (7,), (0, 7)])
