@@ -67,7 +67,7 @@ def cases(setup: Setup) -> list[Case]:
                 "sequencers": SEQUENCERS,
                 "clients_a_host": at_once,
                 "warm_us": 600.0,
-                "measured_us": 400.0,
+                "measured_us": 800.0,
             },
         )
         for flush, delay in _policies(setup)
