@@ -116,27 +116,25 @@ class Solicitor:
         return 0
 
     def _solicit(self) -> None:
-        """Ask all sequencers that are behind for a flush above everything here (sections 4.6.1, 4.6.2)."""
-        env, boundaries = self._env, self._follower.boundaries
-        clock = self._merge.highest()
-        if boundaries:
-            clock = max(clock, boundaries[0][0][0])
-        self._asked = clock
+        """Ask the sequencers that hold up what waits first for a flush above everything here."""
+        env, target = self._env, self._blocked or (0, 0)
+        clock = max(self._merge.highest(), target[0])
+        self._asked = target[0]
         env.set_timer("retry", self._options.retry_ns << min(self._attempts, BACKOFF_MAX))
         again = self._attempts > 0
         if self._aggregator is not None and not again:
+            self._asked = clock
             if not self._pending(self._aggregator_asked):
                 self._aggregator_asked = (clock, env.now)
                 env.send(self._aggregator, Solicit(NOBODY, clock))
             return
         self._aggregator_asked = None
         for lane in self._merge.lanes.values():
-            # The message that waits tells of its own sequencer; only a boundary may need more of that one.
-            enough = lane.clock > clock or (lane.highest == clock and not boundaries)
-            if enough or lane.frozen or lane.joining or (self._pending(lane.asked) and not again):
+            if (lane.clock, lane.sequencer) >= target or lane.frozen or lane.joining:
                 continue
-            lane.asked = (clock, env.now)
-            env.send(lane.node, Solicit(lane.sequencer, clock))
+            if again or not self._pending(lane.asked):
+                lane.asked = (clock, env.now)
+                env.send(lane.node, Solicit(lane.sequencer, clock))
 
     def _pending(self, question: Question | None) -> bool:
         """Whether an answer may still come."""
