@@ -97,6 +97,14 @@ def test_only_sequencers_that_are_behind_are_asked() -> None:
     assert {to for to, _, _ in solicits(lab)} <= {21, 22}
 
 
+def test_only_sequencers_that_hold_up_the_head_are_asked() -> None:
+    lab = receiver(HydraOptions(flush="solicited", flush_ns=0), initial={1: 21, 2: 22, 3: 23})
+    lab.hears("<F,3,{(1,0)},15>", A, B)
+    assert solicits(lab) == [(22, 2, 10)], "sequencer 3 is past the first message"
+    assert lab.gives("<F,2,{(1,0)},30>") == [A]
+    assert solicits(lab) == [(23, 3, 20)], "but not past the second"
+
+
 def test_sequencers_do_not_flush_by_themselves_but_for_heartbeats() -> None:
     lab = sequencer(SOLICITED)
     lab.get(LEADER, Welcome(0, 1, 0))
