@@ -43,7 +43,7 @@ def latencies(results: Results, value: str = LATENCY) -> dict[int, float]:
 def compared(claim: str, values: Mapping[int, float], note: str = "") -> Measurement:
     """The median over seeds, and the range in the note."""
     found = sorted(values.values())
-    said = f"{found[0]:.4g} to {found[-1]:.4g} over {len(found)} seeds"
+    said = f"{found[0]:.4g} to {found[-1]:.4g} over {len(found)} seeds" if len(found) > 1 else "one seed"
     return Measurement(claim=claim, value=median(found), note=f"{said}; {note}" if note else said)
 
 
