@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ordercast.model.explorer_case import Case
-from ordercast.model.explorer_hydra import BOTH, FIRST_FLUSH, LEFT, RIGHT, case
+from ordercast.model.explorer_hydra import BOTH, FIRST, LEFT, RIGHT, case
 from ordercast.protocols.hydra.follower import Follower
 from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.merge import END, Merge, Position
@@ -35,16 +35,14 @@ def plain() -> Case:
 def removal() -> Case:
     """A sequencer is removed that still sends."""
     mixed = ((1, BOTH), (2, BOTH), (2, RIGHT))
-    return case("removal", "", mixed, removed=2, flush="periodic", timers=FIRST_FLUSH)
+    return case("removal", "", mixed, removed=2, flush="periodic", flushes=FIRST)
 
 
 def addition() -> Case:
     """A sequencer is added that sends at once."""
     both = ((1, BOTH), (2, BOTH))
     clocks = (20, 0)
-    return case(
-        "addition", "", both, first=1, added=True, flush="periodic", timers=FIRST_FLUSH, clocks=clocks
-    )
+    return case("addition", "", both, first=1, added=True, flush="periodic", flushes=FIRST, clocks=clocks)
 
 
 def _highest_floor(self: Merge) -> Position:

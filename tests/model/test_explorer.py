@@ -26,7 +26,7 @@ from ordercast.model import explorer_hydra
 from ordercast.model.explorer import explore
 from ordercast.model.explorer_case import Case, Properties
 from ordercast.model.explorer_copy import clone, fingerprint
-from ordercast.model.explorer_hydra import BOTH, FIRST_FLUSH, case
+from ordercast.model.explorer_hydra import BOTH, FIRST, case
 from ordercast.model.explorer_search import Search
 from ordercast.model.explorer_world import History, Jump, Packet, Timer
 from ordercast.model.result import HOLDS
@@ -278,7 +278,7 @@ def test_a_broken_variant_of_hydra_is_found(mutant: Mutant, monkeypatch: pytest.
 def test_shortcuts_of_the_search_leave_no_history_out() -> None:
     """Prompt and leading nodes and fading packets spare states, and no combination of histories."""
     requests = ((1, BOTH), (2, BOTH))
-    short = case("short", "", requests, removed=2, flush="periodic", timers=FIRST_FLUSH, losses=0)
+    short = case("short", "", requests, removed=2, flush="periodic", flushes=FIRST, losses=0)
     long = replace(short, prompt=(), leading=(), properties=Tireless(short.properties))
     searches = [Search(chosen) for chosen in (short, long)]
     outcomes = [search.run() for search in searches]

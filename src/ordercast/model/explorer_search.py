@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ordercast.core import Delivered, Delivery, Dropped, LocalError, NodeId, OutOfOrder
+from ordercast.core import LocalError, NodeId
 from ordercast.model.explorer_case import Case
 from ordercast.model.explorer_closing import close
+from ordercast.model.explorer_words import describe, name
 from ordercast.model.explorer_world import Boot, Event, History, Jump, Packet, Timer, World, node_of
 
 PROLOGUE_MAX = 1000
@@ -121,10 +122,9 @@ class Search:
 
     def _free_moves(self, state: list[int]) -> Iterator[Move]:
         locals_ = self.world.locals
-        for place, node, name, event in self._free:
-            if (place == _UNLIMITED or state[place]) and (
-                name is None or name in locals_[state[node]].timers
-            ):
+        for place, node, timer, event in self._free:
+            left = place == _UNLIMITED or state[place] > 0
+            if left and (timer is None or timer in locals_[state[node]].timers):
                 yield event, node, event, place
 
     def _take(self, state: list[int], index: int, move: Move) -> str | None:
@@ -284,38 +284,15 @@ class Search:
         while index >= 0:
             indices.append(index)
             index = self._ways[2 * index]
-        lines = []
-        for at in reversed(indices[:-1]):
-            before, action = self._ways[2 * at], self._ways[2 * at + 1]
-            lines.append(self._describe(action) + self._deliveries(before, at, action))
-        return lines
+        return [self._step_words(at) for at in reversed(indices[:-1])]
 
-    def _deliveries(self, before: int, after: int, action: int) -> str:
+    def _step_words(self, index: int) -> str:
+        """What led to a state, and what was delivered then."""
+        before, action = self._ways[2 * index], self._ways[2 * index + 1]
         node = node_of(self.world.events[action % _KEPT])
-        old, new = (self.world.history(array("I", self._states[state])[node]) for state in (before, after))
-        return "".join(f"; delivers {_name(delivery)}" for delivery in new[len(old) :])
+        old, new = (self.world.history(array("I", self._states[at])[node]) for at in (before, index))
+        return self._describe(action) + "".join(f"; delivers {name(item)}" for item in new[len(old) :])
 
     def _describe(self, action: int) -> str:
         event = self.world.events[action % _KEPT]
-        roles = self.case.plan.nodes
-        match event:
-            case Packet(source, to, message):
-                twice = " (and a copy is under way)" if action >= _KEPT else ""
-                return f"{roles[to].role} {to} gets {message} from {roles[source].role} {source}{twice}"
-            case Timer(node, name):
-                return f"timer '{name}' of {roles[node].role} {node} goes off"
-            case Jump(node, by):
-                return f"clock of {roles[node].role} {node} jumps by {by}"
-            case Boot(node):
-                return f"{roles[node].role} {node} starts"
-
-
-def _name(delivery: Delivery) -> str:
-    match delivery:
-        case Delivered() | OutOfOrder():
-            place = f" at clock {delivery.stamp.clock} of {delivery.stamp.issuer}" if delivery.stamp else ""
-            return f"{delivery.payload.decode(errors='replace')}{place}"
-        case Dropped():
-            return f"notice of the loss of number {delivery.number} of {delivery.issuer}"
-        case _:
-            return f"view {delivery.config} ({delivery.change} {delivery.stamp})"
+        return describe(event, self.case.plan) + (" (and a copy is under way)" if action >= _KEPT else "")
