@@ -188,6 +188,11 @@ def test_a_search_that_reaches_its_limit_has_failed() -> None:
     assert result.detail.startswith("not all states")
 
 
+def test_an_error_before_the_exploration_is_the_fault_of_the_case() -> None:
+    with pytest.raises(LocalError, match="before the exploration, node 0: ValueError: spilt ink"):
+        Search(diaries((0, "poison"), prompt=(0,))).run()
+
+
 def test_nodes_that_never_settle_at_their_start_are_refused() -> None:
     class Chatter(Diary):
         def on_start(self, saved: Mapping[str, bytes]) -> None:

@@ -57,7 +57,7 @@ class Case:
     timers: Mapping[Timer, int] = field(default_factory=dict)
     """Timers that may go off at any time while they are armed, and how often at most."""
     prompt: tuple[NodeId, ...] = ()
-    """Nodes that get their packets at once.
+    """Nodes that get their packets at once; such that deliver nothing themselves.
 
     That leaves nothing out if the order in which a node gets packets makes no difference, since what it sends
     in return can take as long as it likes.

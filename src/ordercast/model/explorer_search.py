@@ -7,7 +7,8 @@ shortest way.
 """
 
 from array import array
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,7 +16,7 @@ from ordercast.core import LocalError, NodeId
 from ordercast.model.explorer_case import Case
 from ordercast.model.explorer_closing import close
 from ordercast.model.explorer_words import describe, name
-from ordercast.model.explorer_world import Boot, Event, History, Jump, Packet, Timer, World, node_of
+from ordercast.model.explorer_world import Boot, History, Jump, Packet, Timer, World, node_of
 
 PROLOGUE_MAX = 1000
 _ARRIVAL, _UNLIMITED = 0, -1
@@ -164,8 +165,8 @@ class Search:
                 packets.append(packet)
         return None
 
-    def _to(self, packet: int) -> int:
-        return node_of(self.world.events[packet])
+    def _to(self, event: int) -> NodeId:
+        return node_of(self.world.events[event])
 
     def _matters(self, head: list[int], packet: int) -> bool:
         """False if a packet would change nothing, and never will."""
@@ -219,51 +220,50 @@ class Search:
 
     def _prologue(self) -> bytes:
         """Start the nodes and let them settle; then the packets of the case are under way."""
-        world, late = self.world, self.case.late
-        head = list(world.initial)
-        flying: list[int] = []
-        for node in range(self._nodes):
-            if node not in late:
-                flying += self._advance(head, Boot(node))
-        for _ in range(PROLOGUE_MAX):
-            if not flying:
-                break
-            flying += self._advance(head, world.events[flying.pop(0)])
-        else:
-            raise LocalError(f"{self.case.name}: the nodes do not settle after they have started")
+        late = self.case.late
+        head = list(self.world.initial)
+        self._start(head, [node for node in range(self._nodes) if node not in late])
         packets: list[int] = []
         for packet in self.case.packets:
-            if packet.to in self.case.prompt:
-                self._apply(head, packets, packet.to, world.event(packet))
-            else:
-                packets.append(world.event(packet))
+            number = self.world.event(packet)
+            packets += self._prepare(head, number) if packet.to in self.case.prompt else [number]
         for node in late:
-            self._start_late(head, packets, node)
+            packets += self._start_late(head, node)
         return array("I", head + self._budgets + sorted(packets)).tobytes()
 
-    def _start_late(self, head: list[int], packets: list[int], node: NodeId) -> None:
+    def _start(self, head: list[int], nodes: Sequence[NodeId]) -> None:
+        """Start all, and then let all packets arrive, in the order in which they were sent."""
+        flying = deque(self.world.event(Boot(node)) for node in nodes)
+        for _ in range(PROLOGUE_MAX):
+            if not flying:
+                return
+            event = flying.popleft()
+            node = self._to(event)
+            step = self.world.step(head[node], event)
+            if step.fault is not None:
+                raise LocalError(f"{self.case.name}: node {node} at its start: {step.fault}")
+            head[node] = step.local
+            flying += step.sent
+        raise LocalError(f"{self.case.name}: the nodes do not settle after they have started")
+
+    def _start_late(self, head: list[int], node: NodeId) -> list[int]:
         """Start a node, up to where it has its answers; what others are told of it is under way."""
-        pending: list[int] = []
-        self._apply(head, pending, node, self.world.event(Boot(node)))
-        for packet in pending:
+        packets: list[int] = []
+        for packet in self._prepare(head, self.world.event(Boot(node))):
             if self._to(packet) != node:
                 packets.append(packet)
                 continue
-            greeting: list[int] = []
-            self._apply(head, greeting, node, packet)
-            if self.case.greeting:
-                packets += greeting
-            else:
-                for said in greeting:
-                    self._apply(head, packets, self._to(said), said)
+            for said in self._prepare(head, packet):
+                packets += [said] if self.case.greeting else self._prepare(head, said)
+        return packets
 
-    def _advance(self, head: list[int], event: Event) -> tuple[int, ...]:
-        node = node_of(event)
-        step = self.world.step(head[node], self.world.event(event))
-        if step.fault is not None:
-            raise LocalError(f"{self.case.name}: node {node} at its start: {step.fault}")
-        head[node] = step.local
-        return step.sent
+    def _prepare(self, head: list[int], event: int) -> list[int]:
+        """Let an event happen before the exploration begins; returns the packets that it sets under way."""
+        packets: list[int] = []
+        fault = self._apply(head, packets, self._to(event), event)
+        if fault is not None:
+            raise LocalError(f"{self.case.name}: before the exploration, {fault}")
+        return packets
 
     def _outcome(self, fault: str | None, index: int | None, last: str = "") -> Outcome:
         steps = (*self._way(index), last) if index is not None else ()
