@@ -249,6 +249,8 @@ def _values(kind: msgspec.inspect.Type) -> st.SearchStrategy[object]:
             return st.frozensets(_values(kind.item_type), max_size=3)
         case inspect.UnionType():
             return st.one_of(*map(_values, kind.types))
+        case inspect.LiteralType():
+            return st.sampled_from(kind.values)
         case inspect.EnumType():
             return st.sampled_from(list(kind.cls))
         case inspect.StructType():
