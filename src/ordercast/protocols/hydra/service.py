@@ -168,11 +168,14 @@ class ConfigurationReplica(Process):
         )
 
     def _welcome(self, node: NodeId) -> None:
+        """Tell a sequencer its number, even one that was given up meanwhile.
+
+        It then finds itself missing from the configuration, and asks again in a new life.
+        """
         registry = self._registry
         life, number = registry.lives[node]
         planned = registry.planned is not None and registry.planned.sequencer == number
-        if planned or number in registry.active:
-            self.env.send(node, Welcome(life, number, registry.steps + planned))
+        self.env.send(node, Welcome(life, number, registry.steps + planned))
 
     # What the leader does
 
