@@ -9,6 +9,10 @@ a virtual group. Each message goes to one group, so the numbers that sequencers 
 that of real deliveries when a fifth less is. What a sequencer can take is one packet in the time that its
 link or its CPU needs for it. Messages at switches have 1,400 bytes instead of 64, which only makes the unit
 larger and the runs shorter: the links' rate is in bits. Flushes are adaptive, the product's default.
+
+End hosts lose to questions for flushes, which cost them CPU. With receivers that asked all sequencers behind
+them, eight end hosts came to 0.79 of eight times one; that they ask only those that hold up the first message
+came of this.
 """
 
 from collections.abc import Sequence

@@ -27,7 +27,8 @@ from the paper's words, and are not fitted:
   way through them is no longer than the way past them, and their copies leave at line rate. So a sender of
   Hydra sends one packet.
 - **A sequencer on an end host** has a CPU like all hosts. It sends one stamped packet, which the switch
-  copies: groupcast addresses are those of multicast groups.
+  copies: groupcast addresses are those of multicast groups. The paper does not say so; with a send for each
+  copy, periodic flushes alone would take much of its CPU, which was known when the choice was made.
 
 One message is one packet (no bundling) of 64 bytes; the paper does not say how large its messages are.
 """
