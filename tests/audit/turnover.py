@@ -2,7 +2,8 @@
 
 There is one line of messages and of changes, and every receiver goes along it: it delivers or is notified of
 each message of its group, and installs each change. When an issuer is removed, each group settles some of the
-last messages of it; a minority receiver may have delivered the others too.
+last messages of it; a minority receiver may have got the others too. A message that one of its groups does
+not settle is delivered by minorities only, and the rest of the groups that do settle it are notified.
 """
 
 from collections.abc import Callable
@@ -42,10 +43,11 @@ class _Turnover:
             self.numbers[issuer][group] += 1
         numbers = tuple(self.numbers[issuer][group] for group in groups)
         message = self.trace.submit(groups=groups)
+        torn = settled is not None and not all(settled[group] for group in groups)
         for node, group in RECEIVERS.items():
             if group not in groups or not (settled is None or settled[group] or node in MINORITY):
                 continue
-            if self.rng.random() < DROP_PROBABILITY:
+            if self.rng.random() < DROP_PROBABILITY or (torn and node not in MINORITY):
                 number = self.numbers[issuer][group]
                 row: Row = partial(self.trace.drop, node, number, group=group, issuer=issuer)
             else:

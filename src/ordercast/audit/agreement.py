@@ -3,7 +3,8 @@
 Judged at the end of a complete run. *Uniform*: what a receiver did that crashed later counts as well. Where
 notifications count (drop detection of Hydra, section 4.1), a slot of which one receiver is notified must
 have come, as message or as notification, at every correct receiver of its group. Slots above the number up to
-which a view removes their issuer bind nobody in their group (Appendix B).
+which a view removes their issuer bind nobody in their group if only a minority of it got them; and a message
+that a majority of a group delivered binds in all of its groups (Appendix B).
 """
 
 import numpy as np

@@ -5,8 +5,8 @@ Only messages that some correct receiver lacks are looked at one by one, with th
 views.
 
 A *slot* is (issuer, group, number); those above the number up to which a view removes their issuer bind
-nobody. Where views are promised, what was delivered in a view is owed by the
-members of that view which no later one leaves out, and what a node delivers after it was left out binds
+nobody, unless most of the group got them. Where views are promised, what was delivered in a view is owed by
+the members of that view which no later one leaves out, and what a node delivers after it was left out binds
 nobody.
 """
 
@@ -21,6 +21,7 @@ from ordercast.audit.account import Account
 from ordercast.audit.columns import Flags, Ints, by_key, factorize, list_columns, null_of
 from ordercast.audit.population import Population
 from ordercast.audit.rare import Change, Drop, View
+from ordercast.audit.removals import Removals
 from ordercast.audit.stays import Stays
 from ordercast.core import GroupId, Groups, Nanos, NodeId
 
@@ -67,9 +68,7 @@ class Debts:
             slot = Slot(drop.issuer, drop.group, drop.number)
             self.holders.setdefault(slot, {}).setdefault(drop.node, drop.time_ns)
             self._drop_rows.setdefault((slot, drop.node), drop.row)
-        removals = sorted((c.issuer, c.group, c.number) for c in changes if not c.added)
-        self._last = {(issuer, group): number for issuer, group, number in removals}
-        """The last number of each removed issuer for a group: the largest that a view says."""
+        self._removals = Removals(changes)
         self._left_out: dict[tuple[GroupId, NodeId], int] = {}
         for view in views:
             for group in view.groups:
@@ -129,14 +128,34 @@ class Debts:
         return any(node in self.holders.get(slot, ()) for slot in self.slots(place))
 
     def binds(self, slot: Slot) -> bool:
-        """Whether a slot is one that its group settles, as all are of an issuer that is not removed."""
-        return slot.number <= self._last.get((slot.issuer, slot.group), slot.number)
+        """Whether a slot is one that its group settles, or that most of the group got all the same.
+
+        Of an issuer that is not removed, all are settled.
+        """
+        if not self._removals.cut_off(slot.issuer, slot.group, slot.number):
+            return True
+        got = set(self.holders.get(slot, ()))
+        for place in self.carried.get(slot, ()):
+            got.update(self._deliverers(slot.group, place))
+        return self._are_most(slot.group, got)
 
     def bound(self, node: NodeId, place: int) -> bool:
-        """Whether a message has a slot that binds in a group of a receiver, or none known there."""
-        slots = self.slots(place) if self._last else []
+        """Whether a receiver owes a message, for all that removals excuse.
+
+        It does if a slot of it binds in a group of the receiver, or none is known there, or most of some
+        group delivered the message.
+        """
+        slots = self.slots(place) if self._removals.last else []
         mine = [slot for slot in slots if node in self._groups.get(slot.group, ())]
-        return not mine or any(self.binds(slot) for slot in mine)
+        if not mine or any(self.binds(slot) for slot in mine):
+            return True
+        return any(self._are_most(group, self._deliverers(group, place)) for group in self.groups(place))
+
+    def _deliverers(self, group: GroupId, place: int) -> list[NodeId]:
+        return [node for node in self._groups.get(group, ()) if self.delivered[node][place]]
+
+    def _are_most(self, group: GroupId, nodes: Collection[NodeId]) -> bool:
+        return len(nodes) > len(self._groups.get(group, ())) // 2
 
     def slots(self, place: int) -> list[Slot]:
         """The slots of a message, as its first delivery names them."""
@@ -156,13 +175,14 @@ class Debts:
 
     @cached_property
     def carried(self) -> dict[Slot, list[int]]:
-        """For each slot that somebody was notified of, the messages whose slot it is."""
+        """The messages of each slot that somebody was notified of, or that a removal cut off."""
         columns = self._slot_columns
         numbers = np.array([slot.number for slot in self.holders], np.int64)
+        cut_off = self._removals.all_cut_off(columns.issuer, columns.group, columns.number)
         found: dict[Slot, list[int]] = {}
-        for i in np.flatnonzero(np.isin(columns.number, numbers)).tolist():
+        for i in np.flatnonzero(cut_off | np.isin(columns.number, numbers)).tolist():
             slot = Slot(int(columns.issuer[i]), int(columns.group[i]), int(columns.number[i]))
-            if slot in self.holders:
+            if cut_off[i] or slot in self.holders:
                 found.setdefault(slot, []).append(int(columns.place[i]))
         return found
 

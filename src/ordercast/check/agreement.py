@@ -11,8 +11,10 @@ slot is (issuer, group, number), never a count of deliveries: a notification has
 
 Hydra promises this to groups as wholes (Appendix B): when a sequencer is removed, a minority receiver may
 have got more of it than the last number that the quorum agreed on, and the others are told of neither.
-So a slot above the last number with which a view removes its issuer binds nobody in its group. A message
-to several groups is still owed in those that settle their number of it.
+So a slot above the last number with which a view removes its issuer binds nobody in its group, if only a
+minority of the group got it, as message or as notification. A message to several groups is still owed in
+those that settle their number of it; and if a majority of one group delivered it, in all of them, as if
+there were no removal: every quorum has one of that majority in it, and reports speak of all groups.
 """
 
 from ordercast.check.ledger import Ledger, Slot

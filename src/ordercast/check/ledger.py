@@ -3,8 +3,9 @@ judged on.
 
 A *slot* is (issuer, group, number). A message's slots are those that its deliver rows name; several
 messages share a slot when the driver sent them in one bundle. A slot is *beyond* what its group settles
-if a view removes its issuer with a smaller last number: what a minority got there binds nobody (Hydra,
-Appendix B). Where such views differ, which is `drop_detection`'s finding, the largest last number counts.
+if a view removes its issuer with a smaller last number, and only a minority of the group, correct or not,
+delivered it or was notified of it: that binds nobody (Hydra, Appendix B). Where such views differ, which is
+`drop_detection`'s finding, the largest last number counts.
 
 Where views are promised, each delivery and notification is kept with the views that its node was in.
 What was delivered in a view is owed by the members of that view which no later one leaves out; what was
@@ -13,7 +14,7 @@ delivered in none, by the receivers that no view leaves out. What an excluded no
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from ordercast.check.changes import changes_of
@@ -175,16 +176,37 @@ class Ledger:
         return any(node in self.dropped.get(slot, ()) for slot in slots)
 
     def beyond(self, slot: Slot) -> bool:
-        """Whether a slot is above the last number of an issuer that was removed."""
+        """Whether a slot is above the last number of a removed issuer, and a minority of its group has it."""
         last = self._settled.get((slot.issuer, slot.group))
-        return last is not None and slot.number is not None and slot.number > last
+        if last is None or slot.number is None or slot.number <= last:
+            return False
+        dropped, carried = self.dropped.get(slot, {}), self.carried.get(slot, [])
+        return not self._by_majority(
+            slot.group,
+            lambda node: node in dropped or any(message in self.delivered[node] for message in carried),
+        )
 
     def unbound(self, node: NodeId, message: MessageId) -> bool:
-        """Whether the slots of a message in all groups of a receiver are beyond what these settle."""
+        """Whether the slots of a message in all groups of a receiver are beyond what these settle.
+
+        None is if a majority of some group delivered it: their reports speak of all groups of the message.
+        """
         if not self._settled:
             return False
         mine = [s for s in self.slots.get(message, ()) if node in self._members.get(s.group, ())]
-        return bool(mine) and all(self.beyond(slot) for slot in mine)
+        return (
+            bool(mine)
+            and all(self.beyond(slot) for slot in mine)
+            and not any(
+                self._by_majority(group, lambda member: message in self.delivered[member])
+                for group in self.submissions[message].groups
+            )
+        )
+
+    def _by_majority(self, group: GroupId, holds: Callable[[NodeId], bool]) -> bool:
+        """Whether something holds for more than half of a group's receivers."""
+        members = self._members.get(group, ())
+        return 2 * sum(holds(node) for node in members) > len(members)
 
     def unexplained(self) -> Counter[tuple[NodeId, GroupId]]:
         """For each receiver and group, its notifications for slots that nobody saw the message of."""
