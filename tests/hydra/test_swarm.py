@@ -22,6 +22,8 @@ SCENARIOS: list[Callable[[int], Scenario]] = [
     hydra_scenes.sequencer_cut_off,
     hydra_scenes.service_split,
     hydra_scenes.tail_lost,
+    hydra_scenes.near_minority,
+    hydra_scenes.group_cut_off,
     hydra_scenes.rejoining,
     hydra_scenes.durable_restart,
 ]

@@ -3,13 +3,22 @@
 from typing import Any
 
 from ordercast.sim.faults import Crash, Heal, Partition, Restart
-from ordercast.sim.scenario import ClocksSpec, NetworkSpec, Scenario, UniformSpec, WorkloadSpec
+from ordercast.sim.scenario import (
+    ClocksSpec,
+    ConstantSpec,
+    NetworkSpec,
+    Scenario,
+    SitesSpec,
+    UniformSpec,
+    WorkloadSpec,
+)
 
 CULPRIT = 0
 """The receiver that is broken, where only one is."""
 SEQUENCER = 8
 """The first of the sequencers, after receivers and senders."""
 SENDERS = (6, 7)
+SERVICE = (SEQUENCER + 2, SEQUENCER + 3, SEQUENCER + 4)
 
 
 def scene(seed: int, **changes: Any) -> Scenario:
@@ -47,8 +56,7 @@ def sequencer_crash(seed: int) -> Scenario:
 
 def sequencer_cut_off(seed: int) -> Scenario:
     """A sequencer and the senders are cut off from all but one receiver, which hears both sides."""
-    service = (SEQUENCER + 2, SEQUENCER + 3, SEQUENCER + 4)
-    others = (1, 2, 3, 4, 5, *service)
+    others = (1, 2, 3, 4, 5, *SERVICE)
     return scene(
         seed,
         workload=WorkloadSpec(messages=300, rate_per_s=1000, spread=(0.6, 0.4)),
@@ -61,7 +69,7 @@ def service_split(seed: int) -> Scenario:
 
     The quorum of the first has missed the last that a sequencer sent.
     """
-    one, two, three = SEQUENCER + 2, SEQUENCER + 3, SEQUENCER + 4
+    one, two, three = SERVICE
     return scene(
         seed,
         workload=WorkloadSpec(messages=300, rate_per_s=1000, spread=(0.6, 0.4)),
@@ -86,6 +94,35 @@ def tail_lost(seed: int) -> Scenario:
             Partition(at_ms=26, sides=((SEQUENCER,), (CULPRIT,))),
             Crash(at_ms=30, host=SEQUENCER),
             Heal(at_ms=31),
+        ),
+    )
+
+
+def near_minority(seed: int) -> Scenario:
+    """A sequencer crashes, and the receivers nearest to the service have missed the last that it sent."""
+    near = (0, 3, *SERVICE)
+    far = (1, 2, 4, 5, *SENDERS, SEQUENCER, SEQUENCER + 1)
+    return scene(
+        seed,
+        network=NetworkSpec(latency=SitesSpec((near, far), ConstantSpec(20), UniformSpec(500, 1500))),
+        workload=WorkloadSpec(messages=200, rate_per_s=1000, spread=(0.4, 0.6)),
+        fault=(
+            Partition(at_ms=30, sides=((SEQUENCER,), (0, 3))),
+            Crash(at_ms=45, host=SEQUENCER),
+            Heal(at_ms=46),
+        ),
+    )
+
+
+def group_cut_off(seed: int) -> Scenario:
+    """A sequencer crashes, and the whole second group has missed the last that it sent."""
+    return scene(
+        seed,
+        workload=WorkloadSpec(messages=200, rate_per_s=1000, spread=(0.4, 0.6)),
+        fault=(
+            Partition(at_ms=30, sides=((SEQUENCER,), (3, 4, 5))),
+            Crash(at_ms=36, host=SEQUENCER),
+            Heal(at_ms=37),
         ),
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 from ordercast.core import Dropped, Env, NodeId, Plan
 from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.merge import END, Merge, Position
-from ordercast.protocols.hydra.messages import NEVER, Groupcast
+from ordercast.protocols.hydra.messages import NEVER, Groupcast, Report
 from ordercast.protocols.hydra.registry import Add, Command, Registry
 from ordercast.protocols.hydra.sender import Sender
 from ordercast.sim.run import Run, simulate
@@ -19,7 +19,9 @@ from tests.sim.hydra_scenes import (
     CULPRIT,
     doubling,
     durable_restart,
+    group_cut_off,
     lossy,
+    near_minority,
     rejoining,
     scene,
     sequencer_crash,
@@ -168,6 +170,21 @@ def self_willed(env: Env, make: Make) -> Any:
 
     receiver._merge = receiver._follower._merge = _Proxy(receiver._merge, finish=finish_alone)
     receiver._install = install_alone
+    return receiver
+
+
+def own_group_only(env: Env, make: Make) -> Any:
+    """Reports nothing of other groups when a sequencer is removed."""
+    receiver = make(env)
+    follower = receiver._follower
+    send = follower._send_report
+
+    def send_own(report: Report) -> None:
+        numbers = [0] * len(report.numbers)
+        numbers[receiver.group] = report.numbers[receiver.group]
+        send(Report(report.step, report.sequencer, report.clock, tuple(numbers)))
+
+    follower._send_report = send_own
     return receiver
 
 
@@ -324,6 +341,15 @@ def dictatorial(env: Env, make: Make) -> Any:
     return replica
 
 
+def hurried(env: Env, make: Make) -> Any:
+    """A service that takes the first report of each group for a quorum."""
+    replica = make(env)
+    replica._has_quorums = lambda: all(
+        any(node in replica._reports for node in nodes) for nodes in replica._members.values()
+    )
+    return replica
+
+
 # The table
 
 
@@ -384,4 +410,8 @@ HYDRA_MUTANTS = [
            ("configuration", recycling, None), also=frozenset({"agreement"})),
     _hydra("hydra: a replica of the service decides alone", {"agreement"}, service_split,
            ("configuration", dictatorial, None), also=ORDER | {"drop-detection"}),
+    _hydra("hydra: the service takes one report for a quorum", {"agreement"}, near_minority,
+           ("configuration", hurried, None)),
+    _hydra("hydra: receivers report their own group only", {"agreement"}, group_cut_off,
+           ("receiver", own_group_only, None)),
 ]  # fmt: skip
