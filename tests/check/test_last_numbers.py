@@ -1,6 +1,7 @@
 """Agreement where issuers are removed: a minority may have got more than its group settles (Appendix B)."""
 
 import msgspec
+import pytest
 
 from ordercast.core import Agreement, Guarantees
 from tests.check.traces import NOTIFIED, Trace
@@ -8,6 +9,7 @@ from tests.check.traces import NOTIFIED, Trace
 AGREED = msgspec.structs.replace(NOTIFIED, validity=False)
 OLD, NEW = 9, 10
 """The issuer that a trace begins with, and one that joins."""
+TWO_GROUPS = {0: (0, 1, 2), 1: (3, 4, 5)}
 
 
 def removal(*numbers: int, last: int) -> Trace:
@@ -25,6 +27,67 @@ def removal(*numbers: int, last: int) -> Trace:
 
 def test_beyond_the_last_number_a_minority_binds_nobody() -> None:
     removal(1, 2, 3, last=1).clean()
+
+
+def last_message(*delivered: int, notified: tuple[int, ...] = (), uniform: bool = True) -> Trace:
+    """Some get the only message of an issuer, to two groups; both remove the issuer, and settle nothing."""
+    trace = Trace(msgspec.structs.replace(AGREED, uniform=uniform), TWO_GROUPS)
+    message = trace.submit(groups=(0, 1))
+    for node in delivered:
+        trace.numbered(node, message, 1, 1)
+    for group, members in TWO_GROUPS.items():
+        for node in members:
+            if node in notified:
+                trace.drop(node, 1, group=group)
+            trace.removed(node, 1, OLD, 0, group=group)
+    return trace
+
+
+def test_minorities_of_all_groups_bind_nobody() -> None:
+    last_message(0, 3).clean()
+    last_message(0, notified=(3,)).clean()
+
+
+@pytest.mark.parametrize("delivered", [(0, 1), (0, 1, 2), (0, 1, 2, 3), (0, 4, 5)])
+def test_what_a_majority_of_one_group_delivered_is_owed_in_all(delivered: tuple[int, ...]) -> None:
+    missing = [node for node in range(6) if node not in delivered]
+    assert last_message(*delivered).only("agreement").nodes == (0, *missing)
+    last_message(*delivered, notified=tuple(missing)).clean()
+
+
+def test_of_what_a_majority_was_notified_or_got_the_rest_of_the_group_is_told() -> None:
+    last_message(notified=(0, 3)).clean()
+    assert last_message(notified=(0, 1, 3)).only("agreement").nodes == (0, 2)
+    assert last_message(0, notified=(1,)).only("agreement").nodes == (0, 2)
+    last_message(0, notified=(1, 2, 3)).clean()
+
+
+def test_half_of_a_group_is_no_majority() -> None:
+    trace = Trace(AGREED, {0: (0, 1, 2, 3)})
+    message = trace.submit()
+    for node in (0, 1):
+        trace.numbered(node, message, 1)
+    for node in range(4):
+        trace.removed(node, 1, OLD, 0)
+    trace.clean()
+    trace.events.insert(3, trace.events[2]._replace(node=2))
+    assert trace.only("agreement").nodes == (0, 3)
+
+
+@pytest.mark.parametrize("back", ["", "saved", "lost"])
+def test_those_that_crashed_afterwards_count_for_a_majority(back: str) -> None:
+    trace = last_message(0, 1, uniform=False)
+    trace.crash(1)
+    if back:
+        trace.recover(1, back)
+    assert trace.only("agreement").nodes == (0, 2, 3, 4, 5)
+
+
+def test_a_majority_that_crashed_binds_nobody_where_agreement_is_not_uniform() -> None:
+    trace = last_message(0, 1, uniform=False)
+    for node in (0, 1):
+        trace.crash(node)
+    trace.clean()
 
 
 def test_up_to_the_last_number_all_are_bound() -> None:

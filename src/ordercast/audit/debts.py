@@ -128,33 +128,30 @@ class Debts:
         return any(node in self.holders.get(slot, ()) for slot in self.slots(place))
 
     def binds(self, slot: Slot) -> bool:
-        """Whether a slot is one that its group settles, or that most of the group got all the same.
+        """Whether a slot is one that its group settles, as all are of an issuer that is not removed.
 
-        Of an issuer that is not removed, all are settled.
+        One above the last number binds all the same if most of the group got it, as message or as
+        notification, or if most of any group delivered its message.
         """
         if not self._removals.cut_off(slot.issuer, slot.group, slot.number):
             return True
         got = set(self.holders.get(slot, ()))
         for place in self.carried.get(slot, ()):
-            got.update(self._deliverers(slot.group, place))
-        return self._are_most(slot.group, got)
+            got.update(self._deliverers(place, slot.group))
+            if any(self._most(self._deliverers(place, s.group), s.group) for s in self.slots(place)):
+                return True
+        return self._most(got, slot.group)
 
     def bound(self, node: NodeId, place: int) -> bool:
-        """Whether a receiver owes a message, for all that removals excuse.
-
-        It does if a slot of it binds in a group of the receiver, or none is known there, or most of some
-        group delivered the message.
-        """
+        """Whether a message has a slot that binds in a group of a receiver, or none known there."""
         slots = self.slots(place) if self._removals.last else []
         mine = [slot for slot in slots if node in self._groups.get(slot.group, ())]
-        if not mine or any(self.binds(slot) for slot in mine):
-            return True
-        return any(self._are_most(group, self._deliverers(group, place)) for group in self.groups(place))
+        return not mine or any(self.binds(slot) for slot in mine)
 
-    def _deliverers(self, group: GroupId, place: int) -> list[NodeId]:
+    def _deliverers(self, place: int, group: GroupId) -> list[NodeId]:
         return [node for node in self._groups.get(group, ()) if self.delivered[node][place]]
 
-    def _are_most(self, group: GroupId, nodes: Collection[NodeId]) -> bool:
+    def _most(self, nodes: Collection[NodeId], group: GroupId) -> bool:
         return len(nodes) > len(self._groups.get(group, ())) // 2
 
     def slots(self, place: int) -> list[Slot]:

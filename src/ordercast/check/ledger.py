@@ -3,9 +3,10 @@ judged on.
 
 A *slot* is (issuer, group, number). A message's slots are those that its deliver rows name; several
 messages share a slot when the driver sent them in one bundle. A slot is *beyond* what its group settles
-if a view removes its issuer with a smaller last number, and only a minority of the group, correct or not,
-delivered it or was notified of it: that binds nobody (Hydra, Appendix B). Where such views differ, which is
-`drop_detection`'s finding, the largest last number counts.
+if a view removes its issuer with a smaller last number, and what came of it binds nobody (Hydra, Appendix B).
+It does bind, for all that the view says, if a majority of the group, correct or not, delivered it or was
+notified of it; or if a majority of any group delivered its message, whose slots then bind in all groups.
+Where such views differ, which is `drop_detection`'s finding, the largest last number counts.
 
 Where views are promised, each delivery and notification is kept with the views that its node was in.
 What was delivered in a view is owed by the members of that view which no later one leaves out; what was
@@ -14,7 +15,7 @@ delivered in none, by the receivers that no view leaves out. What an excluded no
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from ordercast.check.changes import changes_of
@@ -176,37 +177,31 @@ class Ledger:
         return any(node in self.dropped.get(slot, ()) for slot in slots)
 
     def beyond(self, slot: Slot) -> bool:
-        """Whether a slot is above the last number of a removed issuer, and a minority of its group has it."""
+        """Whether a slot is above the last number of a removed issuer, and minorities alone have it."""
         last = self._settled.get((slot.issuer, slot.group))
         if last is None or slot.number is None or slot.number <= last:
             return False
-        dropped, carried = self.dropped.get(slot, {}), self.carried.get(slot, [])
-        return not self._by_majority(
-            slot.group,
-            lambda node: node in dropped or any(message in self.delivered[node] for message in carried),
+        carried = self.carried.get(slot, [])
+        holders = {*self.dropped.get(slot, ()), *(n for m in carried for n in self._holders(m, slot.group))}
+        return not self._is_majority(holders, slot.group) and not any(
+            self._is_majority(self._holders(message, other.group), other.group)
+            for message in carried
+            for other in self.slots[message]
         )
 
-    def unbound(self, node: NodeId, message: MessageId) -> bool:
-        """Whether the slots of a message in all groups of a receiver are beyond what these settle.
+    def _holders(self, message: MessageId, group: GroupId) -> list[NodeId]:
+        return [node for node in self._members.get(group, ()) if message in self.delivered[node]]
 
-        None is if a majority of some group delivered it: their reports speak of all groups of the message.
-        """
+    def _is_majority(self, nodes: Collection[NodeId], group: GroupId) -> bool:
+        """Whether some receivers of a group are more than half of them."""
+        return 2 * len(nodes) > len(self._members.get(group, ()))
+
+    def unbound(self, node: NodeId, message: MessageId) -> bool:
+        """Whether the slots of a message in all groups of a receiver are beyond what these settle."""
         if not self._settled:
             return False
         mine = [s for s in self.slots.get(message, ()) if node in self._members.get(s.group, ())]
-        return (
-            bool(mine)
-            and all(self.beyond(slot) for slot in mine)
-            and not any(
-                self._by_majority(group, lambda member: message in self.delivered[member])
-                for group in self.submissions[message].groups
-            )
-        )
-
-    def _by_majority(self, group: GroupId, holds: Callable[[NodeId], bool]) -> bool:
-        """Whether something holds for more than half of a group's receivers."""
-        members = self._members.get(group, ())
-        return 2 * sum(holds(node) for node in members) > len(members)
+        return bool(mine) and all(self.beyond(slot) for slot in mine)
 
     def unexplained(self) -> Counter[tuple[NodeId, GroupId]]:
         """For each receiver and group, its notifications for slots that nobody saw the message of."""
