@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from ordercast.core import Message, NodeId
-from ordercast.protocols.hydra.messages import Suspect
+from ordercast.protocols.hydra.messages import Join, Suspect
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.service import ConfigurationReplica
 from tests.hydra.lab import LEADER, MEMBERS, SEQUENCERS, Bench, ReceiverBench, RecordingEnv, receiver
@@ -15,11 +15,12 @@ GROUP_OF = {node: group for group, nodes in MEMBERS.items() for node in nodes}
 class Ensemble:
     """Receivers of three groups, and a service of one replica that is its own majority."""
 
-    def __init__(self, quorum: str = "majority") -> None:
+    def __init__(self, quorum: str = "majority", *, claimed: bool = True) -> None:
         options = HydraOptions(
             spares=1,
             flush="periodic",
             flush_ns=1_000_000,
+            patience_ns=0,
             quorum="all" if quorum == "all" else "majority",
             replicas=1,
             addition_ns=1_000_000_000,
@@ -30,6 +31,8 @@ class Ensemble:
         env = RecordingEnv(LEADER)
         service = ConfigurationReplica(env, MEMBERS, SEQUENCERS, (LEADER,), EVERYONE, options)
         self.service = Bench(env, service)
+        for node in SEQUENCERS.values() if claimed else ():
+            self.service.get(node, Join(node))
         self.service.pass_time(100_000_000)
         self.service.sent()
         self.told: dict[NodeId, list[str]] = {node: [] for node in EVERYONE}

@@ -26,7 +26,7 @@ SERVICE = (31, 32, 33)
 LEADER = SERVICE[0]
 AGGREGATOR = 41
 CLIENT = 51
-QUIET = HydraOptions(flush="periodic", flush_ns=1_000_000)
+QUIET = HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=0)
 """Receivers ask for no flushes."""
 
 _STEP = re.compile(r"<([GF]),(\d+),\{(.*)\},(\d+)>")

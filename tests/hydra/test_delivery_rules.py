@@ -110,6 +110,12 @@ def test_rule_4_a_notification_comes_before_the_message_behind_it() -> None:
     assert lab.gives(flush(1, 4, 90)) == ["<D,1,1>", g1(2, 20), "<D,1,3>", g1(4, 40), g2(1, 50)]
 
 
+def test_rule_4_a_message_behind_a_gap_of_its_own_sequencer_needs_the_notification() -> None:
+    lab = receiver(initial={1: 21})
+    assert lab.gives(g1(1, 10), g1(3, 30)) == [g1(1, 10), "<D,1,2>", g1(3, 30)]
+    assert receiver().gives(g1(2, 20), flush(2, 0, 30)) == ["<D,1,1>", g1(2, 20)]
+
+
 def test_rule_4_numbers_of_other_groups_leave_no_gap() -> None:
     lab = receiver()
     given = lab.gives("<G,1,{(0,9),(1,1),(2,7)},10>", "<F,1,{(0,30),(1,1),(2,40)},50>", flush(2, 0, 60))
@@ -230,7 +236,7 @@ def test_a_gap_found_later_is_held_back_for_as_long_again() -> None:
 
 
 def test_a_full_buffer_drops_as_the_network_would_and_says_so() -> None:
-    lab = receiver(HydraOptions(flush="periodic", flush_ns=1_000_000, buffer=2))
+    lab = receiver(HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=0, buffer=2))
     lab.hears(g1(1, 10), g1(2, 20), g1(3, 30))
     assert lab.buffer() == [g1(1, 10), g1(2, 20)]
     assert lab.gives(flush(2, 0, 90)) == [g1(1, 10), g1(2, 20)]

@@ -66,6 +66,7 @@ def cast(groups: tuple[int, ...], numbers: tuple[int, ...]) -> Groupcast:
         cast((1,), (1, 2)),
         cast((0, 1), (1,)),
         cast((1, 3), (1, 1)),
+        cast((5, 1), (1, 1)),
         Flush(1, 10, (0, 0)),
         Flush(1, 10, (0, 0, 0, 0)),
         Flushes((Flush(1, 10, (0, 0)),)),

@@ -5,8 +5,12 @@ import pytest
 from ordercast.core import LocalError, Message, NodeId
 from ordercast.protocols.hydra import HydraOptions
 from ordercast.protocols.hydra.messages import Announce, Report, Steps, Suspect, Welcome
+from ordercast.sim.faults import Crash, Heal, Partition, Restart, SetClock
+from ordercast.sim.run import simulate
+from ordercast.sim.scenario import NetworkSpec, UniformSpec, WorkloadSpec
 from ordercast.trace import ADDED, REMOVED, Kind
 from tests.hydra.cluster import Cluster
+from tests.sim.hydra_scenes import SEQUENCER, scene
 
 SPARE = HydraOptions(spares=1)
 
@@ -281,3 +285,25 @@ def test_all_sequencers_are_removed_and_come_back(seed: int) -> None:
 def test_an_even_service_is_refused() -> None:
     with pytest.raises(LocalError, match="odd number"):
         HydraOptions(replicas=4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_sequencer_that_restarts_while_its_clock_stands_still_gets_a_number_of_its_own(seed: int) -> None:
+    others = (0, 1, 2, 3, 4, 5, 9, 10, 11)
+    faults = (
+        Partition(at_ms=30, sides=((SEQUENCER,), others)),
+        SetClock(at_ms=72, host=SEQUENCER, step_us=-600_000),
+        Heal(at_ms=75),
+        Crash(at_ms=140, host=SEQUENCER),
+        Restart(at_ms=140.1, host=SEQUENCER),
+    )
+    workload = WorkloadSpec(messages=500, rate_per_s=1000, spread=(0.6, 0.4))
+    run = simulate(scene(seed, options={"sequencers": 1}, workload=workload, fault=faults))
+    assert run.violations == []
+    numbers = [event.stamp_issuer for event in run.events() if event.label == ADDED and event.node == 0]
+    assert len(numbers) == len(set(numbers))
+
+
+def test_no_message_is_lost_at_the_start() -> None:
+    scenario = scene(3, network=NetworkSpec(latency=UniformSpec(50, 500)))
+    assert simulate(scenario).ending == "settled"

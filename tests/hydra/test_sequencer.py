@@ -258,3 +258,23 @@ def test_it_explains_what_waits() -> None:
     assert subject == "flush for node 4"
     assert blocker.endswith(f"to pass {START + 500}")
     assert lab.process.explain().state["sequencer"] == 1
+
+
+def test_a_restart_never_asks_for_the_life_of_the_process_before() -> None:
+    lab = sequencer(now=1000)
+    lab.get(LEADER, Welcome(1000, 1, 0))
+    lab.env.now = 5000
+    lab.get(LEADER, Announce(1, active(2), None, None))
+    lab.sent()
+    lab.process.on_timer("join")  # the clock was set back, and stands still
+    asked = [message.life for _, message in lab.sent() if isinstance(message, Join)]
+    again = sequencer(now=5000)
+    (life,) = {message.life for _, message in again.started if isinstance(message, Join)}
+    assert asked
+    assert all(earlier < life for earlier in asked)
+
+
+def test_news_of_a_leader_makes_a_sequencer_without_a_number_ask_again_at_once() -> None:
+    lab = sequencer(now=1000)
+    lab.get(LEADER, Announce(0, (), None, None))
+    assert lab.sent() == [(node, Join(1000)) for node in SERVICE]

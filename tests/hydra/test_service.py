@@ -199,8 +199,10 @@ def test_an_addition_of_a_sequencer_that_is_suspected_is_given_up() -> None:
 
 
 def test_the_first_life_of_an_initial_node_takes_its_number_without_a_step() -> None:
-    ensemble = Ensemble()
+    ensemble = Ensemble(claimed=False)
+    assert announced(ensemble).silent == (1, 2), "nobody is to send to a sequencer that has no number yet"
     assert join(ensemble, 21, 0) == [Welcome(0, 1, 0)]
+    assert announced(ensemble).silent == (2,)
     assert announced(ensemble).steps == 0
 
 

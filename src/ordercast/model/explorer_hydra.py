@@ -31,6 +31,7 @@ def _plan(groups: tuple[tuple[NodeId, ...], ...], sequencers: int, spares: int, 
         # Short times make small clocks, which are easier to read.
         heartbeat_ns=4,
         retry_ns=4,
+        patience_ns=0,
         hold_ns=5,
         announce_ns=20,
         join_ns=20,

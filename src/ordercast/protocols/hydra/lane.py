@@ -24,8 +24,8 @@ class Lane:
     """
 
     __slots__ = (
-        "asked", "clock", "early", "final", "front", "frozen", "gap_high", "gap_since", "heard",
-        "heard_at", "high", "joining", "mean_ns", "needed_since", "node", "queue", "safe", "seen",
+        "asked", "clock", "early", "final", "first_early", "front", "frozen", "gap_high", "gap_since",
+        "heard", "heard_at", "high", "joining", "mean_ns", "needed_since", "node", "queue", "safe", "seen",
         "sequencer", "strikes",
     )  # fmt: skip
 
@@ -40,6 +40,8 @@ class Lane:
         a gap."""
         self.queue: deque[Groupcast] = deque()
         self.early: dict[int, Groupcast] = {}
+        self.first_early = 0
+        """The lowest number in `early`, if there is one."""
         self.seen = [0] * groups
         """The highest number of every group in any multi-stamp (section 4.4); of the own one, see `high`."""
         self.joining = False
@@ -81,7 +83,7 @@ class Lane:
 
     def missing(self) -> range:
         """The first run of missing numbers."""
-        stop = min(self.early) if self.early else self.high + 1
+        stop = self.first_early if self.early else self.high + 1
         return range(self.front + 1, stop)
 
     def note(self, number: int, clock: int) -> None:
@@ -100,6 +102,12 @@ class Lane:
         if self.early:
             self._pull()
         self.safe = self.clock if self.front == self.high else self.queue[-1].clock
+
+    def keep_early(self, number: int, packet: Groupcast) -> None:
+        """A packet came before one with a lower number."""
+        if not self.early or number < self.first_early:
+            self.first_early = number
+        self.early[number] = packet
 
     def skip(self) -> range:
         """Give up on the first missing numbers; returns them."""
@@ -156,6 +164,7 @@ class Lane:
         while self.front + 1 in early:
             self.front += 1
             self.queue.append(early.pop(self.front))
+        self.first_early = min(early, default=0)
 
 
 def within(packet: Groupcast, final: tuple[int, ...]) -> bool:

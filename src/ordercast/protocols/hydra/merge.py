@@ -25,7 +25,9 @@ END: Position = (NEVER + 1, 0)
 class Merge:
     """The lanes of a receiver, and which of their messages comes next."""
 
-    __slots__ = ("_ceiling", "_floor", "_heads", "_reached", "group", "held", "lanes", "last", "limit")
+    __slots__ = (
+        "_ceiling", "_floor", "_gapped", "_heads", "_reached", "group", "held", "lanes", "last", "limit",
+    )  # fmt: skip
 
     def __init__(self, group: int, limit: int) -> None:
         self.group = group
@@ -36,6 +38,8 @@ class Merge:
         self.held = 0
         """Packets in all lanes together."""
         self._heads: list[Position] = []
+        self._gapped: dict[int, Lane] = {}
+        """The lanes with messages behind a gap, and maybe some that had such."""
         self._reached: Position = (0, 0)
         """The floor when it was last looked at; it is no lower now."""
         self._floor: list[Position] = []
@@ -77,7 +81,8 @@ class Merge:
                 heappush(self._heads, (clock, packet.sequencer))
             lane.append(packet)
         else:
-            lane.early[number] = packet
+            lane.keep_early(number, packet)
+            self._gapped[lane.sequencer] = lane
 
     def flush(self, flush: Flush) -> None:
         """A sequencer's clock and last numbers came."""
@@ -132,6 +137,16 @@ class Merge:
             heapreplace(heap, (clock, sequencer))
         return END
 
+    def first_early(self) -> Position:
+        """The place of the first message behind a gap of its own sequencer: it only lacks a notification."""
+        first = END
+        for sequencer, lane in list(self._gapped.items()):
+            if not lane.early:
+                del self._gapped[sequencer]
+            else:
+                first = min(first, (lane.early[lane.first_early].clock, sequencer))
+        return first
+
     def gap_before(self, target: Position) -> Lane | None:
         """The lane whose missing numbers are all that a target above the floor waits for."""
         lane = self.lanes[self.floor()[1]]
@@ -157,6 +172,7 @@ class Merge:
     def _rebuild(self) -> None:
         lanes = self.lanes.values()
         self._reached = (0, 0)
+        self._gapped = {lane.sequencer: lane for lane in lanes if lane.early}
         self._heads = [(lane.queue[0].clock, lane.sequencer) for lane in lanes if lane.queue]
         self._floor = [(lane.safe, lane.sequencer) for lane in lanes]
         self._ceiling = [(lane.clock, lane.sequencer) for lane in lanes]

@@ -113,6 +113,8 @@ class Announce(Message, frozen=True, tag=20):
     planned: Plans | None
     latest: Step | None
     """The last of the decided steps, which spares most receivers a `Fetch`."""
+    silent: Numbers = ()
+    """Those of the active that have not asked for their number yet, and stamp nothing before they have."""
 
 
 class Fetch(Message, frozen=True, tag=21):

@@ -46,8 +46,9 @@ class HydraOptions(Options, frozen=True):
     """A sequencer flushes at least so often, whatever the policy."""
     suspect_ns: Nanos = 30 * MILLISECOND
     """A receiver that hears nothing of a sequencer for so long suspects it."""
-    patience_ns: Nanos = 0
-    """How long a drop notification is held back after something needs it; later copies still count."""
+    patience_ns: Nanos = 100 * MICROSECOND
+    """How long a drop notification is held back after something needs it: a packet that was only overtaken
+    still counts. It delays what is behind a real drop for so long."""
     hold_ns: Nanos = 10 * MILLISECOND
     """How long it is held back when nothing needs it."""
     retry_ns: Nanos = 1 * MILLISECOND
@@ -63,7 +64,8 @@ class HydraOptions(Options, frozen=True):
     buffer: int = 65_536
     """Packets that a receiver holds; more are dropped as if the network had, and are notified of."""
     strangers: int = 1024
-    """Packets of sequencers not added yet that a receiver keeps; the oldest go first."""
+    """Packets that a receiver keeps of sequencers not added yet, and a sequencer until it has its number; the
+    oldest go first."""
     window: int = 4096
     """Numbers of each sender that a sequencer remembers, to recognise copies."""
     history: int = 4096

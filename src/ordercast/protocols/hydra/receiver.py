@@ -156,7 +156,7 @@ class Receiver(Process):
     def _number(self, packet: Groupcast) -> int:
         """The number for the own group of a packet to several, or of one that nobody should have sent."""
         groups = packet.groups
-        if len(groups) != len(packet.numbers) or self.group not in groups or groups[-1] >= self._groups:
+        if len(groups) != len(packet.numbers) or self.group not in groups or max(groups) >= self._groups:
             raise RemoteError(
                 f"a groupcast to {groups} with numbers {packet.numbers} came to group {self.group}"
             )
@@ -199,7 +199,7 @@ class Receiver(Process):
             while (packet := take(boundary)) is not None:
                 stamp = Stamp(packet.clock, packet.sequencer, packet.numbers)
                 self._deliver(Delivered(packet.payload, packet.groups, packet.sender, stamp, self.config))
-            target = min(merge.head() or END, boundary)
+            target = min(merge.head() or END, boundary, merge.first_early())
             if target is END:
                 self._solicitor.rest()
                 break

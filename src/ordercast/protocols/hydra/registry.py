@@ -108,6 +108,10 @@ class Registry:
             return None
         return next((number for number, other in self.active.items() if other == node), None)
 
+    def claimed(self, number: int, node: NodeId) -> bool:
+        """Whether a sequencer has been told its number; before, it stamps nothing."""
+        return self.lives.get(node, (0, 0))[1] == number
+
     def apply(self, command: Command) -> None:
         """One command of the log."""
         match command:

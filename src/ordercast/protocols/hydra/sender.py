@@ -71,7 +71,8 @@ class Sender(Member):
         """Learn who is alive, and how far away."""
         if isinstance(message, Announce):
             if message.steps >= self._steps:
-                self._steps, self._active = message.steps, message.active
+                self._steps = message.steps
+                self._active = tuple(entry for entry in message.active if entry[0] not in message.silent)
                 self._choose()
         elif isinstance(message, Echo):
             trip = max(1, self.env.now - message.sent)

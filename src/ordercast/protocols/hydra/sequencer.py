@@ -5,6 +5,7 @@ runs forward. Nothing is kept over a restart: a new life asks the configuration 
 counts from the beginning. Until it has one it stamps nothing, so no two lives ever share a number.
 """
 
+from collections import deque
 from collections.abc import Mapping
 
 from ordercast.core import Env, Explanation, GroupId, Message, Nanos, NodeId, Process, RemoteError, Seen, Wait
@@ -51,9 +52,13 @@ class Sequencer(Process):
         self._numbers = [0] * len(members)
         self._clock = 0
         self._life = 0
+        """A reading of the clock that no other life of this node has: at its boot, or after a removal."""
+        self._retired = False
+        """It was removed, and has no new life yet."""
         self._since = 0
         self._removals = 0
         self._seen: dict[NodeId, Seen] = {}
+        self._early: deque[tuple[NodeId, Request]] = deque(maxlen=options.strangers)
         self._held: dict[NodeId, int] = {}
         """Receivers that asked for a flush above a clock that this one has not reached."""
 
@@ -113,7 +118,10 @@ class Sequencer(Process):
     def _on_request(self, source: NodeId, message: Request) -> None:
         groups = message.groups
         targets = self._targets.get(groups) or self._receivers(groups)
-        if message.sequencer != self.number or self.number == NOBODY:
+        if self.number == NOBODY:
+            self._early.append((source, message))  # its sender may know the number before this one does
+            return
+        if message.sequencer != self.number:
             return  # meant for an earlier life
         seen = self._seen.get(source)
         if seen is None:
@@ -166,22 +174,32 @@ class Sequencer(Process):
         self.env.set_timer("held", max(due, least_ns))
 
     def _join(self) -> None:
-        self.env.multicast(self._service, Join(self._life))
+        if self._retired:
+            # A reading that has passed: a boot reads the clock as it is now or later, so it is never the
+            # same. A clock that was set back stands still, and this waits with it.
+            self._retired = self.env.now - 1 <= self._life
+            self._life = max(self._life, self.env.now - 1)
+        if not self._retired:
+            self.env.multicast(self._service, Join(self._life))
         self.env.set_timer("join", self._options.join_ns)
 
     def _on_welcome(self, message: Welcome) -> None:
-        if message.life != self._life or self.number != NOBODY:
+        if message.life != self._life or self.number != NOBODY or self._retired:
             return
         self.number, self._since = message.sequencer, message.since
         self._numbers = [0] * len(self._members)
         self._seen.clear()
         self.env.cancel_timer("join")
         self.on_timer("heartbeat")
+        while self._early:
+            self._on_request(*self._early.popleft())
         if self._options.flush in ("periodic", "aggregated"):
             self.env.set_timer("flush", self._options.flush_ns)
 
     def _on_announce(self, message: Announce) -> None:
         """Retire when the configuration goes on without this sequencer, and offer itself again later."""
+        if self.number == NOBODY and not self._retired:
+            self._join()  # there is a leader now; the last question may have been lost
         if self.number == NOBODY or message.steps < self._since:
             return
         planned = message.planned is not None and message.planned.sequencer == self.number
@@ -189,7 +207,7 @@ class Sequencer(Process):
             return
         self.number = NOBODY
         self._held.clear()
-        self._life = max(self.env.now, self._life + 1)
+        self._retired = True
         for timer in ("flush", "heartbeat", "held"):
             self.env.cancel_timer(timer)
         self.env.set_timer("join", self._options.join_ns << min(self._removals, BACKOFF_MAX))

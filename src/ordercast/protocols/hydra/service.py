@@ -82,6 +82,7 @@ class ConfigurationReplica(Process):
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Start the log."""
         self._log.on_start(saved)
+        self._lead()
         self.env.set_timer("announce", self._options.announce_ns)
 
     def on_message(self, source: NodeId, message: Message) -> None:
@@ -91,6 +92,7 @@ class ConfigurationReplica(Process):
         elif not self._log.is_leader:
             return
         else:
+            self._take_office()
             match message:
                 case Report():
                     self._on_report(source, message)
@@ -163,9 +165,9 @@ class ConfigurationReplica(Process):
     def _announcement(self) -> Announce:
         registry = self._registry
         active = tuple(sorted(registry.active.items()))
-        return Announce(
-            registry.steps, active, registry.planned, registry.kept[-1] if registry.kept else None
-        )
+        silent = tuple(number for number, node in active if not registry.claimed(number, node))
+        latest = registry.kept[-1] if registry.kept else None
+        return Announce(registry.steps, active, registry.planned, latest, silent)
 
     def _welcome(self, node: NodeId) -> None:
         """Tell a sequencer its number, even one that was given up meanwhile.
@@ -183,15 +185,16 @@ class ConfigurationReplica(Process):
         registry, command = self._registry, decode(value)
         steps, planned = registry.steps, registry.planned
         registry.apply(command)
+        claimed = isinstance(command, Claim)
         self._proposed.discard(command)
         if isinstance(command, Claim | Add) and self._log.is_leader and command.node in registry.lives:
             self._joins.pop(command.node, None)
             self._welcome(command.node)
+        if self._log.is_leader and (claimed or registry.steps != steps or registry.planned != planned):
+            self.env.multicast(self._audience, self._announcement())
         if registry.steps != steps or registry.planned != planned:
             self._reports.clear()
             self._planned_since = self.env.now
-            if self._log.is_leader:
-                self.env.multicast(self._audience, self._announcement())
             if registry.planned is not None:
                 self.env.set_timer("announce", max(1, self._options.announce_ns // HURRY))
 
@@ -199,6 +202,15 @@ class ConfigurationReplica(Process):
         """Propose what is due."""
         if not self._log.is_leader:
             return
+        self._take_office()
+        command = self._due()
+        if command is not None and command not in self._proposed:
+            self._proposed.add(command)  # before, for a service of one applies it at once
+            if not self._log.propose(encode(command)):
+                self._proposed.discard(command)
+
+    def _take_office(self) -> None:
+        """A new leader begins with nothing collected, and says where the service stands."""
         if self._log.ballot != self._ballot:
             self._ballot = self._log.ballot
             self._reports.clear()
@@ -207,9 +219,6 @@ class ConfigurationReplica(Process):
             self._proposed.clear()
             self._planned_since = self.env.now
             self.env.multicast(self._audience, self._announcement())
-        command = self._due()
-        if command is not None and command not in self._proposed and self._log.propose(encode(command)):
-            self._proposed.add(command)
 
     def _due(self) -> Command | None:
         registry = self._registry
