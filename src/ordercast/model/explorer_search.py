@@ -239,6 +239,8 @@ class Search:
                 return
             event = flying.popleft()
             node = self._to(event)
+            if node not in nodes:
+                continue  # it is not there yet
             step = self.world.step(head[node], event)
             if step.fault is not None:
                 raise LocalError(f"{self.case.name}: node {node} at its start: {step.fault}")
