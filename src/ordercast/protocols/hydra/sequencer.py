@@ -117,7 +117,9 @@ class Sequencer(Process):
 
     def _on_request(self, source: NodeId, message: Request) -> None:
         groups = message.groups
-        targets = self._targets.get(groups) or self._receivers(groups)
+        targets = self._targets.get(groups)
+        if targets is None:
+            targets = self._targets[groups] = self._receivers(groups)
         if self.number == NOBODY:
             self._early.append((source, message))  # its sender may know the number before this one does
             return
@@ -138,8 +140,7 @@ class Sequencer(Process):
     def _receivers(self, groups: tuple[GroupId, ...]) -> tuple[NodeId, ...]:
         if list(groups) != sorted(set(groups)) or any(group not in self._members for group in groups):
             raise RemoteError(f"a request for groups {groups}, which are not groups in ascending order")
-        self._targets[groups] = tuple(node for group in groups for node in self._members[group])
-        return self._targets[groups]
+        return tuple(node for group in groups for node in self._members[group])
 
     def _flush(self, to: tuple[NodeId, ...]) -> None:
         if self.number != NOBODY:

@@ -97,9 +97,7 @@ class ConfigurationReplica(Process):
                 case Report():
                     self._on_report(source, message)
                 case Suspect():
-                    for sequencer in message.sequencers:
-                        since, _ = self._suspicions.setdefault(sequencer, {}).get(source, (self.env.now, 0))
-                        self._suspicions[sequencer][source] = (since, self.env.now)
+                    self._on_suspect(source, message)
                 case Join():
                     self._on_join(source, message)
                 case Fetch():
@@ -146,6 +144,15 @@ class ConfigurationReplica(Process):
         planned = registry.planned
         if planned and (report.step, report.sequencer) == (registry.steps, planned.sequencer):
             self._reports.setdefault(source, report)
+
+    def _on_suspect(self, source: NodeId, message: Suspect) -> None:
+        registry = self._registry
+        planned = registry.planned.sequencer if registry.planned else None
+        for sequencer in message.sequencers:
+            if source in self._home and (sequencer in registry.active or sequencer == planned):
+                told = self._suspicions.setdefault(sequencer, {})
+                since, _ = told.get(source, (self.env.now, 0))
+                told[source] = (since, self.env.now)
 
     def _on_join(self, source: NodeId, message: Join) -> None:
         life, _ = self._registry.lives.get(source, (-1, 0))
