@@ -209,6 +209,28 @@ def test_within_the_patience_a_late_packet_is_delivered() -> None:
     assert lab.delivered() == []
 
 
+def test_patience_begins_anew_for_a_gap_found_after_the_last_one_was_filled() -> None:
+    lab = receiver(HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=500), initial={1: 21})
+    assert lab.gives(g1(2, 20)) == []
+    lab.pass_time(400)
+    assert lab.gives(g1(1, 10)) == [g1(1, 10), g1(2, 20)]
+    lab.pass_time(400)
+    assert lab.gives(g1(4, 40)) == []
+    lab.pass_time(499)
+    assert lab.gives(g1(3, 30)) == [g1(3, 30), g1(4, 40)]
+
+
+def test_gaps_known_together_are_waited_for_together() -> None:
+    lab = receiver(HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=500), initial={1: 21})
+    assert lab.gives(g1(2, 20), g1(4, 40), g1(6, 60)) == []
+    lab.pass_time(400)
+    assert lab.gives(g1(8, 80)) == []
+    lab.pass_time(100)
+    assert lab.delivered() == ["<D,1,1>", g1(2, 20)], "4 and 6 were not known when the wait began"
+    lab.pass_time(500)
+    assert lab.delivered() == ["<D,1,3>", g1(4, 40), "<D,1,5>", g1(6, 60), "<D,1,7>", g1(8, 80)]
+
+
 def test_the_loss_of_the_last_message_is_noticed_by_a_heartbeat() -> None:
     lab = receiver()
     assert lab.gives(g1(1, 10), flush(2, 0, 20)) == [g1(1, 10)]

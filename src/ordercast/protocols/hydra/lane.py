@@ -25,8 +25,8 @@ class Lane:
 
     __slots__ = (
         "asked", "clock", "early", "final", "first_early", "front", "frozen", "gap_high", "gap_since",
-        "heard", "heard_at", "high", "joining", "mean_ns", "needed_since", "node", "queue", "safe", "seen",
-        "sequencer", "strikes",
+        "heard", "heard_at", "high", "joining", "mean_ns", "needed_high", "needed_since", "node", "queue",
+        "safe", "seen", "sequencer", "strikes",
     )  # fmt: skip
 
     def __init__(self, sequencer: int, node: NodeId, groups: int, clock: int = 0, number: int = 0) -> None:
@@ -58,6 +58,8 @@ class Lane:
         self.gap_high = 0
         """What was known to exist when the gap was found."""
         self.needed_since: Nanos | None = None
+        """Since when something waits for missing numbers only, those up to `needed_high`."""
+        self.needed_high = 0
         self.heard_at: Nanos = 0
         self.mean_ns: Nanos = UNKNOWN
         """Between two messages, a moving mean."""
@@ -102,6 +104,8 @@ class Lane:
         if self.early:
             self._pull()
         self.safe = self.clock if self.front == self.high else self.queue[-1].clock
+        if self.front >= self.needed_high:
+            self.needed_since = None
 
     def keep_early(self, number: int, packet: Groupcast) -> None:
         """A packet came before one with a lower number."""
@@ -118,7 +122,8 @@ class Lane:
             self.safe = self.clock
         elif self.queue:
             self.safe = self.queue[-1].clock
-        self.needed_since = None
+        if self.front >= self.needed_high:
+            self.needed_since = None
         return missing
 
     def report(self, group: int) -> tuple[int, ...]:

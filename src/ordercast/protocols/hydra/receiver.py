@@ -214,12 +214,16 @@ class Receiver(Process):
             self._send_outbox()
 
     def _give_up(self, lane: Lane) -> bool:
-        """Notify of the first missing numbers of a lane, if they have been waited for long enough."""
+        """Notify of the first missing numbers of a lane, if they have been waited for long enough.
+
+        All that are missing when the wait begins are waited for together: one after the other, a receiver
+        could never catch up with a network that loses more often than its patience runs out.
+        """
         patience = self._options.patience_ns
         if patience:
             now = self.env.now
             if lane.needed_since is None:
-                lane.needed_since = now
+                lane.needed_since, lane.needed_high = now, lane.high
             if now - lane.needed_since < patience:
                 self.env.set_timer("patience", lane.needed_since + patience - now)
                 return False
