@@ -95,6 +95,18 @@ def test_a_new_sequencer_that_never_answers_is_suspected() -> None:
     assert suspects == {(3,)}
 
 
+def test_a_new_sequencer_whose_clock_is_behind_is_waited_for_and_not_suspected() -> None:
+    lab = busy()
+    lab.plan("added", 3)
+    for clock in range(1, 9):
+        lab.hears(f"<F,3,{{(1,0)}},{clock}>")
+        lab.pass_time(QUIET.suspect_ns // 6)
+    suspects = {message.sequencers for _, message in lab.sent() if isinstance(message, Suspect)}
+    assert suspects == {(1, 2)}, "of these nothing was heard"
+    lab.hears("<F,3,{(1,0)},99>")
+    assert reports(lab) == [(LEADER, Report(0, 3, 99, (0, 0, 0)))]
+
+
 # The decision
 
 

@@ -113,9 +113,13 @@ class Follower:
         return waits
 
     def joining_silently(self) -> int | None:
-        """The sequencer that is being added and has not been heard of."""
-        if self.planned is not None and self.planned.change == "added" and self.report is None:
-            return self.planned.sequencer
+        """The sequencer that is being added and has not been heard of.
+
+        One whose flushes are still too low has been: its clock is behind, and will be there.
+        """
+        planned = self.planned
+        if planned is not None and planned.change == "added" and planned.sequencer not in self._merge.lanes:
+            return planned.sequencer
         return None
 
     def _take_part(self, planned: Plans) -> None:
