@@ -245,7 +245,22 @@ def test_what_the_service_has_forgotten_strands_a_receiver_which_says_so() -> No
     lab = receiver()
     lab.decide(removed(1, 20, (0, 1, 0), config=6), start=5)
     assert lab.delivered() == []
+    lab.pass_time(MILLISECOND)
     assert ("all steps", "the service has forgotten what this node missed", 0) in lab.waits()
+
+
+def test_announcements_that_answer_a_question_are_no_reason_to_repeat_it_at_once() -> None:
+    lab = receiver()
+    answer = Announce(6, active(2), None, removed(1, 20, (0, 1, 0), config=6))
+    for _ in range(5):
+        lab.get(LEADER, Steps(5, (removed(1, 20, (0, 1, 0), config=6),)), answer, answer)
+    assert lab.sent() == [(LEADER, Fetch(0))]
+    lab.pass_time(MILLISECOND)
+    lab.get(LEADER, answer)
+    assert lab.sent() == [(LEADER, Fetch(0))]
+    lab.decide(removed(1, 20, (0, 1, 0)))
+    lab.get(LEADER, answer)
+    assert lab.sent() == [(LEADER, Fetch(1))], "there is more to ask for"
 
 
 # All sequencers

@@ -16,7 +16,7 @@ one, at every receiver alike. Boundaries never go back: that of a step is at lea
 from collections import deque
 from collections.abc import Callable
 
-from ordercast.core import Env, NodeId, Wait
+from ordercast.core import MILLISECOND, Env, Nanos, NodeId, Wait
 from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.merge import Merge, Position
 from ordercast.protocols.hydra.messages import (
@@ -30,6 +30,10 @@ from ordercast.protocols.hydra.messages import (
     Step,
     Steps,
 )
+
+FETCH_NS = 1 * MILLISECOND
+"""The same steps are not asked for again sooner: the answer holds an announcement, which may be doubled, and
+each would be another reason to ask."""
 
 
 class Follower:
@@ -49,11 +53,13 @@ class Follower:
         self.latest: Position = (0, 0)
         """The last boundary, passed or not."""
         self.planned: Plans | None = None
-        self.stranded = False
-        """It missed more steps than the service keeps."""
+        self.stranded_at: Nanos | None = None
+        """When it was found that it missed more steps than the service keeps."""
         self.report: Report | None = None
         """The answer to the planned step; once given it stands."""
         self._leader: NodeId | None = None
+        self._fetched: tuple[int, Nanos] = (-1, 0)
+        """The last question for steps: from which on, and when."""
         self.planned_at = 0
         self._strangers: deque[Groupcast] = deque(maxlen=strangers)
 
@@ -63,7 +69,7 @@ class Follower:
         if message.latest is not None and message.steps == self.steps + 1:
             self._apply(message.latest)
         if message.steps > self.steps:
-            self._env.send(source, Fetch(self.steps))
+            self._fetch(source)
         elif message.steps == self.steps and message.planned is not None:
             self._leader = source
             self._take_part(message.planned)
@@ -72,7 +78,10 @@ class Follower:
     def on_steps(self, message: Steps) -> bool:
         """Decided steps that this receiver had missed; True if some were new."""
         before = self.steps
-        self.stranded = message.start > self.steps
+        if message.start <= self.steps:
+            self.stranded_at = None
+        elif self.stranded_at is None:
+            self.stranded_at = self._env.now
         for index, step in enumerate(message.steps, message.start):
             if index == self.steps:
                 self._apply(step)
@@ -108,8 +117,10 @@ class Follower:
             what = f"step {self.steps + 1}, sequencer {sequencer} to be {step}"
             lacks = "a flush of it" if self.report is None else "reports of a quorum of each group"
             waits.append(Wait(what, lacks, self.planned_at))
-        if self.stranded:
-            waits.append(Wait("all steps", "the service has forgotten what this node missed", self._env.now))
+        if self.stranded_at is not None:
+            waits.append(
+                Wait("all steps", "the service has forgotten what this node missed", self.stranded_at)
+            )
         return waits
 
     def joining_silently(self) -> int | None:
@@ -121,6 +132,12 @@ class Follower:
         if planned is not None and planned.change == "added" and planned.sequencer not in self._merge.lanes:
             return planned.sequencer
         return None
+
+    def _fetch(self, leader: NodeId) -> None:
+        start, asked_at = self._fetched
+        if start != self.steps or self._env.now - asked_at >= FETCH_NS:
+            self._fetched = (self.steps, self._env.now)
+            self._env.send(leader, Fetch(self.steps))
 
     def _take_part(self, planned: Plans) -> None:
         if self.planned != planned:
