@@ -233,6 +233,13 @@ def test_protocols_lists_guarantees(ordercast: Command) -> None:
     assert "window" in content["atomic_multicast"]["options"]
     text = ordercast("protocols")
     assert text.code == 0 and "across-groups" in text.out
+    assert "flush = adaptive" in " ".join(text.out.split())
+
+
+def test_what_was_not_promised_may_be_missing_and_the_summary_says_so(ordercast: Command) -> None:
+    lossy = ordercast("simulate", "--protocol", "hydra", "--loss", 0.1)
+    assert lossy.code == 0 and "deliveries missing, which the contract allows" in lossy.out
+    assert "missing" not in ordercast("simulate", "--protocol", "hydra").out
 
 
 def test_the_demonstration_ends_well_and_keeps_traces(ordercast: Command, tmp_path: Path) -> None:

@@ -14,11 +14,12 @@ from ordercast.protocols import find_protocol, protocol_names
 def protocols(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """List the protocols with their guarantees.
+    """List the protocols with their guarantees, and the options that a scenario can set.
 
     [dim]order[/]: whether messages are delivered in one order within a group, or across groups.
     [dim]agreement[/]: whether a message that one receiver delivers reaches all of them.
     [dim]gaps[/]: whether a missing message is silent, notified, or never happens.
+    [dim]options[/]: with their defaults, for a scenario's table of that name; --json has nested ones too.
     """
     known = [find_protocol(name) for name in protocol_names()]
     if json:
@@ -31,9 +32,18 @@ def protocols(
         for field, value in msgspec.to_builtins(protocol.guarantees).items():
             text = ", ".join(value) if isinstance(value, list | tuple) else str(value).lower()
             table.add_row(f"  {field}", text)
+        table.add_row("  options", _defaults(protocol) or "none")
         console.print(table)
         console.print()
     return 0
+
+
+def _defaults(protocol: Protocol) -> str:
+    defaults: dict[str, object] = msgspec.to_builtins(protocol.options())
+    texts = {
+        name: "{...}" if isinstance(value, dict) else str(value).lower() for name, value in defaults.items()
+    }
+    return ", ".join(f"{name} = {text}" for name, text in texts.items())
 
 
 def _object(protocol: Protocol) -> dict[str, object]:
