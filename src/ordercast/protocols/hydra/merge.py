@@ -5,8 +5,8 @@ more: when it is not above the *floor*, the lowest (safe, sequencer) of all lane
 the floor lies below the paper's c_min, here the *ceiling*: a message between the two can go once its
 receiver is told of the missing ones. So drop notifications wait until something needs them.
 
-Clocks of lanes only grow, so both minima are kept as heaps of lower bounds, which are mended when looked at:
-a packet costs O(log M) for M sequencers.
+Clocks of lanes only grow, so both minima are kept as heaps of lower bounds, which are mended when looked at,
+and so is the first message behind a gap: a packet costs O(log M) for M sequencers, gaps or not.
 """
 
 from heapq import heapify, heappop, heappush, heapreplace
@@ -26,7 +26,8 @@ class Merge:
     """The lanes of a receiver, and which of their messages comes next."""
 
     __slots__ = (
-        "_ceiling", "_floor", "_gapped", "_heads", "_reached", "group", "held", "lanes", "last", "limit",
+        "_ceiling", "_early", "_floor", "_gapped", "_heads", "_reached", "group", "held", "lanes", "last",
+        "limit",
     )  # fmt: skip
 
     def __init__(self, group: int, limit: int) -> None:
@@ -38,8 +39,10 @@ class Merge:
         self.held = 0
         """Packets in all lanes together."""
         self._heads: list[Position] = []
-        self._gapped: dict[int, Lane] = {}
-        """The lanes with messages behind a gap, and maybe some that had such."""
+        self._early: list[Position] = []
+        """A heap of lower bounds too: for each lane with messages behind a gap, the place of the first."""
+        self._gapped: dict[int, int] = {}
+        """By sequencer the clock of its entry in that heap; all others of it are outdated."""
         self._reached: Position = (0, 0)
         """The floor when it was last looked at; it is no lower now."""
         self._floor: list[Position] = []
@@ -82,7 +85,9 @@ class Merge:
             lane.append(packet)
         else:
             lane.keep_early(number, packet)
-            self._gapped[lane.sequencer] = lane
+            if lane.first_early == number:
+                self._gapped[packet.sequencer] = clock
+                heappush(self._early, (clock, packet.sequencer))
 
     def flush(self, flush: Flush) -> None:
         """A sequencer's clock and last numbers came."""
@@ -139,13 +144,21 @@ class Merge:
 
     def first_early(self) -> Position:
         """The place of the first message behind a gap of its own sequencer: it only lacks a notification."""
-        first = END
-        for sequencer, lane in list(self._gapped.items()):
-            if not lane.early:
+        heap, lanes = self._early, self.lanes
+        while heap:
+            known, sequencer = heap[0]
+            lane = lanes[sequencer]
+            if self._gapped.get(sequencer) != known:
+                heappop(heap)
+            elif not lane.early:
                 del self._gapped[sequencer]
+                heappop(heap)
+            elif (clock := lane.early[lane.first_early].clock) == known:
+                return heap[0]
             else:
-                first = min(first, (lane.early[lane.first_early].clock, sequencer))
-        return first
+                self._gapped[sequencer] = clock
+                heapreplace(heap, (clock, sequencer))
+        return END
 
     def gap_before(self, target: Position) -> Lane | None:
         """The lane whose missing numbers are all that a target above the floor waits for."""
@@ -172,9 +185,10 @@ class Merge:
     def _rebuild(self) -> None:
         lanes = self.lanes.values()
         self._reached = (0, 0)
-        self._gapped = {lane.sequencer: lane for lane in lanes if lane.early}
+        self._gapped = {lane.sequencer: lane.early[lane.first_early].clock for lane in lanes if lane.early}
+        self._early = [(clock, sequencer) for sequencer, clock in self._gapped.items()]
         self._heads = [(lane.queue[0].clock, lane.sequencer) for lane in lanes if lane.queue]
         self._floor = [(lane.safe, lane.sequencer) for lane in lanes]
         self._ceiling = [(lane.clock, lane.sequencer) for lane in lanes]
-        for heap in (self._heads, self._floor, self._ceiling):
+        for heap in (self._early, self._heads, self._floor, self._ceiling):
             heapify(heap)
