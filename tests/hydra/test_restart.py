@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from ordercast.core import Crashes, Delivered, Delivery, Deployment, Dropped, Fault
+from ordercast.core import SECOND, Crashes, Delivered, Delivery, Deployment, Dropped, Fault
 from ordercast.protocols.hydra import HydraOptions
-from ordercast.protocols.hydra.messages import Fetch, Report
+from ordercast.protocols.hydra.messages import Fetch, Report, Suspect
 from ordercast.protocols.hydra.protocol import deploy
 from ordercast.sim.faults import Crash, Restart
 from ordercast.sim.run import simulate
@@ -49,6 +49,18 @@ def test_a_notification_is_not_given_twice() -> None:
     second = again(lab)
     second.hears(A, C, "<G,2,{(1,2)},45>", "<F,1,{(1,3)},60>")
     assert second.delivered() == ["<D,1,2>", C, "<G,2,{(1,2)},45>"]
+
+
+def test_a_new_sequencer_has_as_long_to_answer_after_a_restart() -> None:
+    lab = receiver(DURABLE, now=SECOND)
+    lab.plan("added", 3)
+    assert lab.gives(A, "<F,2,{(1,0)},15>") == [A]
+    second = again(lab)
+    assert [since for what, _, since in second.waits() if "sequencer 3" in what] == [second.env.now]
+    second.pass_time(DURABLE.suspect_ns - 1)
+    assert not any(isinstance(message, Suspect) and 3 in message.sequencers for _, message in second.sent())
+    second.pass_time(DURABLE.suspect_ns)
+    assert any(isinstance(message, Suspect) and 3 in message.sequencers for _, message in second.sent())
 
 
 def test_it_is_saved_before_it_is_delivered() -> None:

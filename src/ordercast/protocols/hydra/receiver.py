@@ -83,6 +83,7 @@ class Receiver(Process):
         """Begin with the first configuration, or where an earlier life stood."""
         if self._options.durable and STATE in saved:
             self.config = snapshot.restore(saved[STATE], self._merge, self._follower, self._groups)
+            self._follower.planned_at = self.env.now  # time to hear of a new sequencer begins anew
         else:
             for sequencer, node in self._initial.items():
                 self._merge.add(Lane(sequencer, node, self._groups))
