@@ -244,7 +244,8 @@ COMPLAINTS = {
     "unknown kind of fault": (
         'protocol = "x"\n[[fault]]\nat_ms = 1\nkind = "earthquake"',
         4,
-        "fault[0].kind: invalid value 'earthquake'",
+        "fault[0].kind: invalid value 'earthquake';"
+        " there are: crash, restart, pause, partition, heal, weather, clock",
     ),
     "table below the second fault": (
         'protocol = "x"\n[[fault]]\nkind = "heal"\nat_ms = 1\n[[fault]]\nkind = "weather"\nat_ms = 2\n'

@@ -14,6 +14,7 @@ from ordercast.core import (
     Plan,
 )
 from ordercast.protocols import find_protocol
+from ordercast.sim.choices import choices
 from ordercast.sim.faults import FaultSpec
 from ordercast.sim.host import Cpu
 from ordercast.sim.network import Conditions
@@ -48,15 +49,17 @@ _WHERE = re.compile(r" - at `\$(.*)`$")
 _UNKNOWN = re.compile(r"unknown field `(.+?)`")
 
 
-def read_validation_error(error: str) -> tuple[str, str]:
-    """The key that a validation error is about, and what is wrong with it."""
+def read_validation_error(error: str, schema: Any = None) -> tuple[str, str]:
+    """The key that a validation error is about, and what is wrong with it; with a type, the choices too."""
     where = _WHERE.search(error)
     what = error[: where.start()] if where else error
     key = where.group(1).lstrip(".") if where else ""
     unknown = _UNKNOWN.search(what)
     if unknown:
         return f"{key}.{unknown.group(1)}".lstrip("."), "unknown key"
-    return key, what[0].lower() + what[1:]
+    names = choices(schema, key) if schema is not None and what.startswith("Invalid") else []
+    hint = f"; there are: {', '.join(names)}" if names else ""
+    return key, what[0].lower() + what[1:] + hint
 
 
 class _Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -253,7 +256,7 @@ class Scenario(_Spec, frozen=True, kw_only=True):
         try:
             options = msgspec.convert(self.options, protocol.options)
         except msgspec.ValidationError as error:
-            key, what = read_validation_error(str(error))
+            key, what = read_validation_error(str(error), protocol.options)
             raise ScenarioError(f"options.{key}".rstrip("."), f"{what} (of {self.protocol})") from error
         with about("membership" if self.membership else "groups"):
             return protocol.deploy(self.deployment(), options)
@@ -264,4 +267,4 @@ def to_scenario(content: dict[str, Any]) -> Scenario:
     try:
         return msgspec.convert(content, Scenario)
     except msgspec.ValidationError as error:
-        raise ScenarioError(*read_validation_error(str(error))) from error
+        raise ScenarioError(*read_validation_error(str(error), Scenario)) from error
