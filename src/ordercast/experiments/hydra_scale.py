@@ -130,8 +130,11 @@ def _evaluate(kind: str, results: Results, figure: str, title: str) -> Outcome:
     one, most = by_count[1], max(by_count)
     about = f"After Figure {figure[-2:]} of {PAPER}: 15 groups of three. Band: all seeds. {MODEL}"
     counts = Axis(label="sequencers", low=0.0, high=9.0)
+    waits = [(float(count), each.values(LATENCY)) for count, each in below.by("sequencers").items()]
+    risen = ", ".join(f"{median(found) / 1e3:.3g} us with {count:.0f}" for count, found in waits)
+    ratios = {seed: by_count[most][seed] / (most * one[seed]) for seed in one}
     measured: tuple[Measurement, ...] = (
-        compared(CLAIMS[kind], {seed: by_count[most][seed] / (most * one[seed]) for seed in one}),
+        compared(CLAIMS[kind], ratios, f"median latency at 80% of the capacity: {risen}"),
     )
     linear = [(float(count), [count * median(one.values())]) for count in by_count]
     found = [(float(count), list(rates.values())) for count, rates in by_count.items()]
@@ -143,7 +146,6 @@ def _evaluate(kind: str, results: Results, figure: str, title: str) -> Outcome:
         y=Axis(label="groupcasts stamped (1000/s)", low=0.0),
         curves=(_curve("Hydra", found, 1e-3), _curve("linear from one", linear, 1e-3)),
     )
-    waits = [(float(count), each.values(LATENCY)) for count, each in below.by("sequencers").items()]
     latency = Figure(
         id=f"{figure}-latency",
         title=f"{title}: latency",
