@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ordercast.experiments.published import all_claims
+from ordercast.protocols import protocol_names
 from tests.cli.conftest import Command, ordercast
 from tests.docs.test_documents import ROOT, blocks, commands, on_spark
 
@@ -31,7 +32,7 @@ def test_the_sweep_of_the_page_runs_and_is_judged_and_reported(ordercast: Comman
     swept = ordercast("sweep", tmp_path / "page.toml", "--out", tmp_path / "out", "--json")
     assert swept.code == 0, swept.err
     content = swept.json()
-    assert content["runs"] == content["kept"] == 2 * 3 * 2
+    assert content["runs"] == content["kept"] == len(protocol_names()) * 3 * 2
     assert content["judges_differ"] == []
     checked = ordercast("check", tmp_path / "out" / "traces", "--master", "local[2]", "--json")
     assert checked.code == 0 and checked.json()["runs"] == content["runs"]

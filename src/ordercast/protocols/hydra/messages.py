@@ -11,6 +11,8 @@ import msgspec
 from ordercast.core import Message, Payload
 
 Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+Clock: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+"""A sequencer's clock, well below `NEVER`."""
 GROUPS_MAX = 4096
 Numbers: TypeAlias = Annotated[tuple[Natural, ...], msgspec.Meta(max_length=GROUPS_MAX)]
 Destinations: TypeAlias = Annotated[tuple[Natural, ...], msgspec.Meta(min_length=1, max_length=GROUPS_MAX)]
@@ -38,7 +40,7 @@ class Groupcast(Message, frozen=True, tag=2):
     """A stamped message on its way to the receivers of its groups (Algorithm 1)."""
 
     sequencer: Natural
-    clock: Natural
+    clock: Clock
     groups: Destinations
     numbers: Destinations
     """The multi-stamp: one number a group, in the order of `groups`."""
@@ -50,7 +52,7 @@ class Flush(Message, frozen=True, tag=3):
     """A sequencer's clock, and the last number of every group at that time (section 4.3.3)."""
 
     sequencer: Natural
-    clock: Natural
+    clock: Clock
     numbers: Numbers
 
 
@@ -65,7 +67,7 @@ class Solicit(Message, frozen=True, tag=5):
 
     sequencer: Natural
     """Of which sequencer; `NOBODY` asks an aggregator for all of them."""
-    clock: Natural
+    clock: Clock
 
 
 class Probe(Message, frozen=True, tag=6):
@@ -145,7 +147,7 @@ class Report(Message, frozen=True, tag=24):
 
     step: Natural
     sequencer: Natural
-    clock: Natural
+    clock: Clock
     numbers: Numbers
 
 

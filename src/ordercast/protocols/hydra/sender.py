@@ -12,6 +12,8 @@ from ordercast.protocols.hydra.options import HydraOptions
 
 CONGESTED = 2
 """A way with this many times the shortest round trip is avoided."""
+FLOWS_MAX = 65_536
+"""Destinations that are remembered; beyond, all are forgotten and looked up again."""
 STALE = 4
 """After this many unanswered probes in a row a sequencer counts as congested."""
 
@@ -52,6 +54,8 @@ class Sender(Member):
         """Send to a sequencer; False while none is known."""
         flow = self._flows.get(groups)
         if flow is None:
+            if len(self._flows) >= FLOWS_MAX:
+                self._flows.clear()
             flow = self._flows[groups] = self._flow(groups)
         choices = self._choices
         if not choices:

@@ -24,6 +24,8 @@ from ordercast.protocols.hydra.messages import (
 from ordercast.protocols.hydra.options import HydraOptions
 
 BACKOFF_MAX = 6
+TARGETS_MAX = 65_536
+"""Destinations that are remembered; beyond, all are forgotten and looked up again."""
 STANDSTILL_NS = 20_000
 """How often to look at a clock that was set back, and stands still."""
 HELD_NS_MAX = 1_000_000_000
@@ -119,6 +121,8 @@ class Sequencer(Process):
         groups = message.groups
         targets = self._targets.get(groups)
         if targets is None:
+            if len(self._targets) >= TARGETS_MAX:
+                self._targets.clear()
             targets = self._targets[groups] = self._receivers(groups)
         if self.number == NOBODY:
             self._early.append((source, message))  # its sender may know the number before this one does
