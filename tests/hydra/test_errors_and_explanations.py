@@ -127,7 +127,7 @@ def test_the_protocol_is_found_by_name() -> None:
 
 
 def test_a_receiver_is_in_one_group() -> None:
-    with pytest.raises(LocalError, match="1 is in 0 and in 1"):
+    with pytest.raises(LocalError, match="needs disjoint groups, but receiver 1 is in 0 and 1"):
         deploy(Deployment(((0, 1), (1, 2))), HydraOptions())
 
 

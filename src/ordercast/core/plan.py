@@ -58,6 +58,17 @@ class Deployment:
         """How many receivers there are in all groups together."""
         return 1 + max(node for members in self.groups for node in members)
 
+    def home_groups(self, protocol: str) -> dict[NodeId, GroupId]:
+        """The group of each receiver, for a protocol whose groups must not overlap."""
+        home: dict[NodeId, GroupId] = {}
+        for group, nodes in enumerate(self.groups):
+            for node in nodes:
+                if node in home:
+                    both = f"{home[node]} and {group}"
+                    raise LocalError(f"{protocol} needs disjoint groups, but receiver {node} is in {both}")
+                home[node] = group
+        return home
+
     def sender_ids(self) -> tuple[NodeId, ...]:
         """The nodes that senders get."""
         return tuple(range(self.receivers, self.receivers + self.senders))

@@ -15,11 +15,9 @@ from ordercast.core import (
     Env,
     Fault,
     Gaps,
-    GroupId,
     Guarantees,
     LocalError,
     Node,
-    NodeId,
     Options,
     Order,
     Partition,
@@ -61,7 +59,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     if not isinstance(options, AtomicMulticastOptions):
         raise LocalError(f"{NAME} takes AtomicMulticastOptions, not {type(options).__name__}")
     members = dict(enumerate(deployment.groups))
-    home = _home_groups(members)
+    home = deployment.home_groups(NAME)
 
     def receiver(env: Env) -> Receiver:
         return Receiver(env, home[env.me], members, options)
@@ -74,18 +72,6 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     nodes += [Node(node, "client", deployment.sender_host(node), client) for node in senders]
     codec = Codec((*MESSAGES, *CONSENSUS_MESSAGES))
     return Plan(NAME, GUARANTEES, tuple(nodes), members, senders, codec)
-
-
-def _home_groups(members: dict[GroupId, tuple[NodeId, ...]]) -> dict[NodeId, GroupId]:
-    home: dict[NodeId, GroupId] = {}
-    for group, nodes in members.items():
-        for node in nodes:
-            if node in home:
-                raise LocalError(
-                    f"{NAME} needs disjoint groups, but receiver {node} is in {home[node]} and {group}"
-                )
-            home[node] = group
-    return home
 
 
 PROTOCOL = Protocol(

@@ -63,7 +63,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     if not isinstance(options, HydraOptions):
         raise LocalError(f"{NAME} takes HydraOptions, not {type(options).__name__}")
     members: dict[GroupId, tuple[NodeId, ...]] = dict(enumerate(deployment.groups))
-    home = _home_groups(members)
+    home = deployment.home_groups(NAME)
     members |= {len(members) + index: () for index in range(options.virtual_groups)}
     if len(members) > GROUPS_MAX:
         raise LocalError(f"{NAME}: at most {GROUPS_MAX} groups, not {len(members)}")
@@ -149,19 +149,6 @@ def _switch(index: int, sequencers: tuple[NodeId, ...], options: HydraOptions) -
     if options.kind == "switch":
         return sequencers[index - index % options.pipelines]
     return sequencers[index]
-
-
-def _home_groups(members: dict[GroupId, tuple[NodeId, ...]]) -> dict[NodeId, GroupId]:
-    home: dict[NodeId, GroupId] = {}
-    for group, nodes in members.items():
-        for node in nodes:
-            if node in home:
-                raise LocalError(
-                    f"{NAME}: a receiver is in one group, but {node} is in {home[node]} and in {group};"
-                    " send to several groups instead"
-                )
-            home[node] = group
-    return home
 
 
 def vary(rng: Random) -> dict[str, object]:
