@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from ordercast.core import LocalError, RemoteError
 from ordercast.core.bundle import (
     BUNDLE_MESSAGES_MAX,
+    HEAD_BYTES,
     MESSAGE_BYTES_MAX,
     Item,
     bundle_size,
@@ -15,9 +16,21 @@ from ordercast.core.bundle import (
 )
 from ordercast.core.message import PAYLOAD_BYTES_MAX
 
-HEAD_BYTES = 3
-WORDS = st.integers(0, (1 << 63) - 1)
-ITEMS = st.lists(st.builds(Item, WORDS, WORDS, st.binary(max_size=30)), min_size=1, max_size=6)
+WORDS = st.integers(0, (1 << 63) - 10)
+TIMES = st.one_of(WORDS, st.integers(5, 9))
+PAYLOADS = st.one_of(st.binary(max_size=30), st.just(b"same"))
+
+
+@st.composite
+def _consecutive(draw: st.DrawFn) -> list[Item]:
+    first, base = draw(WORDS), draw(WORDS)
+    near = st.integers(0, 9).map(lambda after: base + after)
+    times = draw(st.sampled_from((TIMES, near, st.just(base))))
+    parts = draw(st.lists(st.tuples(times, PAYLOADS), min_size=1, max_size=6))
+    return [Item(message, time, payload) for message, (time, payload) in enumerate(parts, first)]
+
+
+ITEMS = _consecutive()
 
 
 @given(ITEMS)
@@ -33,7 +46,9 @@ def test_unpacked_items_have_names(items: list[Item]) -> None:
 
 @given(ITEMS)
 def test_the_size_of_a_bundle_is_known_before(items: list[Item]) -> None:
-    assert len(pack(items)) == HEAD_BYTES + sum(bundle_size(len(item.payload)) for item in items)
+    most = HEAD_BYTES + sum(bundle_size(len(item.payload)) for item in items)
+    far_apart = max(item.submitted_ns for item in items) - min(item.submitted_ns for item in items) >= 1 << 32
+    assert len(pack(items)) <= most + 4 * len(items) * far_apart
 
 
 @given(ITEMS)
@@ -77,11 +92,15 @@ def _parses_or_blames(data: bytes) -> None:
     ("data", "complaint"),
     [
         (b"", "0 bytes is shorter than its head"),
-        (b"\x01\x01", "2 bytes is shorter than its head"),
-        (b"\x02\x01\x00", "version 2 with 1 messages"),
-        (b"\x01\x00\x00", "version 1 with 0 messages"),
-        (b"\x01\xff\xff" + bytes(100), "65535 messages is cut off in its table"),
-        (b"\x01\x01\x00" + bytes(16) + b"\xff\xff\xff\xff", "its table says"),
+        (b"\x02\x00", "2 bytes is shorter than its head"),
+        (b"\x01\x00\x01" + bytes(17), "version 1 and flags 0 with 1 messages"),
+        (b"\x02\x00\x00" + bytes(17), "version 2 and flags 0 with 0 messages"),
+        (b"\x02\x80\x01" + bytes(17), "version 2 and flags 128 with 1 messages"),
+        (b"\x02\x01\xff\xff" + bytes(100), "65535 messages is cut off in its table"),
+        (b"\x02\x00\x01\x00" + bytes(16) + b"\xff\xff\xff\xff", "its table says"),
+        (b"\x02\x00\x01\x00" + b"\xff" * 16 + bytes(4), "an identity or a time that there is not"),
+        (b"\x02\x01\x02\x00" + bytes(16) + b"\x01\x00\x00\x00" * 2 + b"ab", "which are all equal"),
+        (b"\x02\x02\x02\x00" + bytes(16 + 4 + 8), "table of times that is not as it should be"),
     ],
 )
 def test_the_complaint_says_what_is_wrong(data: bytes, complaint: str) -> None:
@@ -99,9 +118,13 @@ def test_a_bundle_holds_so_many_messages_and_not_one_more() -> None:
     with pytest.raises(LocalError, match=f"not {BUNDLE_MESSAGES_MAX + 1}"):
         pack(items)
     with pytest.raises(LocalError, match=f"limit is {PAYLOAD_BYTES_MAX}"):
-        pack(items[:-1])  # as many as may be, but their table alone is too large
-    fitting = items[: (PAYLOAD_BYTES_MAX - HEAD_BYTES) // bundle_size(0)]
-    assert unpack(pack(fitting)) == fitting
+        pack([item._replace(payload=bytes(32)) for item in items[:-1]])  # as many as may be, but too large
+    assert unpack(pack(items[:-1])) == items[:-1]
+
+
+def test_the_messages_of_a_bundle_are_consecutive() -> None:
+    with pytest.raises(LocalError, match="consecutive"):
+        pack([Item(1, 0, b""), Item(3, 0, b"")])
 
 
 def test_the_largest_message_just_fits() -> None:

@@ -1,13 +1,17 @@
 """Application messages inside the payload that a protocol orders.
 
 The unit a protocol orders is a packet, and a packet may carry many application messages: the driver
-packs what piled up while it was busy, and unpacks after delivery. Layout, little-endian: version (1
-byte), count (2 bytes), a table of (identity, time of submission, length) and then the messages' bytes
-end to end. One table at the head reads faster than a header before each message.
+packs what piled up while it was busy, and unpacks after delivery. The messages of a bundle come from one
+sender and have consecutive identities. Layout, little-endian: version (1 byte), flags (1), count (2), the
+first identity (8), the earliest time of submission (8); then a table of lengths (one entry if all are equal),
+a table of times after the earliest (none if all are equal), and the messages' bytes end to end. Tables at the
+head read faster than a header before each message.
 """
 
 from collections.abc import Sequence
-from struct import Struct
+from itertools import accumulate, pairwise
+from struct import Struct, unpack_from
+from struct import pack as pack_struct
 from typing import NamedTuple
 
 from ordercast.core.errors import LocalError, RemoteError
@@ -15,19 +19,24 @@ from ordercast.core.ids import MessageId
 from ordercast.core.message import PAYLOAD_BYTES_MAX
 from ordercast.core.time import Nanos
 
-VERSION = 1
+VERSION = 2
 BUNDLE_MESSAGES_MAX = 0xFFFF
 
-_HEAD = Struct("<BH")
-_ENTRY = Struct("<QQI")
-_SINGLE = Struct("<BHQQI")
+_HEAD = Struct("<BBHQQ")
+HEAD_BYTES = _HEAD.size
+_LENGTH = Struct("<I")
+_SINGLE = Struct("<BBHQQI")
+_LENGTHS = 1  # flag: messages of different lengths
+_TIMES = 2  # flag: different times, 4 bytes each
+_LONG_TIMES = 4  # flag: different times, 8 bytes each, where 4.3 seconds are not enough
+_LATEST = (1 << 63) - 1
 
 MESSAGE_BYTES_MAX = PAYLOAD_BYTES_MAX - _SINGLE.size
 """The largest application message: one that fills a packet alone."""
 
 
 # The constructor of a named tuple costs twice as much as that of the tuple it is.
-_item = tuple.__new__
+_new = tuple.__new__
 
 
 class Item(NamedTuple):
@@ -38,21 +47,50 @@ class Item(NamedTuple):
     payload: bytes
 
 
+class Bundle(NamedTuple):
+    """Consecutive messages of one sender."""
+
+    first: MessageId
+    times: Sequence[Nanos]
+    """When each was submitted."""
+    payloads: list[bytes]
+
+    def items(self) -> list[Item]:
+        """The messages one by one."""
+        numbered = enumerate(zip(self.times, self.payloads, strict=True), self.first)
+        return [_new(Item, (message, time, payload)) for message, (time, payload) in numbered]
+
+
 def bundle_size(payload_bytes: int) -> int:
-    """How many bytes a message of this size takes in a bundle, the bundle's head not counted."""
-    return _ENTRY.size + payload_bytes
+    """How many bytes a message of this size takes in a bundle at most, the bundle's head not counted."""
+    return 8 + payload_bytes
 
 
 def pack(items: Sequence[Item]) -> bytes:
-    """Put messages into one payload."""
-    if len(items) == 1:
-        message, submitted, payload = items[0]
-        packed = _SINGLE.pack(VERSION, 1, message, submitted, len(payload)) + payload
+    """Put messages with consecutive identities into one payload."""
+    if any(item.message != items[0].message + index for index, item in enumerate(items)):
+        raise LocalError("the messages of a bundle have consecutive identities")
+    return pack_bundle(
+        items[0].message if items else 0,
+        [item.submitted_ns for item in items],
+        [item.payload for item in items],
+    )
+
+
+def pack_bundle(first: MessageId, times: Sequence[Nanos], payloads: Sequence[bytes]) -> bytes:
+    """Put messages into one payload; the first has this identity and the others follow."""
+    count = len(payloads)
+    if count == 1:
+        payload = payloads[0]
+        packed = _SINGLE.pack(VERSION, 0, 1, first, times[0], len(payload)) + payload
     else:
-        if not 0 < len(items) <= BUNDLE_MESSAGES_MAX:
-            raise LocalError(f"a bundle holds 1 to {BUNDLE_MESSAGES_MAX} messages, not {len(items)}")
-        table = [_ENTRY.pack(item.message, item.submitted_ns, len(item.payload)) for item in items]
-        packed = b"".join((_HEAD.pack(VERSION, len(items)), *table, *(item.payload for item in items)))
+        if not 0 < count <= BUNDLE_MESSAGES_MAX:
+            raise LocalError(f"a bundle holds 1 to {BUNDLE_MESSAGES_MAX} messages, not {count}")
+        flags, length_table = _pack_lengths(list(map(len, payloads)))
+        earliest = min(times)
+        time_flags, time_table = _pack_times(times, earliest)
+        head = _HEAD.pack(VERSION, flags | time_flags, count, first, earliest)
+        packed = b"".join((head, length_table, time_table, *payloads))
     if len(packed) > PAYLOAD_BYTES_MAX:
         raise LocalError(f"bundle of {len(packed)} bytes, the limit is {PAYLOAD_BYTES_MAX}")
     return packed
@@ -60,22 +98,74 @@ def pack(items: Sequence[Item]) -> bytes:
 
 def unpack(packed: bytes) -> list[Item]:
     """Take the messages out of a payload, or raise `RemoteError`."""
-    if len(packed) >= _SINGLE.size:  # one message alone is the common case, and has a short way
-        version, count, message, submitted, length = _SINGLE.unpack_from(packed)
-        if count == 1 and version == VERSION and len(packed) == _SINGLE.size + length:
-            return [_item(Item, (message, submitted, packed[_SINGLE.size :]))]
-    if len(packed) < _HEAD.size:
+    return unpack_bundle(packed).items()
+
+
+def unpack_bundle(packed: bytes) -> Bundle:
+    """Take the messages out of a payload, or raise `RemoteError`."""
+    if len(packed) < HEAD_BYTES:
         raise RemoteError(f"bundle of {len(packed)} bytes is shorter than its head")
-    version, count = _HEAD.unpack_from(packed)
-    if version != VERSION or count == 0:
-        raise RemoteError(f"bundle of version {version} with {count} messages")
-    start = _HEAD.size + count * _ENTRY.size
-    if len(packed) < start:
+    version, flags, count, first, earliest = _HEAD.unpack_from(packed)
+    if version != VERSION or count == 0 or flags & ~(_LENGTHS | _TIMES | _LONG_TIMES):
+        raise RemoteError(f"bundle of version {version} and flags {flags} with {count} messages")
+    if first + count - 1 > _LATEST or earliest > _LATEST:
+        raise RemoteError("bundle with an identity or a time that there is not")
+    start = HEAD_BYTES + (4 * count if flags & _LENGTHS else 4)
+    end = start + _time_bytes(flags) * count
+    if len(packed) < end:
         raise RemoteError(f"bundle of {count} messages is cut off in its table")
-    items = []
-    for message, submitted, length in _ENTRY.iter_unpack(memoryview(packed)[_HEAD.size : start]):
-        items.append(Item(message, submitted, packed[start : start + length]))
-        start += length
-    if start != len(packed):
-        raise RemoteError(f"bundle of {len(packed)} bytes, its table says {start}")
-    return items
+    times = _unpack_times(packed, start, flags, count, earliest)
+    if flags & _LENGTHS:
+        return _new(Bundle, (first, times, _unequal(packed, count, end)))
+    (length,) = _LENGTH.unpack_from(packed, HEAD_BYTES)
+    if count == 1 and len(packed) == end + length:
+        return _new(Bundle, (first, times, [packed[end:]]))
+    if len(packed) != end + count * length:
+        raise RemoteError(f"bundle of {len(packed)} bytes, its table says {end + count * length}")
+    if not length:
+        return _new(Bundle, (first, times, [b""] * count))
+    return _new(Bundle, (first, times, [packed[at : at + length] for at in range(end, len(packed), length)]))
+
+
+def _pack_lengths(lengths: list[int]) -> tuple[int, bytes]:
+    if lengths.count(lengths[0]) == len(lengths):
+        return 0, _LENGTH.pack(lengths[0])
+    return _LENGTHS, pack_struct(f"<{len(lengths)}I", *lengths)
+
+
+def _pack_times(times: Sequence[Nanos], earliest: Nanos) -> tuple[int, bytes]:
+    latest = max(times)
+    if latest == earliest:
+        return 0, b""
+    after = [time - earliest for time in times]
+    if latest - earliest < 1 << 32:
+        return _TIMES, pack_struct(f"<{len(after)}I", *after)
+    return _LONG_TIMES, pack_struct(f"<{len(after)}Q", *after)
+
+
+def _time_bytes(flags: int) -> int:
+    return 8 if flags & _LONG_TIMES else 4 if flags & _TIMES else 0
+
+
+def _unpack_times(packed: bytes, start: int, flags: int, count: int, earliest: Nanos) -> Sequence[Nanos]:
+    width = _time_bytes(flags)
+    if not width:
+        return (earliest,) * count
+    after = unpack_from(f"<{count}{'Q' if width == 8 else 'I'}", packed, start)
+    # One way to write a time: the earliest is at the head, and the table is no wider than it must be.
+    most = max(after)
+    if min(after) or most < (1 << 32 if width == 8 else 1) or (flags & _TIMES and width == 8):
+        raise RemoteError("bundle with a table of times that is not as it should be")
+    if earliest + most > _LATEST:
+        raise RemoteError("bundle with an identity or a time that there is not")
+    return [earliest + time for time in after]
+
+
+def _unequal(packed: bytes, count: int, start: int) -> list[bytes]:
+    lengths = unpack_from(f"<{count}I", packed, HEAD_BYTES)
+    if lengths.count(lengths[0]) == count:
+        raise RemoteError("bundle with a table of lengths, which are all equal")
+    ends = list(accumulate(lengths, initial=start))
+    if ends[-1] != len(packed):
+        raise RemoteError(f"bundle of {len(packed)} bytes, its table says {ends[-1]}")
+    return [packed[begin:end] for begin, end in pairwise(ends)]
