@@ -1,0 +1,188 @@
+"""Saved state: there after a restart, whole after a kill, and refused when it is not ours."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ordercast.core import LocalError
+from ordercast.net import store
+from ordercast.net.store import Store
+
+SAVE_THEN_HANG = """
+import sys, time
+from pathlib import Path
+from ordercast.net.store import Store
+
+store = Store(Path(sys.argv[1]))
+store.begin_life(1000)
+store.save(1, "vote", b"committed")
+store.save(2, "log", b"committed too")
+store.commit()
+store.save(1, "vote", b"only saved")
+store.save(2, "log", None)
+print("saved", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "3.sqlite"
+
+
+def reopened(path: Path, old: Store) -> Store:
+    old.close()
+    return Store(path)
+
+
+def complaint(path: Path) -> str:
+    with pytest.raises(LocalError) as caught:
+        Store(path)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_new_store_is_empty(path: Path) -> None:
+    assert Store(path).load(0) == {}
+
+
+def test_what_was_committed_is_there_after_reopening(path: Path) -> None:
+    one = Store(path)
+    one.save(4, "term", b"7")
+    one.save(4, "log", bytes(range(256)))
+    one.save(5, "term", b"")
+    one.commit()
+    other = reopened(path, one)
+    assert other.load(4) == {"log": bytes(range(256)), "term": b"7"}
+    assert other.load(5) == {"term": b""}
+
+
+def test_what_was_not_committed_is_gone(path: Path) -> None:
+    one = Store(path)
+    one.save(4, "term", b"7")
+    assert reopened(path, one).load(4) == {}
+
+
+def test_the_last_save_under_a_name_counts(path: Path) -> None:
+    one = Store(path)
+    for term in (b"1", b"2", b"3"):
+        one.save(4, "term", term)
+    one.commit()
+    assert reopened(path, one).load(4) == {"term": b"3"}
+
+
+def test_a_state_is_removed_by_saving_none(path: Path) -> None:
+    one = Store(path)
+    one.save(4, "term", b"7")
+    one.save(4, "log", b"a")
+    one.commit()
+    one.save(4, "term", None)
+    one.save(4, "never there", None)
+    assert one.load(4) == {"log": b"a"}
+    one.commit()
+    assert reopened(path, one).load(4) == {"log": b"a"}
+
+
+def test_without_a_file_state_lasts_as_long_as_the_store() -> None:
+    memory = Store(None)
+    memory.save(1, "term", b"7")
+    memory.commit()
+    assert memory.load(1) == {"term": b"7"}
+    assert Store(None).load(1) == {}
+
+
+def test_each_life_begins_later_than_the_one_before_even_if_the_clock_was_set_back(path: Path) -> None:
+    one = Store(path)
+    assert one.begin_life(1_000) == 1_000
+    two = reopened(path, one)
+    assert two.begin_life(400) == 1_001
+    three = reopened(path, two)
+    assert three.begin_life(5_000) == 5_000
+    assert three.lives == 3
+
+
+def test_a_life_begins_after_the_readings_that_an_earlier_one_told_of(path: Path) -> None:
+    one = Store(path)
+    one.begin_life(1_000)
+    one.note_time(9_000)
+    one.save(1, "term", b"7")
+    one.commit()
+    assert reopened(path, one).begin_life(2_000) == 9_001
+
+
+def test_a_kill_between_save_and_commit_loses_that_and_nothing_else(path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SAVE_THEN_HANG, str(path)], stdout=subprocess.PIPE, text=True
+    ) as host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == "saved\n"
+        host.send_signal(signal.SIGKILL)
+    found = Store(path)
+    assert found.load(1) == {"vote": b"committed"}
+    assert found.load(2) == {"log": b"committed too"}
+    assert found.begin_life(0) == 1_001
+
+
+def test_a_store_belongs_to_one_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "WAIT_S", 0.1)
+    with subprocess.Popen(
+        [sys.executable, "-c", SAVE_THEN_HANG, str(path)], stdout=subprocess.PIPE, text=True
+    ) as host:
+        assert host.stdout is not None
+        host.stdout.readline()
+        assert "another process has this state open" in complaint(path)
+        host.kill()
+    assert Store(path).lives == 1
+
+
+def test_state_is_for_its_owner_alone(path: Path) -> None:
+    one = Store(path)
+    one.save(1, "term", b"7")
+    one.commit()
+    files = list(path.parent.iterdir())
+    assert path in files
+    assert not [file for file in files if file.stat().st_mode & 0o077]
+
+
+def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"name = 'demo'\n" * 100)
+    assert "not a database" in complaint(path)
+
+
+def test_the_database_of_another_program_is_refused_and_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("create table state (node, name, value)")
+    before = path.read_bytes()
+    assert "not one in which ordercast keeps state" in complaint(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_a_later_format_is_refused(path: Path) -> None:
+    Store(path).close()
+    with closing(sqlite3.connect(path)) as newer:
+        newer.execute("pragma user_version = 2")
+    assert "format 2, this version reads 1" in complaint(path)
+
+
+def test_a_damaged_file_is_refused(path: Path) -> None:
+    one = Store(path)
+    for node in range(200):
+        one.save(node, "log", bytes(1000))
+    one.commit()
+    one.close()
+    content = bytearray(path.read_bytes())
+    content[8192:12288] = b"\xff" * 4096
+    path.write_bytes(content)
+    assert "damaged" in complaint(path)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file is in the way")
+    assert "cannot keep state there" in complaint(tmp_path / "state" / "3.sqlite")
