@@ -20,6 +20,7 @@ _BELOW_PIPELINE = frozenset(
     {
         "core",
         "java",
+        "toml_file",
         "consensus",
         "trace",
         "check",
@@ -38,6 +39,7 @@ _ALL = _BELOW_PIPELINE | {"pipeline", "experiments", "model", "cli", "dashboard"
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "core": frozenset(),
     "java": frozenset({"core"}),
+    "toml_file": frozenset({"core"}),
     "consensus": frozenset({"core"}),
     "trace": frozenset({"core"}),
     "check": frozenset({"core", "trace"}),
@@ -46,10 +48,22 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "replication": frozenset({"core", "consensus", "protocols"}),
     "transactions": frozenset({"core", "consensus", "protocols", "replication"}),
     "determinism": frozenset({"core", "protocols"}),
-    "sim": frozenset({"core", "trace", "check", "protocols", "consensus", "replication", "transactions"}),
+    "sim": frozenset(
+        {
+            "core",
+            "toml_file",
+            "trace",
+            "check",
+            "protocols",
+            "consensus",
+            "replication",
+            "transactions",
+        }
+    ),
     "net": frozenset(
         {
             "core",
+            "toml_file",
             "trace",
             "protocols",
             "consensus",

@@ -18,7 +18,8 @@ from ordercast.core import LocalError, format_ns
 from ordercast.sim.run import Run
 from ordercast.sim.run import simulate as run_scenario
 from ordercast.sim.scenario import Scenario, to_scenario
-from ordercast.sim.scenario_file import load_scenario, naming_lines_of
+from ordercast.sim.scenario_file import load_scenario
+from ordercast.toml_file import naming_lines_of
 
 _SHAPE = "What runs"
 _LOAD = "What is sent"

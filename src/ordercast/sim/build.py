@@ -25,7 +25,6 @@ from ordercast.sim.scenario import (
     ScenarioError,
     SitesSpec,
     UniformSpec,
-    about,
 )
 from ordercast.sim.scheduler import Scheduler
 from ordercast.sim.workload import (
@@ -39,6 +38,7 @@ from ordercast.sim.workload import (
     Workload,
 )
 from ordercast.sim.world import NetworkFactory, World
+from ordercast.toml_file import about
 
 SWITCH = "switch"
 """The role of processes that run on a switch of the network, not on a server."""

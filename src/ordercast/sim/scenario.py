@@ -1,23 +1,15 @@
 """A scenario: everything about a run but the code, as data. Any scenario replays exactly from itself."""
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from ordercast.core import (
-    Deployment,
-    HostId,
-    LocalError,
-    Plan,
-)
+from ordercast.core import Deployment, HostId, LocalError, Plan
 from ordercast.protocols import find_protocol
-from ordercast.sim.choices import choices
 from ordercast.sim.faults import FaultSpec
 from ordercast.sim.host import Cpu
 from ordercast.sim.network import Conditions
+from ordercast.toml_file import KeyedError, about, convert, convert_options
 
 # The upper bounds keep infinity out, and everything in nanoseconds within 64 bits.
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
@@ -27,39 +19,8 @@ Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Few = Annotated[int, msgspec.Meta(ge=1, le=1024)]
 
 
-class ScenarioError(LocalError):
-    """A scenario that cannot be run; `key` says where, as ``fault[1].host``."""
-
-    def __init__(self, key: str, what: str) -> None:
-        super().__init__(f"{key}: {what}")
-        self.key = key
-        self.what = what
-
-
-@contextmanager
-def about(key: str) -> Iterator[None]:
-    """Whatever the caller's fault is in here, it is about this key."""
-    try:
-        yield
-    except LocalError as error:
-        raise ScenarioError(key, str(error)) from error
-
-
-_WHERE = re.compile(r" - at `\$(.*)`$")
-_UNKNOWN = re.compile(r"unknown field `(.+?)`")
-
-
-def read_validation_error(error: str, schema: Any = None) -> tuple[str, str]:
-    """The key that a validation error is about, and what is wrong with it; with a type, the choices too."""
-    where = _WHERE.search(error)
-    what = error[: where.start()] if where else error
-    key = where.group(1).lstrip(".") if where else ""
-    unknown = _UNKNOWN.search(what)
-    if unknown:
-        return f"{key}.{unknown.group(1)}".lstrip("."), "unknown key"
-    names = choices(schema, key) if schema is not None and what.startswith("Invalid") else []
-    hint = f"; there are: {', '.join(names)}" if names else ""
-    return key, what[0].lower() + what[1:] + hint
+ScenarioError = KeyedError
+"""A scenario that cannot be run."""
 
 
 class _Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -253,18 +214,11 @@ class Scenario(_Spec, frozen=True, kw_only=True):
         """The protocol's plan for it."""
         with about("protocol"):
             protocol = find_protocol(self.protocol)
-        try:
-            options = msgspec.convert(self.options, protocol.options)
-        except msgspec.ValidationError as error:
-            key, what = read_validation_error(str(error), protocol.options)
-            raise ScenarioError(f"options.{key}".rstrip("."), f"{what} (of {self.protocol})") from error
+        options = convert_options(self.options, protocol)
         with about("membership" if self.membership else "groups"):
             return protocol.deploy(self.deployment(), options)
 
 
 def to_scenario(content: dict[str, Any]) -> Scenario:
     """A scenario from plain data."""
-    try:
-        return msgspec.convert(content, Scenario)
-    except msgspec.ValidationError as error:
-        raise ScenarioError(*read_validation_error(str(error), Scenario)) from error
+    return convert(content, Scenario)

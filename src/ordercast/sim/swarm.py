@@ -34,8 +34,8 @@ from ordercast.sim.scenario import (
     SitesSpec,
     UniformSpec,
     WorkloadSpec,
-    about,
 )
+from ordercast.toml_file import about
 
 MakePlan = Callable[[Deployment], Plan]
 
