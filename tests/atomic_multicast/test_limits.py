@@ -6,7 +6,8 @@ import pytest
 
 from ordercast.consensus import ConsensusOptions, Replica
 from ordercast.consensus.messages import Accept, Accepted
-from ordercast.core import Deployment, LocalError, Options, RemoteError
+from ordercast.core import Deployment, LocalError, Options, RemoteError, message_name
+from ordercast.core.bundle import unpack
 from ordercast.protocols import find_protocol
 from ordercast.protocols.atomic_multicast import PROTOCOL, AtomicMulticastOptions, deploy
 from ordercast.protocols.atomic_multicast.ledger import LIVES_MAX, Ledger
@@ -153,6 +154,21 @@ def test_a_receiver_names_what_blocks_and_what_is_blocked() -> None:
     lab.run_ms(60)
     asked = "final missing: asked in the client's place, no timestamp from group 1"
     assert ("packet 6.0 (life 0)", asked) in lab.waits(0)
+
+
+def test_client_and_receiver_give_the_payload_while_they_hold_it() -> None:
+    lab = Lab(groups=2)
+    lab.drop = lambda source, to, message: to in (3, 4, 5)
+    lab.submit((0, 1))
+    lab.run_ms(1)
+    for process in (lab.client(), lab.receiver(1)):
+        (wait,) = process.explain().waits
+        assert wait.payload is not None
+        assert [message_name(item.message) for item in unpack(wait.payload)] == ["6#0"]
+    lab.drop = lambda source, to, message: isinstance(message, Settled)
+    lab.run_ms(60)
+    assert lab.orders[1] == ["6#0"]
+    assert [wait.payload for wait in lab.client().explain().waits] == [None]
 
 
 def test_a_receiver_names_the_clock_that_is_behind() -> None:

@@ -28,6 +28,7 @@ from tests.hydra.ensemble import Ensemble
 from tests.hydra.lab import (
     CLIENT,
     LEADER,
+    SEQUENCERS,
     ReceiverBench,
     added,
     aggregator,
@@ -192,6 +193,17 @@ def test_it_names_the_sequencer_waited_for_and_since_when() -> None:
     lab.env.now = 900
     assert waits(lab) == {
         "message 1 of sequencer 1": ("clock of sequencer 2, at 8, to reach 10", 700),
+    }
+
+
+def test_it_gives_the_payload_of_each_packet_that_it_holds() -> None:
+    lab = receiver()
+    lab.get(SEQUENCERS[1], Groupcast(1, 10, (1,), (1,), CLIENT, b"next"))
+    lab.get(SEQUENCERS[1], Groupcast(1, 40, (1,), (4,), CLIENT, b"early"))
+    told = {wait.subject: wait.payload for wait in lab.process.explain().waits}
+    assert told == {
+        "message 1 of sequencer 1": b"next",
+        "message 4 of sequencer 1 at clock 40": b"early",
     }
 
 

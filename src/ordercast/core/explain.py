@@ -11,6 +11,8 @@ class Wait(msgspec.Struct, frozen=True):
     subject: str
     blocker: str
     since: Nanos
+    payload: bytes | None = None
+    """The packet that waits, where the process holds it: a driver can unpack which messages it carries."""
 
 
 class Explanation(msgspec.Struct, frozen=True):

@@ -131,13 +131,15 @@ class Client(Member):
         """Which groups each message waits for."""
         waits = []
         for flight in self._flights.values():
+            payload: bytes | None = None
             if flight.final is None:
                 missing = [group for group in flight.groups if group not in flight.clocks]
                 blocker = f"no timestamp from {_names(missing)}"
+                payload = flight.payload
             else:
                 blocker = f"final {flight.final} not settled by {_names(flight.unsettled)}"
             key = (self.env.me, self._epoch, flight.number)
-            waits.append(Wait(key_name(key), blocker, flight.since))
+            waits.append(Wait(key_name(key), blocker, flight.since, payload))
         state: dict[str, str | int] = {
             "role": "client",
             "life": self._epoch,

@@ -13,7 +13,8 @@ def explain_waits(queue: Queue, clock: int, recovery: Recovery) -> Iterator[Wait
     first = queue.first()
     for entry in queue.entries.values():
         if not entry.delivered:
-            yield Wait(key_name(entry.key), _blocker(entry, first, clock, recovery), entry.since)
+            blocker = _blocker(entry, first, clock, recovery)
+            yield Wait(key_name(entry.key), blocker, entry.since, entry.payload)
 
 
 def _blocker(entry: Entry, first: Entry | None, clock: int, recovery: Recovery) -> str:

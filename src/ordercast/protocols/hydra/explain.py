@@ -14,10 +14,12 @@ def explain_waits(merge: Merge, since: Nanos) -> Iterator[Wait]:
     """One wait for each packet held: the sequencer whose clock it waits for, or the numbers missing."""
     for lane in merge.lanes.values():
         for number, packet in enumerate(lane.queue, lane.settled + 1):
-            yield Wait(_name(lane, number), _blocker(merge, (packet.clock, lane.sequencer)), since)
+            blocker = _blocker(merge, (packet.clock, lane.sequencer))
+            yield Wait(_name(lane, number), blocker, since, packet.payload)
         for number, packet in sorted(lane.early.items()):
+            subject = f"{_name(lane, number)} at clock {packet.clock}"
             missing = f"{_missing(lane)} of sequencer {lane.sequencer} missing"
-            yield Wait(f"{_name(lane, number)} at clock {packet.clock}", missing, lane.gap_since or since)
+            yield Wait(subject, missing, lane.gap_since or since, packet.payload)
 
 
 def _name(lane: Lane, number: int) -> str:
