@@ -1,0 +1,59 @@
+"""Where a host listens: an IP address or a name, and a port."""
+
+import ipaddress
+import re
+from typing import NamedTuple
+
+from ordercast.core import LocalError
+
+_NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?")
+PORT_MAX = 65_535
+
+
+class Address(NamedTuple):
+    """A host and a port, as sockets take them."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """As people write it; an IPv6 address in brackets."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def loopback(self) -> bool:
+        """Whether nobody outside this machine can reach it."""
+        ip = _ip(self.host)
+        return ip.is_loopback if ip else self.host == "localhost"
+
+    @property
+    def version(self) -> int | None:
+        """4 or 6; None for a name, which may be either."""
+        ip = _ip(self.host)
+        return ip.version if ip else None
+
+
+def parse_address(text: str) -> Address:
+    """An address such as ``10.0.0.1:7400``, ``[::1]:7400`` or ``one.example:7400``."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= PORT_MAX:
+        raise LocalError(f"'{text}' is no address: HOST:PORT is expected, the port from 1 to {PORT_MAX}")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+        if not isinstance(_ip(host), ipaddress.IPv6Address):
+            raise LocalError(f"'{text}' is no address: only an IPv6 address stands in brackets")
+    elif ":" in host:
+        raise LocalError(f"'{text}' is no address: write an IPv6 address in brackets, as [::1]:7400")
+    ip = _ip(host)
+    if ip is None and (not _NAME.fullmatch(host) or host.replace(".", "").isdigit()):
+        raise LocalError(f"'{text}' is no address: '{host}' is neither an IP address nor a name")
+    if ip is not None and (ip.is_unspecified or ip.is_multicast):
+        raise LocalError(f"'{text}' is no address that others can send to: name the host's own")
+    return Address(str(ip) if ip else host, int(port))
+
+
+def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
