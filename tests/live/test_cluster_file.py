@@ -237,10 +237,6 @@ COMPLAINTS = {
         HEAD + "[metrics]\nport = 65535\n" + HOSTS,
         ", line 5: metrics.port: host 2 would be at port 65537",
     ),
-    "long folder": (
-        "folder = '" + "x" * 100 + "'\n" + HEAD + HOSTS,
-        ", line 1: folder: ",
-    ),
 }
 
 

@@ -22,9 +22,6 @@ from ordercast.net.cluster import (
 from ordercast.net.keys import load_keys
 from ordercast.toml_file import KeyedError, about, convert, naming_lines_of, read_toml
 
-SOCKET_PATH_MAX = 107
-"""Of a Unix socket, in bytes: what Linux has room for."""
-
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
 Port = Annotated[int, msgspec.Meta(ge=1, le=PORT_MAX)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
@@ -92,7 +89,6 @@ def load_cluster(path: Path, *, check_keys: bool = True) -> Cluster:
         _check_hosts(file, plan)
         cluster = msgspec.structs.replace(cluster, hosts=_with_roles(cluster, plan))
         _check_addresses(file, cluster)
-        _check_socket_paths(cluster)
         _check_security(cluster)
         if check_keys and cluster.security.mode == "sealed":
             with about("security.key_file"):
@@ -248,14 +244,6 @@ def _check_addresses(file: _File, cluster: Cluster) -> None:
         seen[address] = host.id
         if None not in (first.version, address.version) and first.version != address.version:
             raise KeyedError(f"host[{index}].address", "IPv4 and IPv6 addresses cannot be mixed")
-
-
-def _check_socket_paths(cluster: Cluster) -> None:
-    longest = max((cluster.socket_path(spec.id) for spec in cluster.hosts), key=lambda path: len(str(path)))
-    size = len(str(longest).encode())
-    if size > SOCKET_PATH_MAX:
-        what = f"{longest} has {size} bytes, and a socket's path has {SOCKET_PATH_MAX} at most"
-        raise KeyedError("folder", f"{what}: choose a shorter folder")
 
 
 def _check_security(cluster: Cluster) -> None:
