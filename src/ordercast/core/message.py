@@ -47,7 +47,7 @@ class Codec:
             raise LocalError(f"{type(message).__name__} is not a message of this protocol")
         return self._encoder.encode(message)
 
-    def decode(self, data: bytes) -> Message:
+    def decode(self, data: bytes | bytearray | memoryview) -> Message:
         """The message in some bytes of a peer, or `RemoteError`."""
         if len(data) > PACKET_BYTES_MAX:
             raise RemoteError(f"packet of {len(data)} bytes, the limit is {PACKET_BYTES_MAX}")

@@ -1,0 +1,438 @@
+"""A live host: runs the processes that a plan puts on it, in one event loop.
+
+The loop works in *turns*: a burst of datagrams, the timers that are due, or what applications have handed
+over. In a turn handlers run one after the other, and their effects are gathered; at its end what was saved
+is made durable, what was delivered goes to the applications, and what was sent leaves.
+
+Nothing here knows a protocol. A message that its process refuses is counted and forgotten; an error that no
+process expects stops the host, for nobody knows what state it is in.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from ordercast.core import (
+    SECOND,
+    Delivered,
+    Delivery,
+    Dropped,
+    Explanation,
+    Groups,
+    HostId,
+    LocalError,
+    Message,
+    MessageId,
+    Nanos,
+    NodeId,
+    OutOfOrder,
+    Plan,
+    RemoteError,
+    View,
+    message_id,
+    message_number,
+)
+from ordercast.core.bundle import HEAD_BYTES, MESSAGE_BYTES_MAX, Bundle, pack_bundle, unpack_bundle
+from ordercast.core.ids import NUMBER_MAX
+from ordercast.net.backlog import Backlog
+from ordercast.net.env import LiveEnv
+from ordercast.net.facts import SenderFact
+from ordercast.net.metrics import Metrics
+from ordercast.net.packet import DESTINATIONS_MAX, write_destinations
+from ordercast.net.spool import Recorder
+from ordercast.net.store import Store
+from ordercast.net.timers import Timers
+from ordercast.net.transport import Datagram
+from ordercast.net.wire import TICK_NS, Wire
+
+LOCAL_MAX = 10_000
+"""Messages between processes of this host that are handled in a turn; more wait for the next."""
+ENVELOPE_BYTES = 128
+"""What protocols put around a payload, about; a little more costs a fragment, not a failure."""
+BACKLOG_BYTES_MAX = 8 << 20
+SAMPLES = 16
+"""Of a large bundle, the messages whose latency is measured."""
+
+OURS = -1
+"""The store keeps what the host itself must remember under this number, which no node has."""
+RESERVED = 1 << 24
+"""Message numbers that are set aside at a time."""
+
+_log = logging.getLogger("ordercast")
+
+
+class Batch(NamedTuple):
+    """The application messages of one packet, as they were delivered."""
+
+    delivery: Delivered | OutOfOrder
+    bundle: Bundle
+    now: Nanos
+
+
+Heard: TypeAlias = Batch | Dropped | View
+Listener: TypeAlias = Callable[[Heard], None]
+Route: TypeAlias = tuple[tuple[NodeId, ...], tuple[tuple[tuple[HostId, ...], bytes, int], ...]]
+"""The nodes of this host, and for the others: hosts, destinations in bytes, and how many they are."""
+
+
+class LiveHost:
+    """The processes of one host."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        host: HostId,
+        wire: Wire,
+        *,
+        store: Store,
+        recorder: Recorder | None = None,
+        bundle_bytes: int = 0,
+        clock: Callable[[], Nanos] = time.time_ns,
+    ) -> None:
+        self.plan = plan
+        self.host = host
+        self.wire = wire
+        self.store = store
+        self.recorder = recorder
+        self.metrics: Metrics = wire.metrics
+        self.failure: BaseException | None = None
+        """What stopped this host, if it was not asked to stop."""
+        self.failed = asyncio.Event()
+        self.running = False
+        self.each_second: list[Callable[[], None]] = []
+        """Called once a second, for what needs no hurry."""
+        self.delivered: list[tuple[LiveEnv, Delivery]] = []
+        """What processes have delivered in this turn."""
+        self.room: asyncio.Event = asyncio.Event()
+        """Set whenever a backlog has got shorter."""
+        self._clock = clock
+        self._now: Nanos = 0
+        self._places = [node.host for node in plan.nodes]
+        self._routes: dict[tuple[NodeId, ...], Route] = {}
+        self._local: deque[tuple[NodeId, NodeId, Message]] = deque()
+        self._listeners: dict[NodeId, list[Listener]] = {}
+        self._due = False
+        self._reserved: dict[NodeId, MessageId] = {}
+        """For each sender the identity at which more must be set aside."""
+        limit = max(bundle_bytes or wire.room - ENVELOPE_BYTES, HEAD_BYTES + 1)
+        self.nodes = {
+            node.id: LiveEnv(self, node.id, node.role, self._backlog(node.id, limit))
+            for node in plan.nodes
+            if node.host == host
+        }
+        if not self.nodes:
+            known = ", ".join(map(str, sorted(set(self._places))))
+            raise LocalError(f"the plan has no host {host}; it has {known}")
+        self._senders = [env for env in self.nodes.values() if env.backlog is not None]
+
+    def _backlog(self, node: NodeId, limit: int) -> Backlog | None:
+        if node not in self.plan.senders:
+            return None
+        return Backlog(message_id(node, 0), limit, BACKLOG_BYTES_MAX)
+
+    # Life
+
+    async def start(self) -> None:
+        """Open the sockets and start all processes."""
+        self._now = self.store.begin_life(self._clock())
+        loop = self._loop = asyncio.get_running_loop()
+        self.timers = Timers(loop, self._on_timer, self.end_turn)
+        for env in self._senders:
+            self._reserve(env, int(self.store.load(OURS).get(f"messages {env.me}", b"0")))
+        self.wire.barrier = self.store.commit
+        await self.wire.start(self._on_frame, self.end_turn)
+        self.running = True
+        for env in self.nodes.values():
+            env.now = self._now
+            env.process = self.plan.nodes[env.me].factory(env)
+        for env in self.nodes.values():
+            self._guard(env, env.process.on_start, self.store.load(env.me))
+        self.timers.set(OURS, "wire", TICK_NS)
+        self.timers.set(OURS, "second", SECOND)
+        self.end_turn()
+
+    def _reserve(self, env: LiveEnv, first: int) -> None:
+        """Set identities aside for this life of a sender, so that no other life uses them too."""
+        assert env.backlog is not None
+        if not self._reserved.get(env.me):
+            env.backlog.begin(message_id(env.me, first))
+        self._reserved[env.me] = message_id(env.me, min(first + RESERVED, NUMBER_MAX))
+        self.store.save(OURS, f"messages {env.me}", str(first + RESERVED).encode())
+
+    async def stop(self) -> None:
+        """Send what is ready and stop; what applications had not been delivered yet is not lost elsewhere."""
+        if not self.running:
+            return
+        self.end_turn()
+        self.running = False
+        self.timers.cancel_all()
+        await self.wire.close()
+        if self.recorder is not None:
+            self.recorder.close()
+        self.store.note_time(self._now)
+        self.store.close()
+
+    async def drain(self, timeout_s: float) -> bool:
+        """Wait until the protocols have taken all that applications handed over; False if it takes longer."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while self.running and any(env.backlog and env.backlog.packets for env in self._senders):
+                    self.room.clear()
+                    await self.room.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _fail(self, error: BaseException) -> None:
+        if self.failure is None:
+            _log.critical("host %d stops: a defect", self.host, exc_info=error)
+            self.metrics.handler_errors += 1
+            self.failure = error
+            self.running = False
+            self.failed.set()
+
+    # Applications
+
+    def submit(self, node: NodeId, groups: Groups, payloads: Sequence[bytes]) -> MessageId | None:
+        """Take messages for these groups; the identity of the first, or None if too much waits already."""
+        env = self.nodes.get(node)
+        if env is None or env.backlog is None:
+            raise LocalError(f"node {node} is no sender on host {self.host}")
+        self._check(groups, payloads)
+        backlog = env.backlog
+        if backlog.full or not self.running:
+            self.metrics.messages_refused += len(payloads)
+            return None
+        now = self._read_clock()
+        first = backlog.add(groups, now, payloads)
+        self.metrics.messages_submitted += len(payloads)
+        if self.recorder is not None:
+            self.recorder.submitted(node, groups, first, [now] * len(payloads), payloads)
+        if backlog.next_message + len(payloads) > self._reserved[node]:
+            self._reserve(env, message_number(backlog.next_message) + len(payloads))
+        self.wake()
+        return first
+
+    def _check(self, groups: Groups, payloads: Sequence[bytes]) -> None:
+        known = self.plan.groups
+        if not groups or any(group not in known for group in groups):
+            raise LocalError(f"cannot send to groups {groups}; there are: {', '.join(map(str, known))}")
+        if len(groups) > 1 and list(groups) != sorted(set(groups)):
+            raise LocalError(f"groups are named once each, in ascending order, not as {groups}")
+        if not payloads:
+            raise LocalError("there is no message to send")
+        longest = max(map(len, payloads))
+        if longest > MESSAGE_BYTES_MAX:
+            raise LocalError(f"message of {longest} bytes, the limit is {MESSAGE_BYTES_MAX}")
+
+    def add_listener(self, node: NodeId, listener: Listener) -> None:
+        """Tell somebody what a node delivers."""
+        if node not in self.nodes:
+            raise LocalError(f"node {node} is not on host {self.host}")
+        self._listeners.setdefault(node, []).append(listener)
+
+    def remove_listener(self, node: NodeId, listener: Listener) -> None:
+        """Tell it no more."""
+        self._listeners[node].remove(listener)
+
+    def explain(self) -> dict[NodeId, Explanation]:
+        """What waits at the nodes here, and for what."""
+        return {env.me: env.process.explain() for env in self.nodes.values()}
+
+    def sending(self) -> dict[NodeId, SenderFact]:
+        """How far the senders here have come."""
+        return {env.me: self._sender_fact(env.backlog) for env in self._senders if env.backlog is not None}
+
+    def _sender_fact(self, backlog: Backlog) -> SenderFact:
+        blocked = ""
+        if backlog.packets:
+            blocked = "the network or a receiver is too slow" if self.wire.pressed() else "the protocol waits"
+        return SenderFact(backlog.first_message, backlog.next_message, backlog.messages, blocked)
+
+    def wake(self) -> None:
+        """Have a turn soon: something was handed over."""
+        if not self._due:
+            self._due = True
+            self._loop.call_soon(self._on_wake)
+
+    def _on_wake(self) -> None:
+        self._due = False
+        self.end_turn()
+
+    # Events
+
+    def _read_clock(self) -> Nanos:
+        now = self._clock()
+        if now > self._now:
+            self._now = now
+        return self._now
+
+    def _on_frame(
+        self, host: HostId, source: NodeId, destinations: tuple[NodeId, ...], body: Datagram
+    ) -> None:
+        """A frame came: for each of its destinations that is here, a message."""
+        if source >= len(self._places) or self._places[source] != host:
+            self.metrics.rejected_source += 1
+            return
+        try:
+            message = self.plan.codec.decode(body)
+        except RemoteError:
+            self.metrics.malformed += 1
+            return
+        for node in destinations:
+            env = self.nodes.get(node)
+            if env is not None:
+                self._handle(env, source, message)
+
+    def _handle(self, env: LiveEnv, source: NodeId, message: Message) -> None:
+        if not self.running:
+            return
+        env.now = self._read_clock()
+        try:
+            env.process.on_message(source, message)
+        except RemoteError as error:
+            self.metrics.malformed += 1
+            _log.debug("node %d refused a message of node %d: %s", env.me, source, error)
+        except Exception as error:
+            self._fail(error)
+
+    def _on_timer(self, node: NodeId, name: str) -> None:
+        if not self.running:
+            return
+        if node == OURS:
+            self._on_own_timer(name)
+            return
+        env = self.nodes[node]
+        self._guard(env, env.process.on_timer, name)
+
+    def _on_own_timer(self, name: str) -> None:
+        if name == "wire":
+            self.wire.tick()
+            self.timers.set(OURS, name, TICK_NS)
+            return
+        self.store.note_time(self._read_clock())
+        for action in self.each_second:
+            action()
+        self.timers.set(OURS, name, SECOND)
+
+    def _guard(self, env: LiveEnv, handler: Callable[..., None], *args: object) -> None:
+        env.now = self._read_clock()
+        try:
+            handler(*args)
+        except Exception as error:
+            self._fail(error)
+
+    # Effects
+
+    def post(self, source: NodeId, to: tuple[NodeId, ...], message: Message) -> None:
+        """A process sends."""
+        route = self._routes.get(to)
+        if route is None:
+            route = self._routes[to] = self._find_route(to)
+        here, elsewhere = route
+        for node in here:
+            self._local.append((node, source, message))
+        if elsewhere:
+            body = self.plan.codec.encode(message)
+            for hosts, destinations, count in elsewhere:
+                self.wire.send(hosts, source, destinations, count, body)
+
+    def _find_route(self, to: tuple[NodeId, ...]) -> Route:
+        if len(self._routes) >= LOCAL_MAX:
+            self._routes.clear()
+        here = tuple(node for node in to if self._places[node] == self.host)
+        there = [node for node in to if self._places[node] != self.host]
+        parts = [there[start : start + DESTINATIONS_MAX] for start in range(0, len(there), DESTINATIONS_MAX)]
+        return here, tuple((self._hosts(part), write_destinations(part), len(part)) for part in parts)
+
+    def _hosts(self, nodes: Iterable[NodeId]) -> tuple[HostId, ...]:
+        return tuple(sorted({self._places[node] for node in nodes}))
+
+    def end_turn(self) -> None:
+        """Pass on what is local, hand over what waits, and let all effects out."""
+        if not self.running:
+            return
+        local = self._local
+        for _ in range(LOCAL_MAX):
+            if not local:
+                break
+            node, source, message = local.popleft()
+            self._handle(self.nodes[node], source, message)
+        for env in self._senders:
+            if env.backlog is not None and env.backlog.packets:
+                self._drain(env, env.backlog)
+        if local:
+            self.wake()
+        self.store.commit()
+        if self.delivered:
+            self._hand_over()
+        self.wire.flush()
+        if self.recorder is not None:
+            self.recorder.flush()
+
+    def _drain(self, env: LiveEnv, backlog: Backlog) -> None:
+        """Give packets to the protocol until it has enough, or the network has."""
+        member = self.plan.member(env.process)
+        before = backlog.messages
+        env.now = self._read_clock()
+        while backlog.packets and not self.wire.pressed():
+            packet = backlog.packets[0]
+            packed = pack_bundle(packet.first, packet.times, packet.payloads)
+            try:
+                if not member.submit(packet.groups, packed):
+                    break
+            except Exception as error:
+                self._fail(error)
+                return
+            backlog.pop()
+        self.metrics.backlog_messages = sum(one.backlog.messages for one in self._senders if one.backlog)
+        if backlog.messages < before:
+            self.room.set()
+
+    def _hand_over(self) -> None:
+        delivered, self.delivered = self.delivered, []
+        now = self._read_clock()
+        for env, delivery in delivered:
+            heard = self._hear(env, delivery, now)
+            if heard is not None:
+                for listener in self._listeners.get(env.me, ()):
+                    listener(heard)
+
+    def _hear(self, env: LiveEnv, delivery: Delivery, now: Nanos) -> Heard | None:
+        if isinstance(delivery, Delivered | OutOfOrder):
+            return self._open(env, delivery, now)
+        self._note(env, delivery, now)
+        return delivery
+
+    def _open(self, env: LiveEnv, delivery: Delivered | OutOfOrder, now: Nanos) -> Batch | None:
+        try:
+            bundle = unpack_bundle(delivery.payload)
+        except RemoteError as error:
+            self.metrics.malformed += 1
+            if self.recorder is not None:
+                self.recorder.unreadable(now, env.me, delivery, str(error))
+            return None
+        if self.recorder is not None:
+            self.recorder.delivered(now, env.me, delivery, bundle)
+        times, metrics = bundle.times, self.metrics
+        count = len(times)
+        metrics.messages_delivered += count
+        if count == 1:
+            metrics.latency.record(now - times[0])
+        else:
+            step = max(1, count // SAMPLES)
+            for submitted in times[::step]:
+                metrics.latency.record(now - submitted, step)
+        return Batch(delivery, bundle, now)
+
+    def _note(self, env: LiveEnv, notice: Dropped | View, now: Nanos) -> None:
+        if type(notice) is Dropped:
+            self.metrics.drops_notified += 1
+        else:
+            self.metrics.views += 1
+            self.metrics.config = notice.config
+        if self.recorder is not None:
+            self.recorder.noticed(now, env.me, notice)

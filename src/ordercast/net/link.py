@@ -1,0 +1,123 @@
+"""Flow control between two hosts: what a host has sent to a peer that may not have read it yet.
+
+A socket's buffer that overflows loses datagrams without a word. So each link has a window: bytes that may be
+under way. Beyond it datagrams wait in a queue, in order, until the peer acknowledges; if the queue is full
+too they are dropped and counted. A sender asks for acknowledgements by a flag, each quarter of the window.
+
+A peer that does not answer for `AWAY_NS` counts as away: what waits for it is dropped and counted, and it
+gets no more than a window each `AWAY_NS`. So a dead host can hold up nobody, and one that comes back is heard
+of. Protocols bear the loss, or they do not claim to.
+"""
+
+from collections import deque
+
+from ordercast.core import MILLISECOND, HostId, Nanos
+from ordercast.net.metrics import Metrics
+
+AWAY_NS: Nanos = 200 * MILLISECOND
+PRESSURE_NS: Nanos = 200 * MILLISECOND
+"""How long a word about pressure counts; it is repeated more often than that."""
+PRESSURE_MAX = 3
+PACKET_COST = 1024
+"""Bytes of a buffer that the kernel uses for a datagram beyond its content, about."""
+QUEUE_BYTES_MAX = 16 << 20
+
+
+class Link:
+    """One peer, as its sender sees it."""
+
+    __slots__ = (
+        "_metrics", "_pressure", "_pressure_at", "_quarter", "_sent", "_since_asked", "away", "host", "queue",
+        "queued", "stuck_since", "under_way", "window",
+    )  # fmt: skip
+
+    def __init__(self, host: HostId, window: int, metrics: Metrics) -> None:
+        self.host = host
+        self.window = window
+        self._quarter = window // 4
+        self._metrics = metrics
+        self._sent: deque[tuple[int, int]] = deque()
+        self.under_way = 0
+        self._since_asked = 0
+        self.queue: deque[tuple[int, bytes]] = deque()
+        self.queued = 0
+        """Bytes in the queue."""
+        self.away = False
+        self.stuck_since: Nanos | None = None
+        """Since when the window is used up and nothing was acknowledged."""
+        self._pressure = 0
+        self._pressure_at: Nanos = 0
+
+    def wants_ack(self, size: int) -> bool:
+        """A datagram of this size is about to be made: should it ask for an acknowledgement?"""
+        self._since_asked += size + PACKET_COST
+        if self._since_asked < self._quarter:
+            return False
+        self._since_asked = 0
+        return True
+
+    def admit(self, counter: int, datagram: bytes, now: Nanos) -> bool:
+        """Whether a datagram may go at once; otherwise it waits, or is dropped."""
+        cost = len(datagram) + PACKET_COST
+        if not self.queue and (self.under_way + cost <= self.window or not self.under_way):
+            self.under_way += cost
+            self._sent.append((counter, cost))
+            return True
+        if self.stuck_since is None:
+            self.stuck_since = now
+        if self.away:
+            self._metrics.dropped_away += 1
+        elif self.queued + cost > QUEUE_BYTES_MAX:
+            self._metrics.overflow += 1
+        else:
+            self.queued += cost
+            self.queue.append((counter, datagram))
+        return False
+
+    def acknowledge(self, counter: int, pressure: int, now: Nanos) -> None:
+        """The peer has everything up to a datagram, or it is lost."""
+        sent, progress = self._sent, False
+        while sent and sent[0][0] <= counter:
+            self.under_way -= sent.popleft()[1]
+            progress = True
+        self._pressure, self._pressure_at = min(pressure, PRESSURE_MAX), now
+        if progress or not sent:
+            self.away = False
+            self.stuck_since = now if self.queue else None
+
+    def next_ready(self) -> bytes | None:
+        """The first datagram of the queue, if the window has room for it now."""
+        if not self.queue:
+            return None
+        counter, datagram = self.queue[0]
+        cost = len(datagram) + PACKET_COST
+        if self.under_way and self.under_way + cost > self.window:
+            return None
+        self.queue.popleft()
+        self.queued -= cost
+        self.under_way += cost
+        self._sent.append((counter, cost))
+        if not self.queue:
+            self.stuck_since = None
+        return datagram
+
+    def pressure(self, now: Nanos) -> int:
+        """How hard the peer asks to slow down."""
+        return self._pressure if self._pressure and now - self._pressure_at < PRESSURE_NS else 0
+
+    def look_after(self, now: Nanos) -> bool:
+        """Called now and then; whether the peer should be asked for an acknowledgement once more."""
+        if self.stuck_since is None:
+            return False
+        if now - self.stuck_since >= AWAY_NS:
+            self.away = True
+            self._metrics.dropped_away += len(self.queue)
+            self.forget()
+        return True
+
+    def forget(self) -> None:
+        """Nothing is under way and nothing waits: the peer began a new life, or is away."""
+        self._sent.clear()
+        self.queue.clear()
+        self.under_way = self.queued = self._since_asked = 0
+        self.stuck_since = None

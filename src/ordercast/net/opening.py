@@ -1,0 +1,91 @@
+"""From a cluster's file to a host that runs: all parts, put together."""
+
+import logging
+from functools import partial
+from random import Random
+
+from ordercast.core import HostId, LocalError, Plan
+from ordercast.net.cluster import Cluster
+from ordercast.net.host import LiveHost
+from ordercast.net.impair import ImpairedTransport
+from ordercast.net.keys import KeyFile
+from ordercast.net.metrics import Metrics
+from ordercast.net.seal import Seal, Sealed, Unsealed
+from ordercast.net.spool import Recorder
+from ordercast.net.store import Store
+from ordercast.net.switched import SwitchedTransport, hosts_by_tcp
+from ordercast.net.tcp import TcpTransport
+from ordercast.net.transport import Transport
+from ordercast.net.udp import UdpTransport
+from ordercast.net.wire import Wire, new_session
+
+WINDOW_MIN, WINDOW_MAX = 128 << 10, 1 << 20
+
+_log = logging.getLogger("ordercast")
+
+
+def open_host(
+    cluster: Cluster,
+    host: HostId,
+    *,
+    plan: Plan | None = None,
+    recorder: Recorder | None = None,
+    impaired: Random | None = None,
+) -> LiveHost:
+    """The host of a cluster, ready to be started.
+
+    With a generator for `impaired`, its datagrams can be made to come to harm, for tests and experiments.
+    """
+    spec = cluster.host(host)
+    metrics, session = Metrics(), new_session()
+    transport = open_transport(cluster, spec.id)
+    if impaired is not None:
+        transport = ImpairedTransport(transport, impaired)
+    keys = KeyFile(cluster.security.key_file) if cluster.security.mode == "sealed" else None
+    seal: Seal = Unsealed(host, session) if keys is None else Sealed(host, session, keys.keyring)
+    ids = [other.id for other in cluster.hosts]
+    window = cluster.transport.window_bytes or _window(cluster.transport.buffer_bytes, len(ids) - 1)
+    wire = Wire(host, ids, transport, seal, metrics, window=window)
+    live = LiveHost(
+        plan or cluster.plan(),
+        host,
+        wire,
+        store=Store(cluster.state_path(host)),
+        recorder=recorder,
+        bundle_bytes=cluster.bundle_bytes,
+    )
+    if keys is not None:
+        live.each_second.append(partial(_renew, seal, keys))
+    return live
+
+
+def _window(buffer_bytes: int, peers: int) -> int:
+    """What all peers together may have under way fits into the buffer of one socket."""
+    return min(WINDOW_MAX, max(WINDOW_MIN, buffer_bytes // max(1, peers)))
+
+
+def open_transport(cluster: Cluster, host: HostId) -> Transport:
+    """The transport of a host, as the cluster's file says."""
+    spec = cluster.transport
+    addresses = {other.id: other.address for other in cluster.hosts}
+    tcp = TcpTransport(host, addresses, datagram_max=spec.datagram_bytes)
+    if spec.kind == "tcp":
+        return tcp
+    if spec.kind == "multicast":
+        raise LocalError("multicast is not there yet")
+    udp = UdpTransport(host, addresses, spec.datagram_bytes, spec.buffer_bytes, spec.busy_poll)
+    marked = [other.id for other in cluster.hosts if other.transport == "tcp"]
+    special = hosts_by_tcp(host, marked, list(addresses))
+    return SwitchedTransport(udp, tcp, special) if special else udp
+
+
+def _renew(seal: Seal, keys: KeyFile) -> None:
+    """Use the keys as they are in the file now; a file that cannot be read changes nothing."""
+    try:
+        ring = keys.refresh()
+    except LocalError as error:
+        _log.warning("the keys stay as they were: %s", error)
+        return
+    if ring is not None:
+        seal.renew(ring)
+        _log.info("keys read anew: %s", ", ".join(f"{key:08x}" for key in seal.key_ids()))

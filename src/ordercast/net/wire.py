@@ -1,0 +1,363 @@
+"""A host's connection to the others: frames go out and come in, sealed, in order, at the pace of the peers.
+
+Frames to the same hosts share a datagram until it is full, their destination changes or the turn is over.
+So one frame alone leaves at once, and many leave together. All that is sent to a peer arrives in the order in
+which it was sent, unless the network loses or reorders it.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from ordercast.core import MILLISECOND, HostId, LocalError, Nanos, NodeId, RemoteError
+from ordercast.net.link import PRESSURE_MAX, Link
+from ordercast.net.metrics import Metrics
+from ordercast.net.packet import (
+    ACK,
+    ACK_PLEASE,
+    CHALLENGE,
+    DATA,
+    DESTINATION_BYTES,
+    DESTINATIONS_MAX,
+    FRAGMENT,
+    FRAME_BYTES,
+    HEADER_BYTES,
+    PROOF,
+    Ack,
+    Frame,
+    Header,
+    Rejected,
+    read_ack,
+    read_frames,
+    read_header,
+    read_nonce,
+    read_piece,
+    write_ack,
+    write_frame,
+    write_pieces,
+    write_word,
+)
+from ordercast.net.pieces import Pieces
+from ordercast.net.seal import Seal
+from ordercast.net.session import Sessions
+from ordercast.net.transport import Datagram, Transport
+
+TICK_NS: Nanos = 20 * MILLISECOND
+"""How often links are looked after."""
+QUEUE_HIGH, QUEUE_LOW = 2 << 20, 1 << 20
+"""Bytes in the queue of a link: above the one the host is under pressure, below the other no more."""
+MESSAGES_MAX = 1 << 32
+
+
+class Reader(Protocol):
+    """Takes what comes."""
+
+    def __call__(
+        self, host: HostId, source: NodeId, destinations: tuple[NodeId, ...], body: Datagram
+    ) -> None:
+        """A frame of a host, from one of its nodes to nodes here and elsewhere."""
+
+
+def new_session() -> int:
+    """A number for a new life of a host."""
+    return secrets.randbits(64)
+
+
+class Peer:
+    """Another host."""
+
+    __slots__ = ("ack_due", "heard_at", "host", "link", "pieces", "sessions")
+
+    def __init__(self, host: HostId, window: int, metrics: Metrics) -> None:
+        self.host = host
+        self.link = Link(host, window, metrics)
+        self.sessions = Sessions()
+        self.pieces = Pieces()
+        self.ack_due = False
+        self.heard_at: Nanos = 0
+        """When its last datagram of some weight came."""
+
+
+class Wire:
+    """Frames to and from all other hosts."""
+
+    def __init__(
+        self,
+        host: HostId,
+        peers: Iterable[HostId],
+        transport: Transport,
+        seal: Seal,
+        metrics: Metrics,
+        *,
+        window: int,
+        clock: Callable[[], Nanos] = time.monotonic_ns,
+    ) -> None:
+        self.host = host
+        self.transport = transport
+        self.seal = seal
+        self.metrics = metrics
+        self.peers: Mapping[HostId, Peer] = {
+            peer: Peer(peer, window, metrics) for peer in peers if peer != host
+        }
+        self._clock = clock
+        self._read: Reader | None = None
+        self._counter = 0
+        self._message = 0
+        self._frames: list[bytes] = []
+        self._size = 0
+        self._hosts: tuple[HostId, ...] = ()
+        self._room = transport.datagram_max - HEADER_BYTES - seal.overhead
+        self._acks_due: list[Peer] = []
+        self._congested = False
+        self.strained = False
+        """An application here is slow to take what is delivered; the host sets it."""
+        self._told = 0
+        self.barrier: Callable[[], None] = lambda: None
+        """Called before anything leaves: what was saved before must be durable."""
+        if self._room < 2 * FRAME_BYTES + DESTINATIONS_MAX * DESTINATION_BYTES:
+            raise LocalError(f"datagrams of {transport.datagram_max} bytes are too small")
+
+    async def start(self, read: Reader, drained: Callable[[], None]) -> None:
+        """Begin to read; `drained` is called after each burst."""
+        self._read = read
+        await self.transport.start(self.on_datagram, drained)
+
+    async def close(self) -> None:
+        """Send what is ready, and let go."""
+        self.flush()
+        await self.transport.close()
+
+    # Out
+
+    @property
+    def room(self) -> int:
+        """The largest message to one destination that needs no fragments."""
+        return self._room - FRAME_BYTES - DESTINATION_BYTES
+
+    def send(
+        self, hosts: tuple[HostId, ...], source: NodeId, destinations: bytes, count: int, body: bytes
+    ) -> None:
+        """Send a message of a node to nodes of other hosts."""
+        if FRAME_BYTES + DESTINATION_BYTES * count + len(body) <= self._room:
+            self._add(hosts, write_frame(DATA, source, destinations, count, body))
+            return
+        self._message = (self._message + 1) % MESSAGES_MAX
+        room = self._room - FRAME_BYTES - DESTINATION_BYTES * count
+        for piece in write_pieces(self._message, body, room):
+            self._add(hosts, write_frame(FRAGMENT, source, destinations, count, piece))
+
+    def _add(self, hosts: tuple[HostId, ...], frame: bytes) -> None:
+        size = self._size + len(frame)
+        if hosts != self._hosts or size > self._room:
+            if self._frames:
+                self._close()
+            self._hosts = hosts
+            size = len(frame)
+        self._frames.append(frame)
+        self._size = size
+
+    def _close(self) -> None:
+        """Seal the open datagram and give it to the links."""
+        self.barrier()
+        frames, hosts = self._frames, self._hosts
+        plain = frames[0] if len(frames) == 1 else b"".join(frames)
+        self._frames, self._size = [], 0
+        self._counter = counter = self._counter + 1
+        size, flags = len(plain) + HEADER_BYTES + self.seal.overhead, 0
+        peers, now = self.peers, self._clock()
+        for host in hosts:
+            if peers[host].link.wants_ack(size):
+                flags = ACK_PLEASE
+        datagram = self.seal.close(flags, counter, plain)
+        ready = tuple(host for host in hosts if peers[host].link.admit(counter, datagram, now))
+        if ready:
+            self._transmit(ready, datagram)
+        if len(ready) < len(hosts):
+            self._weigh()
+
+    def _transmit(self, hosts: tuple[HostId, ...], datagram: bytes) -> None:
+        self.metrics.packets_out += len(hosts)
+        self.metrics.bytes_out += len(hosts) * len(datagram)
+        if len(hosts) == 1:
+            self.transport.send(hosts[0], datagram)
+        else:
+            self.transport.send_many(hosts, datagram)
+
+    def flush(self) -> None:
+        """A turn is over: send what is open, and the acknowledgements that are due."""
+        if self._acks_due:
+            for peer in self._acks_due:
+                self._acknowledge(peer)
+            self._acks_due.clear()
+        if self._frames:
+            self._close()
+        self.transport.flush()
+
+    def _acknowledge(self, peer: Peer) -> None:
+        peer.ack_due = False
+        session = peer.sessions.current
+        if session is not None:
+            ack = Ack(peer.host, session, peer.sessions.highest, self._told)
+            self._say(peer.host, write_ack(ack), 0)
+
+    def _say(self, host: HostId, frame: bytes, flags: int) -> None:
+        """Send a frame about the link itself, which no window holds back."""
+        self._counter += 1
+        self._transmit((host,), self.seal.close(flags, self._counter, frame))
+
+    # Pressure
+
+    def pressed(self) -> bool:
+        """Whether sources should stop for a while: a queue here is long, or a peer asks for it."""
+        if self._congested:
+            return True
+        now = self._clock()
+        return any(peer.link.pressure(now) for peer in self.peers.values())
+
+    def _weigh(self) -> None:
+        """See whether the queues are long, or short again, and tell the peers if that has changed."""
+        longest = max((peer.link.queued for peer in self.peers.values()), default=0)
+        self._congested = longest > (QUEUE_LOW if self._congested else QUEUE_HIGH)
+        self.metrics.link_queue_bytes = sum(peer.link.queued for peer in self.peers.values())
+        level = self._level()
+        if bool(level) != bool(self._told):
+            self._tell(level)
+
+    def _level(self) -> int:
+        if self._congested or self.strained:
+            return PRESSURE_MAX
+        now = self._clock()
+        return max(0, max((peer.link.pressure(now) for peer in self.peers.values()), default=0) - 1)
+
+    def _tell(self, level: int) -> None:
+        """Let those know who send here. Each hop counts one less, so no word goes round for ever."""
+        self._told = level
+        now = self._clock()
+        for peer in self.peers.values():
+            if now - peer.heard_at < 10 * TICK_NS:
+                self._acknowledge(peer)
+
+    def strain(self, strained: bool) -> None:
+        """An application is slow to take what is delivered, or no more."""
+        self.strained = strained
+        self._weigh()
+
+    def tick(self) -> None:
+        """Look after links on which nothing moves, and repeat a word about pressure."""
+        now, away = self._clock(), 0
+        for peer in self.peers.values():
+            if peer.link.look_after(now) and peer.sessions.current is not None:
+                self._say(peer.host, write_ack(self._ack_of(peer)), ACK_PLEASE)
+            away += peer.link.away
+        self.metrics.links_away = away
+        self._weigh()
+        if self._told:
+            self._tell(self._level())
+        self.transport.flush()
+
+    def _ack_of(self, peer: Peer) -> Ack:
+        return Ack(peer.host, peer.sessions.current or 0, peer.sessions.highest, self._told)
+
+    # In
+
+    def on_datagram(self, datagram: Datagram) -> None:
+        """Open a datagram; what is wrong with it is counted, and nothing else happens."""
+        metrics = self.metrics
+        metrics.packets_in += 1
+        metrics.bytes_in += len(datagram)
+        try:
+            header = read_header(datagram)
+            peer = self.peers.get(header.host)
+            if peer is None:
+                raise Rejected("source", f"there is no other host {header.host}")
+            plain = self.seal.open(header, datagram)
+            sessions = peer.sessions
+            if header.session != sessions.current:
+                self._on_unproven(peer, header, plain)
+            elif not sessions.seen.admit(header.counter):
+                raise Rejected("replay", f"datagram {header.counter} came before")
+            else:
+                self._take(peer, header.flags, header.counter, plain)
+        except Rejected as rejected:
+            name = f"rejected_{rejected.reason}"
+            setattr(metrics, name, getattr(metrics, name) + 1)
+        except RemoteError:
+            metrics.malformed += 1
+
+    def _take(self, peer: Peer, flags: int, counter: int, plain: bytes) -> None:
+        """A datagram of a living session: note it, and read its frames."""
+        if counter > peer.sessions.highest:
+            peer.sessions.highest = counter
+        if flags and not peer.ack_due:
+            peer.ack_due = True
+            self._acks_due.append(peer)
+        for frame in read_frames(plain):
+            self._on_frame(peer, frame)
+
+    def _on_frame(self, peer: Peer, frame: Frame) -> None:
+        kind, source, destinations, body = frame
+        if kind == DATA:
+            peer.heard_at = self._clock()
+            assert self._read is not None
+            self._read(peer.host, source, destinations, body)
+        elif kind == FRAGMENT:
+            peer.heard_at = now = self._clock()
+            whole = peer.pieces.add(read_piece(body), now)
+            if whole is not None:
+                assert self._read is not None
+                self._read(peer.host, source, destinations, whole)
+        elif kind == ACK:
+            self._on_ack(peer, read_ack(body))
+        elif kind == CHALLENGE:
+            self._on_challenge(peer, source, body)
+        elif kind != PROOF:  # one for a session that is proven already
+            raise RemoteError(f"a frame of kind {kind}, which there is not")
+
+    def _on_ack(self, peer: Peer, ack: Ack) -> None:
+        if ack.host != self.host or ack.session != self.session:
+            return
+        if ack.counter > self._counter:
+            raise RemoteError(f"datagram {ack.counter} is acknowledged, which was never sent")
+        link = peer.link
+        link.acknowledge(ack.counter, ack.pressure, self._clock())
+        waited = bool(link.queue)
+        while (datagram := link.next_ready()) is not None:
+            self._transmit((peer.host,), datagram)
+        if waited or self._told or ack.pressure:
+            self._weigh()
+
+    # Sessions
+
+    @property
+    def session(self) -> int:
+        """The number of this host's own life."""
+        return self.seal.session
+
+    def _on_unproven(self, peer: Peer, header: Header, plain: bytes) -> None:
+        """A datagram of a session that may be a recording: only what proves the contrary counts now."""
+        sessions, now = peer.sessions, self._clock()
+        candidate = sessions.candidate(header.session)
+        data = False
+        for kind, source, _, body in read_frames(plain):
+            if kind == CHALLENGE:
+                self._on_challenge(peer, source, body)
+            elif kind == PROOF and sessions.prove(header.session, read_nonce(body)):
+                peer.link.forget()
+                peer.link.away = False
+                peer.pieces = Pieces()
+                for flags, counter, held in candidate.held:
+                    self._take(peer, flags, counter, held)
+                return
+            elif kind != PROOF:
+                data = True
+        if data and not sessions.hold(candidate, header.flags, header.counter, plain):
+            self.metrics.rejected_session += 1
+        if sessions.should_ask(candidate, now):
+            self._say(peer.host, write_word(CHALLENGE, peer.host, candidate.nonce), 0)
+            self.transport.flush()
+
+    def _on_challenge(self, peer: Peer, challenged: HostId, body: memoryview) -> None:
+        if challenged == self.host:
+            self._say(peer.host, write_word(PROOF, peer.host, read_nonce(body)), 0)
+            self.transport.flush()
