@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from ordercast.core import HostId
+from ordercast.net.address import Address
 from ordercast.net.transport import Datagram, Transport
 
 LOOPBACK = "127.0.0.1"
@@ -29,11 +30,11 @@ class Ear:
         self.heard_at_drain.append(len(self.heard))
 
 
-def free_addresses(count: int, name: str = LOOPBACK) -> dict[HostId, tuple[str, int]]:
+def free_addresses(count: int, name: str = LOOPBACK) -> dict[HostId, Address]:
     """Addresses on which nobody listens, by UDP or by TCP."""
     family = socket.AF_INET6 if ":" in name else socket.AF_INET
     held: list[socket.socket] = []
-    addresses: dict[HostId, tuple[str, int]] = {}
+    addresses: dict[HostId, Address] = {}
     try:
         while len(addresses) < count:
             by_tcp = socket.socket(family, socket.SOCK_STREAM)
@@ -45,7 +46,7 @@ def free_addresses(count: int, name: str = LOOPBACK) -> dict[HostId, tuple[str, 
                 by_udp.bind((name, port))
             except OSError:
                 continue
-            addresses[len(addresses)] = (name, port)
+            addresses[len(addresses)] = Address(name, port)
     finally:
         for each in held:
             each.close()
@@ -59,6 +60,11 @@ async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
     while not condition():
         assert loop.time() < end, "waited in vain"
         await asyncio.sleep(0.002)
+
+
+async def until_heard(ear: Ear, count: int) -> None:
+    """Wait until so many datagrams came."""
+    await until(lambda: len(ear.heard) >= count)
 
 
 @asynccontextmanager
