@@ -5,11 +5,13 @@ from functools import partial
 from random import Random
 
 from ordercast.core import HostId, LocalError, Plan
+from ordercast.net.address import Address
 from ordercast.net.cluster import Cluster
 from ordercast.net.host import LiveHost
 from ordercast.net.impair import ImpairedTransport
 from ordercast.net.keys import KeyFile
 from ordercast.net.metrics import Metrics
+from ordercast.net.multicast import MulticastTransport, shared_sets
 from ordercast.net.seal import Seal, Sealed, Unsealed
 from ordercast.net.spool import Recorder
 from ordercast.net.store import Store
@@ -38,7 +40,8 @@ def open_host(
     """
     spec = cluster.host(host)
     metrics, session = Metrics(), new_session()
-    transport = open_transport(cluster, spec.id)
+    plan = plan or cluster.plan()
+    transport = open_transport(cluster, spec.id, plan)
     if impaired is not None:
         transport = ImpairedTransport(transport, impaired)
     keys = KeyFile(cluster.security.key_file) if cluster.security.mode == "sealed" else None
@@ -47,7 +50,7 @@ def open_host(
     window = cluster.transport.window_bytes or _window(cluster.transport.buffer_bytes, len(ids) - 1)
     wire = Wire(host, ids, transport, seal, metrics, window=window)
     live = LiveHost(
-        plan or cluster.plan(),
+        plan,
         host,
         wire,
         store=Store(cluster.state_path(host)),
@@ -64,7 +67,7 @@ def _window(buffer_bytes: int, peers: int) -> int:
     return min(WINDOW_MAX, max(WINDOW_MIN, buffer_bytes // max(1, peers)))
 
 
-def open_transport(cluster: Cluster, host: HostId) -> Transport:
+def open_transport(cluster: Cluster, host: HostId, plan: Plan) -> Transport:
     """The transport of a host, as the cluster's file says."""
     spec = cluster.transport
     addresses = {other.id: other.address for other in cluster.hosts}
@@ -72,8 +75,17 @@ def open_transport(cluster: Cluster, host: HostId) -> Transport:
     if spec.kind == "tcp":
         return tcp
     if spec.kind == "multicast":
-        raise LocalError("multicast is not there yet")
-    udp = UdpTransport(host, addresses, spec.datagram_bytes, spec.buffer_bytes, spec.busy_poll)
+        udp: UdpTransport = MulticastTransport(
+            host,
+            addresses,
+            spec.datagram_bytes,
+            spec.buffer_bytes,
+            spec.busy_poll,
+            sets=shared_sets(plan),
+            first=Address(spec.multicast_address, spec.multicast_port),
+        )
+    else:
+        udp = UdpTransport(host, addresses, spec.datagram_bytes, spec.buffer_bytes, spec.busy_poll)
     marked = [other.id for other in cluster.hosts if other.transport == "tcp"]
     special = hosts_by_tcp(host, marked, list(addresses))
     return SwitchedTransport(udp, tcp, special) if special else udp
