@@ -2,13 +2,18 @@
 
 A seal proves that a datagram was made by a holder of the key, and the counter that it is no copy of one that
 came before. Neither tells a new life of a peer from a recording of an old one. So the first datagrams of an
-unknown session wait, and its host is asked to seal a random number: only one that is alive can. When the
-proof comes, what waited counts and the session replaces the one before.
+unknown session wait, and its host is asked to seal a number that nobody can guess: only one that is alive
+can. When the proof comes, what waited counts and the session replaces the one before.
+
+The number is made from a secret, the session, and how many sessions were proven before it. So it need not be
+remembered, and recordings of many old lives cannot push the number of a living session out of memory; and a
+proof is worth nothing any more once a session has been proven, so it cannot be played again.
 """
 
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 from ordercast.core import MILLISECOND, Nanos, Seen
 from ordercast.net.packet import NONCE_BYTES
@@ -25,7 +30,6 @@ ASK_AGAIN_NS: Nanos = 20 * MILLISECOND
 class Candidate:
     """A session that has not proved yet that it is alive."""
 
-    nonce: bytes = field(default_factory=lambda: secrets.token_bytes(NONCE_BYTES))
     asked_at: Nanos | None = None
     seen: Seen = field(default_factory=lambda: Seen(REPLAY_WINDOW))
     held: list[tuple[int, int, bytes]] = field(default_factory=list)
@@ -36,7 +40,7 @@ class Candidate:
 class Sessions:
     """The sessions of one peer."""
 
-    __slots__ = ("_candidates", "current", "highest", "seen")
+    __slots__ = ("_candidates", "_proven", "_secret", "current", "highest", "seen")
 
     def __init__(self) -> None:
         self.current: int | None = None
@@ -45,6 +49,8 @@ class Sessions:
         self.highest = 0
         """The highest counter of it that came."""
         self._candidates: OrderedDict[int, Candidate] = OrderedDict()
+        self._secret = secrets.token_bytes(32)
+        self._proven = 0
 
     def candidate(self, session: int) -> Candidate:
         """What is known of a session that is not the current one."""
@@ -70,11 +76,16 @@ class Sessions:
         candidate.asked_at = now
         return True
 
+    def nonce(self, session: int) -> bytes:
+        """What a session is asked to seal."""
+        text = session.to_bytes(8, "little") + self._proven.to_bytes(8, "little")
+        return blake2b(text, key=self._secret, digest_size=NONCE_BYTES).digest()
+
     def prove(self, session: int, nonce: bytes) -> Candidate | None:
         """An answer came: the candidate, now the current session, or None if the answer is not the one."""
-        candidate = self._candidates.get(session)
-        if candidate is None or not secrets.compare_digest(candidate.nonce, nonce):
+        if not secrets.compare_digest(self.nonce(session), nonce):
             return None
-        del self._candidates[session]
+        candidate = self._candidates.pop(session, None) or Candidate()
+        self._proven += 1
         self.current, self.seen, self.highest = session, candidate.seen, 0
         return candidate

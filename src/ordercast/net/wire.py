@@ -354,7 +354,7 @@ class Wire:
         if data and not sessions.hold(candidate, header.flags, header.counter, plain):
             self.metrics.rejected_session += 1
         if sessions.should_ask(candidate, now):
-            self._say(peer.host, write_word(CHALLENGE, peer.host, candidate.nonce), 0)
+            self._say(peer.host, write_word(CHALLENGE, peer.host, sessions.nonce(header.session)), 0)
             self.transport.flush()
 
     def _on_challenge(self, peer: Peer, challenged: HostId, body: memoryview) -> None:
