@@ -161,7 +161,7 @@ class Store:
                 raise LocalError(f"{self.path}: another process has this state open") from error
             raise LocalError(f"{self.path}: the saved state cannot be used: {error}") from error
         except sqlite3.DatabaseError as error:
-            raise LocalError(f"{self.path}: the saved state is damaged, or no such file: {error}") from error
+            raise LocalError(f"{self.path}: this is no saved state, or it is damaged: {error}") from error
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:

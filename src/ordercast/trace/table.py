@@ -53,7 +53,7 @@ def build_table(run: str, rows: Sequence[tuple[object, ...]]) -> pa.Table:
         else:
             arrays[name] = pa.array(values, SCHEMA.field(name).type)
     nodes = arrays["node"].to_numpy()
-    arrays["step"] = pa.array(_count_within(nodes), pa.int64())
+    arrays["step"] = pa.array(count_within(nodes), pa.int64())
     arrays["position"] = _positions(nodes, arrays["kind"])
     arrays["run"] = pa.DictionaryArray.from_arrays(
         pa.array(np.zeros(len(rows), np.int32)), pa.array([run], pa.string())
@@ -61,7 +61,7 @@ def build_table(run: str, rows: Sequence[tuple[object, ...]]) -> pa.Table:
     return pa.Table.from_arrays([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
-def _count_within(keys: np.ndarray) -> np.ndarray:
+def count_within(keys: np.ndarray) -> np.ndarray:
     """For each element, how many equal ones stand before it."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
@@ -76,7 +76,7 @@ def _positions(nodes: np.ndarray, kinds: pa.DictionaryArray) -> pa.Array:
     """The place of each delivered message among those of its node; null for other events."""
     delivered = kinds.indices.to_numpy() == _KIND_CODES[Kind.DELIVER]
     positions = np.zeros(len(nodes), np.int64)
-    positions[delivered] = _count_within(nodes[delivered])
+    positions[delivered] = count_within(nodes[delivered])
     return pa.array(positions, pa.int64(), mask=~delivered)
 
 

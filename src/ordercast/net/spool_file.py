@@ -1,0 +1,133 @@
+"""The layout of a spool file: what a host writes while it runs, before it becomes Parquet.
+
+A spool file is a header and records, little-endian, each a multiple of 8 bytes long so that arrays can be
+laid over the whole. A record begins with its length and the CRC-32 of the rest: a record that was not written
+whole when its host was killed is recognised, and ends the file.
+
+There are three kinds of records. A *bundle* stands for consecutive messages of one sender, submitted together
+or delivered together: a head of nine words, the numbers of the stamp, the times of submission (unless all are
+the same), the groups, the lengths (unless all are the same) and the CRC-32 of each message. A *row* is any
+other event, as MessagePack. An *end* says that the life of the host came to its end in good order.
+"""
+
+from pathlib import Path
+from struct import Struct
+from typing import NamedTuple
+from zlib import crc32
+
+import msgspec
+import numpy as np
+
+from ordercast.core import HostId, LocalError, Nanos, NodeId, RemoteError
+
+MAGIC = b"ordspool"
+FORMAT = 1
+SUFFIX = ".spool"
+
+SUBMITTED, DELIVERED, OUT_OF_ORDER, ROW, END = range(1, 6)
+"""The kinds of records."""
+STAMPED, OWN_LENGTHS, OWN_TIMES = 1, 2, 4
+"""Flags of a bundle: it has a stamp, a table of lengths, a table of times."""
+
+PREFIX = Struct("<II")
+"""Length of the whole record, and the check over what follows."""
+HEAD = "<BBHIiiqqIIqqqq"
+"""Kind, flags, how many groups, how many numbers; node, peer; time; first message; how many messages, the
+length of each; clock and issuer of the stamp; configuration; time of submission."""
+HEAD_BYTES = Struct(HEAD).size
+PLAIN = Struct("<BBHI")
+"""How a row or an end begins: the kind, and the length of what follows."""
+
+_OPENING = Struct("<8sII")
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """What a spool file says of itself."""
+
+    format: int = FORMAT
+    run: str
+    host: HostId
+    life: int
+    """Which life of the host in this run, from 0."""
+    number: int
+    """Which spool file of the host in this run, from 0."""
+    nodes: tuple[NodeId, ...]
+    started_ns: Nanos = 0
+    """The host's clock when this life began."""
+    saved: bool = False
+    """Whether this life had what earlier ones saved."""
+
+
+class Spool(NamedTuple):
+    """A spool file as it was found."""
+
+    header: Header
+    content: bytes
+    starts: "np.ndarray[tuple[int], np.dtype[np.int64]]"
+    """Where each whole record begins, behind its prefix."""
+    torn: int
+    """How many bytes at the end are no whole record."""
+
+
+def spool_path(folder: Path, host: HostId, number: int) -> Path:
+    """Where a spool file is: names sort by host, and of a host in order."""
+    return folder / f"host-{host:04d}-{number:06d}{SUFFIX}"
+
+
+def encode_header(header: Header) -> bytes:
+    """The bytes that a spool file begins with."""
+    content = msgspec.msgpack.encode(header)
+    return _OPENING.pack(MAGIC, len(content), crc32(content)) + padded(content)
+
+
+def padded(content: bytes) -> bytes:
+    """The same with zeros behind it, up to a multiple of 8 bytes."""
+    return content + bytes(-len(content) % 8)
+
+
+def plain_record(kind: int, content: bytes = b"") -> bytes:
+    """A row or an end."""
+    body = PLAIN.pack(kind, 0, 0, len(content)) + padded(content)
+    return PREFIX.pack(PREFIX.size + len(body), crc32(body)) + body
+
+
+def read_spool(path: Path) -> Spool | None:
+    """A spool file and where its whole records are; None if not even its header was written."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise LocalError(f"{path}: cannot read the spool file: {error.strerror or error}") from error
+    if len(content) < _OPENING.size:
+        return None
+    magic, length, check = _OPENING.unpack_from(content)
+    if magic != MAGIC:
+        raise RemoteError(f"{path}: not a spool file")
+    start = _OPENING.size + length + -length % 8
+    if len(content) < start:
+        return None
+    written = content[_OPENING.size : _OPENING.size + length]
+    try:
+        header = msgspec.msgpack.decode(written, type=Header)
+    except msgspec.MsgspecError as error:
+        raise RemoteError(f"{path}: damaged at its head: {error}") from error
+    if crc32(written) != check:
+        raise RemoteError(f"{path}: damaged at its head")
+    if header.format != FORMAT:
+        raise RemoteError(f"{path}: format {header.format}, this version reads {FORMAT}")
+    starts, end = _scan(content, start)
+    return Spool(header, content, np.array(starts, np.int64), len(content) - end)
+
+
+def _scan(content: bytes, start: int) -> tuple[list[int], int]:
+    """Where the bodies of whole records begin, and where the last of them ends."""
+    starts, view, size, prefix = [], memoryview(content), len(content), PREFIX.size
+    read = PREFIX.unpack_from
+    while start + prefix <= size:
+        length, check = read(content, start)
+        if length <= prefix or length % 8 or start + length > size:
+            break
+        if crc32(view[start + prefix : start + length]) != check:
+            break
+        starts.append(start + prefix)
+        start += length
+    return starts, start
