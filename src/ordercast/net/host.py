@@ -138,11 +138,13 @@ class LiveHost:
     async def start(self) -> None:
         """Open the sockets and start all processes."""
         self._now = self.store.begin_life(self._clock())
+        if self.recorder is not None:
+            self.recorder.begin(self._now, saved=self.store.lives > 1)
         loop = self._loop = asyncio.get_running_loop()
         self.timers = Timers(loop, self._on_timer, self.end_turn)
         for env in self._senders:
             self._reserve(env, int(self.store.load(OURS).get(f"messages {env.me}", b"0")))
-        self.wire.barrier = self.store.commit
+        self.wire.barrier = self._barrier
         await self.wire.start(self._on_frame, self.end_turn)
         self.running = True
         for env in self.nodes.values():
@@ -369,7 +371,13 @@ class LiveHost:
         self.store.commit()
         if self.delivered:
             self._hand_over()
+        if self.recorder is not None:
+            self.recorder.flush()  # what leaves must be on record: others may act on it, and we may be killed
         self.wire.flush()
+
+    def _barrier(self) -> None:
+        """Something is about to leave in the middle of a turn."""
+        self.store.commit()
         if self.recorder is not None:
             self.recorder.flush()
 
