@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import typer
 
-from ordercast.cli.app import app, run_app
+from ordercast.cli.app import build_app, run_app
 from ordercast.experiments.published import all_claims
 from ordercast.pipeline import reproduce as job
 from ordercast.pipeline import session
@@ -146,7 +146,7 @@ def test_report_makes_the_report_again(capsys: pytest.CaptureFixture[str], tmp_p
 
 
 def test_help_teaches_with_examples() -> None:
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(build_app())
     assert {"reproduce", "report"} <= set(command.commands)  # type: ignore[attr-defined]
     for name in ("reproduce", "report"):
         assert "ordercast reproduce baseline" in command.commands[name].help  # type: ignore[attr-defined]

@@ -2,24 +2,14 @@
 
 import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-from ordercast.cli import (
-    INTERRUPTED,
-    check,
-    demo,
-    model,
-    protocols,
-    replay,
-    report,
-    reproduce,
-    simulate,
-    swarm,
-    sweep,
-)
+from ordercast.cli import INTERRUPTED
 from ordercast.cli.output import console, errors
 from ordercast.core import OrdercastError, exception_text
 
@@ -28,23 +18,45 @@ READER_GONE = 141
 DEFECT = 70
 """Exit code where ordercast itself is at fault (EX_SOFTWARE of sysexits.h)."""
 
-app = typer.Typer(
-    name="ordercast",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+COMMANDS = (
+    "protocols",
+    "simulate",
+    "swarm",
+    "sweep",
+    "replay",
+    "check",
+    "model",
+    "reproduce",
+    "report",
+    "demo",
+    "cluster",
+    "node",
+    "send",
+    "tail",
+    "why",
+    "top",
 )
-app.command("protocols")(protocols.protocols)
-app.command("simulate")(simulate.simulate)
-app.command("swarm")(swarm.swarm)
-app.command("sweep")(sweep.sweep)
-app.command("replay")(replay.replay)
-app.command("check")(check.check)
-app.command("model")(model.model)
-app.command("reproduce")(reproduce.reproduce)
-app.command("report")(report.report)
-app.command("demo")(demo.demo)
+"""Each is a module of this package, with a function of its name or an application `app` of its own."""
+
+
+def build_app(arguments: Sequence[str] = ()) -> typer.Typer:
+    """The application with the command that is asked for, or with all: each brings libraries of its own."""
+    app = typer.Typer(
+        name="ordercast",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(options)
+    asked = [name for name in COMMANDS if [name] == list(arguments[:1])]
+    for name in asked or COMMANDS:
+        module = import_module(f"ordercast.cli.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name)(getattr(module, name))
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -53,7 +65,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
@@ -65,7 +76,8 @@ def options(
 def run_app(arguments: list[str]) -> int:
     """Run the command with these arguments and return its exit code; never a traceback for bad input."""
     try:
-        result = typer.main.get_command(app).main(arguments, prog_name="ordercast", standalone_mode=False)
+        command = typer.main.get_command(build_app(arguments))
+        result = command.main(arguments, prog_name="ordercast", standalone_mode=False)
         if result == INTERRUPTED:  # typer's answer to Ctrl-C
             raise KeyboardInterrupt
         return result if isinstance(result, int) else 0

@@ -34,8 +34,8 @@ class TransportSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Ask for packets all the time instead of sleeping: lower latency for a whole core a host."""
     buffer_bytes: int = 4 << 20
     """Of a socket, in each direction, as far as the system allows."""
-    window_bytes: int = 256 << 10
-    """Sent to one host and not acknowledged yet; more waits."""
+    window_bytes: int = 0
+    """Sent to one host and not acknowledged yet; more waits. 0: what fits into the buffers of all."""
 
 
 class SecuritySpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -47,7 +47,7 @@ class _Transport(_Table):
     multicast_port: Port = 7399
     busy_poll: bool = False
     buffer_bytes: Annotated[int, msgspec.Meta(ge=65_536, le=1 << 30)] = 4 << 20
-    window_bytes: Annotated[int, msgspec.Meta(ge=4_096, le=1 << 30)] = 256 << 10
+    window_bytes: Bytes = 0
 
 
 class _Security(_Table):

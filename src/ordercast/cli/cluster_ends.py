@@ -1,0 +1,114 @@
+"""Both ends of a cluster's run: waiting until its hosts answer, and finishing its trace."""
+
+import time
+
+from ordercast.cli.cluster_table import ask_hosts
+from ordercast.cli.output import console, errors
+from ordercast.core import HostId, LocalError
+from ordercast.net.cluster import Cluster, HostSpec
+from ordercast.net.supervisor import Order, Report
+from ordercast.net.supervisor_client import (
+    await_end,
+    is_supervised,
+    last_lines,
+    order,
+    report,
+    supervisor_log,
+)
+from ordercast.trace.store import DESCRIPTION
+
+POLL_S = 0.1
+SETTLE_MAX_S = 10.0
+"""How long is waited for nothing to be delivered any more."""
+_PROGRESS = ("messages_submitted", "messages_delivered", "drops_notified", "views", "backlog_messages")
+
+
+def await_cluster(cluster: Cluster, timeout_s: float) -> None:
+    """Wait until all hosts that run answer; a cluster that does not come up is taken down again."""
+    try:
+        await_hosts(cluster, timeout_s)
+    except (LocalError, KeyboardInterrupt):
+        if is_supervised(cluster):
+            order(cluster, Order("down", timeout_s=2.0))
+            await_end(cluster, 30)
+        raise
+
+
+def await_hosts(cluster: Cluster, timeout_s: float, only: HostSpec | None = None) -> None:
+    """Wait until the hosts that run answer, or only one; `LocalError` with its last words if one dies."""
+    end = time.monotonic() + timeout_s
+    while True:
+        found = report(cluster)
+        if found is None:
+            raise LocalError(f"the supervisor ended: {last_lines(supervisor_log(cluster))}")
+        waiting = _waiting(cluster, found, only)
+        if not waiting:
+            return
+        if time.monotonic() > end:
+            hosts = ", ".join(map(str, waiting))
+            said = _words(cluster, waiting[0])
+            raise LocalError(f"no answer of host {hosts} within {timeout_s:g} s: {said}")
+        time.sleep(POLL_S)
+
+
+def _waiting(cluster: Cluster, found: Report, only: HostSpec | None) -> list[HostId]:
+    asked = [host for host in found.hosts if only is None or host.id == only.id]
+    for host in asked:
+        if host.state == "dead":
+            ended = f"host {host.id} ended at start ({host.ended})"
+            raise LocalError(f"{ended}: {_words(cluster, host.id)}")
+    running = [host.id for host in asked if host.state == "running"]
+    answers = ask_hosts(cluster, running)
+    return [host for host in running if host not in answers]
+
+
+def _words(cluster: Cluster, host: HostId) -> str:
+    path = cluster.log_path(host)
+    return f"{last_lines(path)} (see {path})"
+
+
+def settled(cluster: Cluster, found: Report, quiet_s: float) -> bool:
+    """Wait until nothing has been delivered for a while; False if that does not happen, or a host is dead."""
+    running = [host.id for host in found.hosts if host.state == "running"]
+    if any(host.state == "dead" for host in found.hosts):
+        return False
+    end = time.monotonic() + SETTLE_MAX_S
+    before, since = _progress(cluster, running), time.monotonic()
+    while time.monotonic() < end:
+        if len(before) < len(running):
+            return False
+        if time.monotonic() - since >= quiet_s:
+            return all(figures[-1] == 0 for figures in before.values())
+        time.sleep(min(POLL_S, quiet_s / 4))
+        now = _progress(cluster, running)
+        if now != before:
+            before, since = now, time.monotonic()
+    return False
+
+
+def _progress(cluster: Cluster, hosts: list[HostId]) -> dict[HostId, list[int]]:
+    answers = ask_hosts(cluster, hosts)
+    return {host: [answer["metrics"][name] for name in _PROGRESS] for host, answer in answers.items()}
+
+
+def unfinished_runs(cluster: Cluster) -> list[str]:
+    """The runs whose trace has no description yet."""
+    if not cluster.traces.is_dir():
+        return []
+    folders = sorted(path for path in cluster.traces.iterdir() if path.is_dir())
+    return [path.name for path in folders if not (path / DESCRIPTION).exists()]
+
+
+def finish_trace(cluster: Cluster, run: str, *, complete: bool) -> None:
+    """Bring the trace of a run to its end, and say where it is."""
+    from ordercast.net.turning import finish_run
+
+    if not (cluster.traces / run).is_dir():
+        return
+    try:
+        where = finish_run(cluster.traces, cluster.plan(), run, complete=complete)
+    except LocalError as error:
+        errors.print(f"the trace of {run} is not finished: {error}", markup=False, soft_wrap=True)
+        return
+    console.print(f"its trace: {where}", markup=False, soft_wrap=True)
+    console.print(f"to judge it: ordercast check {where}", markup=False, soft_wrap=True)

@@ -1,0 +1,109 @@
+"""What is shown of a cluster: its hosts, from the supervisor's report and from what each says of itself."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from rich.table import Table
+
+from ordercast.cli.output import console
+from ordercast.core import SECOND, HostId
+from ordercast.net.cluster import Cluster, HostSpec
+from ordercast.net.control_client import ControlClient, NoAnswer
+from ordercast.net.supervisor import HostState
+from ordercast.net.supervisor_client import report
+
+ANSWER_S = 2.0
+FIGURES = ("messages_submitted", "messages_delivered", "drops_notified", "packets_in", "packets_out")
+_COLOURS = {"up": "green", "dead": "red", "silent": "yellow"}
+
+
+def ask_hosts(cluster: Cluster, hosts: Iterable[HostId] | None = None) -> dict[HostId, dict[str, Any]]:
+    """What the hosts here that answer say of themselves."""
+    answers = {}
+    for host in (spec.id for spec in cluster.hosts) if hosts is None else hosts:
+        with suppress(NoAnswer), ControlClient(host, cluster.socket_path(host), ANSWER_S) as client:
+            answers[host] = client.status()
+    return answers
+
+
+def status_object(cluster: Cluster) -> dict[str, Any]:
+    """All there is to say, for programs."""
+    found = report(cluster)
+    states = {host.id: host for host in found.hosts} if found else {}
+    answers = ask_hosts(cluster)
+    return {
+        "cluster": cluster.name,
+        "protocol": cluster.protocol,
+        "folder": str(cluster.folder),
+        "supervisor": found.pid if found else None,
+        "run": found.run if found else None,
+        "hosts": [
+            _host_object(cluster, spec, states.get(spec.id), answers.get(spec.id)) for spec in cluster.hosts
+        ],
+    }
+
+
+def _host_object(
+    cluster: Cluster, spec: HostSpec, process: HostState | None, answer: dict[str, Any] | None
+) -> dict[str, Any]:
+    metrics = answer["metrics"] if answer else {}
+    return {
+        "id": spec.id,
+        "nodes": list(cluster.node_names[spec.id]),
+        "address": str(spec.address),
+        "state": _state(process, answer),
+        "ended": process.ended if process else "",
+        "pid": answer["pid"] if answer else process.pid if process else None,
+        "uptime_s": answer["uptime_ns"] / SECOND if answer else None,
+        "keys": answer["keys"] if answer else [],
+        **{name: metrics.get(name) for name in FIGURES},
+    }
+
+
+def _state(process: HostState | None, answer: dict[str, Any] | None) -> str:
+    """`silent`: its process runs but does not answer, as while it starts, or when it is stopped."""
+    if answer is not None:
+        return "up"
+    if process is None:
+        return "down"
+    return "silent" if process.state == "running" else process.state
+
+
+def print_status(content: dict[str, Any]) -> None:
+    """The same for people."""
+    here = f"supervisor {content['supervisor']}" if content["supervisor"] else "not up"
+    console.print(f"{content['cluster']}: {content['protocol']}, {here}", markup=False)
+    table = Table(box=None, pad_edge=False)
+    for title in ("host", "runs", "state", "pid", "address", "up", "submitted", "delivered", "drops"):
+        table.add_column(title, justify="right" if title in ("pid", "up", *_NUMBERS) else "left")
+    for host in content["hosts"]:
+        table.add_row(*_row(host))
+    console.print(table)
+
+
+_NUMBERS = ("submitted", "delivered", "drops")
+
+
+def _row(host: dict[str, Any]) -> list[str]:
+    state = host["state"]
+    colour = _COLOURS.get(state)
+    shown = f"[{colour}]{state}[/]" if colour else state
+    figures = (host[name] for name in FIGURES[: len(_NUMBERS)])
+    return [
+        str(host["id"]),
+        ", ".join(host["nodes"]),
+        f"{shown} ({host['ended']})" if host["ended"] else shown,
+        str(host["pid"] or ""),
+        host["address"],
+        _time(host["uptime_s"]),
+        *("" if figure is None else str(figure) for figure in figures),
+    ]
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,148 @@
+"""`ordercast node`: one host of a cluster."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from ordercast.cli.config import CONFIG, ConfigOption
+from ordercast.core import HostId, LocalError
+from ordercast.net.cluster import Cluster
+from ordercast.net.cluster_file import load_cluster
+
+DEFECT = 70
+GRACE_S = 5.0
+"""What a host has to end in good order when its supervisor is gone."""
+
+DRAIN_S = 2.0
+"""How long what applications handed over may take to be sent, at the end."""
+LEFT_BEHIND = 1
+
+_log = logging.getLogger("ordercast")
+
+
+def node(
+    id: Annotated[int, typer.Option("--id", help="Which host of the cluster file to run.", metavar="N")],
+    config: ConfigOption = CONFIG,
+    run: Annotated[
+        str, typer.Option(help="Name of the run in traces; the same on all hosts. Default: the cluster's.")
+    ] = "",
+    leash: Annotated[
+        int | None, typer.Option(help="End when this open file ends (for supervisors).", metavar="FD")
+    ] = None,
+) -> int:
+    """Run one host of a cluster in the foreground, with all processes that the plan puts on it.
+
+    It ends in good order on SIGTERM or Ctrl-C. What it has to say goes to standard error. On one machine,
+    [bold]ordercast cluster up[/] runs all hosts at once; on several, copy cluster.toml and the key file to
+    each and run the host that lives there.
+
+    [bold]Example[/]
+
+    ordercast node --id 0 --config cluster.toml
+    """
+    stopper = Stopper()
+    if leash is not None:
+        _hold(leash, stopper)
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format=f"%(asctime)s %(levelname)s host {id}: %(message)s"
+    )
+    cluster = load_cluster(config)
+    cluster.host(id)
+    from ordercast.net.loop import run as run_loop
+
+    return int(run_loop(_serve(cluster, id, run or cluster.name, stopper)))
+
+
+class Stopper:
+    """Ends the host, from whatever thread, also before its loop runs."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted = False
+        self._stop: Callable[[], None] | None = None
+
+    def attach(self, stop: Callable[[], None]) -> None:
+        """What to call, from any thread, to end the host."""
+        with self._lock:
+            self._stop = stop
+            if self._wanted:
+                stop()
+
+    def stop(self) -> None:
+        """End it."""
+        with self._lock:
+            self._wanted = True
+            if self._stop is not None:
+                self._stop()
+
+
+def _hold(leash: int, stopper: Stopper) -> None:
+    """Watch the leash in a thread, so that a host whose loop hangs ends too."""
+    try:
+        os.fstat(leash)
+    except OSError as error:
+        raise LocalError(f"--leash {leash} is no open file") from error
+    threading.Thread(target=_watch, args=(leash, stopper), name="leash", daemon=True).start()
+
+
+def _watch(leash: int, stopper: Stopper) -> None:
+    while os.read(leash, 1):
+        pass  # nothing is ever written, but if it were, the supervisor would be alive
+    stopper.stop()
+    time.sleep(GRACE_S)
+    os._exit(LEFT_BEHIND)
+
+
+async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper) -> int:
+    # Imported here, so that the leash is watched before libraries are read.
+    from ordercast.net.attendance import Attendance
+    from ordercast.net.opening import open_host
+    from ordercast.net.recorder import TraceRecorder
+
+    loop = asyncio.get_running_loop()
+    stopping = asyncio.Event()
+
+    def stop() -> None:
+        loop.call_soon_threadsafe(stopping.set)
+
+    stopper.attach(stop)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    plan = cluster.plan()
+    nodes = [node.id for node in plan.nodes if node.host == id]
+    recorder = TraceRecorder(cluster.traces, run, id, nodes) if cluster.trace else None
+    host = open_host(cluster, id, plan=plan, recorder=recorder)
+    defects: list[str] = []
+
+    def on_defect(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error that nobody expected ends the host: nobody knows what state it is in."""
+        if not defects:
+            loop.default_exception_handler(context)
+        defects.append(str(context.get("exception") or context["message"]))
+        stopping.set()
+
+    loop.set_exception_handler(on_defect)
+    await host.start()
+    try:
+        async with Attendance(host, cluster, stopping.set):
+            _log.info("runs %s at %s", ", ".join(cluster.node_names[id]), cluster.host(id).address)
+            waits = [asyncio.create_task(one.wait()) for one in (stopping, host.failed)]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for task in waits:
+                task.cancel()
+            await host.drain(DRAIN_S)
+    finally:
+        await host.stop()
+    if host.failure is not None or defects:
+        _log.critical("ended by a defect of ordercast: %s", host.failure or defects[0])
+        return DEFECT
+    _log.info("ended")
+    return 0
