@@ -58,6 +58,17 @@ def select(description: RunDescription, summaries: Iterable[Summary]) -> Selecti
     return Selection(frozenset(blocks), tuple(_stretches(description, parts)))
 
 
+def files_in_order(summaries: Iterable[Summary]) -> bool:
+    """Whether the files, read one after the other, have the rows of each node in the order of its steps."""
+    parts = sorted(summaries, key=lambda part: (part.segment, part.first))
+    nodes = {node for part in parts for node in part.edges}
+    return all(
+        a.step < b.step
+        for node in nodes
+        for a, b in pairwise([part.edges[node] for part in parts if node in part.edges])
+    )
+
+
 def judge_selected(
     description: RunDescription,
     selection: Selection,

@@ -137,8 +137,10 @@ class _Rows:
         if any(trace.known(groups) != groups or not groups for groups in trace.groups.tuples):
             return "rows name groups that the run does not have"
         submitted = trace.column("submitted_ns")
-        early = (self.is_delivery & (trace.time < submitted)) | (self.is_submit & (trace.time != submitted))
-        if early.any():
+        wrong = self.is_submit & (trace.time != submitted)
+        if trace.description.source == "simulator":  # clocks of different machines need not agree
+            wrong |= self.is_delivery & (trace.time < submitted)
+        if wrong.any():
             return "times of submission do not fit"
         peer = trace.column("peer")
         other = self.is_delivery & (peer != sender)

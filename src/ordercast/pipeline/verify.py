@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from ordercast.audit import COLUMNS, audit
-from ordercast.audit.blocks import judge_selected, select
+from ordercast.audit.blocks import files_in_order, judge_selected, select
 from ordercast.audit.parts import Summary, may_be_parted, summarize
 from ordercast.check import Verdict
 from ordercast.core import OrdercastError
@@ -159,9 +159,9 @@ def _judge_summaries(table: pa.Table, part_rows: int) -> pa.Table:
             return _judge_whole(run)
         parts = [msgspec.msgpack.decode(row["summary"], type=Summary) for row in rows]
         selection = select(run.description, parts)
-        if not selection.nothing and len(run.segments()) > 1:
-            # An excerpt of several files is not in the order of its nodes.
-            selection = selection._replace(doubt="it is in several files")
+        if not selection.nothing and not files_in_order(parts):
+            # An excerpt of several files would not be in the order of its nodes.
+            selection = selection._replace(doubt="its files are not in order")
         verdict = judge_selected(
             run.description,
             selection,
