@@ -15,7 +15,6 @@ from ordercast.net.supervisor_client import (
     report,
     supervisor_log,
 )
-from ordercast.trace.store import DESCRIPTION
 
 POLL_S = 0.1
 SETTLE_MAX_S = 10.0
@@ -93,6 +92,8 @@ def _progress(cluster: Cluster, hosts: list[HostId]) -> dict[HostId, list[int]]:
 
 def unfinished_runs(cluster: Cluster) -> list[str]:
     """The runs whose trace has no description yet."""
+    from ordercast.trace.store import DESCRIPTION
+
     if not cluster.traces.is_dir():
         return []
     folders = sorted(path for path in cluster.traces.iterdir() if path.is_dir())

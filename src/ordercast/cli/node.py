@@ -48,6 +48,8 @@ def node(
 
     ordercast node --id 0 --config cluster.toml
     """
+    # Where pandas is installed, Arrow would read it in, for a second; nothing here has a use for it.
+    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
     stopper = Stopper()
     if leash is not None:
         _hold(leash, stopper)

@@ -1,15 +1,19 @@
 """How results are shown: tables for people, one JSON object for programs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ordercast.check import Violation
 from ordercast.core import format_ns, message_name
+
+if TYPE_CHECKING:  # the checks bring libraries that commands about a live cluster do not need
+    from ordercast.check import Violation
 
 
 class _Pipe(Console):

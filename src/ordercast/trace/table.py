@@ -35,7 +35,8 @@ SCHEMA = pa.schema(
         pa.field("label", pa.dictionary(pa.int32(), pa.string())),
     ]
 )
-_KINDS = pa.array([str(kind) for kind in Kind], pa.string())
+_KINDS = [str(kind) for kind in Kind]
+"""A list: with the first array of all, Arrow reads in pandas where it is installed, for a second."""
 _KIND_CODES = {kind: code for code, kind in enumerate(Kind)}
 
 
@@ -47,7 +48,7 @@ def build_table(run: str, rows: Sequence[tuple[object, ...]]) -> pa.Table:
         values = columns.get(name, ())
         if name == "kind":
             codes = pa.array([_KIND_CODES[kind] for kind in values], pa.int8())
-            arrays[name] = pa.DictionaryArray.from_arrays(codes, _KINDS)
+            arrays[name] = pa.DictionaryArray.from_arrays(codes, pa.array(_KINDS, pa.string()))
         elif name == "label":
             arrays[name] = pa.array(values, pa.string()).dictionary_encode()
         else:
