@@ -32,7 +32,6 @@ class Backlog:
     __slots__ = (
         "_packet_bytes",
         "bytes_max",
-        "first_message",
         "messages",
         "next_message",
         "packets",
@@ -40,17 +39,14 @@ class Backlog:
     )
 
     def __init__(self, first: MessageId, packet_bytes: int, bytes_max: int) -> None:
-        self.begin(first)
+        self.next_message = first
+        """The identity of the next message."""
         self._packet_bytes = packet_bytes - HEAD_BYTES
         self.bytes_max = bytes_max
         self.packets: deque[Packet] = deque()
         self.messages = 0
         self.waiting = 0
         """Bytes of all messages here, with what they take in a packet."""
-
-    def begin(self, first: MessageId) -> None:
-        """Give the first message of this life an identity; the others follow."""
-        self.first_message = self.next_message = first
 
     @property
     def full(self) -> bool:

@@ -39,7 +39,6 @@ from ordercast.core.bundle import HEAD_BYTES, MESSAGE_BYTES_MAX, Bundle, pack_bu
 from ordercast.core.ids import NUMBER_MAX
 from ordercast.net.backlog import Backlog
 from ordercast.net.env import LiveEnv
-from ordercast.net.facts import SenderFact
 from ordercast.net.metrics import Metrics
 from ordercast.net.packet import DESTINATIONS_MAX, write_destinations
 from ordercast.net.spool import Recorder
@@ -160,7 +159,7 @@ class LiveHost:
         """Set identities aside for this life of a sender, so that no other life uses them too."""
         assert env.backlog is not None
         if not self._reserved.get(env.me):
-            env.backlog.begin(message_id(env.me, first))
+            env.backlog.next_message = message_id(env.me, first)
         self._reserved[env.me] = message_id(env.me, min(first + RESERVED, NUMBER_MAX))
         self.store.save(OURS, f"messages {env.me}", str(first + RESERVED).encode())
 
@@ -243,16 +242,6 @@ class LiveHost:
     def explain(self) -> dict[NodeId, Explanation]:
         """What waits at the nodes here, and for what."""
         return {env.me: env.process.explain() for env in self.nodes.values()}
-
-    def sending(self) -> dict[NodeId, SenderFact]:
-        """How far the senders here have come."""
-        return {env.me: self._sender_fact(env.backlog) for env in self._senders if env.backlog is not None}
-
-    def _sender_fact(self, backlog: Backlog) -> SenderFact:
-        blocked = ""
-        if backlog.packets:
-            blocked = "the network or a receiver is too slow" if self.wire.pressed() else "the protocol waits"
-        return SenderFact(backlog.first_message, backlog.next_message, backlog.messages, blocked)
 
     def wake(self) -> None:
         """Have a turn soon: something was handed over."""

@@ -14,7 +14,7 @@ from collections import deque
 from ordercast.core import MILLISECOND, HostId, Nanos
 from ordercast.net.metrics import Metrics
 
-AWAY_NS: Nanos = 200 * MILLISECOND
+AWAY_NS: Nanos = 500 * MILLISECOND
 PRESSURE_NS: Nanos = 200 * MILLISECOND
 """How long a word about pressure counts; it is repeated more often than that."""
 PRESSURE_MAX = 3
