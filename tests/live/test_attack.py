@@ -171,6 +171,31 @@ def test_it_cannot_be_played_to_a_new_life_of_the_receiver_either() -> None:
     assert second.bodies() == [b"new"]
 
 
+def test_a_life_that_goes_on_cannot_be_played_to_a_new_life_of_its_listener() -> None:
+    net = Net()
+    first = net.sides[0]
+    recorded: list[tuple[HostId, bytes]] = []
+    for number in range(20):
+        first.say(1, b"old %d" % number)
+        recorded += net.carry()
+    second = net.restart(1)
+    replay(net, recorded)
+    assert second.reads == []
+    first.say(1, b"new")
+    net.carry()
+    replay(net, recorded)
+    assert second.bodies() == [b"new"]
+    assert rejected(second)["replay"] > 0
+
+
+def test_what_is_said_before_the_listener_has_asked_for_a_proof_counts() -> None:
+    net = Net()
+    for number in range(20):
+        net.sides[0].say(1, b"%d" % number)
+    net.carry()
+    assert net.sides[1].bodies() == [b"%d" % number for number in range(20)]
+
+
 def replay(net: Net, recorded: list[tuple[HostId, bytes]]) -> None:
     for _ in range(2):
         for host, datagram in recorded:

@@ -38,6 +38,7 @@ _PIECE = Struct("<IHH")
 PIECE_BYTES = _PIECE.size
 PIECES_MAX = 0xFFFF
 NONCE_BYTES = 16
+_FLOOR = Struct("<Q")
 
 
 class Header(NamedTuple):
@@ -136,16 +137,35 @@ def read_ack(body: memoryview) -> Ack:
     return Ack(*_ACK.unpack(body))
 
 
-def write_word(kind: int, host: HostId, nonce: bytes) -> bytes:
-    """A challenge to a host, or a host's proof."""
-    return write_frame(kind, host, b"", 0, nonce)
+def write_challenge(host: HostId, nonce: bytes) -> bytes:
+    """A challenge to a host."""
+    return write_frame(CHALLENGE, host, b"", 0, nonce)
 
 
-def read_nonce(body: memoryview) -> bytes:
-    """The nonce of a challenge or a proof, or `RemoteError`."""
+def read_challenge(body: memoryview) -> bytes:
+    """The nonce of a challenge, or `RemoteError`."""
     if len(body) != NONCE_BYTES:
         raise RemoteError(f"nonce of {len(body)} bytes, it has {NONCE_BYTES}")
     return bytes(body)
+
+
+class Proof(NamedTuple):
+    """The answer to a challenge; datagrams up to the floor were for an earlier life of the challenger."""
+
+    nonce: bytes
+    floor: int
+
+
+def write_proof(host: HostId, proof: Proof) -> bytes:
+    """A proof to a host."""
+    return write_frame(PROOF, host, b"", 0, proof.nonce + _FLOOR.pack(proof.floor))
+
+
+def read_proof(body: memoryview) -> Proof:
+    """The proof in a frame, or `RemoteError`."""
+    if len(body) != NONCE_BYTES + _FLOOR.size:
+        raise RemoteError(f"proof of {len(body)} bytes, it has {NONCE_BYTES + _FLOOR.size}")
+    return Proof(bytes(body[:NONCE_BYTES]), *_FLOOR.unpack_from(body, NONCE_BYTES))
 
 
 class Piece(NamedTuple):

@@ -8,6 +8,10 @@ can. When the proof comes, what waited counts and the session replaces the one b
 The number is made from a secret, the session, and how many sessions were proven before it. So it need not be
 remembered, and recordings of many old lives cannot push the number of a living session out of memory; and a
 proof is worth nothing any more once a session has been proven, so it cannot be played again.
+
+A recording of a life that goes on is no better when it is played to a new life of the one it was for. The
+proof says up to which counter its sender took the challenger for an earlier life: no datagram up to there
+counts.
 """
 
 import secrets
@@ -16,7 +20,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from ordercast.core import MILLISECOND, Nanos, Seen
-from ordercast.net.packet import NONCE_BYTES
+from ordercast.net.packet import NONCE_BYTES, Proof
 
 REPLAY_WINDOW = 4096
 """Datagrams that come later than this many others of their session count as copies."""
@@ -40,7 +44,17 @@ class Candidate:
 class Sessions:
     """The sessions of one peer."""
 
-    __slots__ = ("_candidates", "_proven", "_secret", "current", "highest", "seen")
+    __slots__ = (
+        "_candidates",
+        "_challenger",
+        "_own_floor",
+        "_proven",
+        "_secret",
+        "current",
+        "floor",
+        "highest",
+        "seen",
+    )
 
     def __init__(self) -> None:
         self.current: int | None = None
@@ -48,6 +62,10 @@ class Sessions:
         self.seen = Seen(REPLAY_WINDOW)
         self.highest = 0
         """The highest counter of it that came."""
+        self.floor = 0
+        """Its datagrams up to this counter were meant for an earlier life of this host."""
+        self._challenger: int | None = None
+        self._own_floor = 0
         self._candidates: OrderedDict[int, Candidate] = OrderedDict()
         self._secret = secrets.token_bytes(32)
         self._proven = 0
@@ -81,10 +99,18 @@ class Sessions:
         text = session.to_bytes(8, "little") + self._proven.to_bytes(8, "little")
         return blake2b(text, key=self._secret, digest_size=NONCE_BYTES).digest()
 
-    def prove(self, session: int, nonce: bytes) -> Candidate | None:
+    def answer(self, challenger: int, counter: int) -> int:
+        """A session of the peer asks for a proof: the floor to tell it, given this host's own counter."""
+        if challenger != self._challenger:
+            self._own_floor = 0 if self._challenger is None else counter
+            self._challenger = challenger
+        return self._own_floor
+
+    def prove(self, session: int, proof: Proof) -> Candidate | None:
         """An answer came: the candidate, now the current session, or None if the answer is not the one."""
-        if not secrets.compare_digest(self.nonce(session), nonce):
+        if not secrets.compare_digest(self.nonce(session), proof.nonce):
             return None
+        self.floor = proof.floor
         candidate = self._candidates.pop(session, None) or Candidate()
         self._proven += 1
         self.current, self.seen, self.highest = session, candidate.seen, 0

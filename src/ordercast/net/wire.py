@@ -27,20 +27,23 @@ from ordercast.net.packet import (
     Ack,
     Frame,
     Header,
+    Proof,
     Rejected,
     read_ack,
+    read_challenge,
     read_frames,
     read_header,
-    read_nonce,
     read_piece,
+    read_proof,
     write_ack,
+    write_challenge,
     write_frame,
     write_pieces,
-    write_word,
+    write_proof,
 )
 from ordercast.net.pieces import Pieces
 from ordercast.net.seal import Seal
-from ordercast.net.session import Sessions
+from ordercast.net.session import Candidate, Sessions
 from ordercast.net.transport import Datagram, Transport
 
 TICK_NS: Nanos = 20 * MILLISECOND
@@ -275,8 +278,8 @@ class Wire:
             sessions = peer.sessions
             if header.session != sessions.current:
                 self._on_unproven(peer, header, plain)
-            elif not sessions.seen.admit(header.counter):
-                raise Rejected("replay", f"datagram {header.counter} came before")
+            elif header.counter <= sessions.floor or not sessions.seen.admit(header.counter):
+                raise Rejected("replay", f"datagram {header.counter} came before, or to an earlier life")
             else:
                 self._take(peer, header.flags, header.counter, plain)
         except Rejected as rejected:
@@ -310,7 +313,7 @@ class Wire:
         elif kind == ACK:
             self._on_ack(peer, read_ack(body))
         elif kind == CHALLENGE:
-            self._on_challenge(peer, source, body)
+            self._on_challenge(peer, peer.sessions.current, source, body)
         elif kind != PROOF:  # one for a session that is proven already
             raise RemoteError(f"a frame of kind {kind}, which there is not")
 
@@ -341,23 +344,31 @@ class Wire:
         data = False
         for kind, source, _, body in read_frames(plain):
             if kind == CHALLENGE:
-                self._on_challenge(peer, source, body)
-            elif kind == PROOF and sessions.prove(header.session, read_nonce(body)):
-                peer.link.forget()
-                peer.link.away = False
-                peer.pieces = Pieces()
-                for flags, counter, held in candidate.held:
-                    self._take(peer, flags, counter, held)
+                self._on_challenge(peer, header.session, source, body)
+            elif kind == PROOF and sessions.prove(header.session, read_proof(body)):
+                self._on_proven(peer, candidate)
                 return
             elif kind != PROOF:
                 data = True
         if data and not sessions.hold(candidate, header.flags, header.counter, plain):
             self.metrics.rejected_session += 1
         if sessions.should_ask(candidate, now):
-            self._say(peer.host, write_word(CHALLENGE, peer.host, sessions.nonce(header.session)), 0)
+            self._say(peer.host, write_challenge(peer.host, sessions.nonce(header.session)), 0)
             self.transport.flush()
 
-    def _on_challenge(self, peer: Peer, challenged: HostId, body: memoryview) -> None:
-        if challenged == self.host:
-            self._say(peer.host, write_word(PROOF, peer.host, read_nonce(body)), 0)
+    def _on_proven(self, peer: Peer, candidate: Candidate) -> None:
+        """A new life of a peer begins; what it said before counts, if it was said to this life."""
+        peer.link.forget()
+        peer.link.away = False
+        peer.pieces = Pieces()
+        for flags, counter, held in candidate.held:
+            if counter > peer.sessions.floor:
+                self._take(peer, flags, counter, held)
+            else:
+                self.metrics.rejected_replay += 1
+
+    def _on_challenge(self, peer: Peer, challenger: int | None, challenged: HostId, body: memoryview) -> None:
+        if challenged == self.host and challenger is not None:
+            floor = peer.sessions.answer(challenger, self._counter)
+            self._say(peer.host, write_proof(peer.host, Proof(read_challenge(body), floor)), 0)
             self.transport.flush()

@@ -1,0 +1,113 @@
+"""All hosts of a plan in one event loop, on real sockets, with an ear at each receiver."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from ordercast.core import Deployment, HostId, MessageId, NodeId, Plan
+from ordercast.net.address import Address
+from ordercast.net.host import Batch, Heard, LiveHost
+from ordercast.net.keys import Keyring
+from ordercast.net.loop import run
+from ordercast.net.metrics import Metrics
+from ordercast.net.seal import Seal, Sealed, Unsealed
+from ordercast.net.store import Store
+from ordercast.net.transport import Transport
+from ordercast.net.udp import UdpTransport
+from ordercast.net.wire import Wire, new_session
+from ordercast.protocols import find_protocol
+from tests.live.wire_pairs import KEYS
+from tests.live.wires import free_addresses, until
+
+__all__ = ["Lab", "hydra_plan", "lab", "run"]
+
+WINDOW = 512 << 10
+BUFFER = 4 << 20
+
+
+def hydra_plan(receivers: int = 3, sequencers: int = 2, **options: Any) -> Plan:
+    """One group, and a sender beside each receiver."""
+    protocol = find_protocol("hydra")
+    deployment = Deployment.disjoint(1, receivers, receivers, colocated=True)
+    return protocol.deploy(deployment, protocol.options(sequencers=sequencers, **options))
+
+
+class Lab:
+    """The hosts of a plan, and what their receivers were delivered."""
+
+    def __init__(self, plan: Plan, *, keys: Keyring | None = KEYS, datagram_max: int = 1_400) -> None:
+        self.plan = plan
+        self.keys = keys
+        self.datagram_max = datagram_max
+        self.ids: list[HostId] = sorted({node.host for node in plan.nodes})
+        ports = list(free_addresses(len(self.ids)).values())
+        self.addresses = dict(zip(self.ids, ports, strict=True))
+        self.seen_by: Callable[[HostId], Mapping[HostId, Address]] = lambda host: self.addresses
+        self.hosts: dict[HostId, LiveHost] = {}
+        self.heard: dict[NodeId, list[Heard]] = {}
+
+    def transport(self, host: HostId) -> Transport:
+        """What carries a host's datagrams."""
+        addresses = dict(self.seen_by(host))
+        return UdpTransport(host, addresses, self.datagram_max, BUFFER)
+
+    async def start(self, host: HostId, keys: Keyring | None = None) -> LiveHost:
+        """Start a host, or a new life of it that remembers nothing."""
+        session, ring = new_session(), keys or self.keys
+        seal: Seal = Unsealed(host, session) if ring is None else Sealed(host, session, ring)
+        wire = Wire(host, self.ids, self.transport(host), seal, Metrics(), window=WINDOW)
+        live = LiveHost(self.plan, host, wire, store=Store(None))
+        for node in live.nodes:
+            if any(node in members for members in self.plan.groups.values()):
+                self.heard[node] = []
+                live.add_listener(node, self.heard[node].append)
+        await live.start()
+        self.hosts[host] = live
+        return live
+
+    async def stop(self, host: HostId) -> None:
+        """Stop a host."""
+        live = self.hosts.pop(host)
+        await live.stop()
+        assert live.failure is None, live.failure
+
+    def submit(self, sender: NodeId, *payloads: bytes) -> MessageId:
+        """Hand messages for group 0 to a sender."""
+        first = self.hosts[self.plan.nodes[sender].host].submit(sender, (0,), payloads)
+        assert first is not None
+        return first
+
+    def payloads(self, node: NodeId) -> list[bytes]:
+        """The messages that a receiver was delivered, in order."""
+        return [
+            bytes(payload)
+            for heard in self.heard[node]
+            if isinstance(heard, Batch)
+            for payload in heard.bundle.payloads
+        ]
+
+    async def until_delivered(self, count: int, seconds: float = 10.0) -> None:
+        """Wait until each receiver has so many messages."""
+        await until(lambda: all(len(self.payloads(node)) >= count for node in self.heard), seconds)
+
+    def count(self, name: str) -> int:
+        """A counter, of all hosts together."""
+        return sum(int(getattr(host.metrics, name)) for host in self.hosts.values())
+
+    def failures(self) -> list[BaseException]:
+        """What stopped hosts."""
+        return [host.failure for host in self.hosts.values() if host.failure is not None]
+
+
+@asynccontextmanager
+async def lab(made: Lab) -> AsyncIterator[Lab]:
+    """All hosts started, and stopped at the end."""
+    try:
+        for host in made.ids:
+            await made.start(host)
+        yield made
+    finally:
+        for live in made.hosts.values():
+            await live.stop()
+        await asyncio.sleep(0)
