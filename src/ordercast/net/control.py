@@ -40,10 +40,10 @@ from ordercast.net.control_words import (
     Tail,
     decode_request,
     encode_line,
-    feed_lines,
 )
 from ordercast.net.facts import HostFact, SenderFact, node_fact
 from ordercast.net.feed import Feed, Watch
+from ordercast.net.feed_lines import feed_lines
 from ordercast.net.host import Batch, Heard
 from ordercast.net.metrics import Metrics
 from ordercast.net.progress import Progress

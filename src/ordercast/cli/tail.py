@@ -1,0 +1,103 @@
+"""`ordercast tail`: what a receiver of a running cluster delivers, as it comes."""
+
+import base64
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.text import Text
+
+from ordercast.cli.config import CONFIG, ConfigOption, read_config
+from ordercast.cli.hosts import reach_node
+from ordercast.cli.output import console, errors
+from ordercast.core import LocalError, NodeId, format_ns
+from ordercast.net.cluster import Cluster
+
+PAYLOAD_SHOWN = 200
+"""Bytes of a message that people see; programs get all of it."""
+
+
+def tail(
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="Of which group.")],
+    node: Annotated[
+        int | None, typer.Option(help="At which receiver; the first that answers if it is not said.")
+    ] = None,
+    count: Annotated[int | None, typer.Option("--count", "-n", min=1, help="End after so many.")] = None,
+    config: ConfigOption = CONFIG,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a line, payloads in base64.")] = False,
+) -> int:
+    """Show what a receiver delivers from now on, in its order.
+
+    All receivers of a group deliver in the same order, as far as the protocol promises it: run
+    this at two of them and compare. Each line has the message ([dim]3#17[/] is the message 17 of
+    node 3), how long it took from its submission, and what it says. Drop notifications and views
+    are shown in their places. If the terminal is too slow, messages are left out here, and a line
+    tells how many.
+
+    [bold]Examples[/]
+
+    ordercast tail orders
+
+    ordercast tail orders --node 2 --json -n 100
+    """
+    cluster = read_config(config)
+    nodes = _receivers(cluster, group, node)
+    left = count
+    with reach_node(cluster, nodes, "a receiver of that group") as (receiver, client):
+        lines = client.tail([group], receiver, count)
+        next(lines)
+        if not json:
+            errors.print(f"what node {receiver} delivers of {group}:", style="dim", highlight=False)
+        for line in lines:
+            _show(line, json)
+            if "message" in line and left is not None:
+                left -= 1
+    if left != 0:
+        raise LocalError(f"host {client.host} has ended")
+    return 0
+
+
+def _receivers(cluster: Cluster, group: str, node: NodeId | None) -> list[NodeId]:
+    if group not in cluster.groups:
+        raise LocalError(f"there is no group '{group}'; there are: {', '.join(cluster.groups)}")
+    members = list(cluster.groups[group])
+    if node is None:
+        return members
+    if node not in members:
+        raise LocalError(f"node {node} is no receiver of {group}; there are: {', '.join(map(str, members))}")
+    return [node]
+
+
+def _show(line: dict[str, Any], json: bool) -> None:
+    if json:
+        print(msgspec.json.encode(line).decode(), flush=True)
+    else:
+        console.print(line_text(line), soft_wrap=True)
+
+
+def line_text(line: dict[str, Any]) -> Text:
+    """A line of a tail for people."""
+    if "message" in line:
+        late = " (out of order)" if line.get("out_of_order") else ""
+        latency = format_ns(line["latency_ns"], 3)
+        return Text.assemble(
+            (f"{line['message']:<12}", "bold"), f"{latency:>8}  ", payload_text(line["payload"]), late
+        )
+    if "dropped" in line:
+        return Text("dropped: number {number} of issuer {issuer}".format(**line["dropped"]), "red")
+    if "view" in line:
+        view = line["view"]
+        change = f", {view['change']}" if view["change"] else ""
+        members = ", ".join(map(str, view["members"]))
+        return Text(
+            f"view {view['config']} of {view['group']}{change}: {members} {view['note']}".rstrip(), "cyan"
+        )
+    return Text(f"{line['lost']} messages left out here: the reader is too slow", "yellow")
+
+
+def payload_text(payload: str) -> str:
+    """What a message says, if that is text; nothing in it can move the cursor."""
+    content = base64.b64decode(payload)
+    text = content[:PAYLOAD_SHOWN].decode("utf-8", errors="backslashreplace")
+    safe = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    return safe + (f" ... ({len(content)} bytes)" if len(content) > PAYLOAD_SHOWN else "")

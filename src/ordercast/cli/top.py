@@ -1,0 +1,182 @@
+"""`ordercast top`: the hosts of a running cluster at a glance, again each second."""
+
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.box import SIMPLE
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from ordercast.cli.config import CONFIG, ConfigOption, read_config
+from ordercast.cli.hosts import Hosts, note_elsewhere, reach_hosts
+from ordercast.cli.output import console, print_json
+from ordercast.core import SECOND, HostId, LocalError, Nanos, format_ns
+from ordercast.net.control_client import NoAnswer
+from ordercast.net.histogram import Histogram
+
+_REJECTED = "rejected_"
+_HEADINGS = (
+    *("host", "role", "in/s", "out/s", "sent/s", "delivered/s", "p50", "p99", "cpu"),
+    *("backlog", "buffered", "drops", "rejected", "lost", "config"),
+)
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One host, measured between two readings."""
+
+    host: HostId
+    role: str
+    packets_in_per_s: float
+    packets_out_per_s: float
+    submitted_per_s: float
+    delivered_per_s: float
+    p50_ns: Nanos | None
+    """Of what was delivered between the readings, as the next."""
+    p99_ns: Nanos | None
+    cpu_percent: float
+    rss_bytes: int
+    backlog_messages: int
+    buffered_bytes: int
+    """Delivered and not taken by an application, or waiting for a link."""
+    drops_notified: int
+    rejected: int
+    lost: int
+    """Dropped for peers that were too slow or away."""
+    links_away: int
+    config: int
+
+
+def top(
+    once: Annotated[bool, typer.Option("--once", help="Measure for one interval, show it, and end.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, max=60, help="Seconds between two readings.")] = 1.0,
+    config: ConfigOption = CONFIG,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object, as --once does.")] = False,
+) -> int:
+    """Show all hosts on this machine: rates, latency, buffers, losses, configuration.
+
+    Rates and latency are those of the last interval; counts of losses are those since a host started.
+    [dim]backlog[/]: messages that a protocol has not taken yet. [dim]buffered[/]: bytes delivered that no
+    application has taken, or that wait for a slow peer. [dim]drops[/]: drop notifications.
+    [dim]rejected[/]: datagrams that were forged, foreign, old or broken. [dim]lost[/]: messages dropped for
+    peers that were too slow or away. Ctrl-C ends it.
+
+    [bold]Examples[/]
+
+    ordercast top
+
+    ordercast top --once --json
+    """
+    cluster = read_config(config)
+    with reach_hosts(cluster) as hosts:
+        if not hosts.clients:
+            raise LocalError("no host of the cluster answers here: is it up? ordercast cluster status")
+        readings = _readings(hosts, interval)
+        if json:
+            print_json({"hosts": next(readings), "absent": hosts.absent, "elsewhere": hosts.elsewhere})
+        elif once or not console.is_terminal:
+            console.print(_table(next(readings), hosts))
+            note_elsewhere(hosts)
+        else:
+            with Live(_table([], hosts), console=console, auto_refresh=False, screen=True) as live:
+                for rows in readings:
+                    live.update(_table(rows, hosts), refresh=True)
+    return 0
+
+
+def _readings(hosts: Hosts, interval: float) -> Iterator[list[Row]]:
+    before = _read(hosts)
+    while True:
+        time.sleep(interval)
+        for host in [*hosts.absent]:
+            hosts.reach(host)
+        after = _read(hosts)
+        yield [
+            measure(host, hosts.roles[host], before[host], after[host])
+            for host in sorted(after)
+            if host in before
+        ]
+        before = after
+
+
+def _read(hosts: Hosts) -> dict[HostId, dict[str, Any]]:
+    found = {}
+    for host, client in list(hosts.clients.items()):
+        try:
+            found[host] = client.metrics()
+        except NoAnswer:
+            hosts.lose(host)
+    return found
+
+
+def measure(host: HostId, role: str, before: dict[str, Any], after: dict[str, Any]) -> Row:
+    """What happened between two readings of a host; all of it, if it has been started anew between them."""
+    if after["uptime_ns"] < before["uptime_ns"]:
+        before = dict.fromkeys(before, 0) | {"latency": Histogram().to_dict()}
+    elapsed: int = max(1, after["uptime_ns"] - before["uptime_ns"])
+
+    def rate(name: str) -> float:
+        return round(float(after[name] - before[name]) * SECOND / elapsed, 1)
+
+    latency = Histogram.from_dict(after["latency"]).since(Histogram.from_dict(before["latency"]))
+    return Row(
+        host=host,
+        role=role,
+        packets_in_per_s=rate("packets_in"),
+        packets_out_per_s=rate("packets_out"),
+        submitted_per_s=rate("messages_submitted"),
+        delivered_per_s=rate("messages_delivered"),
+        p50_ns=latency.percentile(50),
+        p99_ns=latency.percentile(99),
+        cpu_percent=round(100 * (after["cpu_ns"] - before["cpu_ns"]) / elapsed, 1),
+        rss_bytes=after["rss_bytes"],
+        backlog_messages=after["backlog_messages"],
+        buffered_bytes=after["inbox_bytes"] + after["link_queue_bytes"],
+        drops_notified=after["drops_notified"],
+        rejected=sum(count for name, count in after.items() if name.startswith(_REJECTED)),
+        lost=after["overflow"] + after["dropped_away"],
+        links_away=after["links_away"],
+        config=after["config"],
+    )
+
+
+def _table(rows: list[Row], hosts: Hosts) -> Table:
+    title = f"{hosts.cluster.name}: {hosts.cluster.protocol}"
+    table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
+    for name in _HEADINGS:
+        table.add_column(name, justify="left" if name == "role" else "right", no_wrap=name != "role")
+    for row in rows:
+        table.add_row(*_cells(row))
+    for host, role in sorted(hosts.absent.items()):
+        table.add_row(str(host), role, Text("does not answer", "red"))
+    return table
+
+
+def _cells(row: Row) -> list[str | Text]:
+    rates = (row.packets_in_per_s, row.packets_out_per_s, row.submitted_per_s, row.delivered_per_s)
+    return [
+        str(row.host),
+        row.role,
+        *(f"{rate:,.0f}" for rate in rates),
+        *("-" if ns is None else format_ns(ns, 3) for ns in (row.p50_ns, row.p99_ns)),
+        f"{row.cpu_percent:.0f}%",
+        f"{row.backlog_messages:,}",
+        bytes_text(row.buffered_bytes),
+        *(_alarming(count) for count in (row.drops_notified, row.rejected, row.lost)),
+        str(row.config),
+    ]
+
+
+def _alarming(count: int) -> Text:
+    return Text(f"{count:,}", "yellow" if count else "")
+
+
+def bytes_text(size: int) -> str:
+    """A size in the unit that a person would choose."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size} B"
