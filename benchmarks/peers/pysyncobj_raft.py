@@ -1,0 +1,135 @@
+"""PySyncObj, a Raft log in pure Python: every receiver is a member, and an applied command is a delivery.
+
+Commands are appended in the process of the leader, which spares them a hop; the first member stands for
+election long before the others. By default entries are sent ten times a second and a client waits for them;
+here every millisecond, and for a client alone at once (without batching). The members are driven by our own
+loop rather than by the thread that the package offers. The log is in memory and is not compacted during a
+measurement.
+
+A leader that has more than one batch under way sends some entries again, and followers then complain that
+they cut what they had applied, at periods of 1, 5 and 20 ms alike. The complaints are silenced; what
+they would mean, a different order or a repeated message, is counted from what the members delivered.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers.contender import Peer, Ports
+from benchmarks.peers.roles import Clients, Flow, Recorder
+from benchmarks.peers.stage import free_ports
+
+BATCH = 50
+READY_S = 20.0
+TICK_S = 0.001
+FOLLOWER_TICK_S = 0.05
+ENTRIES_S = 0.001
+NEVER = 1_000_000_000
+
+
+class PySyncObj(Peer):
+    """As many members as receivers."""
+
+    name, title = "pysyncobj", "PySyncObj (Raft), all members"
+    packages = (("pysyncobj", "pysyncobj"),)
+    window = 2_000
+    publishes_inside = True
+
+    @contextmanager
+    def serve(self, folder: Path, receivers: int) -> Iterator[Ports]:
+        """Only ports."""
+        yield free_ports(receivers)
+
+    def receive(self, ports: Ports, recorder: Recorder) -> None:
+        """Be a member that follows."""
+        heard: list[bytes] = []
+        member = make_member(ports, recorder.index, heard.append, batches=True)
+        while not recorder.finished:
+            member.doTick(FOLLOWER_TICK_S)
+            if member.isReady():
+                recorder.ready()
+            if heard:
+                recorder.heard(heard)
+                heard.clear()
+
+    def publish(self, ports: Ports, flow: Flow, inside: Recorder | None) -> None:
+        """Be the member that leads, and append while the window has room."""
+        assert inside is not None, "the publisher is a member"
+        heard: list[bytes] = []
+        member = make_member(ports, 0, heard.append, batches=True)
+        become_leader(member, inside, flow)
+        flow.begin()
+        while not inside.finished:
+            if flow.over:
+                flow.finish()
+                payloads = []
+            else:
+                payloads = flow.take(BATCH)
+            for payload in payloads:
+                member.deliver(payload)
+            member.doTick(0 if payloads else TICK_S)
+            if heard:
+                inside.heard(heard)
+                heard.clear()
+        keep_leading(member)
+
+    def run_clients(self, ports: Ports, clients: Clients) -> None:
+        """Be the member that leads; rounds end when it applies their commands."""
+        heard: list[bytes] = []
+        member = make_member(ports, 0, heard.append, batches=clients.count > 1)
+        become_leader(member, clients.recorder, clients)
+        payloads = clients.first()
+        while not clients.finished:
+            for payload in payloads:
+                member.deliver(payload)
+            member.doTick(TICK_S)
+            payloads = clients.heard(heard) if heard else []
+            heard.clear()
+        keep_leading(member)
+
+
+def make_member(ports: Ports, index: int, deliver: Callable[[bytes], None], *, batches: bool) -> Any:
+    """A member of the cluster that hands over what it applies."""
+    from pysyncobj import SyncObj, SyncObjConf, replicated
+
+    class Member(SyncObj):  # type: ignore[misc]  # the package ships no types
+        @replicated  # type: ignore[untyped-decorator]
+        def deliver(self, payload: bytes) -> None:
+            deliver(payload)
+
+    logging.getLogger("pysyncobj").setLevel(logging.CRITICAL + 1)
+    addresses = [f"127.0.0.1:{port}" for port in ports]
+    patience_s = 0.3 if index == 0 else 5.0
+    conf = SyncObjConf(
+        autoTick=False,
+        appendEntriesPeriod=ENTRIES_S,
+        appendEntriesUseBatch=batches,
+        raftMinTimeout=patience_s,
+        raftMaxTimeout=patience_s + 0.2,
+        connectionTimeout=10.0,
+        connectionRetryTime=0.05,
+        logCompactionMinEntries=NEVER,
+        logCompactionMinTime=NEVER,
+    )
+    return Member(addresses[index], addresses[:index] + addresses[index + 1 :], conf)
+
+
+def become_leader(member: Any, recorder: Recorder, source: Flow | Clients) -> None:
+    """Tick until this member leads and all are ready."""
+    deadline = time.monotonic() + READY_S
+    while not source.shared.all_ready:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no cluster after {READY_S:.0f} s")
+        member.doTick(TICK_S)
+        if member.isReady() and member._isLeader():
+            recorder.ready()
+
+
+def keep_leading(member: Any, seconds: float = 0.5) -> None:
+    """Followers learn what is committed from the next message of the leader, so it stays for a while."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        member.doTick(TICK_S)
