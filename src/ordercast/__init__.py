@@ -1,5 +1,27 @@
 """Totally ordered group communication for Python."""
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 __version__ = version("ordercast")
+
+if TYPE_CHECKING:
+    from ordercast.net.group import Group, Received, join
+    from ordercast.net.script import join_sync
+
+_LIVE = {
+    "Group": "ordercast.net.group",
+    "Received": "ordercast.net.group",
+    "join": "ordercast.net.group",
+    "join_sync": "ordercast.net.script",
+}
+
+__all__ = ["Group", "Received", "__version__", "join", "join_sync"]
+
+
+def __getattr__(name: str) -> Any:
+    """The live runtime is read in when it is first asked for: who only simulates need not wait for it."""
+    if name in _LIVE:
+        return getattr(import_module(_LIVE[name]), name)
+    raise AttributeError(f"module 'ordercast' has no attribute '{name}'")

@@ -7,6 +7,15 @@ BACKOFF_MAX = 6
 replicas that are slow and not deaf must not be buried under them."""
 
 
+LIVE_TIMEOUTS: dict[str, object] = {
+    "heartbeat_ns": 50 * MILLISECOND,
+    "election_ns_min": 300 * MILLISECOND,
+    "election_ns_max": 600 * MILLISECOND,
+    "retry_ns": 50 * MILLISECOND,
+}
+"""For real machines, where a replica may have to wait for a CPU."""
+
+
 class ConsensusOptions(Options, frozen=True):
     """Timeouts and limits; all replicas of a group use the same."""
 

@@ -7,6 +7,7 @@ A protocol package turns a `Deployment` (how many receivers, in which groups, ho
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
+from types import MappingProxyType
 
 import msgspec
 
@@ -159,3 +160,15 @@ class Protocol:
     vary: Callable[[Random], dict[str, object]] = _the_defaults
     """Draws options for a seed of the swarm, so that seeds differ in them too; what it leaves out keeps its
     default."""
+    live: Mapping[str, object] = MappingProxyType({})
+    """Options that have another default on real machines, where a process may have to wait for a CPU for many
+    milliseconds and is not dead: timeouts, mostly."""
+
+    def live_options(self, chosen: Mapping[str, object]) -> dict[str, object]:
+        """What a user chose for a live cluster, over the defaults for one."""
+        merged = {**self.live, **chosen}
+        for name, default in self.live.items():
+            value = chosen.get(name)
+            if isinstance(default, Mapping) and isinstance(value, Mapping):
+                merged[name] = {**default, **value}
+        return merged

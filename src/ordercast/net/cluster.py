@@ -100,7 +100,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The protocol's plan for it."""
         with about("protocol"):
             protocol = find_protocol(self.protocol)
-        options = convert_options(self.options, protocol, list_keys=True)
+        options = convert_options(protocol.live_options(self.options), protocol, list_keys=True)
         with about("groups"):
             return protocol.deploy(self.deployment(), options)
 

@@ -6,10 +6,12 @@ async with ordercast.join("cluster.toml", group="orders") as group:
         ...
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections import deque
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 from ordercast.core import (
     Delivered,
@@ -25,11 +27,15 @@ from ordercast.core import (
     View,
     message_name,
 )
+from ordercast.net.attendance import Attendance
 from ordercast.net.cluster import Cluster
 from ordercast.net.cluster_file import load_cluster
 from ordercast.net.host import Batch, LiveHost
 from ordercast.net.inbox import Inbox
 from ordercast.net.opening import open_host
+from ordercast.net.recorder import TraceRecorder
+from ordercast.net.store import HostTaken
+from ordercast.net.supervisor_client import current_run
 
 CLOSE_S = 5.0
 """How long a closing group waits for what was sent to leave."""
@@ -82,7 +88,7 @@ class Group:
         self._own: Groups = (group,)
         self._inbox = Inbox(inbox_bytes, host.wire.strain)
         self._texts: dict[Groups, tuple[str, ...]] = {}
-        self._iterator: AsyncIterator[LiveDelivery] | None = None
+        self._opened: deque[Received] = deque()
 
     async def send(self, payload: bytes, to: Sequence[str] = ()) -> MessageId:
         """Send a message to the group, or to several; returns its identity.
@@ -105,31 +111,32 @@ class Group:
         self._check()
         return self.host.submit(self._sender(), self._groups(to), (payload,))
 
-    def __aiter__(self) -> AsyncIterator[LiveDelivery]:
-        """All that is delivered, one by one, until the group is closed."""
+    async def receive(self) -> LiveDelivery | None:
+        """The next delivery; None when the group is closed. It may be cancelled, and nothing is lost."""
+        opened = self._opened
+        while not opened:
+            heard = await self.receive_batch()
+            if not isinstance(heard, Batch):
+                return heard
+            opened.extend(self.open(heard))
+        return opened.popleft()
+
+    async def receive_batch(self) -> Batch | Dropped | View | None:
+        """The next packet of messages, or notice: the fast way for those who take many."""
         if self.receiver is None:
             raise LocalError("this host has no receiver of the group: it can only send")
-        if self._iterator is None:
-            self._iterator = self._deliveries()
-        return self._iterator
+        return await self._inbox.get()
+
+    def __aiter__(self) -> Self:
+        """All that is delivered, one by one, until the group is closed."""
+        return self
 
     async def __anext__(self) -> LiveDelivery:
         """The next delivery."""
-        return await anext(aiter(self))
-
-    async def _deliveries(self) -> AsyncIterator[LiveDelivery]:
-        async for heard in self.batches():
-            if type(heard) is not Batch:
-                assert isinstance(heard, Dropped | View)
-                yield heard
-                continue
-            for received in self.open(heard):
-                yield received
-
-    async def batches(self) -> AsyncIterator[Batch | Dropped | View]:
-        """All that is delivered, packet by packet: the fast way for those who take many."""
-        while (heard := await self._inbox.get()) is not None:
-            yield heard
+        delivery = await self.receive()
+        if delivery is None:
+            raise StopAsyncIteration
+        return delivery
 
     def open(self, batch: Batch) -> list[Received]:
         """The messages of a packet."""
@@ -148,12 +155,22 @@ class Group:
         """Take part."""
         if self.receiver is not None:
             self.host.add_listener(self.receiver, self._inbox.put)
+        self.host.on_failure.append(self._fail)
         await self.host.start()
 
     async def close(self) -> None:
-        """Send what waits, and leave."""
-        await self.host.drain(CLOSE_S)
-        await self.host.stop()
+        """Send what waits, and leave; what was delivered before can still be taken."""
+        self._inbox.close()
+        try:
+            await self.host.drain(CLOSE_S)
+        finally:
+            await self.host.stop()
+
+    def _fail(self, error: BaseException) -> None:
+        self._inbox.close(LocalError(f"the host has stopped: {error}"))
+
+    def leave(self) -> None:
+        """End the deliveries, so that the application comes to its end."""
         self._inbox.close()
 
     def _sender(self) -> NodeId:
@@ -179,18 +196,35 @@ class Group:
 class Joining:
     """What `join` returns: the group, once it is entered."""
 
-    def __init__(self, file: Path, group: str, host: HostId | None) -> None:
+    def __init__(self, file: Path, group: str, host: HostId | None, run: str) -> None:
         self._file = file
         self._name = group
         self._host = host
-        self._group: Group | None = None
+        self._run = run
+        self._exits = AsyncExitStack()
 
     async def __aenter__(self) -> Group:
         """Start the host, and take part."""
         cluster = load_cluster(self._file)
-        self._group = open_group(cluster, self._name, self._host)
-        await self._group.start()
-        return self._group
+        async with AsyncExitStack() as exits:
+            group = await self._start(cluster)
+            exits.push_async_callback(group.close)
+            await exits.enter_async_context(Attendance(group.host, cluster, group.leave))
+            self._exits = exits.pop_all()
+        return group
+
+    async def _start(self, cluster: Cluster) -> Group:
+        """The member on the host that was named, or on the first that nobody runs."""
+        taken: LocalError | None = None
+        for host in members(cluster, self._name) if self._host is None else (self._host,):
+            try:
+                group = open_group(cluster, self._name, host, self._run)
+                await group.start()
+                return group
+            except HostTaken as error:
+                taken = error
+        hint = "a host with `start = false` in the file is left to applications by `ordercast cluster up`"
+        raise HostTaken(f"no host of group '{self._name}' is free, the last: {taken}; {hint}")
 
     async def __aexit__(
         self,
@@ -199,30 +233,37 @@ class Joining:
         traceback: TracebackType | None,
     ) -> None:
         """Send what waits, and leave."""
-        assert self._group is not None
-        await self._group.close()
+        await self._exits.aclose()
 
 
-def join(file: str | Path, group: str, *, host: HostId | None = None) -> Joining:
-    """Take part in a group of a cluster, as the host that is named or the first that is free here."""
-    return Joining(Path(file), group, host)
+def join(file: str | Path, group: str, *, host: HostId | None = None, run: str = "") -> Joining:
+    """Take part in a group of a cluster, as the host that is named or the first that nobody runs.
+
+    `run` names the run in traces, the same on all hosts; without it, it is that of `cluster up`.
+    """
+    return Joining(Path(file), group, host, run)
 
 
-def open_group(cluster: Cluster, name: str, host: HostId | None = None) -> Group:
+def members(cluster: Cluster, name: str) -> tuple[HostId, ...]:
+    """The hosts on which there is a receiver of a group; those that nothing starts by itself come first."""
+    if name not in cluster.groups:
+        raise LocalError(f"there is no group '{name}'; there are: {', '.join(cluster.groups)}")
+    nodes = cluster.plan().nodes
+    hosts = dict.fromkeys(nodes[node].host for node in cluster.groups[name])
+    return tuple(sorted(hosts, key=lambda host: (cluster.host(host).start, host)))
+
+
+def open_group(cluster: Cluster, name: str, host: HostId, run: str = "") -> Group:
     """The member of a group on a host, which is not started yet."""
     names = list(cluster.groups)
-    if name not in cluster.groups:
-        raise LocalError(f"there is no group '{name}'; there are: {', '.join(names)}")
+    if host not in members(cluster, name):
+        raise LocalError(f"host {host} has no receiver of group '{name}'")
     plan = cluster.plan()
-    members = cluster.groups[name]
-    if host is None:
-        host = plan.nodes[members[0]].host
-    live = open_host(cluster, host, plan=plan)
-    sender = next((node for node in plan.senders if plan.nodes[node].host == host), None)
-    receiver = next((node for node in members if plan.nodes[node].host == host), None)
-    if sender is None and receiver is None:
-        raise LocalError(f"host {host} has neither a sender nor a receiver of group '{name}'")
+    nodes = [node.id for node in plan.nodes if node.host == host]
+    recorder = None
+    if cluster.trace:
+        recorder = TraceRecorder(cluster.traces, run or current_run(cluster), host, nodes)
+    live = open_host(cluster, host, plan=plan, recorder=recorder)
+    sender = next((node for node in plan.senders if node in nodes), None)
+    receiver = next(node for node in cluster.groups[name] if node in nodes)
     return Group(live, names, names.index(name), sender, receiver, cluster.inbox_bytes)
-
-
-__all__ = ["Group", "Joining", "LiveDelivery", "Received", "join", "open_group"]

@@ -100,6 +100,8 @@ class LiveHost:
         self.failure: BaseException | None = None
         """What stopped this host, if it was not asked to stop."""
         self.failed = asyncio.Event()
+        self.on_failure: list[Callable[[BaseException], None]] = []
+        """Told when that happens."""
         self.running = False
         self.each_second: list[Callable[[], None]] = []
         """Called once a second, for what needs no hurry."""
@@ -194,6 +196,9 @@ class LiveHost:
             self.failure = error
             self.running = False
             self.failed.set()
+            self.room.set()
+            for tell in self.on_failure:
+                tell(error)
 
     # Applications
 

@@ -34,6 +34,10 @@ _PUT = "insert into state values (?, ?, ?) on conflict do update set value = exc
 _REMOVE = "delete from state where node = ? and name = ?"
 
 
+class HostTaken(LocalError):
+    """Another process runs this host."""
+
+
 class Store:
     """The saved state of a host's nodes. Calls must not overlap, whichever thread they come from."""
 
@@ -158,7 +162,7 @@ class Store:
             yield
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise LocalError(f"{self.path}: another process has this state open") from error
+                raise HostTaken(f"{self.path}: another process has this state open") from error
             raise LocalError(f"{self.path}: the saved state cannot be used: {error}") from error
         except sqlite3.DatabaseError as error:
             raise LocalError(f"{self.path}: this is no saved state, or it is damaged: {error}") from error

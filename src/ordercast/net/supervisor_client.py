@@ -57,6 +57,12 @@ def report(cluster: Cluster) -> Report | None:
     return order(cluster, Order("status")) if is_supervised(cluster) else None
 
 
+def current_run(cluster: Cluster) -> str:
+    """The name in traces of the run that goes on: that of the supervisor, or the cluster's own."""
+    found = report(cluster)
+    return cluster.name if found is None else found.run
+
+
 def spawn(cluster: Cluster, command: list[str]) -> int:
     """Start a supervisor in the background, in a session of its own, so that no terminal ends it; its pid."""
     make_private(cluster.folder / "run")

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from ordercast.core import HostId, LocalError, Plan, RemoteError
 from ordercast.net.segments import HostState, crash_table, tables_of
 from ordercast.net.spool_file import SUFFIX, Spool, read_spool, spool_path
+from ordercast.net.store import HostTaken
 from ordercast.trace import SCHEMA, describe
 from ordercast.trace.store import DESCRIPTION, EVENTS
 
@@ -53,7 +54,7 @@ def locked(folder: Path, host: HostId) -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError:
-        raise LocalError(f"{folder}: host {host} is still running, and writes its trace") from None
+        raise HostTaken(f"{folder}: host {host} is still running, and writes its trace") from None
     finally:
         os.close(lock)
 

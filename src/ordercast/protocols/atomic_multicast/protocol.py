@@ -5,8 +5,10 @@ follow them. Genuine: only the client and the receivers of a message's groups ta
 delivery.
 """
 
+from ordercast.consensus import LIVE_TIMEOUTS
 from ordercast.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.core import (
+    MILLISECOND,
     Agreement,
     Causality,
     Codec,
@@ -82,4 +84,11 @@ PROTOCOL = Protocol(
     options=AtomicMulticastOptions,
     deploy=deploy,
     roles=("receiver", "client"),
+    live={
+        "retry_ns": 200 * MILLISECOND,
+        "confirm_ns": 500 * MILLISECOND,
+        "patience_ns": 50 * MILLISECOND,
+        "recovery_ns": 400 * MILLISECOND,
+        "consensus": LIVE_TIMEOUTS,
+    },
 )

@@ -5,8 +5,10 @@ from random import Random
 
 import msgspec
 
+from ordercast.consensus import LIVE_TIMEOUTS
 from ordercast.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.core import (
+    MILLISECOND,
     Agreement,
     Causality,
     Codec,
@@ -183,4 +185,15 @@ PROTOCOL = Protocol(
     deploy=deploy,
     roles=("receiver", "sender", "sequencer", "switch", "aggregator", "configuration"),
     vary=vary,
+    live={
+        "heartbeat_ns": 20 * MILLISECOND,
+        "suspect_ns": 500 * MILLISECOND,
+        "patience_ns": 1 * MILLISECOND,
+        "hold_ns": 20 * MILLISECOND,
+        "retry_ns": 5 * MILLISECOND,
+        "announce_ns": 100 * MILLISECOND,
+        "addition_ns": 1000 * MILLISECOND,
+        "join_ns": 50 * MILLISECOND,
+        "consensus": LIVE_TIMEOUTS,
+    },
 )
