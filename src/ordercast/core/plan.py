@@ -5,9 +5,8 @@ A protocol package turns a `Deployment` (how many receivers, in which groups, ho
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
-from types import MappingProxyType
 
 import msgspec
 
@@ -160,7 +159,7 @@ class Protocol:
     vary: Callable[[Random], dict[str, object]] = _the_defaults
     """Draws options for a seed of the swarm, so that seeds differ in them too; what it leaves out keeps its
     default."""
-    live: Mapping[str, object] = MappingProxyType({})
+    live: Mapping[str, object] = field(default_factory=dict)
     """Options that have another default on real machines, where a process may have to wait for a CPU for many
     milliseconds and is not dead: timeouts, mostly."""
 
