@@ -7,7 +7,7 @@ import pytest
 
 from ordercast.core import HostId, LocalError
 from ordercast.net.keys import Keyring, add_key, create_keys, load_keys
-from ordercast.net.rotation import key_name, rotate
+from ordercast.net.rotation import key_name, rotate, step
 
 
 class Fleet:
@@ -70,3 +70,14 @@ def test_a_cluster_that_is_down_is_rotated_at_once(tmp_path: Path) -> None:
     ring = rotate(path, dict, lambda line: None)
     assert load_keys(path) == ring
     assert not set(ring.accepted) & set(old.accepted)
+
+
+def test_the_same_steps_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "k"
+    old = create_keys(path).active
+    with pytest.raises(LocalError, match="add another first"):
+        step(path, "activate")
+    assert step(path, "add").active == old
+    activated = step(path, "activate")
+    assert activated.active != old and old.id in activated.accepted
+    assert step(path, "retire") == Keyring.of([activated.active])

@@ -18,7 +18,7 @@ from ordercast.net.cluster import Cluster, HostSpec
 from ordercast.net.cluster_file import load_cluster
 from ordercast.net.cluster_text import ORDERING_ROLES, NewCluster
 from ordercast.net.keys import create_keys
-from ordercast.net.rotation import key_name, rotate
+from ordercast.net.rotation import Step, key_name, rotate, step
 from ordercast.net.supervisor import Order, Supervisor
 from ordercast.net.supervisor_client import (
     await_end,
@@ -180,20 +180,30 @@ def add_sequencer(
 def rotate_key(
     config: ConfigOption = CONFIG,
     timeout: Annotated[float, typer.Option(help="Seconds that hosts have for each step.", min=0.1)] = 30.0,
+    one: Annotated[
+        Step | None,
+        typer.Option("--step", help="Only this step, at once: where hosts are on several machines."),
+    ] = None,
 ) -> int:
     """Replace the secret key while the cluster runs, without downtime.
 
-    All hosts must read the key file that is changed here. Where they are on several machines, see
-    docs/live.md for the same three steps by hand.
+    All hosts must read the key file that is changed here. Where they are on several machines, take the three
+    steps one by one ([bold]--step[/] add, activate, retire), and bring the file to all of them after each.
     """
     cluster = load_cluster(config)
+    path = cluster.security.key_file
     if cluster.security.mode == "plaintext":
         raise LocalError(f"{cluster.file}: the cluster has no key: it is plaintext")
+    if one is not None:
+        ring = step(path, one)
+        accepted = ", ".join(map(key_name, ring.accepted))
+        console.print(f"seals with {key_name(ring.active.id)}, accepts {accepted}", markup=False)
+        return 0
 
     def known() -> dict[int, list[str]]:
         return {host: answer["keys"] for host, answer in ask_hosts(cluster).items()}
 
-    ring = rotate(cluster.security.key_file, known, lambda text: console.print(text, markup=False), timeout)
+    ring = rotate(path, known, lambda text: console.print(text, markup=False), timeout)
     console.print(f"the key is now {key_name(ring.active.id)}")
     return 0
 

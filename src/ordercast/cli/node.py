@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib.abc import MetaPathFinder
 from typing import Annotated, Any
 
 import typer
@@ -48,8 +49,7 @@ def node(
 
     ordercast node --id 0 --config cluster.toml
     """
-    # Where pandas is installed, Arrow would read it in, for a second; nothing here has a use for it.
-    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _WithoutPandas())
     stopper = Stopper()
     if leash is not None:
         _hold(leash, stopper)
@@ -61,6 +61,15 @@ def node(
     from ordercast.net.loop import run as run_loop
 
     return int(run_loop(_serve(cluster, id, run or cluster.name, stopper)))
+
+
+class _WithoutPandas(MetaPathFinder):
+    """Where pandas is installed, Arrow would read it in, for a second; a host has no use for it."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Say that it is not installed."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError("a host has no use for pandas", name=fullname)
 
 
 class Stopper:

@@ -7,6 +7,7 @@ cut off leaves a file with several keys, which all hosts may use; the next one r
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from ordercast.core import HostId, LocalError
 from ordercast.net.keys import Keyring, activate_key, add_key, load_keys, retire_key
@@ -14,6 +15,7 @@ from ordercast.net.keys import Keyring, activate_key, add_key, load_keys, retire
 POLL_S = 0.1
 TIMEOUT_S = 30.0
 
+Step: TypeAlias = Literal["add", "activate", "retire"]
 Known = Callable[[], Mapping[HostId, list[str]]]
 """Asks all hosts that run which keys they accept, by name; the one that they seal with comes first."""
 
@@ -37,6 +39,22 @@ def rotate(path: Path, known: Known, tell: Callable[[str], None], timeout_s: flo
     _await(known, "drop the old key", lambda keys: keys == [key_name(new)], timeout_s)
     tell("step 3 of 3: no host accepts the old key")
     return ring
+
+
+def step(path: Path, which: Step) -> Keyring:
+    """One step by hand, for hosts that cannot be asked from here; bring the file to all after each."""
+    ring = load_keys(path)
+    match which:
+        case "add":
+            return add_key(path)
+        case "activate":
+            if len(ring.accepted) == 1:
+                raise LocalError(f"{path}: there is one key only: add another first")
+            return activate_key(path, list(ring.accepted)[-1])  # the one that was added last
+        case "retire":
+            for key in [key for key in ring.accepted if key != ring.active.id]:
+                ring = retire_key(path, key)
+            return ring
 
 
 def _await(known: Known, what: str, holds: Callable[[list[str]], bool], timeout_s: float) -> None:
