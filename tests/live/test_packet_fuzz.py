@@ -1,0 +1,175 @@
+"""Whatever bytes come, parsing gives what was written or refuses them, and never anything else."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ordercast.core import RemoteError
+from ordercast.net.packet import (
+    ACK,
+    CHALLENGE,
+    DATA,
+    FRAGMENT,
+    HEADER_BYTES,
+    NONCE_BYTES,
+    PIECE_BYTES,
+    PROOF,
+    Ack,
+    Frame,
+    Proof,
+    Rejected,
+    read_ack,
+    read_challenge,
+    read_frames,
+    read_header,
+    read_piece,
+    read_proof,
+    write_ack,
+    write_challenge,
+    write_destinations,
+    write_frame,
+    write_header,
+    write_pieces,
+    write_proof,
+)
+from ordercast.net.pieces import UNFINISHED_BYTES_MAX, Pieces
+from tests.live.wire_pairs import Net, data_frame, rejected
+
+U8, U32, U64 = st.integers(0, 0xFF), st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 64) - 1)
+NODES = st.lists(U32, max_size=255)
+BOTH = pytest.mark.parametrize("sealed", [True, False], ids=["sealed", "plaintext"])
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_have_a_header_or_are_rejected_for_a_reason_that_is_counted(data: bytes) -> None:
+    try:
+        header = read_header(data)
+    except Rejected as error:
+        assert error.reason in ("truncated", "version")
+    else:
+        assert write_header(*header) == data[:HEADER_BYTES]
+
+
+@given(st.integers(0, 1), U32, U32, U64, U64)
+def test_a_header_is_read_as_it_was_written(
+    flags: int, key: int, host: int, session: int, counter: int
+) -> None:
+    written = write_header(flags, key, host, session, counter)
+    assert tuple(read_header(written)) == (flags, key, host, session, counter)
+
+
+@given(st.lists(st.tuples(U8, U32, NODES, st.binary(max_size=50)), max_size=8))
+def test_frames_are_read_as_they_were_written(frames: list[tuple[int, int, list[int], bytes]]) -> None:
+    plain = b"".join(
+        write_frame(kind, source, write_destinations(nodes), len(nodes), body)
+        for kind, source, nodes, body in frames
+    )
+    assert [
+        (kind, source, list(nodes), bytes(body)) for kind, source, nodes, body in read_frames(plain)
+    ] == frames
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_frames_or_an_error_of_the_peer(plain: bytes) -> None:
+    read: list[Frame] = []
+    try:
+        for frame in read_frames(plain):
+            read.append(frame)
+    except RemoteError:
+        pass
+    else:
+        assert sum(10 + 4 * len(frame.destinations) + len(frame.body) for frame in read) == len(plain)
+
+
+@given(st.binary(max_size=60))
+def test_any_body_is_what_its_kind_says_or_an_error_of_the_peer(data: bytes) -> None:
+    sizes = {read_ack: 21, read_challenge: NONCE_BYTES, read_proof: NONCE_BYTES + 8}
+    for read, size in sizes.items():
+        assert is_read(read, data) == (len(data) == size)
+    place, count = data[4:6][::-1], data[6:8][::-1]
+    assert is_read(read_piece, data) == (len(data) > PIECE_BYTES and place < count)
+
+
+def is_read(read: Callable[[memoryview], object], data: bytes) -> bool:
+    """Whether a body is taken; anything but an error of the peer fails the test."""
+    try:
+        read(memoryview(data))
+    except RemoteError:
+        return False
+    return True
+
+
+@given(U32, U64, U64, U8, st.binary(min_size=NONCE_BYTES, max_size=NONCE_BYTES))
+def test_words_between_hosts_are_read_as_they_were_written(
+    host: int, session: int, number: int, pressure: int, nonce: bytes
+) -> None:
+    ack, proof = Ack(host, session, number, pressure), Proof(nonce, number)
+    first, second, third = read_frames(
+        write_ack(ack) + write_challenge(host, nonce) + write_proof(host, proof)
+    )
+    assert (first.kind, read_ack(first.body)) == (ACK, ack)
+    assert (second.kind, second.source, read_challenge(second.body)) == (CHALLENGE, host, nonce)
+    assert (third.kind, third.source, read_proof(third.body)) == (PROOF, host, proof)
+
+
+@given(
+    st.binary(min_size=1, max_size=2_000),
+    st.integers(PIECE_BYTES + 1, 300),
+    st.randoms(use_true_random=False),
+)
+def test_pieces_in_any_order_and_twice_make_the_message_once(body: bytes, room: int, rng: object) -> None:
+    written = write_pieces(7, body, room)
+    assert all(len(piece) <= room for piece in written)
+    shuffled = 2 * written
+    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+    pieces = Pieces()
+    made = [
+        whole for piece in shuffled if (whole := pieces.add(read_piece(memoryview(piece)), 0)) is not None
+    ]
+    # Copies that come after the last piece begin the message anew; it may be complete a second time.
+    assert body in made and set(made) == {body}
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 6), st.integers(0, 6), st.integers(1, 40)), max_size=60
+    )
+)
+def test_pieces_that_contradict_each_other_are_errors_of_the_peer(
+    pieces: list[tuple[int, int, int, int]],
+) -> None:
+    puzzle = Pieces()
+    for message, place, count, size in pieces:
+        body = message.to_bytes(4, "little") + place.to_bytes(2, "little") + count.to_bytes(2, "little")
+        try:
+            whole = puzzle.add(read_piece(memoryview(body + bytes(size))), 0)
+        except RemoteError:
+            continue
+        assert whole is None or 0 < len(whole) <= 40 * count
+    assert 0 <= puzzle._size <= UNFINISHED_BYTES_MAX
+    assert puzzle._size == sum(one.size for one in puzzle._puzzles.values())
+
+
+@BOTH
+@given(st.data())
+def test_a_key_holders_bad_frames_are_counted_and_do_no_harm(sealed: bool, data: st.DataObject) -> None:
+    net = Net(sealed=sealed)
+    net.meet()
+    first, second = net.sides[0], net.sides[1]
+    kinds = st.sampled_from([DATA, FRAGMENT, ACK, CHALLENGE, PROOF, 0, 6, 255])
+    frame = st.builds(
+        lambda kind, source, to, body: write_frame(kind, source, write_destinations(to), len(to), body),
+        kinds, U32, st.lists(U32, max_size=4), st.binary(max_size=60),
+    )  # fmt: skip
+    counter = 1_000
+    for plain in data.draw(st.lists(st.binary(max_size=80) | frame, min_size=1, max_size=12)):
+        counter += 1
+        second.wire.on_datagram(first.forged(counter, plain, data.draw(st.integers(0, 1))))
+    second.wire.flush()
+    assert not set(rejected(second)) - {"malformed"}
+    second.reads.clear()
+    second.wire.on_datagram(first.forged(counter + 1, data_frame(0, 1, b"a good one")))
+    assert second.bodies() == [b"a good one"]
+    second.wire.tick()
