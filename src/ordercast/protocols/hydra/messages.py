@@ -116,7 +116,8 @@ class Announce(Message, frozen=True, tag=20):
     latest: Step | None
     """The last of the decided steps, which spares most receivers a `Fetch`."""
     silent: Numbers = ()
-    """Those of the active that have not asked for their number yet, and stamp nothing before they have."""
+    """Those of the active that senders should leave alone: they have not asked for their number yet and stamp
+    nothing before they have, or they are about to be removed."""
 
 
 class Fetch(Message, frozen=True, tag=21):

@@ -172,9 +172,20 @@ class ConfigurationReplica(Process):
     def _announcement(self) -> Announce:
         registry = self._registry
         active = tuple(sorted(registry.active.items()))
-        silent = tuple(number for number, node in active if not registry.claimed(number, node))
+        silent = tuple(number for number, node in active if self._is_silent(number, node))
         latest = registry.kept[-1] if registry.kept else None
         return Announce(registry.steps, active, registry.planned, latest, silent)
+
+    def _is_silent(self, number: int, node: NodeId) -> bool:
+        """Whether what is sent to a sequencer would be lost: it has no number yet, or no more."""
+        planned = self._registry.planned
+        leaving = planned is not None and planned.change == "removed" and planned.sequencer == number
+        return leaving or not self._registry.claimed(number, node) or self._is_reborn(number, node)
+
+    def _is_reborn(self, number: int, node: NodeId) -> bool:
+        """Whether a node asks for a number in a later life: then it has lost the one that it had."""
+        life, own = self._registry.lives.get(node, (0, 0))
+        return own == number and self._joins.get(node, life) > life
 
     def _welcome(self, node: NodeId) -> None:
         """Tell a sequencer its number, even one that was given up meanwhile.
@@ -260,10 +271,7 @@ class ConfigurationReplica(Process):
         for sequencer in [known for known in self._suspicions if known not in registry.active]:
             del self._suspicions[sequencer]
         for sequencer, node in sorted(registry.active.items()):
-            life, number = registry.lives.get(node, (0, 0))
-            # A node that asks for a number in a later life has lost the one it had.
-            reborn = number == sequencer and self._joins.get(node, life) > life
-            if reborn or self._condemned(sequencer):
+            if self._is_reborn(sequencer, node) or self._condemned(sequencer):
                 return Remove(sequencer)
         return None
 
