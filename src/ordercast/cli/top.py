@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.box import SIMPLE
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -19,10 +18,15 @@ from ordercast.net.control_client import NoAnswer
 from ordercast.net.histogram import Histogram
 
 _REJECTED = "rejected_"
-_HEADINGS = (
-    *("host", "role", "in/s", "out/s", "sent/s", "delivered/s", "p50", "p99", "cpu"),
-    *("backlog", "buffered", "drops", "rejected", "lost", "config"),
+_COLUMNS = (
+    *("host", "role", "in/s", "out/s", "sent/s", "deliv/s", "p50", "p99", "cpu"),
+    *("backlog", "buffer", "drops", "bad", "lost", "config"),
 )
+_ROLE_WIDTH = 14
+_WIDE = 112
+"""Columns of a terminal that has room for all of the table."""
+_LEFT_OUT = ("in/s", "out/s", "cpu", "buffer", "bad")
+"""What a narrower one does not show."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -59,10 +63,12 @@ def top(
     """Show all hosts on this machine: rates, latency, buffers, losses, configuration.
 
     Rates and latency are those of the last interval; counts of losses are those since a host started.
-    [dim]backlog[/]: messages that a protocol has not taken yet. [dim]buffered[/]: bytes delivered that no
-    application has taken, or that wait for a slow peer. [dim]drops[/]: drop notifications.
-    [dim]rejected[/]: datagrams that were forged, foreign, old or broken. [dim]lost[/]: messages dropped for
-    peers that were too slow or away. Ctrl-C ends it.
+    [dim]in/s, out/s[/]: datagrams. [dim]sent/s, deliv/s[/]: application messages that senders took and
+    receivers delivered. [dim]backlog[/]: messages that a protocol has not taken yet. [dim]buffer[/]:
+    bytes delivered that no application has taken, or that wait for a slow peer. [dim]drops[/]: drop
+    notifications. [dim]bad[/]: datagrams that were forged, foreign, old or broken. [dim]lost[/]:
+    messages dropped for peers that were too slow or away. A narrow terminal shows less of it, and
+    --json all. Ctrl-C ends it.
 
     [bold]Examples[/]
 
@@ -145,29 +151,44 @@ def measure(host: HostId, role: str, before: dict[str, Any], after: dict[str, An
 
 def _table(rows: list[Row], hosts: Hosts) -> Table:
     title = f"{hosts.cluster.name}: {hosts.cluster.protocol}"
-    table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
-    for name in _HEADINGS:
-        table.add_column(name, justify="left" if name == "role" else "right", no_wrap=name != "role")
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
+    shown = [name for name in _COLUMNS if console.width >= _WIDE or name not in _LEFT_OUT]
+    for name in shown:
+        if name == "role":
+            table.add_column(name, min_width=_ROLE_WIDTH)
+        else:
+            table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(*_cells(row))
+        cells = row_cells(row)
+        table.add_row(*(cells[name] for name in shown))
     for host, role in sorted(hosts.absent.items()):
-        table.add_row(str(host), role, Text("does not answer", "red"))
+        table.add_row(str(host), Text(f"{role}: no answer", "red"))
     return table
 
 
-def _cells(row: Row) -> list[str | Text]:
-    rates = (row.packets_in_per_s, row.packets_out_per_s, row.submitted_per_s, row.delivered_per_s)
-    return [
-        str(row.host),
-        row.role,
-        *(f"{rate:,.0f}" for rate in rates),
-        *("-" if ns is None else format_ns(ns, 3) for ns in (row.p50_ns, row.p99_ns)),
-        f"{row.cpu_percent:.0f}%",
-        f"{row.backlog_messages:,}",
-        bytes_text(row.buffered_bytes),
-        *(_alarming(count) for count in (row.drops_notified, row.rejected, row.lost)),
-        str(row.config),
-    ]
+def row_cells(row: Row) -> dict[str, str | Text]:
+    """A row of the table, by the names of its columns."""
+    return {
+        "host": str(row.host),
+        "role": row.role,
+        "in/s": f"{row.packets_in_per_s:,.0f}",
+        "out/s": f"{row.packets_out_per_s:,.0f}",
+        "sent/s": f"{row.submitted_per_s:,.0f}",
+        "deliv/s": f"{row.delivered_per_s:,.0f}",
+        "p50": _duration(row.p50_ns),
+        "p99": _duration(row.p99_ns),
+        "cpu": f"{row.cpu_percent:.0f}%",
+        "backlog": f"{row.backlog_messages:,}",
+        "buffer": bytes_text(row.buffered_bytes),
+        "drops": _alarming(row.drops_notified),
+        "bad": _alarming(row.rejected),
+        "lost": _alarming(row.lost),
+        "config": str(row.config),
+    }
+
+
+def _duration(duration: Nanos | None) -> str:
+    return "-" if duration is None else format_ns(duration, 3)
 
 
 def _alarming(count: int) -> Text:
