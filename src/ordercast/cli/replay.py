@@ -64,6 +64,8 @@ def _scenario(path: Path | None, protocol: str | None, seed: int | None, packets
         raise LocalError("a file or a trace names its own protocol: leave --protocol away")
     if path and path.is_dir():
         (run, *more) = find_runs(path)
+        if run.description.source == "live":
+            raise LocalError(f"{path}: a live run; ordercast simulate --from-trace runs it again")
         if more or not run.description.scenario:
             raise LocalError(f"{path}: not one simulated run; name the folder of one")
         scenario = to_scenario(run.description.scenario)

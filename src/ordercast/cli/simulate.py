@@ -6,15 +6,10 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from ordercast.cli.output import (
-    console,
-    latency_text,
-    print_json,
-    print_verdict,
-    progress_bar,
-    violation_object,
-)
-from ordercast.core import LocalError, format_ns
+from ordercast.cli.output import progress_bar
+from ordercast.cli.run_output import show_run
+from ordercast.core import LocalError
+from ordercast.sim.recorded_run import scenario_of
 from ordercast.sim.run import Run
 from ordercast.sim.run import simulate as run_scenario
 from ordercast.sim.scenario import Scenario, to_scenario
@@ -30,6 +25,10 @@ _RESULT = "The result"
 def simulate(
     scenario: Annotated[
         Path | None, typer.Argument(metavar="[SCENARIO.toml]", help="Start from this file.")
+    ] = None,
+    from_trace: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Start from this recorded run instead.", rich_help_panel=_SHAPE),
     ] = None,
     protocol: Annotated[
         str | None, typer.Option(help="See `ordercast protocols`.", rich_help_panel=_SHAPE)
@@ -92,7 +91,8 @@ def simulate(
 ) -> int:
     """Run one simulation and judge it.
 
-    Options override what the scenario file says. The same seed gives the same trace, always.
+    Options override what the scenario file says. The same seed gives the same trace, always. With
+    [bold]--from-trace[/], what was submitted in a recorded run, live or simulated, is submitted again.
 
     [bold]Examples[/]
 
@@ -100,7 +100,7 @@ def simulate(
 
     ordercast simulate examples/leader-crash.toml --seed 4 --out traces
     """
-    content = msgspec.to_builtins(load_scenario(scenario)) if scenario else {}
+    content = start_from(scenario, from_trace)
     changes: dict[tuple[str, ...], object] = {
         ("protocol",): protocol,
         ("receivers",): receivers,
@@ -131,8 +131,19 @@ def simulate(
     with naming_lines_of(scenario):
         run = _run(to_scenario(content))
     folder = run.write(out) if out else None
-    _show(run, folder, json)
+    show_run(run, folder, json)
     return 1 if run.violations else 0
+
+
+def start_from(scenario: Path | None, from_trace: Path | None) -> dict[str, Any]:
+    """What a scenario file or a recorded run says."""
+    if scenario and from_trace:
+        raise LocalError("start from a scenario file or from a trace, not from both")
+    if from_trace:
+        content: dict[str, Any] = msgspec.to_builtins(scenario_of(from_trace))
+    else:
+        content = msgspec.to_builtins(load_scenario(scenario)) if scenario else {}
+    return content
 
 
 def _latency(latency_us: float | None, jitter_us: float | None) -> dict[str, object] | None:
@@ -161,42 +172,3 @@ def _run(scenario: Scenario) -> Run:
         return run_scenario(
             scenario, progress=lambda done, wanted: bar.update(task, completed=done, total=wanted)
         )
-
-
-def _ending(run: Run) -> str:
-    """How it ended. What a run lacks that was judged to its end and broke nothing was not promised."""
-    ending = run.ending
-    allowed = ending == "deliveries missing" and not run.hindrance and not run.violations
-    return f"{ending}, which the contract allows" if allowed else ending
-
-
-def _show(run: Run, folder: Path | None, json: bool) -> None:
-    summary = run.summary()
-    if json:
-        content = msgspec.to_builtins(summary)
-        content["violations"] = [violation_object(violation) for violation in run.violations]
-        content["suppressed"] = run.suppressed
-        content["beyond_contract"] = run.beyond_contract
-        print_json(content | ({"out": str(folder)} if folder else {}))
-        return
-    console.print(f"[bold]{summary.protocol}[/], seed {summary.seed}")
-    rows = {
-        "submitted": f"{summary.submitted} messages",
-        "delivered": f"{summary.delivered} at all receivers together",
-        "dropped": f"{summary.dropped} drop notifications",
-        "latency": latency_text(summary.latency_ns),
-        "throughput": f"{summary.throughput_per_s:,.0f} messages a second",
-        "packets": f"{summary.packets_lost} lost, {summary.overflowed} dropped by busy hosts",
-        "lasted": f"{format_ns(summary.duration_ns, 4)} of virtual time, {_ending(run)}",
-        "trace": f"{summary.events} events, hash {summary.trace_hash[:16]}"
-        + (f", in {folder}" if folder else ""),
-    }
-    for name, text in rows.items():
-        console.print(f"  {name:<11}{text}", markup=False, soft_wrap=True)
-    beyond = ", ".join(run.beyond_contract)
-    if beyond:
-        claim = f"{summary.protocol} does not claim to bear {beyond}"
-        console.print(f"  [yellow]beyond its contract[/]: {claim}", soft_wrap=True)
-    unjudged = [] if summary.complete else [f"of this run, because {run.hindrance}"]
-    found = [("", violation) for violation in run.violations]
-    print_verdict(found, sum(run.suppressed.values()), unjudged, " of its contract")

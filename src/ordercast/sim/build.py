@@ -14,6 +14,7 @@ from ordercast.sim.host import Cpu
 from ordercast.sim.latency import Constant, Graph, Latency, Matrix, ShiftedChiSquare, Sites, Uniform
 from ordercast.sim.links import LinkNetwork, LinkSpec, Topology, leaf_spine, star
 from ordercast.sim.network import LatencyNetwork, Network
+from ordercast.sim.recorded_run import Replayed, submissions_of
 from ordercast.sim.scenario import (
     ChiSquareSpec,
     ConstantSpec,
@@ -49,6 +50,21 @@ AGGREGATOR = "aggregator"
 def build_world(scenario: Scenario, plan: Plan) -> World:
     """A world for a plan, under the conditions of a scenario."""
     hosts = sorted({node.host for node in plan.nodes})
+    check_faults(scenario, hosts)
+    return World(
+        plan,
+        scenario.seed,
+        _network(scenario, plan, hosts),
+        cpu=_cpus(scenario, plan),
+        clocks=clocks_of(scenario, hosts),
+        record_packets=scenario.packets,
+        through_codec=scenario.codec,
+        bundle_bytes=scenario.bundle_bytes,
+    )
+
+
+def check_faults(scenario: Scenario, hosts: list[HostId]) -> None:
+    """Refuse faults of hosts that are not there."""
     for index, fault in enumerate(scenario.fault):
         named = getattr(fault, "host", None)
         sides = [host for side in getattr(fault, "sides", ()) for host in side]
@@ -56,16 +72,6 @@ def build_world(scenario: Scenario, plan: Plan) -> World:
             if host not in hosts:
                 key = "sides" if named is None else "host"
                 raise ScenarioError(f"fault[{index}].{key}", f"there is no host {host}")
-    return World(
-        plan,
-        scenario.seed,
-        _network(scenario, plan, hosts),
-        cpu=_cpus(scenario, plan),
-        clocks=_clocks(scenario, hosts),
-        record_packets=scenario.packets,
-        through_codec=scenario.codec,
-        bundle_bytes=scenario.bundle_bytes,
-    )
 
 
 def build_workload(scenario: Scenario, world: World) -> Workload:
@@ -76,7 +82,11 @@ def build_workload(scenario: Scenario, world: World) -> Workload:
     if spec.kind == "closed":
         timeout = round(spec.timeout_ms * MILLISECOND)
         return ClosedLoop(world, destinations, spec.messages, spec.bytes, spec.outstanding, timeout)
-    return OpenLoop(world, destinations, spec.messages, spec.bytes, _arrivals(scenario, world))
+    if spec.kind == "trace":
+        with about("workload.file"):
+            return Replayed(world, submissions_of(Path(spec.file))[: spec.messages])
+    arrivals = arrivals_of(scenario, len(world.plan.senders))
+    return OpenLoop(world, destinations, spec.messages, spec.bytes, arrivals)
 
 
 def _cpus(scenario: Scenario, plan: Plan) -> Cpu | dict[HostId, Cpu]:
@@ -165,7 +175,8 @@ def _latency(spec: LatencySpec, scenario: Scenario, hosts: list[HostId]) -> Late
             raise LocalError("links are a network, not a latency")
 
 
-def _clocks(scenario: Scenario, hosts: list[HostId]) -> dict[HostId, Clock]:
+def clocks_of(scenario: Scenario, hosts: list[HostId]) -> dict[HostId, Clock]:
+    """The clocks that are wrong, as the seed draws them."""
     spec = scenario.clocks
     if not spec.skew_us and not spec.drift_ppm:
         return {}
@@ -179,18 +190,18 @@ def _clocks(scenario: Scenario, hosts: list[HostId]) -> dict[HostId, Clock]:
     }
 
 
-def _arrivals(scenario: Scenario, world: World) -> list[Arrivals]:
+def arrivals_of(scenario: Scenario, senders: int) -> list[Arrivals]:
+    """The arrivals at each of so many open-loop senders."""
     spec = scenario.workload
     interval = round(SECOND / spec.rate_per_s)
-    senders = world.plan.senders
     if spec.kind == "periodic":
-        return [QuasiPeriodic(interval, spec.jitter) for _ in senders]
+        return [QuasiPeriodic(interval, spec.jitter) for _ in range(senders)]
     if spec.kind == "poisson":
-        return [Poisson(max(1, interval)) for _ in senders]
+        return [Poisson(max(1, interval)) for _ in range(senders)]
     with about("workload.file"):
         times = _recorded(Path(spec.file))
     # Dealt out in turn, so that all senders together follow the recording.
-    return [Recorded(times[index :: len(senders)]) for index in range(len(senders))]
+    return [Recorded(times[index::senders]) for index in range(senders)]
 
 
 def _recorded(path: Path) -> list[Nanos]:

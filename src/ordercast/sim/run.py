@@ -7,34 +7,21 @@ again nothing comes for so long, what is missing is taken as missing for good. T
 judged, unless the world at the end is one in which the protocol did not promise to go on.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 from zlib import crc32
 
 import msgspec
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ordercast.check import Violation, verdict
-from ordercast.core import (
-    MILLISECOND,
-    SECOND,
-    Explanation,
-    Fault,
-    LocalError,
-    MessageId,
-    Nanos,
-    NodeId,
-    Plan,
-)
-from ordercast.sim import faults
+from ordercast.check import verdict
+from ordercast.core import MILLISECOND, SECOND, Explanation, LocalError, MessageId, Nanos, NodeId, Plan
 from ordercast.sim.build import build_workload, build_world
-from ordercast.sim.crashes import by_role, returns, too_many
+from ordercast.sim.contract import beyond_contract, hindrance_of
 from ordercast.sim.network import Conditions
 from ordercast.sim.scenario import Scenario
+from ordercast.sim.summary import Ending, Summary, sum_up
 from ordercast.sim.world import World
 from ordercast.trace import (
     Event,
@@ -53,38 +40,6 @@ TIME_MAX: Nanos = 24 * 3600 * SECOND
 
 Progress = Callable[[int, int], None]
 """Called now and then with the number of messages submitted so far and wanted in all."""
-
-
-Ending = Literal["settled", "settled after healing", "deliveries missing"]
-"""How a run ended: everything expected came under the conditions of the scenario, or only after they had
-become good, or never."""
-
-
-class Summary(msgspec.Struct, frozen=True):
-    """A run in numbers. ``delivered`` counts deliveries at all receivers together, and
-    ``throughput_per_s`` the different messages delivered, by second of virtual time.
-    """
-
-    protocol: str
-    seed: int
-    trace_hash: str
-    events: int
-    submitted: int
-    delivered: int
-    dropped: int
-    violations: list[Violation]
-    latency_ns: dict[str, int | None]
-    throughput_per_s: float
-    duration_ns: Nanos
-    complete: bool
-    ending: Ending
-    packets_lost: int
-    overflowed: int
-    """Packets that found the queue of a host's CPU full."""
-    refused: int
-    """Messages that a sender's application could not hand over, because too many waited."""
-    timed_out: int
-    """Messages whose answers a closed-loop client stopped waiting for."""
 
 
 def run_name(scenario: Scenario, plan: Plan) -> str:
@@ -124,7 +79,7 @@ class Run:
         )
         judged = verdict(self.description, self.events())
         self.violations, self.suppressed = judged.violations, judged.suppressed
-        self.beyond_contract = _beyond_contract(scenario, world.plan)
+        self.beyond_contract = beyond_contract(scenario, world.plan)
         """Faults of the scenario that the protocol does not claim to bear."""
         self.waits: dict[NodeId, Explanation] = world.explain()
 
@@ -142,25 +97,12 @@ class Run:
 
     def summary(self) -> Summary:
         """The run in numbers."""
-        kinds = self.table.column("kind").combine_chunks()
-        counts = {kind: pc.sum(pc.equal(kinds.dictionary_decode(), kind)).as_py() or 0 for kind in Kind}
-        delivered = self.table.filter(pc.equal(kinds.dictionary_decode(), Kind.DELIVER))
-        # What a protocol made up carries no message, and was never submitted.
-        delivered = delivered.filter(pc.is_valid(delivered.column("submitted_ns")))
-        times, submitted = (delivered.column(name).to_numpy() for name in ("time_ns", "submitted_ns"))
-        return Summary(
-            protocol=self.description.protocol,
+        return sum_up(
+            self.description,
+            self.table,
+            self.violations,
             seed=self.scenario.seed,
-            trace_hash=self.description.trace_hash or "",
-            events=len(self.table),
-            submitted=counts[Kind.SUBMIT],
-            delivered=counts[Kind.DELIVER],
-            dropped=counts[Kind.DROP],
-            violations=self.violations,
-            latency_ns=_percentiles(times - submitted),
-            throughput_per_s=_throughput(delivered, times, submitted),
             duration_ns=self.duration_ns,
-            complete=self.description.complete,
             ending=self.ending,
             packets_lost=self.packets_lost,
             overflowed=self.overflowed,
@@ -173,43 +115,6 @@ class Run:
         target = folder / self.description.run
         write_run(target, self.description, self.table)
         return target
-
-
-def _beyond_contract(scenario: Scenario, plan: Plan) -> list[Fault]:
-    network, clocks, kinds = scenario.network, scenario.clocks, [type(fault) for fault in scenario.fault]
-    # Infrastructure may come back as the plan says, whatever the guarantees say of receivers.
-    restarts = [
-        fault.state
-        for fault in scenario.fault
-        if isinstance(fault, faults.Restart) and fault.state not in returns(plan, fault.host)
-    ]
-    happened = {
-        Fault.LOSS: network.loss > 0,
-        Fault.DUPLICATION: network.duplication > 0,
-        Fault.REORDERING: network.reordering > 0,
-        Fault.PARTITION: faults.Partition in kinds,
-        Fault.CRASH: faults.Crash in kinds,
-        Fault.RESTART: "saved" in restarts,
-        Fault.AMNESIA: "lost" in restarts,
-        Fault.PAUSE: faults.Pause in kinds,
-        Fault.CLOCK: clocks.skew_us > 0 or clocks.drift_ppm > 0 or faults.SetClock in kinds,
-    }
-    return [fault for fault, struck in happened.items() if struck and fault not in plan.guarantees.tolerates]
-
-
-def _percentiles(latencies: np.ndarray) -> dict[str, int | None]:
-    names = ("p50", "p90", "p99", "max")
-    if not len(latencies):
-        return dict.fromkeys(names)
-    values = np.percentile(latencies, (50, 90, 99, 100), method="higher")
-    return {name: int(value) for name, value in zip(names, values, strict=True)}
-
-
-def _throughput(delivered: pa.Table, times: np.ndarray, submitted: np.ndarray) -> float:
-    if not len(times) or times.max() == submitted.min():
-        return 0.0
-    messages: int = pc.count_distinct(delivered.column("message")).as_py()
-    return round(messages * SECOND / int(times.max() - submitted.min()), 3)
 
 
 def simulate(scenario: Scenario, plan: Plan | None = None, progress: Progress | None = None) -> Run:
@@ -283,20 +188,5 @@ def _settle(world: World, patience: Nanos, arrivals: _Arrivals) -> bool:
 
 def _hindrance(world: World) -> str:
     """Why the world, as it is at the end, is not one in which the protocol promised to go on."""
-    if world.network.blocked:
-        return "a partition was still in force"
-    plan = world.plan
-    for group, members in plan.groups.items():
-        down = _down(world, members)
-        if too_many(plan.guarantees.crashes, len(down), len(members)):
-            return f"of group {group}, nodes {', '.join(map(str, down))} were down"
-    for role, nodes in by_role(plan).items():
-        down = _down(world, [node.id for node in nodes])
-        if nodes[0].fails and too_many(nodes[0].fails, len(down), len(nodes)):
-            named = ", ".join(map(str, down))
-            return f"of {len(nodes)} nodes with the role {role}, too many were down: {named}"
-    return ""
-
-
-def _down(world: World, nodes: Iterable[NodeId]) -> list[NodeId]:
-    return [node for node in nodes if not world.envs[node].host.up]
+    down = {env.me for env in world.envs if not env.host.up}
+    return hindrance_of(world.plan, down, cut=bool(world.network.blocked))

@@ -149,7 +149,7 @@ class ClocksSpec(_Spec, frozen=True):
 class WorkloadSpec(_Spec, frozen=True):
     """Who submits what, when."""
 
-    kind: Literal["poisson", "periodic", "recorded", "closed"] = "poisson"
+    kind: Literal["poisson", "periodic", "recorded", "trace", "closed"] = "poisson"
     messages: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100
     """How many in all."""
     rate_per_s: Rate = 1000.0
@@ -158,7 +158,7 @@ class WorkloadSpec(_Spec, frozen=True):
     """Of a periodic source: standard deviation over interval."""
     file: str = ""
     """Of a recorded source: an arrival a line, in seconds from the start or as dates and times; of a CSV,
-    the first column."""
+    the first column. Of a trace: the folder of a run, the submissions of which are made again."""
     bytes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 64
     spread: tuple[Size, ...] = (1.0,)
     """Shares of messages that go to 1, 2, ... groups."""
@@ -168,8 +168,9 @@ class WorkloadSpec(_Spec, frozen=True):
     """After which a closed-loop client goes on without the missing answers."""
 
     def __post_init__(self) -> None:
-        if self.kind == "recorded" and not self.file:
-            raise LocalError("a recorded workload needs a file")
+        if self.kind in ("recorded", "trace") and not self.file:
+            what = "a file" if self.kind == "recorded" else "the folder of a run as its file"
+            raise LocalError(f"a {self.kind} workload needs {what}")
 
 
 class Scenario(_Spec, frozen=True, kw_only=True):

@@ -1,0 +1,98 @@
+"""How one run is shown, simulated or live: its numbers, what was beyond the contract, and the verdict."""
+
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from ordercast.check import Violation
+from ordercast.cli.output import console, latency_text, print_json, print_verdict, violation_object
+from ordercast.core import Fault, format_ns
+from ordercast.sim.summary import Summary
+
+
+class Shown(Protocol):
+    """What a run must tell of itself."""
+
+    @property
+    def violations(self) -> list[Violation]:
+        """What the checks found."""
+
+    @property
+    def suppressed(self) -> dict[str, int]:
+        """How many more each property had."""
+
+    @property
+    def beyond_contract(self) -> list[Fault]:
+        """Faults that the protocol does not claim to bear."""
+
+    @property
+    def hindrance(self) -> str:
+        """Why the promises about the end could not be judged; empty if they were."""
+
+    def summary(self) -> Summary:
+        """The run in numbers."""
+
+
+def run_object(run: Shown, folder: Path | None) -> dict[str, Any]:
+    """A run as programs read it."""
+    content: dict[str, Any] = msgspec.to_builtins(run.summary())
+    content["violations"] = [violation_object(violation) for violation in run.violations]
+    content["suppressed"] = run.suppressed
+    content["beyond_contract"] = run.beyond_contract
+    return content | ({"out": str(folder)} if folder else {})
+
+
+def show_run(run: Shown, folder: Path | None, json: bool) -> None:
+    """A simulated run, for people or as one JSON object."""
+    if json:
+        print_json(run_object(run, folder))
+        return
+    summary = run.summary()
+    console.print(f"[bold]{summary.protocol}[/], seed {summary.seed}")
+    print_rows(
+        number_rows(summary)
+        | {
+            "packets": f"{summary.packets_lost} lost, {summary.overflowed} dropped by busy hosts",
+            "lasted": f"{format_ns(summary.duration_ns, 4)} of virtual time, {ending_text(run)}",
+            "trace": f"{summary.events} events, hash {summary.trace_hash[:16]}"
+            + (f", in {folder}" if folder else ""),
+        }
+    )
+    print_judgement(run)
+
+
+def number_rows(summary: Summary) -> dict[str, str]:
+    """What was submitted and delivered, and how fast."""
+    return {
+        "submitted": f"{summary.submitted} messages",
+        "delivered": f"{summary.delivered} at all receivers together",
+        "dropped": f"{summary.dropped} drop notifications",
+        "latency": latency_text(summary.latency_ns),
+        "throughput": f"{summary.throughput_per_s:,.0f} messages a second",
+    }
+
+
+def print_rows(rows: dict[str, str]) -> None:
+    """A name and a text a line."""
+    for name, text in rows.items():
+        console.print(f"  {name:<11}{text}", markup=False, soft_wrap=True)
+
+
+def print_judgement(run: Shown) -> None:
+    """What the checks say, and what was more than the protocol promised to bear."""
+    summary = run.summary()
+    beyond = ", ".join(run.beyond_contract)
+    if beyond:
+        claim = f"{summary.protocol} does not claim to bear {beyond}"
+        console.print(f"  [yellow]beyond its contract[/]: {claim}", soft_wrap=True)
+    unjudged = [] if summary.complete else [f"of this run, because {run.hindrance}"]
+    found = [("", violation) for violation in run.violations]
+    print_verdict(found, sum(run.suppressed.values()), unjudged, " of its contract")
+
+
+def ending_text(run: Shown) -> str:
+    """How it ended. What a run lacks that was judged to its end and broke nothing was not promised."""
+    ending = run.summary().ending
+    allowed = ending == "deliveries missing" and not run.hindrance and not run.violations
+    return f"{ending}, which the contract allows" if allowed else ending

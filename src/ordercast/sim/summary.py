@@ -1,0 +1,99 @@
+"""A run in numbers, simulated or live, from its trace."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ordercast.check import Violation
+from ordercast.core import SECOND, Nanos
+from ordercast.trace import Kind, RunDescription
+
+Ending: TypeAlias = Literal["settled", "settled after healing", "deliveries missing"]
+"""How a run ended: everything expected came under the conditions of the scenario, or only after they had
+become good, or never."""
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """A run in numbers. ``delivered`` counts deliveries at all receivers together, and
+    ``throughput_per_s`` the different messages delivered, by second of virtual or real time.
+    """
+
+    protocol: str
+    seed: int
+    trace_hash: str
+    events: int
+    submitted: int
+    delivered: int
+    dropped: int
+    violations: list[Violation]
+    latency_ns: dict[str, int | None]
+    throughput_per_s: float
+    duration_ns: Nanos
+    complete: bool
+    ending: Ending
+    packets_lost: int
+    overflowed: int
+    """Packets that found the queue of a host's CPU full."""
+    refused: int
+    """Messages that a sender's application could not hand over, because too many waited."""
+    timed_out: int
+    """Messages whose answers a closed-loop client stopped waiting for."""
+
+
+def sum_up(
+    description: RunDescription,
+    table: pa.Table,
+    violations: list[Violation],
+    *,
+    seed: int,
+    duration_ns: Nanos,
+    ending: Ending,
+    packets_lost: int,
+    overflowed: int,
+    refused: int,
+    timed_out: int,
+) -> Summary:
+    """The numbers of a run, as far as its trace has them."""
+    kinds = table.column("kind").cast(pa.string())
+    counts = {kind: pc.sum(pc.equal(kinds, kind)).as_py() or 0 for kind in Kind}
+    delivered = table.filter(pc.equal(kinds, Kind.DELIVER))
+    # What a protocol made up carries no message, and was never submitted.
+    delivered = delivered.filter(pc.is_valid(delivered.column("submitted_ns")))
+    times, submitted = (delivered.column(name).to_numpy() for name in ("time_ns", "submitted_ns"))
+    return Summary(
+        protocol=description.protocol,
+        seed=seed,
+        trace_hash=description.trace_hash or "",
+        events=len(table),
+        submitted=counts[Kind.SUBMIT],
+        delivered=counts[Kind.DELIVER],
+        dropped=counts[Kind.DROP],
+        violations=violations,
+        latency_ns=_percentiles(times - submitted),
+        throughput_per_s=_throughput(delivered, times, submitted),
+        duration_ns=duration_ns,
+        complete=description.complete,
+        ending=ending,
+        packets_lost=packets_lost,
+        overflowed=overflowed,
+        refused=refused,
+        timed_out=timed_out,
+    )
+
+
+def _percentiles(latencies: np.ndarray) -> dict[str, int | None]:
+    names = ("p50", "p90", "p99", "max")
+    if not len(latencies):
+        return dict.fromkeys(names)
+    values = np.percentile(latencies, (50, 90, 99, 100), method="higher")
+    return {name: int(value) for name, value in zip(names, values, strict=True)}
+
+
+def _throughput(delivered: pa.Table, times: np.ndarray, submitted: np.ndarray) -> float:
+    if not len(times) or times.max() == submitted.min():
+        return 0.0
+    messages: int = pc.count_distinct(delivered.column("message")).as_py()
+    return round(messages * SECOND / int(times.max() - submitted.min()), 3)
