@@ -21,6 +21,9 @@ from benchmarks.peers.report import summaries, table_for
 from benchmarks.peers.stage import OnStage
 from benchmarks.peers.zeromq import ZeroMq
 
+FILE_COLUMNS = 150
+"""How wide a table is that goes into a file; in a terminal it is as wide as that."""
+
 
 def contenders() -> list[Contender]:
     """All that could take part, in the order of their turns."""
@@ -96,7 +99,7 @@ def main() -> None:
         print(json.dumps(result, indent=2))
         return
     titles = {contender.name: contender.title for contender in here}
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=FILE_COLUMNS)
     for task in tasks:
         console.print(table_for(task.name, result[task.name], titles))
     console.print(

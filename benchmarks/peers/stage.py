@@ -6,6 +6,7 @@ moves the parent alone, which then stops them in order.
 
 import ctypes
 import multiprocessing
+import os
 import signal
 import socket
 import subprocess
@@ -148,6 +149,9 @@ def _wait_for_all(processes: Sequence[SpawnProcess], seconds: float, folder: Pat
 def _guarded(role: Callable[..., None], folder: Path, arguments: tuple[Any, ...]) -> None:
     """Play a role in this process; what goes wrong is left in the folder."""
     die_with_parent()
+    parent = multiprocessing.parent_process()
+    if parent is None or os.getppid() != parent.pid:
+        raise SystemExit(1)  # the parent died while this process was starting
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         role(*arguments)
