@@ -1,10 +1,12 @@
 """From a cluster's file to a host that runs: all parts, put together."""
 
 import logging
+import time
+from collections.abc import Callable
 from functools import partial
 from random import Random
 
-from ordercast.core import HostId, LocalError, Plan
+from ordercast.core import HostId, LocalError, Nanos, Plan
 from ordercast.net.address import Address
 from ordercast.net.cluster import Cluster
 from ordercast.net.host import LiveHost
@@ -33,10 +35,12 @@ def open_host(
     plan: Plan | None = None,
     recorder: Recorder | None = None,
     impaired: Random | None = None,
+    clock: Callable[[], Nanos] = time.time_ns,
 ) -> LiveHost:
     """The host of a cluster, ready to be started.
 
-    With a generator for `impaired`, its datagrams can be made to come to harm, for tests and experiments.
+    With a generator for `impaired`, its datagrams can be made to come to harm, and with a `clock` of its own
+    it can be wrong about the time, for tests and experiments.
     """
     spec = cluster.host(host)
     metrics, session = Metrics(), new_session()
@@ -56,6 +60,7 @@ def open_host(
         store=Store(cluster.state_path(host)),
         recorder=recorder,
         bundle_bytes=cluster.bundle_bytes,
+        clock=clock,
     )
     if keys is not None:
         live.each_second.append(partial(_renew, seal, keys))
