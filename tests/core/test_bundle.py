@@ -11,6 +11,7 @@ from ordercast.core.bundle import (
     MESSAGE_BYTES_MAX,
     Item,
     bundle_size,
+    bundle_span,
     pack,
     unpack,
 )
@@ -42,6 +43,17 @@ def test_what_is_packed_is_unpacked(items: list[Item]) -> None:
 def test_unpacked_items_have_names(items: list[Item]) -> None:
     for found, item in zip(unpack(pack(items)), items, strict=True):
         assert (found.message, found.submitted_ns, found.payload) == tuple(item)
+
+
+@given(ITEMS)
+def test_the_span_of_a_bundle_is_read_without_its_messages(items: list[Item]) -> None:
+    assert bundle_span(pack(items)) == (items[0].message, len(items))
+
+
+@pytest.mark.parametrize("packed", [b"", bytes(HEAD_BYTES - 1), bytes(HEAD_BYTES)], ids=len)
+def test_what_has_no_head_has_no_span(packed: bytes) -> None:
+    with pytest.raises(RemoteError):
+        bundle_span(packed)
 
 
 @given(ITEMS)

@@ -101,6 +101,16 @@ def unpack(packed: bytes) -> list[Item]:
     return unpack_bundle(packed).items()
 
 
+def bundle_span(packed: bytes) -> tuple[MessageId, int]:
+    """The first identity in a payload, and how many messages its head tells of; or raise `RemoteError`."""
+    if len(packed) < HEAD_BYTES:
+        raise RemoteError(f"bundle of {len(packed)} bytes is shorter than its head")
+    version, _, count, first, _ = _HEAD.unpack_from(packed)
+    if version != VERSION:
+        raise RemoteError(f"bundle of version {version}")
+    return first, count
+
+
 def unpack_bundle(packed: bytes) -> Bundle:
     """Take the messages out of a payload, or raise `RemoteError`."""
     if len(packed) < HEAD_BYTES:

@@ -2,8 +2,8 @@
 
 A request is one object on a line, ``{"do": "status"}``; its answer is one line too, ``{"ok": ...}`` or
 ``{"error": "..."}``. After the answer to ``tail`` a line follows for each thing delivered, until the reader
-hangs up or has had as many as it asked for. Lines and the number of clients are limited, and no client can
-slow the host down: what a slow reader of a tail misses is counted and told to it.
+hangs up or has had as many as it asked for. Lines and the number of clients are limited, and no reader
+slows the host down: what one of a tail misses is counted and told to it.
 """
 
 import asyncio

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from ordercast.core import Explanation, HostId, MessageId, Nanos, NodeId, RemoteError, Wait, message_sender
-from ordercast.core.bundle import unpack_bundle
+from ordercast.core.bundle import bundle_span
 from ordercast.net.progress import Progress, Run
 
 WAITS_TOLD = 20
@@ -102,10 +102,9 @@ def _messages(payload: bytes | None) -> tuple[MessageId | None, int]:
     if payload is None:
         return None, 0
     try:
-        bundle = unpack_bundle(payload)
+        return bundle_span(payload)
     except RemoteError:
         return None, 0
-    return bundle.first, len(bundle.payloads)
 
 
 def roles_text(roles: Mapping[NodeId, str]) -> str:

@@ -1,5 +1,6 @@
 """Why a message is not delivered yet, in words."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from ordercast.core import Nanos, Wait
@@ -12,9 +13,11 @@ NAMED_MAX = 20
 
 def explain_waits(merge: Merge, since: Nanos) -> Iterator[Wait]:
     """One wait for each packet held: the sequencer whose clock it waits for, or the numbers missing."""
+    lanes = sorted((lane.safe, sequencer) for sequencer, lane in merge.lanes.items())
     for lane in merge.lanes.values():
         for number, packet in enumerate(lane.queue, lane.settled + 1):
-            blocker = _blocker(merge, (packet.clock, lane.sequencer))
+            place = (packet.clock, lane.sequencer)
+            blocker = _blocker(merge, place, lanes[: bisect_left(lanes, place)])
             yield Wait(_name(lane, number), blocker, since, packet.payload)
         for number, packet in sorted(lane.early.items()):
             subject = f"{_name(lane, number)} at clock {packet.clock}"
@@ -26,11 +29,8 @@ def _name(lane: Lane, number: int) -> str:
     return f"message {number} of sequencer {lane.sequencer}"
 
 
-def _blocker(merge: Merge, place: tuple[int, int]) -> str:
-    """The slowest sequencer of those that could still come before this place."""
-    behind = sorted(
-        (lane.safe, sequencer) for sequencer, lane in merge.lanes.items() if (lane.safe, sequencer) < place
-    )
+def _blocker(merge: Merge, place: tuple[int, int], behind: list[tuple[int, int]]) -> str:
+    """The slowest sequencer of those behind, which could still come before this place."""
     if not behind:
         return "messages before it"
     safe, sequencer = behind[0]
