@@ -5,7 +5,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,28 +17,8 @@ from ordercast.net.cluster_file import load_cluster
 from ordercast.net.supervisor import HostState, Order, Report
 from ordercast.net.supervisor_client import await_end, await_supervisor, is_supervised, order, report, spawn
 from tests.live.cluster_files import write_cluster
+from tests.live.processes import PATIENCE_S, alive, until
 from tests.tidy import ROOT
-
-PATIENCE_S = 20.0
-
-
-def until(holds: Callable[[], bool]) -> bool:
-    """Whether something comes true before patience ends."""
-    end = time.monotonic() + PATIENCE_S
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not waited for does not."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return False
-    return fields[0] not in "ZX"
 
 
 @contextmanager

@@ -166,7 +166,7 @@ def add_sequencer(
     spares = [spec for spec in cluster.hosts if not spec.start and ORDERING_ROLES & {*spec.roles}]
     free = [spec for spec in spares if spec.id not in running]
     if not free:
-        has = f"all {len(spares)} spare ones run" if spares else "the file has no spare one"
+        has = "all spare ones run" if spares else "the file has no spare one"
         raise LocalError(
             f"there is no sequencer to add: {has}. Raise `spares` in [options] of {cluster.file}, give each "
             "new host a [[host]] with `start = false` (ordercast names those that are missing), and start "

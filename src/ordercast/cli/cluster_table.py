@@ -15,6 +15,7 @@ from ordercast.net.supervisor_client import report
 
 ANSWER_S = 2.0
 FIGURES = ("messages_submitted", "messages_delivered", "drops_notified", "packets_in", "packets_out")
+_NUMBERS = ("sent", "delivered", "drops")
 _COLOURS = {"up": "green", "dead": "red", "silent": "yellow"}
 
 
@@ -75,14 +76,12 @@ def print_status(content: dict[str, Any]) -> None:
     here = f"supervisor {content['supervisor']}" if content["supervisor"] else "not up"
     console.print(f"{content['cluster']}: {content['protocol']}, {here}", markup=False)
     table = Table(box=None, pad_edge=False)
-    for title in ("host", "runs", "state", "pid", "address", "up", "submitted", "delivered", "drops"):
-        table.add_column(title, justify="right" if title in ("pid", "up", *_NUMBERS) else "left")
+    for title in ("id", "runs", "state", "pid", "address", "up", *_NUMBERS):
+        right = title in ("pid", "up", *_NUMBERS)
+        table.add_column(title, justify="right" if right else "left", no_wrap=title != "runs")
     for host in content["hosts"]:
         table.add_row(*_row(host))
     console.print(table)
-
-
-_NUMBERS = ("submitted", "delivered", "drops")
 
 
 def _row(host: dict[str, Any]) -> list[str]:
@@ -92,7 +91,7 @@ def _row(host: dict[str, Any]) -> list[str]:
     figures = (host[name] for name in FIGURES[: len(_NUMBERS)])
     return [
         str(host["id"]),
-        ", ".join(host["nodes"]),
+        "\n".join(host["nodes"]),
         f"{shown} ({host['ended']})" if host["ended"] else shown,
         str(host["pid"] or ""),
         host["address"],

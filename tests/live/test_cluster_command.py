@@ -1,0 +1,241 @@
+"""The commands of a cluster, on real processes: from its first file to its last trace."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ordercast.cli import run
+from ordercast.net.cluster import Cluster
+from ordercast.net.cluster_file import load_cluster
+from ordercast.net.control_client import ControlClient
+from ordercast.net.keys import load_keys
+from ordercast.net.supervisor_client import is_supervised, report
+from ordercast.protocols import protocol_names
+from tests.live.cluster_files import free_ports, write_cluster
+from tests.live.processes import alive, until
+
+Said = Callable[..., str]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    """Runs a command that must end with this code, and gives what it printed."""
+
+    def command(*words: object, code: int = 0) -> str:
+        got = run([str(word) for word in words])
+        printed = capsys.readouterr()
+        assert got == code, printed.err
+        return " ".join((printed.err if code else printed.out).split())
+
+    return command
+
+
+@contextmanager
+def cluster_of(folder: Path, **more: Any) -> Iterator[Cluster]:
+    """A small Hydra: a receiver with a sender (0), a sequencer (2), a spare one (3), and its service (4)."""
+    options = "sequencers = 1\nspares = 1\nreplicas = 1"
+    hosts = (0, 2, 3, 4)
+    path = write_cluster(
+        folder,
+        protocol="hydra",
+        receivers=1,
+        top="colocated = true",
+        options=options,
+        hosts=hosts,
+        spares=(3,),
+        **more,
+    )
+    cluster = load_cluster(path)
+    try:
+        yield cluster
+    finally:
+        if found := report(cluster):
+            os.kill(found.pid, signal.SIGKILL)  # the hosts follow
+            assert until(lambda: not any(host.pid and alive(host.pid) for host in found.hosts))
+
+
+def states(cluster: Cluster, said: Said) -> dict[int, str]:
+    found = json.loads(said("cluster", "status", "--config", cluster.file, "--json"))
+    return {host["id"]: host["state"] for host in found["hosts"]}
+
+
+def delivered(cluster: Cluster, said: Said) -> int:
+    found = json.loads(said("cluster", "status", "--config", cluster.file, "--json"))
+    return int(found["hosts"][0]["messages_delivered"])
+
+
+def pids(cluster: Cluster) -> list[int]:
+    found = report(cluster)
+    return [host.pid for host in found.hosts if host.pid is not None] if found else []
+
+
+@pytest.mark.slow
+def test_a_whole_run(tmp_path: Path, said: Said) -> None:
+    with cluster_of(tmp_path) as cluster:
+        config = ("--config", cluster.file)
+        assert states(cluster, said) == {0: "down", 2: "down", 3: "down", 4: "down"}
+        shown = said("cluster", "up", *config)
+        assert "sequencer-1 spare" in shown and "configuration-0 up" in shown
+        assert states(cluster, said) == {0: "up", 2: "up", 3: "spare", 4: "up"}
+        assert "is up already" in said("cluster", "up", *config, code=2)
+        said("send", "orders", "one", "two", *config)
+
+        assert said("cluster", "add-sequencer", *config) == "started host 3 (sequencer-1)"
+        assert "all spare ones run" in said("cluster", "add-sequencer", *config, code=2)
+        assert said("cluster", "kill", "sequencer-0", *config) == "killed host 2 (sequencer-0)"
+        assert states(cluster, said) == {0: "up", 2: "dead", 3: "up", 4: "up"}
+        assert "host 2 does not run" in said("cluster", "kill", "2", *config, code=2)
+        assert said("cluster", "restart", "2", *config) == "started host 2 (sequencer-0)"
+        said("send", "orders", "three", *config)
+        assert until(lambda: delivered(cluster, said) == 3)
+
+        hosts = pids(cluster)
+        told = said("cluster", "down", *config)
+        assert told.startswith("the cluster 'test' is down its trace: ")
+        assert not any(alive(pid) for pid in hosts) and not is_supervised(cluster)
+        (trace,) = cluster.traces.iterdir()
+        judged = json.loads(said("check", trace, "--json"))
+        assert (judged["runs"], judged["violations"], judged["incomplete"]) == (1, [], [])
+        assert said("cluster", "down", *config) == "the cluster 'test' is not up"
+
+
+@contextmanager
+def flow(cluster: Cluster) -> Iterator[list[int]]:
+    """A message each few milliseconds, for a minute at most; gives the list of their identities."""
+    sent: list[int] = []
+    done = threading.Event()
+
+    def send() -> None:
+        end = time.monotonic() + 60
+        with ControlClient(0, cluster.socket_path(0)) as client:
+            while not done.wait(0.005) and time.monotonic() < end:
+                sent.append(client.submit(["orders"], [b"message"]))
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield sent
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_a_key_is_rotated_while_messages_flow(tmp_path: Path, said: Said) -> None:
+    with cluster_of(tmp_path) as cluster:
+        config = ("--config", cluster.file)
+        said("cluster", "up", *config)
+        old = load_keys(cluster.security.key_file).active.id
+        with flow(cluster) as sent:
+            told = said("cluster", "rotate-key", *config)
+        new = load_keys(cluster.security.key_file).active.id
+        assert told.endswith(f"the key is now {new:08x}") and new != old
+        assert len(sent) > 50
+        assert until(lambda: delivered(cluster, said) == len(sent))
+        found = json.loads(said("cluster", "status", *config, "--json"))["hosts"]
+        assert [host["keys"] for host in found if host["state"] == "up"] == [[f"{new:08x}"]] * 3
+        assert found[0]["drops_notified"] == 0
+        said("cluster", "down", *config)
+
+
+def test_no_real_host_outlives_its_supervisor(tmp_path: Path, said: Said) -> None:
+    with cluster_of(tmp_path) as cluster:
+        said("cluster", "up", "--config", cluster.file)
+        hosts, found = pids(cluster), report(cluster)
+        assert found is not None and len(hosts) == 3
+        os.kill(found.pid, signal.SIGKILL)
+        assert until(lambda: not any(alive(pid) for pid in hosts))
+        assert "not up here" in said("cluster", "kill", "0", "--config", cluster.file, code=2)
+        # What they wrote down is still a trace.
+        assert "its trace: " in said("cluster", "down", "--config", cluster.file)
+
+
+def test_no_real_host_outlives_its_folder(tmp_path: Path, said: Said) -> None:
+    with cluster_of(tmp_path) as cluster:
+        said("cluster", "up", "--config", cluster.file)
+        hosts = pids(cluster)
+        shutil.rmtree(cluster.folder)
+        assert len(hosts) == 3 and until(lambda: not any(alive(pid) for pid in hosts))
+
+
+def test_a_port_that_is_taken_is_named_and_nothing_is_left(tmp_path: Path, said: Said) -> None:
+    with cluster_of(tmp_path) as cluster, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as thief:
+        thief.bind(cluster.host(2).address)
+        complaint = said("cluster", "up", "--config", cluster.file, code=2)
+        assert "host 2 ended at start (exit code 2)" in complaint
+        assert str(cluster.host(2).address) in complaint and "in use" in complaint
+        assert not is_supervised(cluster)
+
+
+def test_a_missing_key_is_told_before_anything_starts(tmp_path: Path, said: Said) -> None:
+    with cluster_of(tmp_path) as cluster:
+        cluster.security.key_file.unlink()
+        complaint = said("cluster", "up", "--config", cluster.file, code=2)
+        assert "cluster.key: cannot be read: No such file" in complaint
+        assert not cluster.folder.exists()
+
+
+def test_a_node_without_a_supervisor_ends_in_good_order(tmp_path: Path) -> None:
+    with cluster_of(tmp_path) as cluster:
+        words = ["node", "--config", str(cluster.file), "--id", "4"]
+        with subprocess.Popen(
+            [sys.executable, "-m", "ordercast.cli", *words], stderr=subprocess.PIPE, text=True
+        ) as node:
+            assert until(lambda: cluster.socket_path(4).exists() or node.poll() is not None)
+            node.send_signal(signal.SIGTERM)
+            _, log = node.communicate(timeout=30)
+        assert node.returncode == 0, log
+        assert "runs configuration-0 at" in log and log.rstrip().endswith("ended")
+        assert not cluster.socket_path(4).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--id", "9"], "there is no host 9; there are: 0, 2, 3, 4"),
+        (["--id", "0", "--leash", "99"], "--leash 99 is no open file"),
+    ],
+)
+def test_a_node_that_cannot_be_is_refused(
+    tmp_path: Path, said: Said, words: list[str], complaint: str
+) -> None:
+    with cluster_of(tmp_path) as cluster:
+        assert complaint in said("node", "--config", cluster.file, *words, code=2)
+
+
+@pytest.mark.parametrize("protocol", protocol_names())
+def test_init_writes_what_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said, protocol: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (port,) = free_ports(1)
+    words = ("cluster", "init", "--protocol", protocol, "--groups", 2, "--port", min(port, 60_000))
+    assert said(*words).endswith("next: ordercast cluster up")
+    cluster = load_cluster(Path("cluster.toml"))
+    assert (cluster.protocol, len(cluster.groups)) == (protocol, 2)
+    before = Path("cluster.key").read_bytes()
+    assert "--force overwrites it" in said(*words, code=2)
+    assert Path("cluster.key").read_bytes() == before
+    said(*words, "--force", "--plaintext")
+    assert load_cluster(Path("cluster.toml")).security.mode == "plaintext"
+
+
+def test_init_says_which_options_a_protocol_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    complaint = said("cluster", "init", "--protocol", "unordered", "--sequencers", 2, code=2)
+    assert "options.sequencers: unknown key; there are: window" in complaint
+    assert "name" in said("cluster", "init", "--name", "../up", code=2)
+    assert not list(tmp_path.iterdir())
