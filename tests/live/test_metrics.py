@@ -2,6 +2,7 @@
 
 import random
 import re
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -158,6 +159,19 @@ def test_exposed_buckets_are_cumulative_and_end_with_the_count() -> None:
     ]
     assert buckets == sorted(buckets)
     assert (buckets[0], buckets[2], buckets[-2], buckets[-1]) == (1, 3, 3, 4)
+
+
+def test_the_page_of_tools_lists_every_metric_with_its_kind_and_meaning() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tools.md").read_text()
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `") and "_" in line]
+    told = {row[0].strip("| `"): (row[1], row[2]) for row in rows if len(row) == 3}
+    for family in FAMILIES:
+        kind, meaning = told[family.name]
+        assert kind == family.kind
+        assert meaning.startswith(family.help)
+        assert all(f"`{value}`" in meaning for value in family.attributes if value)
+    exposed = re.findall("^# TYPE ([a-z_]+) ([a-z]+)$", Metrics().prometheus(), re.MULTILINE)
+    assert {name: kind for name, (kind, _) in told.items()} == dict(exposed)
 
 
 def test_memory_in_use_is_told_where_the_system_tells_it() -> None:

@@ -67,7 +67,7 @@ def top(
     receivers delivered. [dim]backlog[/]: messages that a protocol has not taken yet. [dim]buffer[/]:
     bytes delivered that no application has taken, or that wait for a slow peer. [dim]drops[/]: drop
     notifications. [dim]bad[/]: datagrams that were forged, foreign, old or broken. [dim]lost[/]:
-    messages dropped for peers that were too slow or away. A narrow terminal shows less of it, and
+    datagrams dropped for peers that were too slow or away. A narrow terminal shows less of it, and
     --json all. Ctrl-C ends it.
 
     [bold]Examples[/]

@@ -78,13 +78,13 @@ FAMILIES: tuple[Family, ...] = (
     _one(
         "ordercast_overflow_total",
         "counter",
-        "Messages to a peer dropped because the queue of its link was full.",
+        "Datagrams to a peer dropped because the queue of its link was full.",
         "overflow",
     ),
     _one(
         "ordercast_away_total",
         "counter",
-        "Messages to a peer dropped because it acknowledged nothing and counts as away.",
+        "Datagrams to a peer dropped because it acknowledged nothing and counts as away.",
         "dropped_away",
     ),
     _one(
