@@ -1,5 +1,7 @@
 """The commands of a cluster, on real processes: from its first file to its last trace."""
 
+import asyncio
+import gc
 import json
 import os
 import shutil
@@ -17,6 +19,7 @@ from typing import Any
 import pytest
 
 from ordercast.cli import run
+from ordercast.cli.node import ends_host
 from ordercast.net.cluster import Cluster
 from ordercast.net.cluster_file import load_cluster
 from ordercast.net.control_client import ControlClient
@@ -239,3 +242,28 @@ def test_init_says_which_options_a_protocol_has(
     assert "options.sequencers: unknown key; there are: window" in complaint
     assert "name" in said("cluster", "init", "--name", "../up", code=2)
     assert not list(tmp_path.iterdir())
+
+
+def test_errors_in_the_work_of_a_host_end_it_and_those_of_its_visitors_do_not() -> None:
+    told: list[bool] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+        raise ValueError("in an answer")
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: told.append(ends_host(context)))
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        await reader.read()
+        writer.close()
+        server.close()
+        while not told:
+            gc.collect()  # a task is told of when it is collected
+            await asyncio.sleep(0.01)
+        loop.call_soon(int, "in a turn")
+        await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(work(), 10))
+    assert told == [False, True]

@@ -6,11 +6,12 @@ import pytest
 
 from ordercast.core import LocalError
 from ordercast.net.address import Address, parse_address
-from ordercast.net.cluster import Cluster
+from ordercast.net.cluster import Cluster, HostSpec, MetricsSpec, SecuritySpec, TransportSpec
 from ordercast.net.cluster_file import load_cluster
 from ordercast.net.keys import create_keys
 from ordercast.protocols import protocol_names
 from tests.live.cluster_files import write_cluster
+from tests.tidy import ROOT
 
 HEAD = 'protocol = "unordered"\n[groups]\norders = 2\n'
 HOSTS = "".join(f'[[host]]\nid = {host}\naddress = "127.0.0.1:{7400 + host}"\n' for host in range(3))
@@ -139,6 +140,23 @@ def test_datagrams_on_a_network_fit_into_its_frames(tmp_path: Path) -> None:
 def test_groups_may_list_their_receivers(tmp_path: Path) -> None:
     text = HEAD.replace("orders = 2", "orders = [0, 1]\nmore = [1]") + HOSTS
     assert load(tmp_path, text).groups == {"orders": (0, 1), "more": (1,)}
+
+
+def test_the_page_shows_a_file_that_works_and_names_every_key(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "live.md").read_text()
+    path = tmp_path / "cluster.toml"
+    path.write_text(page.partition("```toml\n")[2].partition("```")[0])
+    assert load_cluster(path, check_keys=False).find_host("sequencer-2").start is False
+    top = {"name", "protocol", "senders", "colocated", "bundle_bytes", "inbox_bytes", "trace", "folder"}
+    tables = {
+        "[transport] ": TransportSpec,
+        "[security] ": SecuritySpec,
+        "[metrics] ": MetricsSpec,
+        "[[host]] ": HostSpec,
+    }
+    keys = {f"{table}{key}" for table, spec in tables.items() for key in spec.__struct_fields__}
+    for key in top | keys | {"[options]", "[groups]"}:
+        assert f"| `{key}` |" in page
 
 
 @pytest.mark.parametrize("protocol", protocol_names())

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.abc import MetaPathFinder
 from typing import Annotated, Any
 
@@ -112,6 +112,15 @@ def _watch(leash: int, stopper: Stopper) -> None:
     os._exit(LEFT_BEHIND)
 
 
+def ends_host(context: Mapping[str, Any]) -> bool:
+    """Whether an error that nobody expected, as the event loop tells of it, ends the host.
+
+    One in the work of the host itself does, for nobody knows what state it left; one in a task that only
+    answers somebody at the control socket or for metrics does not, or whoever asks could end the host.
+    """
+    return "handle" in context or "protocol" in context
+
+
 async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper) -> int:
     # Imported here, so that the leash is watched before libraries are read.
     from ordercast.net.attendance import Attendance
@@ -134,11 +143,11 @@ async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper) -> in
     defects: list[str] = []
 
     def on_defect(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An error that nobody expected ends the host: nobody knows what state it is in."""
-        if not defects:
+        if ends_host(context):
+            defects.append(str(context.get("exception") or context["message"]))
+            stopping.set()
+        if len(defects) <= 1:
             loop.default_exception_handler(context)
-        defects.append(str(context.get("exception") or context["message"]))
-        stopping.set()
 
     loop.set_exception_handler(on_defect)
     await host.start()
