@@ -339,8 +339,11 @@ class LiveHost:
     def _find_route(self, to: tuple[NodeId, ...]) -> Route:
         if len(self._routes) >= LOCAL_MAX:
             self._routes.clear()
-        here = tuple(node for node in to if self._places[node] == self.host)
-        there = [node for node in to if self._places[node] != self.host]
+        known = [node for node in to if 0 <= node < len(self._places)]
+        if len(known) < len(to):  # a peer has named a node that is not there, and a process believed it
+            self.metrics.malformed += 1
+        here = tuple(node for node in known if self._places[node] == self.host)
+        there = [node for node in known if self._places[node] != self.host]
         parts = [there[start : start + DESTINATIONS_MAX] for start in range(0, len(there), DESTINATIONS_MAX)]
         return here, tuple((self._hosts(part), write_destinations(part), len(part)) for part in parts)
 
