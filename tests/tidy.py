@@ -34,7 +34,7 @@ _BELOW_PIPELINE = frozenset(
         "report",
     }
 )
-_ALL = _BELOW_PIPELINE | {"pipeline", "experiments", "model", "cli", "dashboard"}
+_ALL = _BELOW_PIPELINE | {"bench", "live", "pipeline", "experiments", "model", "cli", "dashboard"}
 
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "core": frozenset(),
@@ -72,6 +72,8 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
             "determinism",
         }
     ),
+    "bench": frozenset({"core", "toml_file", "protocols", "net", "trace", "check"}),
+    "live": frozenset({"core", "toml_file", "trace", "check", "protocols", "sim", "net", "report"}),
     "report": frozenset({"core"}),
     "model": frozenset({"core", "java", "consensus", "trace", "check", "protocols"}),
     "pipeline": _BELOW_PIPELINE,

@@ -21,6 +21,7 @@ DEFECT = 70
 COMMANDS = (
     "protocols",
     "simulate",
+    "live",
     "swarm",
     "sweep",
     "replay",
@@ -35,6 +36,7 @@ COMMANDS = (
     "tail",
     "why",
     "top",
+    "bench",
 )
 """Each is a module of this package, with a function of its name or an application `app` of its own."""
 

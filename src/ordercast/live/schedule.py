@@ -1,0 +1,43 @@
+"""When open-loop senders submit what: drawn from the seed as the simulator draws it, ahead of the run."""
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from pathlib import Path
+from random import Random
+
+from ordercast.core import Plan
+from ordercast.sim.build import arrivals_of
+from ordercast.sim.recorded_run import Submission, check_submission, submissions_of
+from ordercast.sim.scenario import Scenario
+from ordercast.sim.workload import Destinations
+from ordercast.toml_file import about
+
+
+def schedule(scenario: Scenario, plan: Plan) -> Iterator[Submission]:
+    """All submissions of a scenario that has an open-loop workload, in order of time."""
+    spec = scenario.workload
+    if spec.kind == "trace":
+        with about("workload.file"):
+            for submission in submissions_of(Path(spec.file))[: spec.messages]:
+                check_submission(submission, plan.senders, plan.groups)
+                yield submission
+        return
+    with about("workload.spread"):
+        destinations = Destinations(sorted(plan.groups), spec.spread)
+    arrivals = dict(zip(plan.senders, arrivals_of(scenario, len(plan.senders)), strict=True))
+    draws = {sender: Random(f"{scenario.seed}/workload/{sender}") for sender in plan.senders}
+    due: list[tuple[int, int]] = []
+
+    def await_next(sender: int, now: int) -> None:
+        gap = arrivals[sender].gap(draws[sender])
+        if gap is not None:
+            heappush(due, (now + gap, sender))
+
+    for sender in plan.senders:
+        await_next(sender, 0)
+    for _ in range(spec.messages):
+        if not due:
+            return
+        now, sender = heappop(due)
+        yield Submission(now, sender, destinations.choose(draws[sender]), spec.bytes)
+        await_next(sender, now)

@@ -1,0 +1,85 @@
+"""A scenario set up on this machine: which ports its hosts have, where they write, when their time began."""
+
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from ordercast.core import HostId, Nanos, Plan
+from ordercast.net.address import Address
+from ordercast.net.cluster import (
+    DATAGRAM_LOOPBACK,
+    Cluster,
+    HostSpec,
+    MetricsSpec,
+    SecuritySpec,
+    TransportSpec,
+)
+from ordercast.sim.scenario import Scenario
+
+LOOPBACK = "127.0.0.1"
+EACH_ALONE = 1
+"""As the size of bundles: so small that each message is a packet of its own."""
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """What each host process of a live scenario must know."""
+
+    scenario: Scenario
+    run: str
+    folder: str
+    """Where state, keys and logs go."""
+    traces: str
+    ports: dict[HostId, int]
+    answer_ports: dict[HostId, int]
+    """Where the closed-loop clients of a host hear the answers of receivers."""
+    epoch_ns: Nanos
+    """The wall clock's reading at which clocks that drift are right."""
+
+    @property
+    def key_file(self) -> Path:
+        """What seals the datagrams."""
+        return Path(self.folder) / "cluster.key"
+
+    def log_path(self, host: HostId) -> Path:
+        """What a host said."""
+        return Path(self.folder) / f"{host}.log"
+
+    def cluster(self) -> Cluster:
+        """The same as a cluster whose hosts are all here."""
+        scenario, folder = self.scenario, Path(self.folder)
+        return Cluster(
+            file=folder / "cluster.toml",
+            name=self.run,
+            protocol=scenario.protocol,
+            options=scenario.options,
+            groups={f"group-{n}": members for n, members in enumerate(scenario.deployment().groups)},
+            senders=scenario.senders,
+            colocated=scenario.colocated,
+            hosts=tuple(
+                HostSpec(id=host, address=Address(LOOPBACK, port))
+                for host, port in sorted(self.ports.items())
+            ),
+            transport=TransportSpec(datagram_bytes=DATAGRAM_LOOPBACK),
+            security=SecuritySpec(key_file=self.key_file),
+            metrics=MetricsSpec(),
+            bundle_bytes=scenario.bundle_bytes or EACH_ALONE,
+            inbox_bytes=16 << 20,
+            trace=True,
+            folder=folder,
+        )
+
+
+def hosts_of(plan: Plan) -> list[HostId]:
+    """The hosts of a plan, in order."""
+    return sorted({node.host for node in plan.nodes})
+
+
+def free_ports(count: int) -> list[int]:
+    """So many different ports that nobody listens on now."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(count)]
+        for sock in sockets:
+            sock.bind((LOOPBACK, 0))
+        return [sock.getsockname()[1] for sock in sockets]

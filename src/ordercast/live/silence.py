@@ -1,0 +1,58 @@
+"""How long receivers were silent around each crash.
+
+For a host that was killed at time t: at each receiver, the longest time without a delivery that begins at t,
+or with a delivery between t and the next crash. What follows a receiver's last delivery is the end of the
+run, no silence.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ordercast.core import HostId, Nanos, NodeId, Plan
+from ordercast.live.stage import CrashTime
+from ordercast.trace import Kind
+
+
+class Silence(msgspec.Struct, frozen=True):
+    """The longest silence at each receiver after a crash; None where nothing was delivered any more."""
+
+    host: HostId
+    time_ns: Nanos
+    """Since the start of the workload."""
+    receivers: dict[NodeId, Nanos | None]
+
+    @property
+    def longest_ns(self) -> Nanos | None:
+        """At any receiver that went on."""
+        return max((found for found in self.receivers.values() if found is not None), default=None)
+
+
+def silences(
+    table: pa.Table, plan: Plan, crashes: Sequence[CrashTime], start_ns: Nanos, ahead: dict[HostId, Nanos]
+) -> list[Silence]:
+    """The silences after each crash; `ahead` says by how much the clock of a host is wrong."""
+    kinds = table["kind"].cast(pa.string())
+    delivered = table.filter(pc.is_in(kinds, pa.array([Kind.DELIVER, Kind.OUT_OF_ORDER], pa.string())))
+    nodes, times = delivered["node"].to_numpy(), delivered["time_ns"].to_numpy()
+    receivers = sorted({node for members in plan.groups.values() for node in members})
+    own = {node: np.sort(times[nodes == node]) - ahead.get(plan.nodes[node].host, 0) for node in receivers}
+    found = []
+    for place, crash in enumerate(crashes):
+        until = crashes[place + 1].time_ns if place + 1 < len(crashes) else None
+        longest = {node: _longest(own[node], crash.time_ns, until) for node in receivers}
+        found.append(Silence(crash.host, crash.time_ns - start_ns, longest))
+    return found
+
+
+def _longest(times: np.ndarray, start: Nanos, until: Nanos | None) -> Nanos | None:
+    after = times[times >= start]
+    if not len(after):
+        return None
+    begins = np.concatenate([[start], after[:-1]])
+    gaps = after - begins
+    within = gaps if until is None else gaps[begins < until]
+    return int(within.max(initial=0))
