@@ -1,0 +1,203 @@
+"""One member of the measured group, in a process of its own: `python -m ordercast.bench.member`.
+
+It is told what to do by lines on its standard input, and ends when that ends. What it delivers it writes
+down in arrays, a few numbers a packet, so that every message can be accounted for afterwards.
+"""
+
+import asyncio
+import sys
+import time
+from array import array
+from pathlib import Path
+
+import msgspec
+
+from ordercast.bench.spec import GROUP, BenchSpec
+from ordercast.core import MessageId, Nanos
+from ordercast.core.delivery import Dropped
+from ordercast.net.group import Group, join
+from ordercast.net.host import Batch
+from ordercast.net.loop import run
+
+CHUNK_BYTES = 4096
+PACE_S = 0.0005
+PROBE_S = 0.2
+LINGER_S = 0.4
+
+
+class Log:
+    """What a member did: for each packet the first identity, the number of messages, and the time."""
+
+    def __init__(self) -> None:
+        self.delivered = array("q")
+        self.submitted = array("q")
+        self.drops = 0
+
+    def write(self, folder: Path, host: int) -> None:
+        """Put it where the others' are."""
+        for name in ("delivered", "submitted"):
+            (folder / f"{name}-{host}.bin").write_bytes(getattr(self, name).tobytes())
+
+
+class Meter:
+    """Sends and takes messages, and keeps account."""
+
+    def __init__(self, group: Group, spec: BenchSpec) -> None:
+        self._group = group
+        self._spec = spec
+        self._payload = bytes(spec.size)
+        self.log = Log()
+        self.heard_at = 0.0
+        self.probing = True
+        self._under_way = 0
+        self._taken = asyncio.Event()
+        self._waiting: dict[MessageId, asyncio.Future[None]] = {}
+
+    async def take(self) -> None:
+        """Take all that is delivered."""
+        group, log = self._group, self.log
+        while (heard := await group.receive_batch()) is not None:
+            if isinstance(heard, Batch):
+                self.heard_at = time.monotonic()
+                count = 0
+                for _ in heard.bundle.payloads:
+                    count += 1
+                log.delivered.extend((heard.bundle.first, count, heard.now))
+                if heard.delivery.sender == group.sender and not self.probing:
+                    self._complete(heard.bundle.first, count)
+            elif isinstance(heard, Dropped):
+                log.drops += 1
+
+    def _complete(self, first: MessageId, count: int) -> None:
+        self._under_way -= count
+        self._taken.set()
+        if self._waiting:
+            for message in range(first, first + count):
+                waiter = self._waiting.pop(message, None)
+                if waiter is not None and not waiter.done():
+                    waiter.set_result(None)
+
+    async def probe(self) -> None:
+        """Send now and then, until all members have heard something: then the group works."""
+        while True:
+            await self._group.send(self._payload)
+            await asyncio.sleep(PROBE_S)
+
+    async def await_first(self) -> None:
+        """Wait until something was delivered here."""
+        while not self.heard_at:
+            await asyncio.sleep(PROBE_S / 4)
+
+    async def send(self, end: float) -> None:
+        """Send as the load says."""
+        self.probing = False
+        match self._spec.load:
+            case "max":
+                await self._fill(end)
+            case "rate":
+                await self._pace(end)
+            case "clients":
+                await asyncio.gather(*(self._client(end) for _ in range(self._spec.clients)))
+
+    def _note(self, first: MessageId, count: int, when: Nanos) -> None:
+        self.log.submitted.extend((first, count, when))
+
+    async def _fill(self, end: float) -> None:
+        chunk = max(1, CHUNK_BYTES // max(1, self._spec.size))
+        payloads = [self._payload] * chunk
+        limit = max(chunk, self._spec.window_bytes // max(1, self._spec.size))
+        while time.monotonic() < end:
+            if self._under_way + chunk <= limit:
+                self._under_way += chunk
+                now = time.time_ns()
+                self._note(await self._group.send_many(payloads), chunk, now)
+            else:
+                self._taken.clear()
+                try:
+                    await asyncio.wait_for(self._taken.wait(), 1.0)
+                except TimeoutError:
+                    self._under_way = 0  # the rest is lost; they are counted afterwards
+
+    async def _pace(self, end: float) -> None:
+        """Send what is due; a message counts from when it should have been sent."""
+        start, start_ns, sent = time.monotonic(), time.time_ns(), 0
+        rate, chunk = self._spec.rate, 4096
+        while (now := time.monotonic()) < end:
+            due = min(int((now - start) * rate) - sent, chunk)
+            if due > 0:
+                first = await self._group.send_many([self._payload] * due)
+                for index in range(due):
+                    self._note(first + index, 1, start_ns + int((sent + index) / rate * 1e9))
+                sent += due
+            await asyncio.sleep(0 if due == chunk else PACE_S)
+
+    async def _client(self, end: float) -> None:
+        loop = asyncio.get_running_loop()
+        while time.monotonic() < end:
+            now = time.time_ns()
+            message = await self._group.send(self._payload)
+            self._note(message, 1, now)
+            waiter = self._waiting[message] = loop.create_future()
+            try:
+                await asyncio.wait_for(waiter, 1.0)
+            except TimeoutError:
+                self._waiting.pop(message, None)
+
+    async def settle(self, patience_s: float = 5.0) -> None:
+        """Wait until nothing more comes."""
+        begun = time.monotonic()
+        while time.monotonic() - begun < patience_s and time.monotonic() - self.heard_at < LINGER_S:
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(LINGER_S)
+
+
+async def main(folder: Path, host: int) -> None:
+    """Take part until told to end."""
+    spec = msgspec.json.decode((folder / "spec.json").read_bytes(), type=BenchSpec)
+    orders = await _orders()
+    async with join(folder / "cluster.toml", GROUP, host=host, run=GROUP) as group:
+        meter = Meter(group, spec)
+        taking = asyncio.create_task(meter.take())
+        probing = asyncio.create_task(meter.probe()) if host == 0 else None
+        try:
+            await meter.await_first()
+            _tell({"ready": host})
+            await _next(orders)
+            if probing is not None:
+                probing.cancel()
+                await meter.settle()
+            _tell({"begun": time.time_ns()})
+            await _next(orders)
+            if host == 0:
+                await meter.send(time.monotonic() + spec.warmup_s + spec.seconds)
+            _tell({"sent": host})
+            await _next(orders)
+            await meter.settle()
+            meter.log.write(folder, host)
+            _tell({"drops": meter.log.drops})
+            await _next(orders)
+        finally:
+            taking.cancel()
+
+
+async def _orders() -> asyncio.StreamReader:
+    """Lines on the standard input."""
+    reader = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
+    return reader
+
+
+async def _next(orders: asyncio.StreamReader) -> None:
+    """Wait for the next word; whoever gave them may be gone, and then it is over."""
+    if not await orders.readline():
+        raise SystemExit(1)
+
+
+def _tell(content: object) -> None:
+    sys.stdout.write(msgspec.json.encode(content).decode() + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    run(main(Path(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,78 @@
+"""What is measured, and what came out."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from ordercast.core import LocalError
+from ordercast.core.bundle import MESSAGE_BYTES_MAX
+
+Load: TypeAlias = Literal["max", "rate", "clients"]
+GROUP = "bench"
+
+
+class BenchSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One measurement. The first receiver's host sends too, and all receivers get everything."""
+
+    protocol: str = "hydra"
+    receivers: int = 3
+    size: int = 64
+    """Bytes of each message."""
+    load: Load = "max"
+    """*rate*: open loop, messages are sent when they are due, whatever became of those before. *max*: closed
+    loop, a window of bytes is kept under way. *clients*: closed loop, each client has one under way."""
+    rate: float = 0
+    """Messages a second, for *rate*."""
+    clients: int = 1
+    """For *clients*."""
+    window_bytes: int = 2 << 20
+    """Under way at a time, for *max*."""
+    seconds: float = 5.0
+    warmup_s: float = 1.0
+    options: dict[str, object] = {}
+    """Of the protocol."""
+    plaintext: bool = False
+    transport: Literal["udp", "tcp"] = "udp"
+    datagram_bytes: int = 0
+    busy_poll: bool = False
+    trace: bool = False
+    """Write traces, and have them judged."""
+
+    def __post_init__(self) -> None:
+        if self.receivers < 1 or self.clients < 1 or self.window_bytes < 1:
+            raise LocalError("a benchmark needs at least one receiver, one client and some window")
+        if not 0 <= self.size <= MESSAGE_BYTES_MAX:
+            raise LocalError(f"messages have 0 to {MESSAGE_BYTES_MAX} bytes, not {self.size}")
+        if self.seconds <= 0 or self.warmup_s < 0 or (self.load == "rate" and self.rate <= 0):
+            raise LocalError("times and rates must be positive")
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """Percentiles in microseconds."""
+
+    p50: float
+    p99: float
+    p999: float
+    max: float
+
+
+class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What came out."""
+
+    protocol: str
+    load: str
+    ordered_per_s: float
+    """Messages that all receivers had delivered, a second."""
+    latency_us: Latency | None
+    latency_of: str
+    cpu_us_per_message: dict[str, float]
+    """Of the processes of each role, and of all together."""
+    submitted: int
+    lost: int
+    """Messages that not every receiver delivered, though all had time to."""
+    drops_notified: int
+    violations: list[str]
+    seconds: float
+    options: dict[str, object]
+    trace: str = ""
+    """Where it is, if it was asked for."""
