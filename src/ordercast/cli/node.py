@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from importlib.abc import MetaPathFinder
+from random import Random
 from typing import Annotated, Any
 
 import typer
@@ -38,6 +39,13 @@ def node(
     leash: Annotated[
         int | None, typer.Option(help="End when this open file ends (for supervisors).", metavar="FD")
     ] = None,
+    impair: Annotated[
+        int | None,
+        typer.Option(
+            help="For trials: its datagrams may be harmed over the control socket, drawn from this seed.",
+            metavar="SEED",
+        ),
+    ] = None,
 ) -> int:
     """Run one host of a cluster in the foreground, with all processes that the plan puts on it.
 
@@ -60,7 +68,8 @@ def node(
     cluster.host(id)
     from ordercast.net.loop import run as run_loop
 
-    return int(run_loop(_serve(cluster, id, run or cluster.name, stopper)))
+    draws = None if impair is None else Random(f"{impair}/impair/{id}")
+    return int(run_loop(_serve(cluster, id, run or cluster.name, stopper, draws)))
 
 
 class _WithoutPandas(MetaPathFinder):
@@ -121,7 +130,7 @@ def ends_host(context: Mapping[str, Any]) -> bool:
     return "handle" in context or "protocol" in context
 
 
-async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper) -> int:
+async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws: Random | None) -> int:
     # Imported here, so that the leash is watched before libraries are read.
     from ordercast.net.attendance import Attendance
     from ordercast.net.opening import open_host
@@ -139,7 +148,7 @@ async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper) -> in
     plan = cluster.plan()
     nodes = [node.id for node in plan.nodes if node.host == id]
     recorder = TraceRecorder(cluster.traces, run, id, nodes) if cluster.trace else None
-    host = open_host(cluster, id, plan=plan, recorder=recorder)
+    host = open_host(cluster, id, plan=plan, recorder=recorder, impaired=draws)
     defects: list[str] = []
 
     def on_defect(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

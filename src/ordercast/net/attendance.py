@@ -9,6 +9,7 @@ from ordercast.net.control import ControlServer
 from ordercast.net.exposition import MetricsServer
 from ordercast.net.facts import SenderFact
 from ordercast.net.host import LiveHost
+from ordercast.net.impair import ImpairedTransport
 
 _PRESSED = "the network or a slow receiver asks senders to slow down"
 _WINDOW = "the protocol takes no more until some of those under way are through"
@@ -20,6 +21,7 @@ class Attendance:
     def __init__(self, host: LiveHost, cluster: Cluster, stop: Callable[[], None]) -> None:
         self._host = host
         self._first = _next_messages(host)
+        transport = host.wire.transport
         self.control = ControlServer(
             host,
             cluster.socket_path(host.host),
@@ -28,6 +30,7 @@ class Attendance:
             stop=stop,
             sending=self._sending,
             details=lambda: host_details(host),
+            impair=transport.set_impairment if isinstance(transport, ImpairedTransport) else None,
         )
         labels = {"cluster": cluster.name, "host": str(host.host)}
         address = cluster.metrics_address(host.host)

@@ -33,6 +33,7 @@ from ordercast.net.control_words import (
     LINE_BYTES_MAX,
     Explain,
     GroupName,
+    Impair,
     ReadMetrics,
     Status,
     Stop,
@@ -45,6 +46,7 @@ from ordercast.net.facts import HostFact, SenderFact, node_fact
 from ordercast.net.feed import Feed, Watch
 from ordercast.net.feed_lines import feed_lines
 from ordercast.net.host import Batch, Heard
+from ordercast.net.impair import Impairment
 from ordercast.net.metrics import Metrics
 from ordercast.net.progress import Progress
 
@@ -89,6 +91,7 @@ class ControlServer:
         stop: Callable[[], None],
         sending: Callable[[], Mapping[NodeId, SenderFact]] = dict,
         details: Callable[[], Mapping[str, object]] = dict,
+        impair: Callable[[Impairment], None] | None = None,
         clock: Callable[[], Nanos] = time.time_ns,
     ) -> None:
         self._host = host
@@ -99,6 +102,7 @@ class ControlServer:
         self._stop = stop
         self._sending = sending
         self._details = details
+        self._set_impairment = impair
         self._clock = clock
         self._began = time.monotonic_ns()
         self._roles = {node.id: node.role for node in host.plan.nodes if node.host == host.host}
@@ -192,7 +196,7 @@ class ControlServer:
 
     # Requests.
 
-    def _do(self, request: Status | ReadMetrics | Explain | Submit | Stop) -> object:
+    def _do(self, request: Status | ReadMetrics | Explain | Submit | Stop | Impair) -> object:
         match request:
             case Status():
                 return self.status()
@@ -202,6 +206,8 @@ class ControlServer:
                 return self._explain(request)
             case Submit():
                 return self._submit(request)
+            case Impair():
+                return self._impair(request)
             case Stop():
                 asyncio.get_running_loop().call_soon(self._stop)  # after the answer is written
                 return {"stopping": True}
@@ -240,6 +246,12 @@ class ControlServer:
                 for node, explanation in self._host.explain().items()
             },
         )
+
+    def _impair(self, request: Impair) -> Impairment:
+        if self._set_impairment is None:
+            raise LocalError(f"host {self._host.host} was not started with --impair")
+        self._set_impairment(request.impairment)
+        return request.impairment
 
     def _submit(self, request: Submit) -> dict[str, object]:
         node = self._local(request.node, self._senders, "sender")

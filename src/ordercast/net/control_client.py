@@ -11,8 +11,19 @@ import msgspec
 
 from ordercast.core import HostId, LocalError, MessageId, NodeId
 from ordercast.net.control_socket import find_socket
-from ordercast.net.control_words import Explain, GroupName, ReadMetrics, Request, Status, Stop, Submit, Tail
+from ordercast.net.control_words import (
+    Explain,
+    GroupName,
+    Impair,
+    ReadMetrics,
+    Request,
+    Status,
+    Stop,
+    Submit,
+    Tail,
+)
 from ordercast.net.facts import HostFact
+from ordercast.net.impair import Impairment
 
 ANSWER_BYTES_MAX = 64 << 20
 _FULL_WAIT_S = 0.002
@@ -65,6 +76,10 @@ class ControlClient:
     def explain(self, message: MessageId | None = None) -> HostFact:
         """What waits at its nodes."""
         return self._ask(Explain(message), HostFact)
+
+    def impair(self, impairment: Impairment) -> None:
+        """Let its datagrams come to harm; `LocalError` if it was not started for that."""
+        self._ask(Impair(impairment), dict[str, Any])
 
     def stop(self) -> None:
         """Let it end in good order; it does so after its answer."""

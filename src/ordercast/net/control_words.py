@@ -5,6 +5,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from ordercast.core import LocalError, MessageId, NodeId
+from ordercast.net.impair import Impairment
 
 LINE_BYTES_MAX = 2 << 20
 """Room for the largest application message in base64."""
@@ -55,7 +56,13 @@ class Tail(Request, frozen=True, tag="tail"):
     """End after so many messages."""
 
 
-AnyRequest: TypeAlias = Status | ReadMetrics | Stop | Explain | Submit | Tail
+class Impair(Request, frozen=True, tag="impair"):
+    """Let datagrams come to harm from now on; only a host that was started for that does."""
+
+    impairment: Impairment
+
+
+AnyRequest: TypeAlias = Status | ReadMetrics | Stop | Explain | Submit | Tail | Impair
 
 _decoder: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
 _encoder = msgspec.json.Encoder()
