@@ -106,7 +106,9 @@ class LiveHost:
         self.each_second: list[Callable[[], None]] = []
         """Called once a second, for what needs no hurry."""
         self.delivered: list[tuple[LiveEnv, Delivery]] = []
-        """What processes have delivered in this turn."""
+        """What processes have delivered in this turn, and is not on record yet."""
+        self._heard: list[tuple[LiveEnv, Heard]] = []
+        """What is on record, and applications have not been told yet."""
         self.room: asyncio.Event = asyncio.Event()
         """Set whenever a backlog has got shorter."""
         self._clock = clock
@@ -145,7 +147,7 @@ class LiveHost:
         self.timers = Timers(loop, self._on_timer, self.end_turn)
         for env in self._senders:
             self._reserve(env, int(self.store.load(OURS).get(f"messages {env.me}", b"0")))
-        self.wire.barrier = self._barrier
+        self.wire.barrier = self._secure
         await self.wire.start(self._on_frame, self.end_turn)
         self.running = True
         for env in self.nodes.values():
@@ -365,18 +367,22 @@ class LiveHost:
                 self._drain(env, env.backlog)
         if local:
             self.wake()
-        self.store.commit()
-        if self.delivered:
+        self._secure()
+        if self._heard:
             self._hand_over()
-        if self.recorder is not None:
-            self.recorder.flush()  # what leaves must be on record: others may act on it, and we may be killed
         self.wire.flush()
 
-    def _barrier(self) -> None:
-        """Something is about to leave in the middle of a turn."""
-        self.store.commit()
+    def _secure(self) -> None:
+        """Make durable what was saved, and put on record what happened, before anything leaves.
+
+        The record comes first: to write to the kernel is a matter of microseconds, to wait for the disk takes
+        long, and if the host is killed in between, its state says already that the messages were delivered.
+        """
+        if self.delivered:
+            self._put_on_record()
         if self.recorder is not None:
             self.recorder.flush()
+        self.store.commit()
 
     def _drain(self, env: LiveEnv, backlog: Backlog) -> None:
         """Give packets to the protocol until it has enough, or the network has."""
@@ -397,14 +403,19 @@ class LiveHost:
         if backlog.messages < before:
             self.room.set()
 
-    def _hand_over(self) -> None:
+    def _put_on_record(self) -> None:
         delivered, self.delivered = self.delivered, []
         now = self._read_clock()
         for env, delivery in delivered:
             heard = self._hear(env, delivery, now)
             if heard is not None:
-                for listener in self._listeners.get(env.me, ()):
-                    listener(heard)
+                self._heard.append((env, heard))
+
+    def _hand_over(self) -> None:
+        told, self._heard = self._heard, []
+        for env, heard in told:
+            for listener in self._listeners.get(env.me, ()):
+                listener(heard)
 
     def _hear(self, env: LiveEnv, delivery: Delivery, now: Nanos) -> Heard | None:
         if isinstance(delivery, Delivered | OutOfOrder):
