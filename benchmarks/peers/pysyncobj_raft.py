@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.contender import Peer, Ports
-from benchmarks.peers.roles import Clients, Flow, Recorder
+from benchmarks.peers.roles import Clients, Flow, Recorder, wait_until_received
 from benchmarks.peers.stage import free_ports
 
 BATCH = 50
@@ -74,7 +74,8 @@ class PySyncObj(Peer):
             if heard:
                 inside.heard(heard)
                 heard.clear()
-        keep_leading(member)
+        for _ in wait_until_received(flow.shared):
+            member.doTick(0)  # followers learn what is committed from the next message of the leader
 
     def run_clients(self, ports: Ports, clients: Clients) -> None:
         """Be the member that leads; rounds end when it applies their commands."""
@@ -88,7 +89,8 @@ class PySyncObj(Peer):
             member.doTick(TICK_S)
             payloads = clients.heard(heard) if heard else []
             heard.clear()
-        keep_leading(member)
+        for _ in wait_until_received(clients.shared):
+            member.doTick(0)
 
 
 def make_member(ports: Ports, index: int, deliver: Callable[[bytes], None], *, batches: bool) -> Any:
@@ -126,10 +128,3 @@ def become_leader(member: Any, recorder: Recorder, source: Flow | Clients) -> No
         member.doTick(TICK_S)
         if member.isReady() and member._isLeader():
             recorder.ready()
-
-
-def keep_leading(member: Any, seconds: float = 0.5) -> None:
-    """Followers learn what is committed from the next message of the leader, so it stays for a while."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        member.doTick(TICK_S)

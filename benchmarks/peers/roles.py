@@ -6,7 +6,7 @@ different processes see each other through `Shared`, plain memory that one proce
 
 import time
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterator
 from multiprocessing.context import SpawnContext
 from typing import Any
 
@@ -36,6 +36,11 @@ class Shared:
         """Whether every receiver would get the next message."""
         return all(self.ready)
 
+    @property
+    def all_received(self) -> bool:
+        """Whether every receiver has as many messages as were sent."""
+        return bool(0 <= self.sent.value <= min(self.received))
+
 
 class Recorder:
     """One receiver: keeps the order of what it gets, and when it had how much."""
@@ -46,7 +51,7 @@ class Recorder:
         self._order = bytearray()
         self._marks = array("q")
         self._count = 0
-        self._last_ns = 0
+        self._idle_since_ns = 0
 
     def ready(self) -> None:
         """Say that from now on every message will be received."""
@@ -54,10 +59,10 @@ class Recorder:
 
     def heard(self, payloads: list[bytes]) -> None:
         """Keep what was delivered, in its order."""
-        self._last_ns = time.monotonic_ns()
+        self._idle_since_ns = 0
         self._order += b"".join([payload[:NUMBER_BYTES] for payload in payloads])
         self._count += len(payloads)
-        self._marks.append(self._last_ns)
+        self._marks.append(time.monotonic_ns())
         self._marks.append(self._count)
         self._shared.received[self.index] = self._count
 
@@ -65,11 +70,13 @@ class Recorder:
     def finished(self) -> bool:
         """Whether everything arrived, or nothing more will."""
         sent = self._shared.sent.value
-        if sent < 0:
-            return False
-        if not self._last_ns:
-            self._last_ns = time.monotonic_ns()
-        return bool(self._count >= sent or time.monotonic_ns() - self._last_ns > QUIET_NS)
+        if sent < 0 or self._count >= sent:
+            return bool(sent >= 0)
+        # Idle since the first question without a delivery in between, not since the last delivery: a process
+        # that was not given the processor for long must look once more before it gives up.
+        now_ns = time.monotonic_ns()
+        self._idle_since_ns = self._idle_since_ns or now_ns
+        return now_ns - self._idle_since_ns > QUIET_NS
 
     def result(self) -> dict[str, Numbers]:
         """The order and the marks."""
@@ -186,7 +193,15 @@ def pause() -> None:
     time.sleep(PAUSE_S)
 
 
-def wait_until_ready(shared: Shared, seconds: float = 20.0) -> Iterable[None]:
+def wait_until_received(shared: Shared) -> Iterator[None]:
+    """Yields again and again while receivers lag: a sender may itself hold what they still lack."""
+    deadline_ns = time.monotonic_ns() + 2 * QUIET_NS
+    while not shared.all_received and time.monotonic_ns() < deadline_ns:
+        time.sleep(PAUSE_S)
+        yield
+
+
+def wait_until_ready(shared: Shared, seconds: float = 20.0) -> Iterator[None]:
     """Yields again and again until every receiver is ready; the caller can do its chores meanwhile."""
     deadline = time.monotonic() + seconds
     while not shared.all_ready:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.contender import Peer, Ports
-from benchmarks.peers.roles import Clients, Flow, Recorder, Shared, pause
+from benchmarks.peers.roles import Clients, Flow, Recorder, Shared, pause, wait_until_received
 from benchmarks.peers.stage import free_ports
 
 BATCH = 200
@@ -52,7 +52,8 @@ class ZeroMq(Peer):
             if not payloads:
                 pause()
         flow.finish()
-        publisher.close(linger=5_000)
+        for _ in wait_until_received(flow.shared):
+            pass
 
     def run_clients(self, ports: Ports, clients: Clients) -> None:
         """Both sockets in one thread."""
@@ -65,7 +66,8 @@ class ZeroMq(Peer):
                 publisher.send(payload)
             heard = take(subscriber)
             payloads = clients.heard(heard) if heard else []
-        publisher.close(linger=5_000)
+        for _ in wait_until_received(clients.shared):
+            pass
 
 
 def bind(ports: Ports) -> Any:

@@ -1,6 +1,7 @@
 """The accounts of the comparison with other systems see what went wrong; no server is needed for that."""
 
 from io import StringIO
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from benchmarks.peers.contender import Figures, Task
 from benchmarks.peers.ordercast_bench import arguments_for, figures_from
 from benchmarks.peers.redis_streams import RedisStreams
 from benchmarks.peers.report import summary
+from benchmarks.peers.roles import QUIET_NS, Recorder, Shared
 from benchmarks.peers.stage import OnStage, figures_of
 from benchmarks.peers.zeromq import ZeroMq
 
@@ -97,6 +99,27 @@ def test_what_the_roles_leave_becomes_figures(tmp_path: Path) -> None:
     found = figures_of(Task(64, 2.0, 2, clients=4), tmp_path)
     assert (found.ordered_per_s, found.p50_us) == (1.5, 4.0)
     assert (found.lost, found.violations) == (1, 2)  # 9 is lost; 2 before 1, and 3 twice
+
+
+def test_a_receiver_that_stood_still_looks_once_more_before_it_gives_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock_ns = 1
+    monkeypatch.setattr("benchmarks.peers.roles.time.monotonic_ns", lambda: clock_ns)
+    shared = Shared(get_context("spawn"), 1)
+    recorder = Recorder(0, shared)
+    recorder.heard([bytes(64)])
+    assert not recorder.finished  # nobody said how many there are
+    shared.sent.value = 3
+    clock_ns += 2 * QUIET_NS  # the process got no processor
+    assert not recorder.finished
+    recorder.heard([bytes(64)])
+    clock_ns += 2 * QUIET_NS
+    assert not recorder.finished
+    clock_ns += QUIET_NS + 1  # it looked, and nothing came
+    assert recorder.finished
+    recorder.heard([bytes(64)])
+    assert recorder.finished  # all are there
 
 
 def test_a_missing_server_is_skipped_with_a_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
