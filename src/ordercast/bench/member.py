@@ -97,7 +97,9 @@ class Meter:
             case "rate":
                 await self._pace(end)
             case "clients":
+                watch = asyncio.create_task(self._give_up())
                 await asyncio.gather(*(self._client(end) for _ in range(self._spec.clients)))
+                watch.cancel()
 
     def _note(self, first: MessageId, count: int, when: Nanos) -> None:
         self.log.submitted.extend((first, count, when))
@@ -132,16 +134,23 @@ class Meter:
             await asyncio.sleep(0 if due == chunk else PACE_S)
 
     async def _client(self, end: float) -> None:
-        loop = asyncio.get_running_loop()
+        loop, log = asyncio.get_running_loop(), self.log.submitted
         while time.monotonic() < end:
             now = time.time_ns()
             message = await self._group.send(self._payload)
-            self._note(message, 1, now)
+            log.extend((message, 1, now))
             waiter = self._waiting[message] = loop.create_future()
-            try:
-                await asyncio.wait_for(waiter, 1.0)
-            except TimeoutError:
-                self._waiting.pop(message, None)
+            await waiter
+
+    async def _give_up(self) -> None:
+        """Let clients go on whose message is lost; it is counted afterwards."""
+        while True:
+            before = list(self._waiting)
+            await asyncio.sleep(1.0)
+            for message in before:
+                waiter = self._waiting.pop(message, None)
+                if waiter is not None:
+                    waiter.set_result(None)
 
     async def settle(self, patience_s: float = 5.0) -> None:
         """Wait until nothing more comes."""

@@ -13,7 +13,7 @@ from ordercast.core import Message
 VALUE_BYTES_MAX = 2 << 20
 """Longest value of a slot: a full payload with a generous head, and well within a packet."""
 
-Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Value: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=VALUE_BYTES_MAX)]
 Record: TypeAlias = tuple[Natural, Natural, Value]
 """One accepted slot as a promise reports it: slot, ballot, value."""

@@ -103,6 +103,7 @@ class LiveHost:
         self.on_failure: list[Callable[[BaseException], None]] = []
         """Told when that happens."""
         self.running = False
+        self._closed = True
         self.each_second: list[Callable[[], None]] = []
         """Called once a second, for what needs no hurry."""
         self.delivered: list[tuple[LiveEnv, Delivery]] = []
@@ -140,11 +141,19 @@ class LiveHost:
 
     async def start(self) -> None:
         """Open the sockets and start all processes."""
+        self._closed = False
+        self._loop = asyncio.get_running_loop()
+        self.timers = Timers(self._loop, self._on_timer, self.end_turn)
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _start(self) -> None:
         self._now = self.store.begin_life(self._clock())
         if self.recorder is not None:
             self.recorder.begin(self._now, saved=self.store.lives > 1)
-        loop = self._loop = asyncio.get_running_loop()
-        self.timers = Timers(loop, self._on_timer, self.end_turn)
         for env in self._senders:
             self._reserve(env, int(self.store.load(OURS).get(f"messages {env.me}", b"0")))
         self.wire.barrier = self._secure
@@ -169,8 +178,9 @@ class LiveHost:
 
     async def stop(self) -> None:
         """Send what is ready and stop; what applications had not been delivered yet is not lost elsewhere."""
-        if not self.running:
+        if self._closed:
             return
+        self._closed = True
         self.end_turn()
         self.running = False
         self.timers.cancel_all()

@@ -22,6 +22,8 @@ from ordercast.net.transport import Receive, Transport
 
 BURST = 32
 """Datagrams that are read before anything else has its turn."""
+SPARSE = 8
+"""After so many datagrams that came alone, the next ones are expected to."""
 READ_BYTES = 1 << 16
 OFFLOAD_DATAGRAM_MAX = 16_000
 """Of larger datagrams too few fit into one call for offload to be worth its while."""
@@ -82,6 +84,8 @@ class UdpTransport(Transport):
         self._socket: socket.socket | None = None
         self._buffer = bytearray(READ_BYTES)
         self._view = memoryview(self._buffer)
+        self._alone = 0
+        """Datagrams in a row that came alone, as far as is known."""
 
     @property
     def losses(self) -> int:  # type: ignore[override]  # made of two counters
@@ -171,10 +175,19 @@ class UdpTransport(Transport):
             self._read_pieces(sock)
             return
         view, receive = self._view, self._receive
-        for _ in range(BURST):
-            receive(view[: sock.recv_into(view)])
+        receive(view[: sock.recv_into(view)])
+        # Where datagrams come one by one, looking for a second costs as much as reading the first: it is left
+        # undone most of the time.
+        self._alone += 1
+        if SPARSE <= self._alone < 2 * SPARSE:
+            return
+        if self._alone >= 2 * SPARSE:
+            self._alone = SPARSE - 1
+        for _ in range(BURST - 1):
             if self._socket is None:
                 return
+            receive(view[: sock.recv_into(view)])
+            self._alone = 0
 
     def _read_pieces(self, sock: socket.socket, ignored: SocketAddress | None = None) -> None:
         """Read a burst in which a piece may have many datagrams; what comes from one address is ignored."""

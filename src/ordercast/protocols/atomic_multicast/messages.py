@@ -11,7 +11,7 @@ import msgspec
 
 from ordercast.core import GroupId, Groups, Message, NodeId, Payload, RemoteError
 
-Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Key: TypeAlias = tuple[NodeId, int, int]
 """Origin, epoch, number."""
 Mark: TypeAlias = tuple[int, GroupId]

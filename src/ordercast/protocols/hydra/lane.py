@@ -7,6 +7,8 @@ from typing import TypeAlias
 from ordercast.core import Nanos, NodeId
 from ordercast.protocols.hydra.messages import NEVER, Groupcast
 
+RUN_MAX = 4096
+"""Missing numbers that are given up at once: one far ahead must not hold a receiver up for long."""
 UNKNOWN: Nanos = 1 << 40
 """Stands for the time between two messages of a sequencer that has sent less than two."""
 
@@ -114,8 +116,8 @@ class Lane:
         self.early[number] = packet
 
     def skip(self) -> range:
-        """Give up on the first missing numbers; returns them."""
-        missing = self.missing()
+        """Give up on the first missing numbers, not too many at once; returns them."""
+        missing = self.missing()[:RUN_MAX]
         self.front = missing.stop - 1
         self._pull()
         if self.front == self.high:

@@ -44,6 +44,10 @@ from ordercast.protocols.hydra.solicitor import Solicitor
 STRIKES = 6
 """A sequencer is suspected after so many ticks without a word. Ticks, not time: a receiver that was paused
 must not take its own silence for that of others."""
+RUNS_MAX = 16
+"""Runs of missing numbers that are notified of in one handler; the others have to wait for the next."""
+AHEAD_MAX = 1 << 32
+"""No sequencer counts so far ahead of what a receiver has heard of."""
 STATE = "receiver"
 
 
@@ -147,6 +151,8 @@ class Receiver(Process):
         if lane is None or lane.joining:
             self._follower.on_stranger(packet)
             return
+        if number - lane.high > AHEAD_MAX:
+            raise RemoteError(f"number {number} of sequencer {lane.sequencer}, which was at {lane.high}")
         lane.heard = True
         if self._adaptive:
             self._solicitor.measure(lane)
@@ -173,6 +179,10 @@ class Receiver(Process):
                 )
         elif lane is None or lane.joining:
             self._follower.on_flush(flush)
+        elif flush.numbers[self.group] - lane.high > AHEAD_MAX:
+            raise RemoteError(
+                f"a flush of sequencer {lane.sequencer} at {flush.numbers}, which was at {lane.high}"
+            )
         else:
             lane.heard |= flush.clock > lane.clock
             if lane.asked is not None:
@@ -195,6 +205,7 @@ class Receiver(Process):
     def _advance(self) -> None:
         """Deliver and install what may go, notify of what is missing before it, ask for what is needed."""
         merge, boundaries, take = self._merge, self._follower.boundaries, self._merge.take
+        runs = 0
         while True:
             boundary = boundaries[0][0] if boundaries else END
             while (packet := take(boundary)) is not None:
@@ -210,6 +221,10 @@ class Receiver(Process):
             lane = merge.gap_before(target)
             if lane is None or not self._give_up(lane):
                 self._solicitor.seek(target)
+                break
+            runs += 1
+            if runs == RUNS_MAX:
+                self.env.set_timer("patience", 1)
                 break
         if self._outbox:
             self._send_outbox()
@@ -274,7 +289,9 @@ class Receiver(Process):
                 lane.gap_since, lane.gap_high = now, lane.high  # not the gap that was here before
             elif now - lane.gap_since >= self._options.hold_ns:
                 known = lane.gap_high
-                while lane.front < min(known, lane.high) and not lane.queue and self._installed(lane):
+                for _ in range(RUNS_MAX):
+                    if lane.front >= min(known, lane.high) or lane.queue or not self._installed(lane):
+                        break
                     self._notify(lane)
         joining = self._follower.joining_silently()
         if joining is not None and now - self._follower.planned_at >= self._options.suspect_ns:
