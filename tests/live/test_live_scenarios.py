@@ -143,9 +143,9 @@ def test_a_killed_receiver_comes_back_with_what_it_saved() -> None:
 def test_a_killed_sender_makes_up_for_nothing_and_repeats_nothing() -> None:
     scenario = Scenario(
         protocol="unordered",
-        workload=WorkloadSpec(kind="periodic", messages=200, rate_per_s=250),
+        workload=WorkloadSpec(kind="periodic", messages=400, rate_per_s=200),
         settle_ms=300,
-        fault=(Crash(at_ms=200, host=3), Restart(at_ms=500, host=3)),
+        fault=(Crash(at_ms=200, host=3), Restart(at_ms=400, host=3)),
     )
     run, _ = run_live(scenario)
     assert run.violations == []
@@ -153,7 +153,7 @@ def test_a_killed_sender_makes_up_for_nothing_and_repeats_nothing() -> None:
     recovery = [event.kind for event in mine].index(Kind.RECOVER)
     assert recovery > 1 and len(mine) > recovery + 1, "it submitted before and after"
     messages = [event.message for event in mine if event.kind is Kind.SUBMIT]
-    assert len(set(messages)) == len(messages) < 200
+    assert len(set(messages)) == len(messages) < 400
 
 
 def test_a_run_survives_a_pause_and_a_partition() -> None:
@@ -189,8 +189,11 @@ def test_a_partition_that_stays_leaves_the_end_unjudged() -> None:
 
 
 def test_closed_loop_clients_wait_for_all_answers() -> None:
-    scenario = hydra(
-        senders=2, workload=WorkloadSpec(kind="closed", messages=61, outstanding=4, timeout_ms=5000)
+    scenario = Scenario(
+        protocol="atomic_multicast",
+        senders=2,
+        workload=WorkloadSpec(kind="closed", messages=61, outstanding=4, timeout_ms=20_000),
+        settle_ms=300,
     )
     run, _ = run_live(scenario)
     assert run.violations == []
