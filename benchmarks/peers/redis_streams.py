@@ -26,7 +26,7 @@ class RedisStreams(Peer):
 
     name, title = "redis", "Redis Streams, no persistence"
     server = "redis-server"
-    window = 60_000  # better than 5,000 and 20,000 in each of four rounds in turns
+    window = 60_000  # the best median of 5,000, 20,000 and 60,000, four noisy rounds in turns
     packages = (("redis", "redis"), ("hiredis", "hiredis"))
 
     @contextmanager
