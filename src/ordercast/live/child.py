@@ -6,6 +6,7 @@ import ctypes
 import logging
 import os
 import signal
+import sys
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -46,9 +47,11 @@ def run_child(setting: bytes, life: bytes, host: HostId, connection: Connection)
         run_loop(child.serve())
     except OrdercastError as error:
         child.tell(Report(error=str(error)))
+        sys.exit(1)
     except Exception as error:
         logging.exception("host %d", host)
         child.tell(Report(error=f"a defect of ordercast: {exception_text(error)}"))
+        sys.exit(1)
 
 
 def _leave_no_orphan() -> None:

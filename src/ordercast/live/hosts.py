@@ -154,6 +154,8 @@ class Hosts:
                 found.process.kill()
                 found.process.join()
                 stuck.append(host)
+            elif found.process.exitcode or (found.report is not None and found.report.error):
+                raise self._dead(host)  # its trace would tell of a crash that nobody ordered
         return stuck
 
     def close(self) -> None:
