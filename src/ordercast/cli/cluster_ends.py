@@ -107,9 +107,23 @@ def finish_trace(cluster: Cluster, run: str, *, complete: bool) -> None:
     if not (cluster.traces / run).is_dir():
         return
     try:
-        where = finish_run(cluster.traces, cluster.plan(), run, complete=complete)
+        where = finish_run(
+            cluster.traces, cluster.plan(), run, complete=complete, scenario=_as_scenario(cluster)
+        )
     except LocalError as error:
         errors.print(f"the trace of {run} is not finished: {error}", markup=False, soft_wrap=True)
         return
     console.print(f"its trace: {where}", markup=False, soft_wrap=True)
     console.print(f"to judge it: ordercast check {where}", markup=False, soft_wrap=True)
+
+
+def _as_scenario(cluster: Cluster) -> dict[str, object]:
+    """As much of a scenario as a cluster is, so that its runs can be run again from their traces."""
+    return {
+        "protocol": cluster.protocol,
+        "options": cluster.options,
+        "membership": list(cluster.groups.values()),
+        "senders": cluster.senders,
+        "colocated": cluster.colocated,
+        "bundle_bytes": cluster.bundle_bytes or cluster.transport.datagram_bytes,
+    }
