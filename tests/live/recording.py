@@ -6,7 +6,22 @@ from itertools import count, groupby
 from pathlib import Path
 from zlib import crc32
 
-from ordercast.core import Delivered, Dropped, MessageId, Nanos, NodeId, OutOfOrder, Plan, Stamp, View
+from ordercast.core import (
+    Codec,
+    Delivered,
+    Dropped,
+    Env,
+    Message,
+    MessageId,
+    Nanos,
+    Node,
+    NodeId,
+    OutOfOrder,
+    Plan,
+    Process,
+    Stamp,
+    View,
+)
 from ordercast.core.bundle import Bundle
 from ordercast.net.recorder import TraceRecorder
 from ordercast.net.turning import finish_run
@@ -31,12 +46,27 @@ def lived(run: Run) -> list[Event]:
         now = last[host[event.node]] if event.kind is Kind.CRASH else event.clock_ns
         event = event._replace(time_ns=now, clock_ns=now)
         if event.submitted_ns is not None:
-            event = event._replace(submitted_ns=submitted[event.message])
+            event = event._replace(submitted_ns=submitted.get(event.message, event.submitted_ns))
         if event.digest is not None:
             event = event._replace(digest=crc32(payload_of(event)))
         last[host[event.node]] = now
         events.append(event)
     return events
+
+
+def plan_of(run: Run) -> Plan:
+    """A plan with the nodes of a run, for a protocol that is not one of the product's."""
+    described = run.description
+
+    def nobody(env: Env) -> Process:
+        raise AssertionError("nobody runs this plan")
+
+    nodes = tuple(Node(node.id, node.role, node.host, nobody) for node in described.nodes)
+    return Plan(described.protocol, described.guarantees, nodes, described.groups, (), Codec([Nothing]))
+
+
+class Nothing(Message, frozen=True, tag=1):
+    """What nobody sends."""
 
 
 def kill(recorder: TraceRecorder) -> None:

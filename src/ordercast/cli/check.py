@@ -16,7 +16,9 @@ from ordercast.cli.output import (
 )
 from ordercast.cli.sweep import progress_shown
 from ordercast.core import RemoteError
-from ordercast.trace import events_of, find_runs, trace_hash
+from ordercast.trace import StoredRun, events_of, find_runs, trace_hash
+
+MANY_EVENTS = 3_000_000
 
 
 class Judgement(msgspec.Struct):
@@ -79,6 +81,7 @@ def _by_oracles(folder: Path) -> Judgement:
     judged = Judgement(runs=len(runs), altered=[])
     with progress_bar() as bar:
         for run in bar.track(runs, description="judging"):
+            _warn_of_size(run)
             table = run.table()
             judged.events += len(table)
             name = run.description.run
@@ -90,6 +93,14 @@ def _by_oracles(folder: Path) -> Judgement:
             judged.found += [(name, violation) for violation in found.violations]
             judged.suppressed += sum(found.suppressed.values())
     return judged
+
+
+def _warn_of_size(run: StoredRun) -> None:
+    """The oracles keep a good part of a run in memory, about a kilobyte an event."""
+    events = sum(segment.rows for segment in run.open_segments())
+    if events > MANY_EVENTS:
+        note = f"note: {run.description.run} has {events} events; --master judges such runs by their parts"
+        errors.print(note, markup=False, soft_wrap=True)
 
 
 def _on_spark(folder: Path, master: str) -> Judgement:
