@@ -181,3 +181,13 @@ def test_more_findings_than_are_shown_are_counted(ordercast: Command, traces: Pa
     assert {violation["property"] for violation in content["violations"]} == {"integrity"}
     assert len(content["violations"]) == 20 and content["suppressed"] > 20
     assert "at least" in ordercast("check", traces).out
+
+
+def test_of_a_large_run_it_is_said_how_to_judge_it_in_less_memory(
+    ordercast: Command, traces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "--master" not in ordercast("check", traces).err
+    monkeypatch.setattr("ordercast.cli.check.MANY_EVENTS", 10)
+    outcome = ordercast("check", traces, "--json")
+    assert "events; --master judges such runs by their parts" in " ".join(outcome.err.split())
+    assert outcome.json()["runs"] > 0

@@ -96,7 +96,7 @@ def _by_oracles(folder: Path) -> Judgement:
 
 
 def _warn_of_size(run: StoredRun) -> None:
-    """The oracles keep a good part of a run in memory, about a kilobyte an event."""
+    """The oracles keep a run in memory, at 600 to 800 bytes an event."""
     events = sum(segment.rows for segment in run.open_segments())
     if events > MANY_EVENTS:
         note = f"note: {run.description.run} has {events} events; --master judges such runs by their parts"
