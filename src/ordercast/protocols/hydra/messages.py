@@ -82,6 +82,13 @@ class Echo(Message, frozen=True, tag=7):
     sent: Natural
 
 
+class Nudge(Message, frozen=True, tag=8):
+    """A sequencer tells others that it has stamped: receivers of these groups need a clock above this one."""
+
+    clock: Clock
+    groups: Destinations
+
+
 class Step(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
     """One decided step of the sequence of configurations."""
 
@@ -175,6 +182,7 @@ MESSAGES: tuple[type[Message], ...] = (
     Solicit,
     Probe,
     Echo,
+    Nudge,
     Announce,
     Fetch,
     Steps,

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 from ordercast.consensus import ConsensusOptions
 from ordercast.core import MICROSECOND, MILLISECOND, LocalError, Nanos, Options
 
-FlushPolicy: TypeAlias = Literal["periodic", "solicited", "adaptive", "aggregated"]
+FlushPolicy: TypeAlias = Literal["periodic", "solicited", "adaptive", "aggregated", "nudged"]
 
 SEQUENCERS_MAX = 1024
 
@@ -27,8 +27,12 @@ class HydraOptions(Options, frozen=True):
     """Section 4.6. *periodic* (GEN): sequencers flush every `flush_ns`. *solicited* (SOL): a receiver asks
     when a message has waited for `flush_ns`. *adaptive* (ADP): it asks at once, unless traffic is so dense
     that the wait should end by itself sooner than an answer comes, and within `flush_ns`. *aggregated* (AGG):
-    sequencers flush every `flush_ns` to aggregators, and a receiver asks its aggregator."""
+    sequencers flush every `flush_ns` to aggregators, and a receiver asks its aggregator. *nudged*, not in the
+    paper: a sequencer that stamps nudges the others, which flush unless they have just stamped too; a
+    receiver asks only when a message has waited for `flush_ns` all the same."""
     flush_ns: Nanos = 100 * MICROSECOND
+    nudge_ns: Nanos = 100 * MICROSECOND
+    """A sequencer nudges at most so often."""
     rack: int = 0
     """Receivers of an aggregator; 0: one for all."""
     route: Literal["random", "hash", "congestion"] = "random"
@@ -79,7 +83,7 @@ class HydraOptions(Options, frozen=True):
         limits = (self.pipelines, self.replicas, self.buffer, self.strangers, self.window, self.history)
         times = (
             self.heartbeat_ns, self.suspect_ns, self.hold_ns, self.retry_ns, self.announce_ns,
-            self.addition_ns, self.join_ns, self.probe_ns,
+            self.addition_ns, self.join_ns, self.probe_ns, self.nudge_ns,
         )  # fmt: skip
         if min(*limits, *times) < 1:
             raise LocalError("hydra: limits and timeouts must be positive")

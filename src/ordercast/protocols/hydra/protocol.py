@@ -155,8 +155,8 @@ def _switch(index: int, sequencers: tuple[NodeId, ...], options: HydraOptions) -
 
 def vary(rng: Random) -> dict[str, object]:
     """Options for a run of the swarm."""
-    flush = rng.choice(("adaptive", "solicited", "periodic", "aggregated"))
-    periods = (2_000_000, 10_000_000) if flush in ("periodic", "aggregated") else (0, 50_000)
+    flush = rng.choice(("adaptive", "solicited", "periodic", "aggregated", "nudged"))
+    periods = (0, 50_000) if flush in ("adaptive", "solicited") else (2_000_000, 10_000_000)
     options: dict[str, object] = {
         "sequencers": rng.choice((1, 2, 2, 3, 4)),
         "spares": rng.choice((0, 0, 1, 2)),
@@ -186,6 +186,8 @@ PROTOCOL = Protocol(
     roles=("receiver", "sender", "sequencer", "switch", "aggregator", "configuration"),
     vary=vary,
     live={
+        "flush": "nudged",
+        "flush_ns": 5 * MILLISECOND,
         "heartbeat_ns": 20 * MILLISECOND,
         "suspect_ns": 500 * MILLISECOND,
         "patience_ns": 1 * MILLISECOND,

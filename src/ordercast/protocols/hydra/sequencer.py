@@ -16,6 +16,7 @@ from ordercast.protocols.hydra.messages import (
     Flush,
     Groupcast,
     Join,
+    Nudge,
     Probe,
     Request,
     Solicit,
@@ -61,6 +62,15 @@ class Sequencer(Process):
         self._removals = 0
         self._seen: dict[NodeId, Seen] = {}
         self._early: deque[tuple[NodeId, Request]] = deque(maxlen=options.strangers)
+        self._nudges = options.flush == "nudged"
+        self._others: tuple[NodeId, ...] = ()
+        """The nodes of the other sequencers."""
+        self._told = [0] * len(members)
+        """For each group the last clock that its receivers were told with a message or for a nudge."""
+        self._stamped: set[GroupId] = set()
+        """Groups of messages that the others have not been told of."""
+        self._nudged_at: Nanos = 0
+        self._nudge_due = False
         self._held: dict[NodeId, int] = {}
         """Receivers that asked for a flush above a clock that this one has not reached."""
 
@@ -76,6 +86,8 @@ class Sequencer(Process):
                 self._on_request(source, message)
             case Solicit():
                 self._on_solicit(source, message)
+            case Nudge():
+                self._on_nudge(message)
             case Probe():
                 self.env.send(source, Echo(message.sent))
             case Welcome():
@@ -93,6 +105,8 @@ class Sequencer(Process):
             self.env.set_timer("heartbeat", self._options.heartbeat_ns)
         elif name == "held":
             self._answer_held()
+        elif name == "nudge":
+            self._nudge()
         elif name == "join" and self.number == NOBODY:
             self._join()
 
@@ -139,7 +153,48 @@ class Sequencer(Process):
             numbers[group] += 1
         stamp = tuple(numbers[group] for group in groups)
         stamped = Groupcast(self.number, self._tick(), groups, stamp, source, message.payload)
+        if self._nudges:
+            self._note_stamp(groups)
         self.env.multicast(targets, stamped)
+
+    # Nudges
+
+    def _note_stamp(self, groups: tuple[GroupId, ...]) -> None:
+        """Nudge the others, at once or when the last time is long enough ago."""
+        for group in groups:
+            self._told[group] = self._clock
+        self._stamped.update(groups)
+        after = self._nudged_at + self._options.nudge_ns - self.env.now
+        if after <= 0:
+            self._nudge()
+        elif not self._nudge_due:
+            self._nudge_due = True
+            self.env.set_timer("nudge", after)
+
+    def _nudge(self) -> None:
+        self._nudge_due = False
+        if self._others and self._stamped and self.number != NOBODY:
+            self._nudged_at = self.env.now
+            self.env.multicast(self._others, Nudge(self._clock, tuple(sorted(self._stamped))))
+        self._stamped.clear()
+
+    def _on_nudge(self, message: Nudge) -> None:
+        """Flush to receivers that have heard of no clock of this sequencer above another's.
+
+        The own clock is put forward where it is behind: any that only grows will do (section 4.3.1), and so
+        nobody waits for the difference. But not far, for a clock that is far wrong must not spread.
+        """
+        if self.number == NOBODY or any(group not in self._members for group in message.groups):
+            return
+        if message.clock - self.env.now > HELD_NS_MAX:
+            return
+        behind = tuple(group for group in message.groups if self._told[group] <= message.clock)
+        if behind:
+            self._clock = max(self._clock, message.clock)
+            flush = self._flush_message()
+            for group in behind:
+                self._told[group] = flush.clock
+            self.env.multicast(self._targets.get(behind) or self._receivers(behind), flush)
 
     def _receivers(self, groups: tuple[GroupId, ...]) -> tuple[NodeId, ...]:
         if list(groups) != sorted(set(groups)) or any(group not in self._members for group in groups):
@@ -203,6 +258,7 @@ class Sequencer(Process):
 
     def _on_announce(self, message: Announce) -> None:
         """Retire when the configuration goes on without this sequencer, and offer itself again later."""
+        self._others = tuple(sorted({node for _, node in message.active} - {self.env.me}))
         if self.number == NOBODY and not self._retired:
             self._join()  # there is a leader now; the last question may have been lost
         if self.number == NOBODY or message.steps < self._since:
@@ -213,7 +269,8 @@ class Sequencer(Process):
         self.number = NOBODY
         self._held.clear()
         self._retired = True
-        for timer in ("flush", "heartbeat", "held"):
+        self._stamped.clear()
+        for timer in ("flush", "heartbeat", "held", "nudge"):
             self.env.cancel_timer(timer)
         self.env.set_timer("join", self._options.join_ns << min(self._removals, BACKOFF_MAX))
         self._removals += 1

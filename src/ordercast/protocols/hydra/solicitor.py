@@ -2,7 +2,7 @@
 
 Something waits: the first message, or the boundary of a step. The policy says when to ask: *solicited* after
 a fixed delay, *adaptive* at once unless traffic will do, *aggregated* at once and of the aggregator,
-*periodic* never, for flushes come by themselves.
+*periodic* never, for flushes come by themselves, and *nudged* only where they should have and did not.
 
 A sequencer is asked once until it answers: the answer tells of all that it has sent by then, and a receiver
 that lags behind would only make its own queue longer. An answer is a flush above the clock asked for. Nothing
@@ -77,7 +77,7 @@ class Solicitor:
         if name == "solicit":
             self._armed = False
             if self._blocked is not None and self._blocked[0] > self._asked:
-                self._solicit()
+                self._on_delay_over()
         elif name == "retry" and self._blocked is not None:
             self._attempts += 1
             self._solicit()
@@ -105,7 +105,7 @@ class Solicitor:
 
     def _delay(self) -> Nanos:
         policy, flush_ns = self._options.flush, self._options.flush_ns
-        if policy == "solicited":
+        if policy in ("solicited", "nudged"):
             return flush_ns
         if policy == "adaptive":
             # Where traffic comes sooner than a flush would, the wait ends by itself. A receiver with spare
@@ -114,6 +114,15 @@ class Solicitor:
             if 2 * lane.mean_ns <= min(self._fetch_ns, flush_ns):
                 return 2 * lane.mean_ns
         return 0
+
+    def _on_delay_over(self) -> None:
+        """Ask, unless flushes come by themselves and what waits now has not waited for so long."""
+        waited = self._env.now - self.since
+        if self._options.flush == "nudged" and waited < self._options.flush_ns:
+            self._armed = True
+            self._env.set_timer("solicit", self._options.flush_ns)
+        else:
+            self._solicit()
 
     def _solicit(self) -> None:
         """Ask the sequencers that hold up what waits first for a flush above everything here."""
