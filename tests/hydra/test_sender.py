@@ -94,6 +94,23 @@ def test_a_sequencer_that_is_gone_is_not_used(route: Route) -> None:
     assert not lab.process.submit((0,), b"x")
 
 
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_sequencer_that_is_called_silent_is_left_alone_until_it_is_not(route: Route) -> None:
+    lab = informed(route, 1, 2)
+    lab.get(LEADER, Announce(0, active(1, 2), None, None, silent=(2,)))
+    assert set(used(lab, (1,))) == {21}
+    lab.get(LEADER, Announce(0, active(1, 2), None, None))
+    flows = [used(lab, groups) for groups in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2))]
+    assert {node for flow in flows for node in flow} == {21, 22}
+
+
+def test_where_all_are_silent_nothing_is_taken() -> None:
+    lab = informed("random", 1, 2)
+    lab.get(LEADER, Announce(0, active(1, 2), None, None, silent=(1, 2)))
+    assert not lab.process.submit((0,), b"x")
+    assert lab.waits()[0][1] == "no sequencer is known alive"
+
+
 def test_the_congestion_route_avoids_the_slow_one() -> None:
     lab = informed("congestion", 1, 2, 3)
     assert lab.process.submit((0,), b"x")

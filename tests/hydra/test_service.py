@@ -217,6 +217,40 @@ def test_a_later_life_of_an_active_node_is_removed_and_then_added_under_another_
     assert announced(ensemble).planned == Plans("added", 3, 21)
 
 
+# Whom senders should leave alone
+
+
+def test_a_sequencer_that_is_about_to_be_removed_is_called_silent() -> None:
+    ensemble = planned_removal()
+    assert announced(ensemble).silent == (1,)
+    for node in QUORUMS:
+        report(ensemble, node, 10, 0, 0, 0)
+    answer = announced(ensemble)
+    assert (answer.active, answer.silent) == (((2, 22),), ()), "and then it is not there at all"
+
+
+def test_a_sequencer_that_is_about_to_be_added_is_not() -> None:
+    ensemble = Ensemble()
+    join(ensemble)
+    answer = announced(ensemble)
+    assert (answer.planned, answer.silent) == (Plans("added", 3, 23), ())
+
+
+def test_a_sequencer_that_was_reborn_is_called_silent_at_once() -> None:
+    ensemble = Ensemble()
+    ensemble.suspect(2, (0, 1))
+    assert announced(ensemble).planned == Plans("removed", 2, 22), "which keeps the service busy"
+    assert announced(ensemble).silent == (2,)
+    join(ensemble, 21, 500)
+    assert announced(ensemble).silent == (1, 2), "its number went with its life"
+
+
+def test_a_life_that_is_over_asks_in_vain() -> None:
+    ensemble = Ensemble()
+    join(ensemble, 21, 3)
+    assert announced(ensemble).silent == ()
+
+
 # Those who missed something
 
 

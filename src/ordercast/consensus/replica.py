@@ -49,9 +49,11 @@ from ordercast.consensus.messages import (
     Stable,
 )
 from ordercast.consensus.options import BACKOFF_MAX, ConsensusOptions
-from ordercast.core import Env, Explanation, LocalError, Message, Nanos, NodeId, Wait
+from ordercast.core import Env, Explanation, LocalError, Message, Nanos, NodeId, RemoteError, Wait
 
 _TYPES = frozenset(MESSAGES)
+BALLOTS_AHEAD_MAX = 1 << 32
+"""No ballot is so far above all that a replica has heard of: it would leave none for those who come after."""
 
 
 class Replica:
@@ -180,6 +182,8 @@ class Replica:
         index = self._group.indices.get(source)
         if index is None:
             return
+        if isinstance(message, Prepare | Accept | Commit | Reject):
+            self._check_ballot(source, message.ballot)
         match message:
             case Accept():
                 self._on_accept(source, message)
@@ -201,6 +205,10 @@ class Replica:
                     self._election.solicit()
             case Stable() if self._leadership:
                 self._leadership.on_stable(index, message.index)
+
+    def _check_ballot(self, source: NodeId, ballot: int) -> None:
+        if ballot - max(self._seen, self._journal.promised) > BALLOTS_AHEAD_MAX:
+            raise RemoteError(f"ballot {ballot} from node {source}, the highest so far is {self.ballot}")
 
     def _on_accept(self, source: NodeId, message: Accept) -> None:
         if not self._follow(source, message.ballot):

@@ -182,7 +182,7 @@ class Follower:
             self._bound(step)
         else:
             started = Lane(step.sequencer, step.node, self._groups, step.clock, step.numbers[merge.group])
-            started.see(range(self._groups), step.numbers)
+            started.seen = list(step.numbers)
             merge.add(started)
             self._bound(step)
             self._replay(started)

@@ -4,11 +4,13 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from ordercast.core import Nanos, NodeId
+from ordercast.core import Nanos, NodeId, RemoteError
 from ordercast.protocols.hydra.messages import NEVER, Groupcast
 
 RUN_MAX = 4096
 """Missing numbers that are given up at once: one far ahead must not hold a receiver up for long."""
+AHEAD_MAX = 1 << 32
+"""No sequencer counts so far ahead of what a receiver has heard of."""
 UNKNOWN: Nanos = 1 << 40
 """Stands for the time between two messages of a sequencer that has sent less than two."""
 
@@ -137,6 +139,9 @@ class Lane:
         seen = self.seen
         for group, number in zip(groups, numbers, strict=False):
             if number > seen[group]:
+                # A report would make it the last number of a group that never gets there.
+                if number - seen[group] > AHEAD_MAX:
+                    raise RemoteError(f"number {number} of sequencer {self.sequencer} for group {group}")
                 seen[group] = number
 
     def finish(self, final: tuple[int, ...], group: int) -> int:

@@ -26,7 +26,7 @@ from ordercast.core import (
 from ordercast.protocols.hydra import snapshot
 from ordercast.protocols.hydra.explain import explain_waits
 from ordercast.protocols.hydra.follower import Follower
-from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.lane import AHEAD_MAX, Lane
 from ordercast.protocols.hydra.merge import END, Merge
 from ordercast.protocols.hydra.messages import (
     Announce,
@@ -46,8 +46,6 @@ STRIKES = 6
 must not take its own silence for that of others."""
 RUNS_MAX = 16
 """Runs of missing numbers that are notified of in one handler; the others have to wait for the next."""
-AHEAD_MAX = 1 << 32
-"""No sequencer counts so far ahead of what a receiver has heard of."""
 STATE = "receiver"
 
 
