@@ -244,6 +244,26 @@ def test_init_says_which_options_a_protocol_has(
     assert not list(tmp_path.iterdir())
 
 
+def test_hosts_of_other_machines_are_shown_as_elsewhere(tmp_path: Path, said: Said) -> None:
+    with cluster_of(tmp_path) as cluster:
+        text = cluster.file.read_text().replace("127.0.0.1", "192.0.2.7", 1)  # an address of nobody
+        cluster.file.write_text(text)
+        assert states(cluster, said) == {0: "elsewhere", 2: "down", 3: "down", 4: "down"}
+        assert "no supervisor here" in said("cluster", "status", "--config", cluster.file)
+
+
+def test_receivers_are_left_to_applications_and_do_not_forget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said("cluster", "init", "--groups", 2, "--receivers", 2, "--applications", 1, "--spares", 0)
+    cluster = load_cluster(Path("cluster.toml"))
+    assert [spec.id for spec in cluster.hosts if not spec.start] == [1, 3]
+    assert cluster.options["durable"] is True
+    said("cluster", "init", "--protocol", "unordered", "--applications", 1, "--force")
+    assert load_cluster(Path("cluster.toml")).options == {}
+
+
 def test_errors_in_the_work_of_a_host_end_it_and_those_of_its_visitors_do_not() -> None:
     told: list[bool] = []
 

@@ -36,6 +36,13 @@ def test_the_last_sequencers_are_spare(tmp_path: Path) -> None:
     assert spare == ["sequencer-2", "sequencer-3"]
 
 
+def test_the_last_receivers_of_each_group_are_left_to_applications(tmp_path: Path) -> None:
+    cluster = written(tmp_path, NewCluster(groups=2, receivers=3, applications=2, options={"spares": 1}))
+    left = [name for spec in cluster.hosts if not spec.start for name in cluster.node_names[spec.id]]
+    assert [name for name in left if "receiver" in name] == [f"receiver-{index}" for index in (1, 2, 4, 5)]
+    assert left[-1] == "sequencer-2"
+
+
 def test_what_is_asked_for_is_written(tmp_path: Path) -> None:
     cluster = written(tmp_path, NewCluster(name="shop", senders=2, plaintext=True, options={"sequencers": 1}))
     assert (cluster.name, cluster.senders, cluster.security.mode) == ("shop", 2, "plaintext")
@@ -69,6 +76,7 @@ def test_the_comments_tell_the_defaults(tmp_path: Path) -> None:
             "options.sequencers: unknown key; there",
         ),
         (NewCluster(receivers=0), "at least one group"),
+        (NewCluster(receivers=2, applications=3), "0 to 2 receivers of each group"),
         (NewCluster(port=65_530), "8 hosts from port 65530 on"),
         (NewCluster(port=0), "ports are 1 to 65535"),
     ],

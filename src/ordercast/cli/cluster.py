@@ -49,6 +49,9 @@ def init(
     receivers: Annotated[int, typer.Option(help="In each group.", min=1)] = 3,
     groups: Annotated[int, typer.Option(help="How many.", min=1)] = 1,
     senders: Annotated[int, typer.Option(help="0: one beside each receiver.", min=0)] = 0,
+    applications: Annotated[
+        int, typer.Option(help="Receivers of each group that programs join as: `up` leaves them out.", min=0)
+    ] = 0,
     sequencers: Annotated[int | None, typer.Option(help="Of protocols that have them.", min=0)] = None,
     spares: Annotated[
         int | None, typer.Option(help="Sequencers that are started when wanted; 1 if not said.", min=0)
@@ -67,12 +70,15 @@ def init(
     options = {option: value for option, value in wanted.items() if value is not None}
     if spares is None and _has_option(protocol, "spares"):
         options["spares"] = 1
+    if applications and _has_option(protocol, "durable"):
+        options["durable"] = True  # programs come and go, and a receiver must not forget where it was
     text = NewCluster(
         name=name,
         protocol=protocol,
         receivers=receivers,
         groups=groups,
         senders=senders,
+        applications=applications,
         options=options,
         port=port,
         plaintext=plaintext,

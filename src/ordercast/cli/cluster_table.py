@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
+from ordercast.cli.hosts import is_here
 from ordercast.cli.output import console
 from ordercast.core import SECOND, HostId
 from ordercast.net.cluster import Cluster, HostSpec
@@ -53,7 +54,7 @@ def _host_object(
         "id": spec.id,
         "nodes": list(cluster.node_names[spec.id]),
         "address": str(spec.address),
-        "state": _state(process, answer),
+        "state": _state(spec, process, answer),
         "ended": process.ended if process else "",
         "pid": answer["pid"] if answer else process.pid if process else None,
         "uptime_s": answer["uptime_ns"] / SECOND if answer else None,
@@ -62,18 +63,18 @@ def _host_object(
     }
 
 
-def _state(process: HostState | None, answer: dict[str, Any] | None) -> str:
+def _state(spec: HostSpec, process: HostState | None, answer: dict[str, Any] | None) -> str:
     """`silent`: its process runs but does not answer, as while it starts, or when it is stopped."""
     if answer is not None:
         return "up"
     if process is None:
-        return "down"
+        return "down" if is_here(spec.address) else "elsewhere"
     return "silent" if process.state == "running" else process.state
 
 
 def print_status(content: dict[str, Any]) -> None:
     """The same for people."""
-    here = f"supervisor {content['supervisor']}" if content["supervisor"] else "not up"
+    here = f"supervisor {content['supervisor']}" if content["supervisor"] else "no supervisor here"
     console.print(f"{content['cluster']}: {content['protocol']}, {here}", markup=False)
     table = Table(box=None, pad_edge=False)
     for title in ("id", "runs", "state", "pid", "address", "up", *_NUMBERS):

@@ -41,6 +41,9 @@ kind = "udp"                   # or "multicast", or "tcp"
 # address = "127.0.0.1"
 """
 
+_SPARE = "a spare: ordercast cluster add-sequencer"
+_APPLICATION = "left to applications: ordercast.join"
+
 
 class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody wants who starts a cluster."""
@@ -52,6 +55,8 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
     groups: int = 1
     senders: int = 0
     """0: one on each receiver's host."""
+    applications: int = 0
+    """Receivers of each group, the last ones, that are left to applications."""
     options: dict[str, int] = {}
     port: int = 7400
     """Of the first host; the others follow."""
@@ -61,6 +66,8 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
         """The cluster file."""
         if self.receivers < 1 or self.groups < 1 or self.senders < 0:
             raise LocalError("a cluster has at least one group, and a receiver in it")
+        if not 0 <= self.applications <= self.receivers:
+            raise LocalError(f"applications can have 0 to {self.receivers} receivers of each group")
         senders = self.senders or self.receivers * self.groups
         plan = self._plan(senders)
         hosts = sorted({node.host for node in plan.nodes})
@@ -70,13 +77,22 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
             name=self.name,
             protocol=self.protocol,
             senders=senders,
-            options="".join(f"{name} = {value}\n" for name, value in self.options.items()),
+            options="".join(f"{name} = {_toml(value)}\n" for name, value in self.options.items()),
             groups="\n".join(f"{name} = {self.receivers}" for name in group_names(self.groups)),
             security=_security(self.plaintext),
         )
-        spares = _spares(plan, self.options.get("spares", 0))
-        tables = (_host(plan, host, self.port + index, host in spares) for index, host in enumerate(hosts))
+        left_out = _spares(plan, self.options.get("spares", 0)) | self._applications(plan)
+        tables = (
+            _host(plan, host, self.port + index, left_out.get(host, "")) for index, host in enumerate(hosts)
+        )
         return head + "".join(tables)
+
+    def _applications(self, plan: Plan) -> dict[HostId, str]:
+        """The hosts of the last receivers of each group: programs join as them."""
+        if not self.applications:
+            return {}
+        receivers = [node for members in plan.groups.values() for node in members[-self.applications :]]
+        return {plan.nodes[node].host: _APPLICATION for node in receivers}
 
     def _plan(self, senders: int) -> Plan:
         protocol = find_protocol(self.protocol)
@@ -89,20 +105,25 @@ def group_names(count: int) -> list[str]:
     return ["all"] if count == 1 else [f"group-{index}" for index in range(count)]
 
 
+def _toml(value: int) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _security(plaintext: bool) -> str:
     if plaintext:
         return 'mode = "plaintext"             # anybody on this machine can read and forge messages\n'
     return 'key_file = "cluster.key"       # beside this file; the same on all hosts, and secret\n'
 
 
-def _spares(plan: Plan, count: int) -> set[HostId]:
+def _spares(plan: Plan, count: int) -> dict[HostId, str]:
     """The hosts of the last sequencers: they are started when they are wanted."""
     ordering = sorted({node.host for node in plan.nodes if node.role in ORDERING_ROLES})
-    return set(ordering[len(ordering) - count :]) if count else set()
+    return dict.fromkeys(ordering[len(ordering) - count :], _SPARE) if count else {}
 
 
-def _host(plan: Plan, host: HostId, port: int, spare: bool) -> str:
+def _host(plan: Plan, host: HostId, port: int, left_out: str) -> str:
+    """The table of a host; `left_out` says why `up` does not start it, if so."""
     roles = ", ".join(f'"{node.role}"' for node in plan.nodes if node.host == host)
     lines = ["", "[[host]]", f"id = {host}", f'address = "{LOOPBACK}:{port}"', f"roles = [{roles}]"]
-    lines += ["start = false                  # a spare: ordercast cluster add-sequencer"] if spare else []
+    lines += [f"start = false                  # {left_out}"] if left_out else []
     return "\n".join(lines) + "\n"
