@@ -1,5 +1,6 @@
 """Cluster files for tests: small, on loopback, at ports that are free."""
 
+import os
 import socket
 from pathlib import Path
 
@@ -48,3 +49,25 @@ def write_cluster(
     path.write_text("\n".join(line for line in lines if line) + "\n")
     create_keys(folder / "cluster.key", force=True)
     return path
+
+
+def free_port_range(count: int) -> int:
+    """The first of so many ports in a row that nobody uses just now, below those that systems deal out."""
+    start = os.getpid() * 64 % 20_000
+    for first in (10_000 + (start + step) % 20_000 for step in range(0, 20_000, count)):
+        if all(_is_free(port) for port in range(first, first + count)):
+            return first
+    raise OSError(f"no {count} free ports in a row")
+
+
+def _is_free(port: int) -> bool:
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+    ):
+        try:
+            tcp.bind(("127.0.0.1", port))
+            udp.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True

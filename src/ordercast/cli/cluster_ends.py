@@ -67,9 +67,13 @@ def _words(cluster: Cluster, host: HostId) -> str:
 
 
 def settled(cluster: Cluster, found: Report, quiet_s: float) -> bool:
-    """Wait until nothing has been delivered for a while; False if that does not happen, or a host is dead."""
+    """Wait until nothing has been delivered for a while.
+
+    False if that does not happen, or if a host that took part is not there any more: one that is dead, or one
+    that an application has left.
+    """
     running = [host.id for host in found.hosts if host.state == "running"]
-    if any(host.state == "dead" for host in found.hosts):
+    if any(host.state == "dead" for host in found.hosts) or _has_left(cluster, found.run):
         return False
     end = time.monotonic() + SETTLE_MAX_S
     before, since = _progress(cluster, running), time.monotonic()
@@ -83,6 +87,13 @@ def settled(cluster: Cluster, found: Report, quiet_s: float) -> bool:
         if now != before:
             before, since = now, time.monotonic()
     return False
+
+
+def _has_left(cluster: Cluster, run: str) -> bool:
+    from ordercast.net.turning import hosts_of
+
+    took_part = hosts_of(cluster.traces / run)
+    return len(ask_hosts(cluster, took_part)) < len(took_part)
 
 
 def _progress(cluster: Cluster, hosts: list[HostId]) -> dict[HostId, list[int]]:

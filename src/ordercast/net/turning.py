@@ -93,6 +93,13 @@ def turn_all(folder: Path, host: HostId) -> HostState:
     return state
 
 
+def hosts_of(run_folder: Path) -> list[HostId]:
+    """The hosts that have taken part in a run that is not finished."""
+    return sorted(
+        int(path.stem.removeprefix("host-")) for path in spool_folder(run_folder).glob("host-*.lock")
+    )
+
+
 def finish_run(
     folder: Path, plan: Plan, run: str, *, complete: bool, scenario: dict[str, object] | None = None
 ) -> Path:

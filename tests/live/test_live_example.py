@@ -1,0 +1,59 @@
+"""The example program, beside a cluster on real processes: it sends, hears in order, and may come again."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ordercast.cli import run
+from ordercast.net.cluster import Cluster
+from ordercast.net.cluster_file import load_cluster
+from ordercast.net.supervisor_client import report
+from tests.live.cluster_files import free_port_range
+from tests.live.processes import alive, until
+
+ROOT = Path(__file__).parents[2]
+ORDERS = ROOT / "examples" / "live" / "orders.py"
+
+
+@pytest.fixture
+def cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Cluster]:
+    """What the README says to start first, in a folder of its own, at free ports."""
+    monkeypatch.chdir(tmp_path)
+    assert run(["cluster", "init", "--applications", "1", "--port", str(free_port_range(9))]) == 0
+    assert run(["cluster", "up"]) == 0, capsys.readouterr().err
+    found = load_cluster(Path("cluster.toml"))
+    try:
+        yield found
+    finally:
+        if left := report(found):
+            os.kill(left.pid, signal.SIGKILL)  # the hosts follow
+            assert until(lambda: not any(host.pid and alive(host.pid) for host in left.hosts))
+
+
+def shop(*orders: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, str(ORDERS), *orders], capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout.splitlines()
+
+
+@pytest.mark.slow
+def test_the_shop_sells_and_comes_again(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    served = [line.split(": ")[1] for line in shop("4", "5", "3", "1")]
+    # Hydra may order messages of one sender differently, but everybody the same.
+    assert len(served) == 4 and sum("refused" in line for line in served) == 1
+    assert run(["send", "all", "2"]) == 0
+    assert any(line.startswith("Dropped(group=0, ") for line in shop()), "of what it missed it is told"
+    capsys.readouterr()
+    assert run(["cluster", "down"]) == 0
+    assert run(["check", str(cluster.traces)]) == 0
+    said = capsys.readouterr().out
+    assert "kept every promise that could be judged: 1 run" in said
+    assert "not judged: agreement and validity" in said, "the shop had left before the end"
