@@ -99,6 +99,8 @@ def test_a_whole_run(tmp_path: Path, said: Said) -> None:
         assert "all spare ones run" in said("cluster", "add-sequencer", *config, code=2)
         assert said("cluster", "kill", "sequencer-0", *config) == "killed host 2 (sequencer-0)"
         assert states(cluster, said) == {0: "up", 2: "dead", 3: "up", 4: "up"}
+        shown = said("cluster", "status", *config)
+        assert "sequencer-0 dead" in shown and shown.endswith("host 2 has ended: killed by SIGKILL")
         assert "host 2 does not run" in said("cluster", "kill", "2", *config, code=2)
         assert said("cluster", "restart", "2", *config) == "started host 2 (sequencer-0)"
         said("send", "orders", "three", *config)

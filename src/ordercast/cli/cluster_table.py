@@ -83,6 +83,9 @@ def print_status(content: dict[str, Any]) -> None:
     for host in content["hosts"]:
         table.add_row(*_row(host))
     console.print(table)
+    for host in content["hosts"]:
+        if host["ended"]:
+            console.print(f"host {host['id']} has ended: {host['ended']}", markup=False)
 
 
 def _row(host: dict[str, Any]) -> list[str]:
@@ -93,7 +96,7 @@ def _row(host: dict[str, Any]) -> list[str]:
     return [
         str(host["id"]),
         "\n".join(host["nodes"]),
-        f"{shown} ({host['ended']})" if host["ended"] else shown,
+        shown,
         str(host["pid"] or ""),
         host["address"],
         _time(host["uptime_s"]),
