@@ -15,7 +15,7 @@ from ordercast.core import MILLISECOND, HostId, Nanos
 from ordercast.net.metrics import Metrics
 
 AWAY_NS: Nanos = 500 * MILLISECOND
-PRESSURE_NS: Nanos = 200 * MILLISECOND
+PRESSURE_NS: Nanos = 100 * MILLISECOND
 """How long a word about pressure counts; it is repeated more often than that."""
 PRESSURE_MAX = 3
 PACKET_COST = 1024
@@ -56,9 +56,9 @@ class Link:
         self._since_asked = 0
         return True
 
-    def admit(self, counter: int, datagram: bytes, now: Nanos) -> bool:
-        """Whether a datagram may go at once; otherwise it waits, or is dropped."""
-        cost = len(datagram) + PACKET_COST
+    def admit(self, counter: int, frames: bytes, now: Nanos) -> bool:
+        """Whether a datagram with these frames may go at once; otherwise they wait, or are dropped."""
+        cost = len(frames) + PACKET_COST
         if not self.queue and (self.under_way + cost <= self.window or not self.under_way):
             self.under_way += cost
             self._sent.append((counter, cost))
@@ -71,7 +71,7 @@ class Link:
             self._metrics.overflow += 1
         else:
             self.queued += cost
-            self.queue.append((counter, datagram))
+            self.queue.append((counter, frames))
         return False
 
     def acknowledge(self, counter: int, pressure: int, now: Nanos) -> None:
@@ -85,21 +85,24 @@ class Link:
             self.away = False
             self.stuck_since = now if self.queue else None
 
-    def next_ready(self) -> bytes | None:
-        """The first datagram of the queue, if the window has room for it now."""
+    def next_ready(self, counter: int | None = None) -> bytes | None:
+        """The first frames of the queue, if the window has room for them now.
+
+        They go with this counter. The one that was meant for them is kept only where nothing has gone since.
+        """
         if not self.queue:
             return None
-        counter, datagram = self.queue[0]
-        cost = len(datagram) + PACKET_COST
+        meant, frames = self.queue[0]
+        cost = len(frames) + PACKET_COST
         if self.under_way and self.under_way + cost > self.window:
             return None
         self.queue.popleft()
         self.queued -= cost
         self.under_way += cost
-        self._sent.append((counter, cost))
+        self._sent.append((meant if counter is None else counter, cost))
         if not self.queue:
             self.stuck_since = None
-        return datagram
+        return frames
 
     def pressure(self, now: Nanos) -> int:
         """How hard the peer asks to slow down."""

@@ -166,16 +166,14 @@ class Wire:
         frames, hosts = self._frames, self._hosts
         plain = frames[0] if len(frames) == 1 else b"".join(frames)
         self._frames, self._size = [], 0
-        self._counter = counter = self._counter + 1
-        size, flags = len(plain) + HEADER_BYTES + self.seal.overhead, 0
-        peers, now = self.peers, self._clock()
+        counter, flags, peers, now = self._counter + 1, 0, self.peers, self._clock()
         for host in hosts:
-            if peers[host].link.wants_ack(size):
+            if peers[host].link.wants_ack(len(plain)):
                 flags = ACK_PLEASE
-        datagram = self.seal.close(flags, counter, plain)
-        ready = tuple(host for host in hosts if peers[host].link.admit(counter, datagram, now))
+        ready = tuple(host for host in hosts if peers[host].link.admit(counter, plain, now))
         if ready:
-            self._transmit(ready, datagram)
+            self._counter = counter
+            self._transmit(ready, self.seal.close(flags, counter, plain))
         if len(ready) < len(hosts):
             self._weigh()
 
@@ -205,7 +203,7 @@ class Wire:
             self._say(peer.host, write_ack(ack), 0)
 
     def _say(self, host: HostId, frame: bytes, flags: int) -> None:
-        """Send a frame about the link itself, which no window holds back."""
+        """Seal and send at once: a frame about the link itself, or what the window has let through."""
         self._counter += 1
         self._transmit((host,), self.seal.close(flags, self._counter, frame))
 
@@ -325,8 +323,11 @@ class Wire:
         link = peer.link
         link.acknowledge(ack.counter, ack.pressure, self._clock())
         waited = bool(link.queue)
-        while (datagram := link.next_ready()) is not None:
-            self._transmit((peer.host,), datagram)
+        # Sealed only now: with an older counter than what went by in the meantime, it would count as a copy,
+        # and as acknowledged before it came.
+        while (plain := link.next_ready(self._counter + 1)) is not None:
+            flags = ACK_PLEASE if link.wants_ack(len(plain)) else 0
+            self._say(peer.host, plain, flags)
         if waited or self._told or ack.pressure:
             self._weigh()
 
