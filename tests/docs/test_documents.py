@@ -1,6 +1,10 @@
 """What the documents say is true: their programs run, their commands work, their links lead somewhere."""
 
+import os
 import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +13,12 @@ import pytest
 from ordercast.check import PROPERTIES
 from ordercast.cli import run
 from ordercast.core import Deployment, Fault
+from ordercast.net.cluster_file import load_cluster
+from ordercast.net.supervisor_client import report
 from ordercast.protocols import protocol_names
 from ordercast.sim import Scenario, conformance, load_scenario
+from tests.live.cluster_files import free_port_range
+from tests.live.processes import alive, until
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -35,8 +43,16 @@ def on_spark(words: list[str]) -> bool:
     return words[0] in ("sweep", "reproduce", "report") or "--master" in words
 
 
+LIVE = {"cluster", "send", "tail", "why", "top", "node", "live", "bench"}
+"""Commands that start processes or speak to them."""
+ENDLESS = {"tail", "top", "node", "bench"}
+"""Those that end when they are told to, or take their time; tests/live tries them."""
+NEEDS_CLUSTER = {"cluster", "send", "why"}
+"""Those that need a cluster that is up: a list of commands after the story of one only names them."""
+
+
 def test_the_first_program_of_the_readme_runs_and_is_short(capsys: pytest.CaptureFixture[str]) -> None:
-    (program,) = blocks("README.md", "python")
+    program, _ = blocks("README.md", "python")
     exec(program, {})
     lines = capsys.readouterr().out.splitlines()
     assert len({line.split("delivered")[1] for line in lines[:3]}) == 1
@@ -44,12 +60,18 @@ def test_the_first_program_of_the_readme_runs_and_is_short(capsys: pytest.Captur
     assert len(program.splitlines()) <= 15
 
 
+def test_the_live_program_of_the_readme_is_the_example_and_is_short() -> None:
+    _, program = blocks("README.md", "python")
+    assert program == (ROOT / "examples" / "live" / "orders.py").read_text()  # tests/live runs it
+    assert len(program.splitlines()) < 25
+
+
 def test_the_tutorial_goes_as_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     protocol, suite, mended = blocks("docs/tutorial.md", "python")
     exec(protocol, names)
     exec(suite, names)
-    said = blocks("docs/tutorial.md", "")[-1].strip()
+    (said,) = [block.strip() for block in blocks("docs/tutorial.md", "") if block.startswith("fault: ")]
     assert said in capsys.readouterr().out
     exec(mended, names)
     guarantees = names["GUARANTEES"]
@@ -70,10 +92,31 @@ def test_every_command_of_a_document_works(
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     found = [words for words in commands(document) if not on_spark(words)]
-    assert len(found) >= 6
-    for words in found:
-        few = ["0:6" if ":" in word else word for word in words]
-        assert run(few) == 0, f"{' '.join(words)}: {capsys.readouterr().err}"
+    assert len([words for words in found if words[0] not in LIVE]) >= 6
+    down = found.index(["cluster", "down"])
+    with cluster_ended():
+        for index, words in enumerate(found):
+            if words[0] in ENDLESS or (index > down and words[0] in NEEDS_CLUSTER):
+                continue
+            assert run(quick(words)) == 0, f"{' '.join(words)}: {capsys.readouterr().err}"
+
+
+def quick(words: list[str]) -> list[str]:
+    """A command, with fewer seeds, or at ports that are free."""
+    if words[:2] == ["cluster", "init"]:
+        return [*words, "--port", str(free_port_range(9))]
+    return ["0:6" if re.fullmatch(r"[0-9]+:[0-9]+", word) else word for word in words]
+
+
+@contextmanager
+def cluster_ended() -> Iterator[None]:
+    """Leaves no cluster of this folder behind, whatever goes wrong."""
+    try:
+        yield
+    finally:
+        if Path("cluster.toml").exists() and (found := report(load_cluster(Path("cluster.toml")))):
+            os.kill(found.pid, signal.SIGKILL)  # the hosts follow
+            assert until(lambda: not any(host.pid and alive(host.pid) for host in found.hosts))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

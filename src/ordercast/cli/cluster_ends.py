@@ -69,11 +69,11 @@ def _words(cluster: Cluster, host: HostId) -> str:
 def settled(cluster: Cluster, found: Report, quiet_s: float) -> bool:
     """Wait until nothing has been delivered for a while.
 
-    False if that does not happen, or if a host that took part is not there any more: one that is dead, or one
-    that an application has left.
+    False if that does not happen, or if a host is missing: a dead one, or one that an application has left or
+    never joined.
     """
     running = [host.id for host in found.hosts if host.state == "running"]
-    if any(host.state == "dead" for host in found.hosts) or _has_left(cluster, found.run):
+    if any(host.state == "dead" for host in found.hosts) or _is_one_missing(cluster, found.run):
         return False
     end = time.monotonic() + SETTLE_MAX_S
     before, since = _progress(cluster, running), time.monotonic()
@@ -89,11 +89,14 @@ def settled(cluster: Cluster, found: Report, quiet_s: float) -> bool:
     return False
 
 
-def _has_left(cluster: Cluster, run: str) -> bool:
+def _is_one_missing(cluster: Cluster, run: str) -> bool:
+    """Whether a host that took part, or one with a receiver, is not there."""
     from ordercast.net.turning import hosts_of
 
-    took_part = hosts_of(cluster.traces / run)
-    return len(ask_hosts(cluster, took_part)) < len(took_part)
+    plan = cluster.plan()
+    receivers = {plan.nodes[node].host for members in plan.groups.values() for node in members}
+    wanted = sorted(receivers.union(hosts_of(cluster.traces / run)))
+    return len(ask_hosts(cluster, wanted)) < len(wanted)
 
 
 def _progress(cluster: Cluster, hosts: list[HostId]) -> dict[HostId, list[int]]:
