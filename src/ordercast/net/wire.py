@@ -50,6 +50,8 @@ TICK_NS: Nanos = 20 * MILLISECOND
 """How often links are looked after."""
 QUEUE_HIGH, QUEUE_LOW = 2 << 20, 1 << 20
 """Bytes in the queue of a link: above the one the host is under pressure, below the other no more."""
+BULK_BYTES = 64 << 10
+"""A peer that has sent so much lately is a source, and is asked to slow down when that is needed."""
 MESSAGES_MAX = 1 << 32
 
 
@@ -70,7 +72,7 @@ def new_session() -> int:
 class Peer:
     """Another host."""
 
-    __slots__ = ("ack_due", "heard_at", "host", "link", "pieces", "sessions")
+    __slots__ = ("ack_due", "host", "link", "pieces", "sessions", "told", "weight")
 
     def __init__(self, host: HostId, window: int, metrics: Metrics) -> None:
         self.host = host
@@ -78,8 +80,10 @@ class Peer:
         self.sessions = Sessions()
         self.pieces = Pieces()
         self.ack_due = False
-        self.heard_at: Nanos = 0
-        """When its last datagram of some weight came."""
+        self.weight = 0
+        """Bytes that it has sent lately: what came a while ago counts less and less."""
+        self.told = 0
+        """How hard it was asked to slow down."""
 
 
 class Wire:
@@ -115,7 +119,6 @@ class Wire:
         self._congested = False
         self.strained = False
         """An application here is slow to take what is delivered; the host sets it."""
-        self._told = 0
         self.barrier: Callable[[], None] = lambda: None
         """Called before anything leaves: what was saved before must be durable."""
         if self._room < 2 * FRAME_BYTES + DESTINATIONS_MAX * DESTINATION_BYTES:
@@ -199,8 +202,7 @@ class Wire:
         peer.ack_due = False
         session = peer.sessions.current
         if session is not None:
-            ack = Ack(peer.host, session, peer.sessions.highest, self._told)
-            self._say(peer.host, write_ack(ack), 0)
+            self._say(peer.host, write_ack(self._ack_of(peer)), 0)
 
     def _say(self, host: HostId, frame: bytes, flags: int) -> None:
         """Seal and send at once: a frame about the link itself, or what the window has let through."""
@@ -221,9 +223,7 @@ class Wire:
         longest = max((peer.link.queued for peer in self.peers.values()), default=0)
         self._congested = longest > (QUEUE_LOW if self._congested else QUEUE_HIGH)
         self.metrics.link_queue_bytes = sum(peer.link.queued for peer in self.peers.values())
-        level = self._level()
-        if bool(level) != bool(self._told):
-            self._tell(level)
+        self._tell(self._level())
 
     def _level(self) -> int:
         if self._congested or self.strained:
@@ -231,12 +231,15 @@ class Wire:
         now = self._clock()
         return max(0, max((peer.link.pressure(now) for peer in self.peers.values()), default=0) - 1)
 
-    def _tell(self, level: int) -> None:
-        """Let those know who send here. Each hop counts one less, so no word goes round for ever."""
-        self._told = level
-        now = self._clock()
+    def _tell(self, level: int, *, again: bool = False) -> None:
+        """Let those know who send much here, and all who were told before when it is over.
+
+        Each hop counts one less, so no word goes round for ever.
+        """
         for peer in self.peers.values():
-            if now - peer.heard_at < 10 * TICK_NS:
+            wanted = level if peer.told or peer.weight >= BULK_BYTES else 0
+            if wanted != peer.told or (again and wanted):
+                peer.told = wanted
                 self._acknowledge(peer)
 
     def strain(self, strained: bool) -> None:
@@ -251,14 +254,15 @@ class Wire:
             if peer.link.look_after(now) and peer.sessions.current is not None:
                 self._say(peer.host, write_ack(self._ack_of(peer)), ACK_PLEASE)
             away += peer.link.away
+            if not peer.told:
+                peer.weight -= peer.weight >> 2
         self.metrics.links_away = away
         self._weigh()
-        if self._told:
-            self._tell(self._level())
+        self._tell(self._level(), again=True)
         self.transport.flush()
 
     def _ack_of(self, peer: Peer) -> Ack:
-        return Ack(peer.host, peer.sessions.current or 0, peer.sessions.highest, self._told)
+        return Ack(peer.host, peer.sessions.current or 0, peer.sessions.highest, peer.told)
 
     # In
 
@@ -299,12 +303,12 @@ class Wire:
     def _on_frame(self, peer: Peer, frame: Frame) -> None:
         kind, source, destinations, body = frame
         if kind == DATA:
-            peer.heard_at = self._clock()
+            peer.weight += len(body)
             assert self._read is not None
             self._read(peer.host, source, destinations, body)
         elif kind == FRAGMENT:
-            peer.heard_at = now = self._clock()
-            whole = peer.pieces.add(read_piece(body), now)
+            peer.weight += len(body)
+            whole = peer.pieces.add(read_piece(body), self._clock())
             if whole is not None:
                 assert self._read is not None
                 self._read(peer.host, source, destinations, whole)
@@ -321,6 +325,7 @@ class Wire:
         if ack.counter > self._counter:
             raise RemoteError(f"datagram {ack.counter} is acknowledged, which was never sent")
         link = peer.link
+        pressed = link.pressure(self._clock())
         link.acknowledge(ack.counter, ack.pressure, self._clock())
         waited = bool(link.queue)
         # Sealed only now: with an older counter than what went by in the meantime, it would count as a copy,
@@ -328,7 +333,7 @@ class Wire:
         while (plain := link.next_ready(self._counter + 1)) is not None:
             flags = ACK_PLEASE if link.wants_ack(len(plain)) else 0
             self._say(peer.host, plain, flags)
-        if waited or self._told or ack.pressure:
+        if waited or ack.pressure != pressed:
             self._weigh()
 
     # Sessions
