@@ -89,6 +89,13 @@ class Nudge(Message, frozen=True, tag=8):
     groups: Destinations
 
 
+class Nudged(Message, frozen=True, tag=9):
+    """The answer to a nudge: the receivers of these groups are told this clock."""
+
+    clock: Clock
+    groups: Destinations
+
+
 class Step(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
     """One decided step of the sequence of configurations."""
 
@@ -183,6 +190,7 @@ MESSAGES: tuple[type[Message], ...] = (
     Probe,
     Echo,
     Nudge,
+    Nudged,
     Announce,
     Fetch,
     Steps,

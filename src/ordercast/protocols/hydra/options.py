@@ -33,11 +33,15 @@ class HydraOptions(Options, frozen=True):
     flush_ns: Nanos = 100 * MICROSECOND
     nudge_ns: Nanos = 100 * MICROSECOND
     """A sequencer nudges at most so often."""
+    lead_ns: Nanos = 5 * MILLISECOND
+    """A sequencer that is nudged and has stamped nothing for so long puts its clock so far ahead: it promises
+    to stamp nothing before, and need not be nudged again until then."""
     rack: int = 0
     """Receivers of an aggregator; 0: one for all."""
-    route: Literal["random", "hash", "congestion"] = "random"
-    """How senders choose a sequencer: at random, by a hash of sender and groups (ECMP), or at random among
-    those with a short round trip."""
+    route: Literal["random", "hash", "congestion", "sticky"] = "random"
+    """How senders choose a sequencer: at random, by a hash of sender and groups (ECMP), at random among those
+    with a short round trip, or at random and then the same one for `stick_ns`, so that others may rest."""
+    stick_ns: Nanos = 20 * MILLISECOND
     quorum: Literal["majority", "all"] = "majority"
     """Of each group, to agree on a step. *all* makes drop detection uniform (Appendix B)."""
     durable: bool = False
@@ -83,12 +87,15 @@ class HydraOptions(Options, frozen=True):
         limits = (self.pipelines, self.replicas, self.buffer, self.strangers, self.window, self.history)
         times = (
             self.heartbeat_ns, self.suspect_ns, self.hold_ns, self.retry_ns, self.announce_ns,
-            self.addition_ns, self.join_ns, self.probe_ns, self.nudge_ns,
+            self.addition_ns, self.join_ns, self.probe_ns, self.nudge_ns, self.stick_ns,
         )  # fmt: skip
         if min(*limits, *times) < 1:
             raise LocalError("hydra: limits and timeouts must be positive")
-        if min(self.flush_ns, self.patience_ns, self.target, self.rack, self.virtual_groups) < 0:
-            raise LocalError("hydra: flush_ns, patience_ns, target, rack and virtual_groups are not negative")
+        counts = (self.target, self.rack, self.virtual_groups)
+        if min(self.flush_ns, self.patience_ns, self.lead_ns, *counts) < 0:
+            raise LocalError(
+                "hydra: flush_ns, patience_ns, lead_ns, target, rack and virtual_groups are not negative"
+            )
         if self.flush in ("periodic", "aggregated") and self.flush_ns < 1:
             raise LocalError(f"hydra: the flush policy '{self.flush}' needs a period: set flush_ns")
         if self.replicas % 2 == 0:

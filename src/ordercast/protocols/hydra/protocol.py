@@ -165,7 +165,7 @@ def vary(rng: Random) -> dict[str, object]:
         "flush": flush,
         "flush_ns": rng.choice(periods),
         "rack": rng.choice((0, 2)),
-        "route": rng.choice(("random", "hash", "congestion")),
+        "route": rng.choice(("random", "hash", "congestion", "sticky")),
         "quorum": rng.choice(("majority", "majority", "all")),
         "durable": rng.random() < 0.3,
         "patience_ns": rng.choice((0, 0, 200_000)),
@@ -188,6 +188,7 @@ PROTOCOL = Protocol(
     live={
         "flush": "nudged",
         "flush_ns": 5 * MILLISECOND,
+        "route": "sticky",
         "heartbeat_ns": 20 * MILLISECOND,
         "suspect_ns": 500 * MILLISECOND,
         "patience_ns": 1 * MILLISECOND,

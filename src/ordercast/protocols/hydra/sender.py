@@ -43,6 +43,7 @@ class Sender(Member):
         self._number = self._probed = 0
         self._idle = options.route == "congestion"
         """Whether it should measure, and does not, because it sends nothing."""
+        self._stuck, self._stuck_at = 0, -options.stick_ns
         self._started: Nanos = 0
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
@@ -62,6 +63,10 @@ class Sender(Member):
             return False
         if self._options.route == "hash":
             sequencer, node = choices[flow % len(choices)]
+        elif self._options.route == "sticky":
+            if self.env.now - self._stuck_at >= self._options.stick_ns:
+                self._stuck_at, self._stuck = self.env.now, int(self.env.rng.random() * len(choices))
+            sequencer, node = choices[self._stuck % len(choices)]
         else:
             sequencer, node = choices[int(self.env.rng.random() * len(choices))]
         self._number += 1

@@ -17,6 +17,7 @@ from ordercast.protocols.hydra.messages import (
     Groupcast,
     Join,
     Nudge,
+    Nudged,
     Probe,
     Request,
     Solicit,
@@ -67,6 +68,9 @@ class Sequencer(Process):
         """The nodes of the other sequencers."""
         self._told = [0] * len(members)
         """For each group the last clock that its receivers were told with a message or for a nudge."""
+        self._told_by: dict[NodeId, list[int]] = {}
+        """The same of the others, as far as they have said."""
+        self._stamped_at: Nanos = 0
         self._stamped: set[GroupId] = set()
         """Groups of messages that the others have not been told of."""
         self._nudged_at: Nanos = 0
@@ -87,7 +91,9 @@ class Sequencer(Process):
             case Solicit():
                 self._on_solicit(source, message)
             case Nudge():
-                self._on_nudge(message)
+                self._on_nudge(source, message)
+            case Nudged():
+                self._on_nudged(source, message)
             case Probe():
                 self.env.send(source, Echo(message.sent))
             case Welcome():
@@ -160,9 +166,12 @@ class Sequencer(Process):
     # Nudges
 
     def _note_stamp(self, groups: tuple[GroupId, ...]) -> None:
-        """Nudge the others, at once or when the last time is long enough ago."""
+        """Nudge those whose clock may hold this message up: at once, or when that is long enough ago."""
+        self._stamped_at = self.env.now
         for group in groups:
             self._told[group] = self._clock
+        if not any(self._known(node, groups) <= self._clock for node in self._others):
+            return
         self._stamped.update(groups)
         after = self._nudged_at + self._options.nudge_ns - self.env.now
         if after <= 0:
@@ -171,30 +180,49 @@ class Sequencer(Process):
             self._nudge_due = True
             self.env.set_timer("nudge", after)
 
+    def _known(self, node: NodeId, groups: tuple[GroupId, ...]) -> int:
+        """The clock of another sequencer that the receivers of these groups are told, as far as is known."""
+        told = self._told_by.get(node)
+        return 0 if told is None else min(told[group] for group in groups)
+
     def _nudge(self) -> None:
         self._nudge_due = False
-        if self._others and self._stamped and self.number != NOBODY:
-            self._nudged_at = self.env.now
-            self.env.multicast(self._others, Nudge(self._clock, tuple(sorted(self._stamped))))
+        groups = tuple(sorted(self._stamped))
         self._stamped.clear()
+        if groups and self.number != NOBODY:
+            self._nudged_at = self.env.now
+            behind = tuple(node for node in self._others if self._known(node, groups) <= self._clock)
+            self.env.multicast(behind, Nudge(self._clock, groups))
 
-    def _on_nudge(self, message: Nudge) -> None:
-        """Flush to receivers that have heard of no clock of this sequencer above another's.
+    def _on_nudge(self, source: NodeId, message: Nudge) -> None:
+        """Tell a clock above another's to the receivers who have heard of none.
 
         The own clock is put forward where it is behind: any that only grows will do (section 4.3.1), and so
         nobody waits for the difference. But not far, for a clock that is far wrong must not spread.
         """
-        if self.number == NOBODY or any(group not in self._members for group in message.groups):
-            return
-        if message.clock - self.env.now > HELD_NS_MAX:
+        self._on_nudged(source, message)
+        now = self.env.now
+        if self.number == NOBODY or message.clock - now > HELD_NS_MAX:
             return
         behind = tuple(group for group in message.groups if self._told[group] <= message.clock)
         if behind:
             self._clock = max(self._clock, message.clock)
+            if now - self._stamped_at >= self._options.lead_ns:
+                self._clock = max(self._clock, now, message.clock) + self._options.lead_ns
             flush = self._flush_message()
             for group in behind:
                 self._told[group] = flush.clock
             self.env.multicast(self._targets.get(behind) or self._receivers(behind), flush)
+        told = min(self._told[group] for group in message.groups)
+        self.env.send(source, Nudged(told, message.groups))
+
+    def _on_nudged(self, source: NodeId, message: Nudge | Nudged) -> None:
+        """Another sequencer has told the receivers of these groups a clock."""
+        if source not in self._others or any(group not in self._members for group in message.groups):
+            raise RemoteError(f"node {source} tells of groups {message.groups}, and is no other sequencer")
+        told = self._told_by.setdefault(source, [0] * len(self._members))
+        for group in message.groups:
+            told[group] = max(told[group], message.clock)
 
     def _receivers(self, groups: tuple[GroupId, ...]) -> tuple[NodeId, ...]:
         if list(groups) != sorted(set(groups)) or any(group not in self._members for group in groups):
@@ -259,6 +287,8 @@ class Sequencer(Process):
     def _on_announce(self, message: Announce) -> None:
         """Retire when the configuration goes on without this sequencer, and offer itself again later."""
         self._others = tuple(sorted({node for _, node in message.active} - {self.env.me}))
+        for node in [node for node in self._told_by if node not in self._others]:
+            del self._told_by[node]
         if self.number == NOBODY and not self._retired:
             self._join()  # there is a leader now; the last question may have been lost
         if self.number == NOBODY or message.steps < self._since:
