@@ -56,8 +56,8 @@ class Backlog:
     def add(self, groups: Groups, now: Nanos, payloads: Sequence[bytes]) -> MessageId:
         """Take messages for these groups; returns the identity of the first."""
         first = message = self.next_message
-        packet = self.packets[-1] if self.packets else None
-        room = packet.room if packet is not None and packet.groups == groups else -1
+        packet = self.packets[-1] if self.packets and self.packets[-1].groups == groups else None
+        room = packet.room if packet is not None else 0
         for payload in payloads:
             cost = _EACH + len(payload)
             if room < cost or packet is None or len(packet.payloads) >= BUNDLE_MESSAGES_MAX:

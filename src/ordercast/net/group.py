@@ -34,7 +34,7 @@ from ordercast.net.host import Batch, LiveHost
 from ordercast.net.inbox import Inbox
 from ordercast.net.opening import open_host
 from ordercast.net.recorder import TraceRecorder
-from ordercast.net.store import HostTaken
+from ordercast.net.store import WAIT_S, HostTaken
 from ordercast.net.supervisor_client import current_run
 
 CLOSE_S = 5.0
@@ -216,9 +216,11 @@ class Joining:
     async def _start(self, cluster: Cluster) -> Group:
         """The member on the host that was named, or on the first that nobody runs."""
         taken: LocalError | None = None
-        for host in members(cluster, self._name) if self._host is None else (self._host,):
+        hosts = members(cluster, self._name) if self._host is None else (self._host,)
+        # An earlier life may just be ending, but others are not to wait while some host is free.
+        for host, wait_s in [*((host, 0.0) for host in hosts), (hosts[0], WAIT_S)]:
             try:
-                group = open_group(cluster, self._name, host, self._run)
+                group = open_group(cluster, self._name, host, self._run, wait_s)
                 await group.start()
                 return group
             except HostTaken as error:
@@ -253,7 +255,7 @@ def members(cluster: Cluster, name: str) -> tuple[HostId, ...]:
     return tuple(sorted(hosts, key=lambda host: (cluster.host(host).start, host)))
 
 
-def open_group(cluster: Cluster, name: str, host: HostId, run: str = "") -> Group:
+def open_group(cluster: Cluster, name: str, host: HostId, run: str = "", wait_s: float = WAIT_S) -> Group:
     """The member of a group on a host, which is not started yet."""
     names = list(cluster.groups)
     if host not in members(cluster, name):
@@ -263,7 +265,7 @@ def open_group(cluster: Cluster, name: str, host: HostId, run: str = "") -> Grou
     recorder = None
     if cluster.trace:
         recorder = TraceRecorder(cluster.traces, run or current_run(cluster), host, nodes)
-    live = open_host(cluster, host, plan=plan, recorder=recorder)
+    live = open_host(cluster, host, plan=plan, recorder=recorder, wait_s=wait_s)
     sender = next((node for node in plan.senders if node in nodes), None)
     receiver = next(node for node in cluster.groups[name] if node in nodes)
     return Group(live, names, names.index(name), sender, receiver, cluster.inbox_bytes)

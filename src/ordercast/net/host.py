@@ -183,6 +183,7 @@ class LiveHost:
         self._closed = True
         self.end_turn()
         self.running = False
+        self.room.set()  # there will be none, which those who wait for it should know
         self.timers.cancel_all()
         await self.wire.close()
         if self.recorder is not None:

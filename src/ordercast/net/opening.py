@@ -16,7 +16,7 @@ from ordercast.net.metrics import Metrics
 from ordercast.net.multicast import MulticastTransport, shared_sets
 from ordercast.net.seal import Seal, Sealed, Unsealed
 from ordercast.net.spool import Recorder
-from ordercast.net.store import Store
+from ordercast.net.store import WAIT_S, Store
 from ordercast.net.switched import SwitchedTransport, hosts_by_tcp
 from ordercast.net.tcp import TcpTransport
 from ordercast.net.transport import Transport
@@ -36,8 +36,9 @@ def open_host(
     recorder: Recorder | None = None,
     impaired: Random | None = None,
     clock: Callable[[], Nanos] = time.time_ns,
+    wait_s: float = WAIT_S,
 ) -> LiveHost:
-    """The host of a cluster, ready to be started.
+    """The host of a cluster, ready to be started; waits so long for an earlier life to let go of its state.
 
     With a generator for `impaired`, its datagrams can be made to come to harm, and with a `clock` of its own
     it can be wrong about the time, for tests and experiments.
@@ -57,7 +58,7 @@ def open_host(
         plan,
         host,
         wire,
-        store=Store(cluster.state_path(host)),
+        store=Store(cluster.state_path(host), wait_s),
         recorder=recorder,
         bundle_bytes=cluster.bundle_bytes,
         clock=clock,

@@ -91,6 +91,7 @@ class GroupInThread:
             raise
 
     def _end(self) -> None:
+        self._do(self._loop.shutdown_default_executor())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

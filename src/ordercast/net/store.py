@@ -41,12 +41,12 @@ class HostTaken(LocalError):
 class Store:
     """The saved state of a host's nodes. Calls must not overlap, whichever thread they come from."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, wait_s: float = WAIT_S) -> None:
         """Open or create the file; without one, what is saved lasts as long as this object."""
         self.path = path
         self._unsaved: dict[tuple[NodeId, str], bytes | None] = {}
         self._clock_ns: Nanos | None = None
-        self._database = _connect(path)
+        self._database = _connect(path, wait_s)
         try:
             self._prepare()
         except BaseException:
@@ -168,13 +168,13 @@ class Store:
             raise LocalError(f"{self.path}: this is no saved state, or it is damaged: {error}") from error
 
 
-def _connect(path: Path | None) -> sqlite3.Connection:
+def _connect(path: Path | None, wait_s: float) -> sqlite3.Connection:
     if path is None:
         return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Saved state may hold messages: it is for the owner alone.
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        return sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
+        return sqlite3.connect(path, timeout=wait_s, isolation_level=None, check_same_thread=False)
     except (OSError, sqlite3.Error) as error:
         raise LocalError(f"{path}: cannot keep state there: {error}") from error

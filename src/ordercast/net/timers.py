@@ -57,7 +57,7 @@ class Timers:
         self._heap.clear()
         if self._handle is not None:
             self._handle.cancel()
-            self._handle = None
+        self._handle, self._wake_at = None, _NEVER
 
     def run(self) -> None:
         """Let go off what is due."""
