@@ -1,11 +1,12 @@
 """What strangers can do to a host with datagrams: nothing, and it is counted."""
 
+import os
 from collections import Counter
 from random import Random
 
 import pytest
 
-from ordercast.core import HostId
+from ordercast.core import HostId, LocalError
 from ordercast.net.keys import Key, Keyring
 from ordercast.net.packet import HEADER, HEADER_BYTES, MAGIC, VERSION
 from ordercast.net.seal import Sealed
@@ -266,3 +267,19 @@ def test_the_same_message_sealed_twice_looks_different() -> None:
         seen[the_one(first.box)[HEADER_BYTES:]] += 1
     assert max(seen.values()) == 1
     assert not any(bytes(8) in body for body in seen)
+
+
+def test_a_fork_of_a_host_cannot_seal_with_its_counters_again() -> None:
+    net = Net()
+    net.meet()
+    child = os.fork()
+    if not child:
+        try:
+            net.sides[0].say(1, b"said by the child")
+            os._exit(1)
+        except LocalError:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    net.sides[0].say(1, b"said by the parent")
+    net.carry()
+    assert net.sides[1].bodies() == [b"said by the parent"]

@@ -2,12 +2,15 @@
 
 Each life of a host is a *session* with a random number, and has keys of its own, derived from the cluster's
 by HKDF. The counter of a datagram is its nonce, so no nonce is ever used twice with a key; the header is
-authenticated with it. A host that knows the cluster's key can speak for every other: the key is what one
+authenticated with it. A copy of the process would use them a second time, so after a fork the child has no
+closer any more. A host that knows the cluster's key can speak for every other: the key is what one
 belongs to the cluster by.
 """
 
+import os
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from weakref import WeakSet
 from zlib import crc32
 
 from cryptography.exceptions import InvalidTag
@@ -15,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from ordercast.core import HostId
+from ordercast.core import HostId, LocalError
 from ordercast.net.keys import Keyring
 from ordercast.net.packet import HEADER_BYTES, Header, Rejected, write_header
 from ordercast.net.transport import Datagram
@@ -58,7 +61,9 @@ class Sealed(Seal):
         self._host = host
         self.session = session
         self._openers: OrderedDict[tuple[int, HostId, int], AESGCM] = OrderedDict()
+        self._forked = False
         self.renew(keys)
+        _in_use.add(self)
 
     def renew(self, keys: Keyring) -> None:
         """Seal with the active key from now on, and open with those that are accepted."""
@@ -75,6 +80,8 @@ class Sealed(Seal):
     def close(self, flags: int, counter: int, plain: bytes) -> bytes:
         """The datagram with these frames, which can be opened with the cluster's key only."""
         header = write_header(flags, self._key, self._host, self.session, counter)
+        if self._forked:
+            raise LocalError("this process is a fork of one that joined a cluster: join anew")
         return header + self._closer.encrypt(counter.to_bytes(12, "little"), plain, header)
 
     def open(self, header: Header, datagram: Datagram) -> bytes:
@@ -98,10 +105,26 @@ class Sealed(Seal):
                 self._openers.popitem(last=False)
         return plain
 
+    def forked(self) -> None:
+        """Seal nothing any more: another process goes on with the same counters."""
+        self._forked = True
+
     @staticmethod
     def _derive(secret: bytes, host: HostId, session: int) -> AESGCM:
         salt = host.to_bytes(4, "little") + session.to_bytes(8, "little")
         return AESGCM(HKDF(SHA256(), 32, salt, _PURPOSE).derive(secret))
+
+
+_in_use: WeakSet[Sealed] = WeakSet()
+
+
+def _after_fork() -> None:
+    """In the child: the parent goes on counting, and no two datagrams may have the same counter."""
+    for seal in _in_use:
+        seal.forked()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class Unsealed(Seal):
