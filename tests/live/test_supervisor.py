@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -168,3 +169,12 @@ def test_nonsense_is_answered_and_does_no_harm(tmp_path: Path, monkeypatch: pyte
         with pytest.raises(LocalError, match="Invalid enum value 'dance'"):
             order(cluster, type(nonsense)("dance"))  # type: ignore[arg-type]
         assert states(report(cluster)) == ["running", "running", "spare"]
+
+
+def test_restarts_at_once_leave_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with supervised(tmp_path, monkeypatch) as (cluster, pid):
+        with ThreadPoolExecutor(4) as threads:
+            reports = list(threads.map(lambda _: order(cluster, Order("restart", 0)), range(4)))
+        assert all(host(found, 0).state == "running" for found in reports)
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        assert sorted(map(int, children)) == sorted(pids(cluster))

@@ -112,6 +112,8 @@ class Supervisor:
         self._command = command or node_command(cluster, run)
         self._children: dict[HostId, _Child] = {}
         self._ending: asyncio.Event | None = None
+        self._orders = asyncio.Lock()
+        """Orders that start or end hosts wait for each other, or two would start a host twice."""
         self._timeout_s = STOP_TIMEOUT_S
         self._leash = self._tether = -1
 
@@ -155,7 +157,12 @@ class Supervisor:
 
     async def _answer(self, line: bytes) -> Answer:
         try:
-            await self._obey(msgspec.json.decode(line, type=Order))
+            order = msgspec.json.decode(line, type=Order)
+            if order.do in ("status", "down"):
+                self._obey_at_once(order)
+            else:
+                async with self._orders:
+                    await self._obey(order)
         except (msgspec.MsgspecError, LocalError, OSError) as error:
             return Answer(error=str(error))
         except Exception as error:  # an order must never end the hosts
@@ -175,12 +182,12 @@ class Supervisor:
             case "restart":
                 await self._kill(order.host)
                 self._start(order.host)
-            case "down":
-                self._timeout_s = order.timeout_s
-                if self._ending is not None:
-                    self._ending.set()
-            case "status":
-                pass
+
+    def _obey_at_once(self, order: Order) -> None:
+        if order.do == "down":
+            self._timeout_s = order.timeout_s
+            if self._ending is not None:
+                self._ending.set()
 
     def report(self) -> Report:
         """How all hosts are."""
@@ -201,6 +208,8 @@ class Supervisor:
 
     def _start(self, host: HostId) -> None:
         self._cluster.host(host)  # there must be one
+        if self._ending is not None and self._ending.is_set():
+            raise LocalError(f"the cluster '{self._cluster.name}' is going down")
         path = self._cluster.log_path(host)
         _put_aside(path)
         with path.open("ab") as log:
