@@ -357,3 +357,14 @@ def test_an_answer_that_is_none_is_told_in_words(tmp_path: Path, answer: bytes) 
         there.shutdown(socket.SHUT_WR)
         with there, pytest.raises(NoAnswer, match=r"host 3 (answers what is no answer|hung up)"):
             client.status()
+
+
+def test_a_reader_that_hangs_up_before_its_answer_leaves_nothing_behind(lab: Lab) -> None:
+    for _ in range(20):
+        with socket.socket(socket.AF_UNIX) as raw:
+            raw.connect(str(find_socket(lab.path)))
+            raw.sendall(b'{"do": "tail"}\n')
+    deadline = time.monotonic() + 10
+    while lab.server._clients and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not any(lab.server._feed._watches.values())

@@ -171,10 +171,10 @@ class ControlServer:
             if not line.endswith(b"\n"):
                 return
             then = self._answer(line, writer)
-            await writer.drain()
             if then is not None:
                 await _until_hung_up(then(), reader)
                 return
+            await writer.drain()
 
     def _answer(self, line: bytes, writer: asyncio.StreamWriter) -> Callable[[], Awaitable[None]] | None:
         """Answer a request; what is left to do then, for a tail."""
@@ -268,16 +268,16 @@ class ControlServer:
         members = {node for group in groups for node in self._host.plan.groups[group]}
         choices = [node for node in self._receivers if not groups or node in members]
         node = self._local(request.node, choices, "receiver of that group" if groups else "receiver")
-        watch = Watch(groups)
-        self._feed.add(node, watch)
-        then = partial(self._stream, node, watch, request.count, writer)
+        then = partial(self._stream, node, Watch(groups), request.count, writer)
         return {"node": node, "host": self._host.host}, then
 
     async def _stream(
         self, node: NodeId, watch: Watch, count: int | None, writer: asyncio.StreamWriter
     ) -> None:
         left = count
+        self._feed.add(node, watch)  # here, where it is taken back whatever happens to the reader
         try:
+            await writer.drain()
             while left is None or left > 0:
                 for line, messages in feed_lines(await watch.get(), self._group_names, left):
                     writer.write(line)
