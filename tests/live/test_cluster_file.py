@@ -9,6 +9,7 @@ from ordercast.net.address import Address, parse_address
 from ordercast.net.cluster import Cluster, HostSpec, MetricsSpec, SecuritySpec, TransportSpec
 from ordercast.net.cluster_file import load_cluster
 from ordercast.net.keys import create_keys
+from ordercast.net.packet import DATAGRAM_BYTES_MAX
 from ordercast.protocols import protocol_names
 from tests.live.cluster_files import write_cluster
 from tests.tidy import ROOT
@@ -238,6 +239,10 @@ COMPLAINTS = {
     "plaintext on a network": (
         HEAD + "[security]\nmode = 'plaintext'\n" + HOSTS.replace("127.0.0.1:7402", "10.0.0.1:7402"),
         ", line 5: security.mode: host 2 at 10.0.0.1:7402 can be reached from the network",
+    ),
+    "datagrams that no host would take": (
+        HEAD + f"[transport]\ndatagram_bytes = {DATAGRAM_BYTES_MAX + 1}\n" + HOSTS,
+        ", line 5: transport.datagram_bytes: ",
     ),
     "small datagrams": (
         HEAD + "[transport]\ndatagram_bytes = 100\n" + HOSTS,

@@ -20,6 +20,7 @@ from ordercast.net.cluster import (
     TransportSpec,
 )
 from ordercast.net.keys import load_keys
+from ordercast.net.packet import DATAGRAM_BYTES_MAX
 from ordercast.toml_file import KeyedError, about, convert, naming_lines_of, read_toml
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
@@ -42,7 +43,7 @@ class _Host(_Table):
 
 class _Transport(_Table):
     kind: TransportKind = "udp"
-    datagram_bytes: Annotated[int, msgspec.Meta(ge=0, le=65_507)] = 0
+    datagram_bytes: Annotated[int, msgspec.Meta(ge=0, le=DATAGRAM_BYTES_MAX)] = 0
     multicast_address: str = ""
     multicast_port: Port = 7399
     busy_poll: bool = False
