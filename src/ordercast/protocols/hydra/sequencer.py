@@ -218,11 +218,12 @@ class Sequencer(Process):
 
     def _on_nudged(self, source: NodeId, message: Nudge | Nudged) -> None:
         """Another sequencer has told the receivers of these groups a clock."""
-        if source not in self._others or any(group not in self._members for group in message.groups):
-            raise RemoteError(f"node {source} tells of groups {message.groups}, and is no other sequencer")
-        told = self._told_by.setdefault(source, [0] * len(self._members))
-        for group in message.groups:
-            told[group] = max(told[group], message.clock)
+        if any(group not in self._members for group in message.groups):
+            raise RemoteError(f"node {source} tells of groups {message.groups}, not all of which there are")
+        if source in self._others:  # one that was just added may not be known here yet
+            told = self._told_by.setdefault(source, [0] * len(self._members))
+            for group in message.groups:
+                told[group] = max(told[group], message.clock)
 
     def _receivers(self, groups: tuple[GroupId, ...]) -> tuple[NodeId, ...]:
         if list(groups) != sorted(set(groups)) or any(group not in self._members for group in groups):
