@@ -165,9 +165,11 @@ def test_a_word_about_pressure_counts_for_a_while(said: int, counts: int) -> Non
     assert made.pressure(5_002) == 0, "the last word counts"
 
 
-def test_a_new_life_of_the_peer_begins_with_an_empty_window() -> None:
-    made = link()
+def test_for_a_new_life_of_the_peer_the_window_is_empty_and_what_waited_is_dropped_and_counted() -> None:
+    metrics = Metrics()
+    made = Link(1, WINDOW, metrics)
     admit(made, 1, 12)
     made.forget()
+    assert metrics.dropped_away == 4
     assert admit(made, 13, 8) == [True] * 8
     assert not made.look_after(10 * AWAY_NS)

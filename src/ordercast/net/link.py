@@ -114,12 +114,15 @@ class Link:
             return False
         if now - self.stuck_since >= AWAY_NS:
             self.away = True
-            self._metrics.dropped_away += len(self.queue)
             self.forget()
         return True
 
     def forget(self) -> None:
-        """Nothing is under way and nothing waits: the peer began a new life, or is away."""
+        """Nothing is under way and nothing waits: the peer began a new life, or is away.
+
+        What waited is dropped, and counted.
+        """
+        self._metrics.dropped_away += len(self.queue)
         self._sent.clear()
         self.queue.clear()
         self.under_way = self.queued = self._since_asked = 0

@@ -70,6 +70,11 @@ class Sessions:
         self._secret = secrets.token_bytes(32)
         self._proven = 0
 
+    @property
+    def succeeded(self) -> bool:
+        """Whether the current session has taken the place of another, and is not the first."""
+        return self._proven > 1
+
     def candidate(self, session: int) -> Candidate:
         """What is known of a session that is not the current one."""
         found = self._candidates.get(session)
