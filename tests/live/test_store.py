@@ -186,3 +186,13 @@ def test_a_damaged_file_is_refused(path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file is in the way")
     assert "cannot keep state there" in complaint(tmp_path / "state" / "3.sqlite")
+
+
+def test_the_last_time_of_a_life_that_ended_well_is_kept_though_nothing_was_saved(path: Path) -> None:
+    store = Store(path)
+    store.begin_life(1_000)
+    store.note_time(5_000)
+    store.close()
+    store = Store(path)
+    assert store.begin_life(2_000) == 5_001
+    store.close()

@@ -13,6 +13,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
 from typing import NamedTuple, TypeAlias
 
 from ordercast.core import (
@@ -185,11 +186,14 @@ class LiveHost:
         self.running = False
         self.room.set()  # there will be none, which those who wait for it should know
         self.timers.cancel_all()
-        await self.wire.close()
-        if self.recorder is not None:
-            self.recorder.close()
         self.store.note_time(self._now)
-        self.store.close()
+        async with AsyncExitStack() as parts:  # each is let go of, whatever happens to the others
+            parts.callback(self.store.close)
+            if self.recorder is not None:
+                parts.callback(self.recorder.close)
+            parts.push_async_callback(self.wire.transport.close)
+            if self.failure is None:
+                self.wire.flush()
 
     async def drain(self, timeout_s: float) -> bool:
         """Wait until the protocols have taken all that applications handed over; False if it takes longer."""
@@ -312,7 +316,10 @@ class LiveHost:
         if not self.running:
             return
         if node == OURS:
-            self._on_own_timer(name)
+            try:
+                self._on_own_timer(name)
+            except Exception as error:
+                self._fail(error)
             return
         env = self.nodes[node]
         self._guard(env, env.process.on_timer, name)
@@ -365,8 +372,13 @@ class LiveHost:
 
     def end_turn(self) -> None:
         """Pass on what is local, hand over what waits, and let all effects out."""
-        if not self.running:
-            return
+        if self.running:
+            try:
+                self._end_turn()
+            except Exception as error:  # a full disk, for one: what cannot be kept may not leave
+                self._fail(error)
+
+    def _end_turn(self) -> None:
         local = self._local
         for _ in range(LOCAL_MAX):
             if not local:

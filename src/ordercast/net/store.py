@@ -106,7 +106,10 @@ class Store:
         return first
 
     def close(self) -> None:
-        """Let go of the file. What was not committed is gone."""
+        """Let go of the file. What was not committed is gone, but for the time."""
+        with contextlib.suppress(sqlite3.Error):  # on a full disk the next life has to do with an earlier one
+            if self._clock_ns is not None:
+                self._keep_clock(self._clock_ns)
         self._database.close()
 
     def _prepare(self) -> None:
