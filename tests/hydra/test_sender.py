@@ -11,7 +11,7 @@ from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.sender import Sender
 from tests.hydra.lab import CLIENT, LEADER, QUIET, SERVICE, Bench, active, sender
 
-Route = Literal["random", "hash", "congestion"]
+Route = Literal["random", "hash", "congestion", "sticky"]
 ROUTES: tuple[Route, ...] = get_args(Route)
 
 
@@ -81,6 +81,17 @@ def test_the_hash_route_sends_a_flow_one_way() -> None:
     assert len(used(lab, (1,))) == 1
     flows = {node for me in range(60, 80) for node in used(informed("hash", 1, 2, 3, 4, me=me), count=1)}
     assert flows == {21, 22, 23, 24}, "different senders are spread"
+
+
+def test_the_sticky_route_stays_with_one_sequencer_for_a_while() -> None:
+    lab = informed("sticky", 1, 2, 3)
+    chosen = []
+    for _ in range(60):
+        (node,) = used(lab, count=20)
+        chosen.append(node)
+        lab.pass_time(lab.process._options.stick_ns // 2)
+    assert chosen[::2] == chosen[1::2], "a while is over with every second look"
+    assert set(chosen) == {21, 22, 23}
 
 
 @pytest.mark.parametrize("route", ROUTES)

@@ -208,7 +208,8 @@ class Sequencer(Process):
         if behind:
             self._clock = max(self._clock, message.clock)
             if now - self._stamped_at >= self._options.lead_ns:
-                self._clock = max(self._clock, now, message.clock) + self._options.lead_ns
+                # Ahead of the time, not of other clocks: promises on promises would drive all of them away.
+                self._clock = max(self._clock, now + self._options.lead_ns)
             flush = self._flush_message()
             for group in behind:
                 self._told[group] = flush.clock
@@ -301,6 +302,7 @@ class Sequencer(Process):
         self._held.clear()
         self._retired = True
         self._stamped.clear()
+        self._nudge_due = False
         for timer in ("flush", "heartbeat", "held", "nudge"):
             self.env.cancel_timer(timer)
         self.env.set_timer("join", self._options.join_ns << min(self._removals, BACKOFF_MAX))
