@@ -51,7 +51,8 @@ class Meter:
         self.probing = True
         self._under_way = 0
         self._taken = asyncio.Event()
-        self._waiting: dict[MessageId, asyncio.Future[None]] = {}
+        self._clients = False
+        """Whether each message that is done is followed by another."""
 
     async def take(self) -> None:
         """Take all that is delivered."""
@@ -64,18 +65,12 @@ class Meter:
                     count += 1
                 log.delivered.extend((heard.bundle.first, count, heard.now))
                 if heard.delivery.sender == group.sender and not self.probing:
-                    self._complete(heard.bundle.first, count)
+                    self._under_way -= count
+                    self._taken.set()
+                    if self._clients:
+                        await self._send(count)
             elif isinstance(heard, Dropped):
                 log.drops += 1
-
-    def _complete(self, first: MessageId, count: int) -> None:
-        self._under_way -= count
-        self._taken.set()
-        if self._waiting:
-            for message in range(first, first + count):
-                waiter = self._waiting.pop(message, None)
-                if waiter is not None and not waiter.done():
-                    waiter.set_result(None)
 
     async def probe(self) -> None:
         """Send now and then, until all members have heard something: then the group works."""
@@ -97,22 +92,22 @@ class Meter:
             case "rate":
                 await self._pace(end)
             case "clients":
-                watch = asyncio.create_task(self._give_up())
-                await asyncio.gather(*(self._client(end) for _ in range(self._spec.clients)))
-                watch.cancel()
+                await self._serve_clients(end)
+
+    async def _send(self, count: int) -> None:
+        now = time.time_ns()
+        self._under_way += count
+        self._note(await self._group.send_many([self._payload] * count), count, now)
 
     def _note(self, first: MessageId, count: int, when: Nanos) -> None:
         self.log.submitted.extend((first, count, when))
 
     async def _fill(self, end: float) -> None:
         chunk = max(1, CHUNK_BYTES // max(1, self._spec.size))
-        payloads = [self._payload] * chunk
         limit = max(chunk, self._spec.window_bytes // max(1, self._spec.size))
         while time.monotonic() < end:
             if self._under_way + chunk <= limit:
-                self._under_way += chunk
-                now = time.time_ns()
-                self._note(await self._group.send_many(payloads), chunk, now)
+                await self._send(chunk)
             else:
                 self._taken.clear()
                 try:
@@ -133,24 +128,20 @@ class Meter:
                 sent += due
             await asyncio.sleep(0 if due == chunk else PACE_S)
 
-    async def _client(self, end: float) -> None:
-        loop, log = asyncio.get_running_loop(), self.log.submitted
-        while time.monotonic() < end:
-            now = time.time_ns()
-            message = await self._group.send(self._payload)
-            log.extend((message, 1, now))
-            waiter = self._waiting[message] = loop.create_future()
-            await waiter
-
-    async def _give_up(self) -> None:
-        """Let clients go on whose message is lost; it is counted afterwards."""
-        while True:
-            before = list(self._waiting)
-            await asyncio.sleep(1.0)
-            for message in before:
-                waiter = self._waiting.pop(message, None)
-                if waiter is not None:
-                    waiter.set_result(None)
+    async def _serve_clients(self, end: float) -> None:
+        """Each client sends when its last message was delivered here; those of one packet send together."""
+        self._clients = True
+        await self._send(self._spec.clients)
+        while (rest := end - time.monotonic()) > 0:
+            self._taken.clear()
+            try:
+                await asyncio.wait_for(self._taken.wait(), min(1.0, rest))
+                await asyncio.sleep(min(0.1, max(0.0, end - time.monotonic())))
+            except TimeoutError:
+                if rest > 1.0:  # what was under way is lost, and is counted afterwards
+                    self._under_way = 0
+                    await self._send(self._spec.clients)
+        self._clients = False
 
     async def settle(self, patience_s: float = 5.0) -> None:
         """Wait until nothing more comes."""
