@@ -15,7 +15,7 @@ from ordercast.cli import run
 from ordercast.core import Deployment, Fault
 from ordercast.net.cluster_file import load_cluster
 from ordercast.net.supervisor_client import report
-from ordercast.protocols import protocol_names
+from ordercast.protocols import find_protocol, protocol_names
 from ordercast.sim import Scenario, conformance, load_scenario
 from tests.live.cluster_files import free_port_range
 from tests.live.processes import alive, until
@@ -137,6 +137,14 @@ def test_every_protocol_has_a_page_and_a_row_in_the_readme() -> None:
         page = (ROOT / "docs" / "protocols" / f"{name}.md").read_text()
         assert "## Guarantees" in page and "## Deviations" in page
         assert f"docs/protocols/{name}.md" in readme
+
+
+def test_every_option_of_a_protocol_is_on_its_page() -> None:
+    for name in protocol_names():
+        protocol = find_protocol(name)
+        page = (ROOT / "docs" / "protocols" / f"{name}.md").read_text()
+        for option in (*protocol.options.__struct_fields__, *protocol.live):
+            assert f"`{option}`" in page, f"{name}: {option}"
 
 
 def test_every_property_is_on_the_page_of_checks() -> None:

@@ -1,6 +1,7 @@
-"""The example program, beside a cluster on real processes: it sends, hears in order, and may come again."""
+"""The programs of the documents, beside a cluster on real processes: they send, hear in order, come again."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -37,11 +38,15 @@ def cluster(
             assert until(lambda: not any(host.pid and alive(host.pid) for host in left.hosts))
 
 
-def shop(*orders: str) -> list[str]:
+def lines_of(program: Path, *words: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, str(ORDERS), *orders], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, str(program), *words], capture_output=True, text=True, timeout=60, check=True
     )
     return done.stdout.splitlines()
+
+
+def shop(*orders: str) -> list[str]:
+    return lines_of(ORDERS, *orders)
 
 
 @pytest.mark.slow
@@ -51,6 +56,13 @@ def test_the_shop_sells_and_comes_again(cluster: Cluster, capsys: pytest.Capture
     assert len(served) == 4 and sum("refused" in line for line in served) == 1
     assert run(["send", "all", "2"]) == 0
     assert any(line.startswith("Dropped(group=0, ") for line in shop()), "of what it missed it is told"
+
+    # The program of the page for asyncio, which ends when it has heard its own message.
+    (text,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "live.md").read_text(), re.DOTALL)
+    Path("hello.py").write_text(text)
+    last = lines_of(Path("hello.py"))[-1]
+    assert last.startswith("Received(") and "b'hello'" in last
+
     capsys.readouterr()
     assert run(["cluster", "down"]) == 0
     assert run(["check", str(cluster.traces)]) == 0
