@@ -1,6 +1,7 @@
 """The commands of a cluster, on real processes: from its first file to its last trace."""
 
 import asyncio
+import fcntl
 import gc
 import json
 import os
@@ -234,6 +235,30 @@ def test_init_writes_what_can_be_read(
     assert Path("cluster.key").read_bytes() == before
     said(*words, "--force", "--plaintext")
     assert load_cluster(Path("cluster.toml")).security.mode == "plaintext"
+
+
+def test_a_new_cluster_finds_no_state_of_an_earlier_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    old = Path(".ordercast/demo/state/0.sqlite")
+    old.parent.mkdir(parents=True)
+    old.touch()
+    assert "state is there already; --force overwrites it" in said("cluster", "init", code=2)
+    assert old.exists() and not Path("cluster.toml").exists()
+    with held(Path(".ordercast/demo/run/supervisor.lock")):
+        assert "is up: ordercast cluster down" in said("cluster", "init", "--force", code=2)
+    said("cluster", "init", "--force")
+    assert not old.exists() and Path("cluster.toml").exists()
+
+
+@contextmanager
+def held(lock: Path) -> Iterator[None]:
+    """A lock that somebody holds, as a supervisor would."""
+    lock.parent.mkdir(parents=True)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def test_init_says_which_options_a_protocol_has(

@@ -1,6 +1,7 @@
 """`ordercast cluster`: a cluster on this machine, from its first file to its last trace."""
 
 import asyncio
+import shutil
 import sys
 import tempfile
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from ordercast.net.supervisor import Order, Supervisor
 from ordercast.net.supervisor_client import (
     await_end,
     await_supervisor,
+    is_folder_supervised,
     is_supervised,
     order,
     report,
@@ -58,7 +60,9 @@ def init(
     ] = None,
     port: Annotated[int, typer.Option(help="Of the first host; the others follow.")] = 7400,
     plaintext: Annotated[bool, typer.Option("--plaintext", help="Do not encrypt.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite what is there, and forget saved state.")
+    ] = False,
 ) -> int:
     """Write a cluster file that works on this machine, with comments, and its secret key.
 
@@ -85,9 +89,7 @@ def init(
     ).text()
     _check_text(text)
     key = config.parent / "cluster.key"
-    for path in [config] if plaintext else [config, key]:
-        if path.exists() and not force:
-            raise LocalError(f"{path} is there already; --force overwrites it")
+    _make_way([config] if plaintext else [config, key], config.parent / ".ordercast" / name, force)
     if not plaintext:
         create_keys(key, force=force)
     config.write_text(text, encoding="utf-8")
@@ -257,6 +259,18 @@ def _check_text(text: str) -> None:
         path = Path(folder) / CONFIG
         path.write_text(text, encoding="utf-8")
         load_cluster(path, check_keys=False)
+
+
+def _make_way(files: list[Path], folder: Path, force: bool) -> None:
+    """See that nothing is overwritten unasked, and that a new cluster finds no state of an earlier one."""
+    state = folder / "state"
+    for path in [*files, state]:
+        if path.exists() and not force:
+            raise LocalError(f"{path} is there already; --force overwrites it")
+    if is_folder_supervised(folder):
+        raise LocalError(f"the cluster of {folder} is up: ordercast cluster down")
+    if state.exists():
+        shutil.rmtree(state)
 
 
 def _named(config: Path) -> str:

@@ -98,9 +98,9 @@ def socket_path(cluster: Cluster) -> Path:
     return cluster.folder / "run" / "supervisor.sock"
 
 
-def lock_path(cluster: Cluster) -> Path:
-    """What the supervisor of a cluster holds locked while it lives."""
-    return cluster.folder / "run" / "supervisor.lock"
+def lock_path(folder: Path) -> Path:
+    """What the supervisor of the cluster with this folder holds locked while it lives."""
+    return folder / "run" / "supervisor.lock"
 
 
 class Supervisor:
@@ -255,7 +255,7 @@ async def _gone(children: list[_Child], timeout_s: float) -> list[_Child]:
 
 def _lock(cluster: Cluster) -> int:
     """Take the lock for as long as this process lives."""
-    handle = os.open(lock_path(cluster), os.O_RDWR | os.O_CREAT, 0o600)
+    handle = os.open(lock_path(cluster.folder), os.O_RDWR | os.O_CREAT, 0o600)
     end = time.monotonic() + LOCK_PATIENCE_S
     while True:
         try:

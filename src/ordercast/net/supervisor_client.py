@@ -20,9 +20,14 @@ LOG_LINES_TOLD = 8
 
 
 def is_supervised(cluster: Cluster) -> bool:
-    """Whether a supervisor lives; its lock goes with it, however it ends."""
+    """Whether a supervisor lives."""
+    return is_folder_supervised(cluster.folder)
+
+
+def is_folder_supervised(folder: Path) -> bool:
+    """Whether a supervisor of this folder lives; its lock goes with it, however it ends."""
     try:
-        handle = os.open(lock_path(cluster), os.O_RDWR)
+        handle = os.open(lock_path(folder), os.O_RDWR)
     except OSError:
         return False
     try:
