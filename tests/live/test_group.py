@@ -144,6 +144,7 @@ def test_an_application_beyond_the_hard_limit_is_told_in_receive(tmp_path: Path)
     async def act() -> None:
         async with joined(config, 0, 1) as groups:
             groups[0]._inbox._strain = lambda strained: None  # nobody is asked to slow down
+            groups[0]._inbox._hard = HARD * groups[0]._inbox._soft
             for _ in range(HARD + 1):
                 await groups[1].send_many([b"x" * 10_000] * 100)
                 await take(groups[1], 100)

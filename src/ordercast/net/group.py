@@ -6,12 +6,14 @@ async with ordercast.join("cluster.toml", group="orders") as group:
         ...
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
+from weakref import WeakSet
 
 from ordercast.core import (
     Delivered,
@@ -39,6 +41,9 @@ from ordercast.net.supervisor_client import current_run
 
 CLOSE_S = 5.0
 """How long a closing group waits for what was sent to leave."""
+
+UNDER_WAY_BYTES = 64 << 20
+"""More than all hosts have in their queues, windows and buffers when they are asked to slow down."""
 
 _new = tuple.__new__
 
@@ -86,25 +91,36 @@ class Group:
         self.receiver = receiver
         self._names = list(names)
         self._own: Groups = (group,)
-        self._inbox = Inbox(inbox_bytes, host.wire.strain)
+        self._inbox = Inbox(inbox_bytes, self._strain, UNDER_WAY_BYTES)
+        self._takers: WeakSet[asyncio.Task[Any]] = WeakSet()
+        """Who takes deliveries."""
         self._texts: dict[Groups, tuple[str, ...]] = {}
         self._opened: deque[Received] = deque()
 
     async def send(self, payload: bytes, to: Sequence[str] = ()) -> MessageId:
         """Send a message to the group, or to several; returns its identity.
 
-        It waits while too much waits to be sent, or some receiver cannot keep up.
+        It waits while too much waits to be sent, or some receiver cannot keep up. If that receiver is the
+        very task that sends, because it answers what it takes, it does not wait: others wait for it.
         """
         return await self.send_many((payload,), to)
 
     async def send_many(self, payloads: Sequence[bytes], to: Sequence[str] = ()) -> MessageId:
         """Send messages, in this order; returns the identity of the first, the others follow it."""
-        groups = self._groups(to)
-        while (first := self.host.submit(self._sender(), groups, payloads)) is None:
+        return await self.send_from(payloads, to, taker=asyncio.current_task() in self._takers)
+
+    async def send_from(self, payloads: Sequence[bytes], to: Sequence[str], *, taker: bool) -> MessageId:
+        """Send messages, on behalf of one who takes deliveries too or of one who does not."""
+        groups, sender = self._groups(to), self._sender()
+        while True:
+            # A taker that waited for room, while it is what everybody waits for, would wait for ever.
+            urgent = taker and self._inbox.strained
+            first = self.host.submit(sender, groups, payloads, urgent=urgent)
+            if first is not None:
+                return first
             self._check()
             self.host.room.clear()
             await self.host.room.wait()
-        return first
 
     def send_nowait(self, payload: bytes, to: Sequence[str] = ()) -> MessageId | None:
         """Send a message if there is room for it now; None otherwise."""
@@ -125,6 +141,8 @@ class Group:
         """The next packet of messages, or notice: the fast way for those who take many."""
         if self.receiver is None:
             raise LocalError("this host has no receiver of the group: it can only send")
+        if (task := asyncio.current_task()) is not None:
+            self._takers.add(task)
         return await self._inbox.get()
 
     def __aiter__(self) -> Self:
@@ -165,6 +183,11 @@ class Group:
             await self.host.drain(CLOSE_S)
         finally:
             await self.host.stop()
+
+    def _strain(self, strained: bool) -> None:
+        self.host.wire.strain(strained)
+        if strained:
+            self.host.room.set()  # a taker that waits for room must not, any more
 
     def _fail(self, error: BaseException) -> None:
         self._inbox.close(LocalError(f"the host has stopped: {error}"))

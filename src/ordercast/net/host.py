@@ -219,14 +219,19 @@ class LiveHost:
 
     # Applications
 
-    def submit(self, node: NodeId, groups: Groups, payloads: Sequence[bytes]) -> MessageId | None:
-        """Take messages for these groups; the identity of the first, or None if too much waits already."""
+    def submit(
+        self, node: NodeId, groups: Groups, payloads: Sequence[bytes], *, urgent: bool = False
+    ) -> MessageId | None:
+        """Take messages for these groups; the identity of the first, or None if too much waits already.
+
+        Urgent ones have to wait their turn too, but are taken however many wait.
+        """
         env = self.nodes.get(node)
         if env is None or env.backlog is None:
             raise LocalError(f"node {node} is no sender on host {self.host}")
         self._check(groups, payloads)
         backlog = env.backlog
-        if backlog.full or not self.running:
+        if (backlog.full and not urgent) or not self.running:
             self.metrics.messages_refused += len(payloads)
             return None
         now = self._read_clock()

@@ -24,8 +24,9 @@ class SlowConsumer(LocalError):
 class Inbox:
     """A queue with a soft and a hard limit."""
 
-    def __init__(self, soft_bytes: int, strain: Callable[[bool], None]) -> None:
+    def __init__(self, soft_bytes: int, strain: Callable[[bool], None], hard_bytes: int = 0) -> None:
         self._soft = soft_bytes
+        self._hard = max(HARD * soft_bytes, hard_bytes)
         self._strain = strain
         self._queue: deque[Heard] = deque()
         self._ready = asyncio.Event()
@@ -35,15 +36,20 @@ class Inbox:
         self.waiting = 0
         """Bytes in the queue."""
 
+    @property
+    def strained(self) -> bool:
+        """Whether so much waits here that senders are asked to slow down."""
+        return self._strained
+
     def put(self, heard: Heard) -> None:
         """Something was delivered."""
         if self._closed:
             return
         self.waiting += _weight(heard)
-        if self.waiting > HARD * self._soft:
+        if self.waiting > self._hard:
             self.close(
                 SlowConsumer(
-                    f"{self.waiting} bytes were delivered and not taken; the limit is {HARD * self._soft}:"
+                    f"{self.waiting} bytes were delivered and not taken; the limit is {self._hard}:"
                     " take deliveries faster, or send more slowly, and join again"
                 )
             )

@@ -28,6 +28,8 @@ class GroupInThread:
         self._loop = new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ordercast", daemon=True)
         self._group: Group | None = None
+        self._takers: set[int] = set()
+        """Threads that take deliveries."""
 
     def __enter__(self) -> Self:
         """Start the thread, and take part."""
@@ -59,10 +61,13 @@ class GroupInThread:
         self, payloads: Sequence[bytes], to: Sequence[str] = (), timeout: float | None = None
     ) -> MessageId:
         """Send messages, in this order; returns the identity of the first, the others follow it."""
-        return self._do(asyncio.wait_for(self._entered().send_many(payloads, to), timeout))
+        taker = threading.get_ident() in self._takers
+        sending = self._entered().send_from(payloads, to, taker=taker)
+        return self._do(asyncio.wait_for(sending, timeout))
 
     def receive(self, timeout: float | None = None) -> LiveDelivery | None:
         """The next delivery; None if there is none for so many seconds, or the group is closed."""
+        self._takers.add(threading.get_ident())
         try:
             return self._do(asyncio.wait_for(self._next(), timeout))
         except TimeoutError:
