@@ -13,16 +13,21 @@ from pathlib import Path
 import msgspec
 
 from ordercast.bench.spec import GROUP, BenchSpec
+from ordercast.bench.waiting import Waiting
 from ordercast.core import MessageId, Nanos
 from ordercast.core.delivery import Dropped
-from ordercast.net.group import Group, join
+from ordercast.net.group import Group, Received, join
 from ordercast.net.host import Batch
 from ordercast.net.loop import run
 
 CHUNK_BYTES = 4096
+REFILL = 8
+"""A window is filled up when this part of it is free."""
 PACE_S = 0.0005
 PROBE_S = 0.2
 LINGER_S = 0.4
+LATE_S = 2.0
+"""How long after the end a client may still be at its last message."""
 
 
 class Log:
@@ -53,6 +58,7 @@ class Meter:
         self._taken = asyncio.Event()
         self._clients = False
         """Whether each message that is done is followed by another."""
+        self._waiting: Waiting[MessageId] = Waiting()
 
     async def take(self) -> None:
         """Take all that is delivered."""
@@ -69,6 +75,18 @@ class Meter:
                     self._taken.set()
                     if self._clients:
                         await self._send(count)
+            elif isinstance(heard, Dropped):
+                log.drops += 1
+
+    async def take_each(self) -> None:
+        """Take all that is delivered, one by one as most applications do, and let tasks go on."""
+        log, waiting = self.log, self._waiting
+        async for heard in self._group:
+            if isinstance(heard, Received):
+                self.heard_at = time.monotonic()
+                # Not when the host had it, but now: the task cannot have gone on before.
+                log.delivered.extend((heard.message, 1, time.time_ns()))
+                waiting.end(heard.message)
             elif isinstance(heard, Dropped):
                 log.drops += 1
 
@@ -91,6 +109,9 @@ class Meter:
                 await self._fill(end)
             case "rate":
                 await self._pace(end)
+            case "clients" if self._spec.tasks:
+                clients = [self._be_client(end) for _ in range(self._spec.clients)]
+                await self._waiting.attend(clients, end + LATE_S - time.monotonic())
             case "clients":
                 await self._serve_clients(end)
 
@@ -103,17 +124,18 @@ class Meter:
         self.log.submitted.extend((first, count, when))
 
     async def _fill(self, end: float) -> None:
+        """Keep the window full; what is done is replaced when it makes a fair packet."""
         chunk = max(1, CHUNK_BYTES // max(1, self._spec.size))
         limit = max(chunk, self._spec.window_bytes // max(1, self._spec.size))
         while time.monotonic() < end:
-            if self._under_way + chunk <= limit:
+            while self._under_way + chunk <= limit:
                 await self._send(chunk)
-            else:
-                self._taken.clear()
-                try:
+            try:
+                while self._under_way > limit - limit // REFILL:
+                    self._taken.clear()
                     await asyncio.wait_for(self._taken.wait(), 1.0)
-                except TimeoutError:
-                    self._under_way = 0  # the rest is lost; they are counted afterwards
+            except TimeoutError:
+                self._under_way = 0  # the rest is lost; they are counted afterwards
 
     async def _pace(self, end: float) -> None:
         """Send what is due; a message counts from when it should have been sent."""
@@ -143,6 +165,14 @@ class Meter:
                     await self._send(self._spec.clients)
         self._clients = False
 
+    async def _be_client(self, end: float) -> None:
+        """Send, wait until it is delivered here, and send again."""
+        while time.monotonic() < end:
+            now = time.time_ns()
+            message = await self._group.send(self._payload)
+            self._note(message, 1, now)
+            await self._waiting.expect(message)
+
     async def settle(self, patience_s: float = 5.0) -> None:
         """Wait until nothing more comes."""
         begun = time.monotonic()
@@ -157,7 +187,8 @@ async def main(folder: Path, host: int) -> None:
     orders = await _orders()
     async with join(folder / "cluster.toml", GROUP, host=host, run=GROUP) as group:
         meter = Meter(group, spec)
-        taking = asyncio.create_task(meter.take())
+        each = spec.tasks and host == 0
+        taking = asyncio.create_task(meter.take_each() if each else meter.take())
         probing = asyncio.create_task(meter.probe()) if host == 0 else None
         try:
             await meter.await_first()
