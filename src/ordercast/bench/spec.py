@@ -25,6 +25,9 @@ class BenchSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Messages a second, for *rate*."""
     clients: int = 1
     """For *clients*."""
+    tasks: bool = False
+    """For *clients*: each is a task that awaits its own message. Otherwise messages that become due together
+    are sent together."""
     window_bytes: int = 2 << 20
     """Under way at a time, for *max*."""
     seconds: float = 5.0
@@ -41,6 +44,8 @@ class BenchSpec(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.receivers < 1 or self.clients < 1 or self.window_bytes < 1:
             raise LocalError("a benchmark needs at least one receiver, one client and some window")
+        if self.tasks and self.load != "clients":
+            raise LocalError("only clients can be tasks")
         if not 0 <= self.size <= MESSAGE_BYTES_MAX:
             raise LocalError(f"messages have 0 to {MESSAGE_BYTES_MAX} bytes, not {self.size}")
         if self.seconds <= 0 or self.warmup_s < 0 or (self.load == "rate" and self.rate <= 0):

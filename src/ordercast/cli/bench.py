@@ -27,6 +27,9 @@ def bench(
     clients: Annotated[
         int | None, typer.Option(help="Closed loop: so many clients, each with one message under way.")
     ] = None,
+    tasks: Annotated[
+        bool, typer.Option("--tasks", help="Each of --clients is a task of its own, and awaits its message.")
+    ] = False,
     seconds: Annotated[float, typer.Option(help="How long to measure, after a second of warming up.")] = 5.0,
     window: Annotated[int, typer.Option(help="Bytes under way, for --max.")] = 2 << 20,
     plaintext: Annotated[bool, typer.Option(help="Without encryption, to see what it costs.")] = False,
@@ -54,12 +57,16 @@ def bench(
     ordercast bench --rate 100000 --seconds 10 --json
 
     ordercast bench --clients 1
+
+    ordercast bench --clients 64 --tasks
     """
     from ordercast.bench.run import run_bench
 
     chosen = [name for name, given in (("--rate", rate), ("--max", maximum), ("--clients", clients)) if given]
     if len(chosen) > 1:
         raise LocalError(f"choose one of {' and '.join(chosen)}")
+    if tasks and not clients:
+        raise LocalError("--tasks goes with --clients")
     load: Load = "rate" if rate else "clients" if clients else "max"
     options = _options(protocol, sequencers, option or [])
     if transport not in ("udp", "tcp"):
@@ -71,6 +78,7 @@ def bench(
         load=load,
         rate=rate or 0,
         clients=clients or 1,
+        tasks=tasks,
         window_bytes=window,
         seconds=seconds,
         options=options,
@@ -106,7 +114,8 @@ def _options(protocol: str, sequencers: int, texts: list[str]) -> dict[str, obje
 
 
 def _show(result: BenchResult) -> None:
-    table = Table("figure", "value", title=f"{result.protocol}, {result.load}")
+    tasks = ", a task each" if result.options["tasks"] else ""
+    table = Table("figure", "value", title=f"{result.protocol}, {result.load}{tasks}")
     table.add_row("ordered messages a second", f"{result.ordered_per_s:,.0f}")
     if result.latency_us is not None:
         for name in ("p50", "p99", "p999", "max"):

@@ -1,0 +1,55 @@
+"""Clients that are tasks: each waits for its own message, which whoever takes deliveries tells of."""
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterable
+from typing import Any, Generic, TypeVar
+
+Key = TypeVar("Key")
+
+GIVE_UP_S = 0.7
+LOOK_S = 0.2
+"""How often to look for messages to give up: together less than a second."""
+
+
+class Waiting(Generic[Key]):
+    """Which messages are waited for. One that does not come is given up, so that nobody waits for ever."""
+
+    def __init__(self) -> None:
+        self._futures: dict[Key, tuple[asyncio.Future[None], float]] = {}
+
+    def expect(self, message: Key) -> "asyncio.Future[None]":
+        """What to await until this message is delivered, or given up."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._futures[message] = future, time.monotonic()
+        return future
+
+    def end(self, message: Key) -> None:
+        """This message was delivered; it may be one that nobody waits for."""
+        found = self._futures.pop(message, None)
+        if found is not None and not found[0].done():
+            found[0].set_result(None)
+
+    def give_up(self, now: float) -> None:
+        """Wait no longer for what has been waited for too long."""
+        for message, (_, since) in list(self._futures.items()):
+            if now - since > GIVE_UP_S:
+                self.end(message)
+
+    async def attend(self, clients: Iterable[Coroutine[Any, Any, None]], seconds: float) -> None:
+        """Run clients, a task each; the error of one ends all, and so does the time."""
+        tasks = [asyncio.create_task(client) for client in clients]
+        watching = asyncio.create_task(self._watch())
+        try:
+            done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+            for task in done:
+                task.result()
+        finally:
+            for task in (watching, *tasks):
+                task.cancel()
+            await asyncio.gather(watching, *tasks, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self.give_up(time.monotonic())
