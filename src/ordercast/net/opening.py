@@ -20,10 +20,10 @@ from ordercast.net.store import WAIT_S, Store
 from ordercast.net.switched import SwitchedTransport, hosts_by_tcp
 from ordercast.net.tcp import TcpTransport
 from ordercast.net.transport import Transport
-from ordercast.net.udp import UdpTransport
+from ordercast.net.udp import UdpTransport, granted_buffer
 from ordercast.net.wire import Wire, new_session
 
-WINDOW_MIN, WINDOW_MAX = 128 << 10, 1 << 20
+WINDOW_MIN, WINDOW_MAX = 64 << 10, 1 << 20
 
 _log = logging.getLogger("ordercast")
 
@@ -69,8 +69,16 @@ def open_host(
 
 
 def _window(buffer_bytes: int, peers: int) -> int:
-    """What all peers together may have under way fits into the buffer of one socket."""
-    return min(WINDOW_MAX, max(WINDOW_MIN, buffer_bytes // max(1, peers)))
+    """What all peers together may have under way fits into the buffer of one socket, as it really is.
+
+    The system counts what it needs for a datagram too, and so do links.
+    """
+    granted = granted_buffer(buffer_bytes)
+    if granted < buffer_bytes:
+        _log.warning(
+            "sockets get buffers of %d bytes instead of %d: raise net.core.rmem_max", granted, buffer_bytes
+        )
+    return min(WINDOW_MAX, max(WINDOW_MIN, granted // max(1, peers)))
 
 
 def open_transport(cluster: Cluster, host: HostId, plan: Plan) -> Transport:

@@ -50,6 +50,13 @@ def udp_socket(address: Address, buffer_bytes: int) -> socket.socket:
     return sock
 
 
+def granted_buffer(buffer_bytes: int) -> int:
+    """How many bytes of datagrams a socket really holds that asks for so many: limits of the system count."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        set_buffers(sock, buffer_bytes)
+        return sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+
+
 def set_buffers(sock: socket.socket, buffer_bytes: int) -> None:
     """Buffers of this size in both directions, as far as the system allows."""
     for option, force in (("SO_RCVBUF", 33), ("SO_SNDBUF", 32)):
