@@ -131,7 +131,7 @@ class Announce(Message, frozen=True, tag=20):
     """The last of the decided steps, which spares most receivers a `Fetch`."""
     silent: Numbers = ()
     """Those of the active that senders should leave alone: they have not asked for their number yet and stamp
-    nothing before they have, or they are about to be removed."""
+    nothing before they have, or are about to be removed, or the leader has heard nothing of them yet."""
 
 
 class Fetch(Message, frozen=True, tag=21):

@@ -295,6 +295,8 @@ class Sequencer(Process):
             self._join()  # there is a leader now; the last question may have been lost
         if self.number == NOBODY or message.steps < self._since:
             return
+        if self.number in message.silent:
+            self.env.multicast(self._service, Join(self._life))
         planned = message.planned is not None and message.planned.sequencer == self.number
         if planned or any(number == self.number for number, _ in message.active):
             return

@@ -78,6 +78,8 @@ class ConfigurationReplica(Process):
         self._proposed: set[Command] = set()
         self._ballot = -1
         self._planned_since: Nanos = 0
+        self._heard: set[NodeId] = set()
+        """Sequencers that have asked for their number since this replica started."""
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Start the log."""
@@ -87,6 +89,8 @@ class ConfigurationReplica(Process):
 
     def on_message(self, source: NodeId, message: Message) -> None:
         """Consensus, or something that only the leader minds."""
+        if isinstance(message, Join):
+            self._heard.add(source)
         if self._log.handles(message):
             self._log.on_message(source, message)
         elif not self._log.is_leader:
@@ -177,10 +181,15 @@ class ConfigurationReplica(Process):
         return Announce(registry.steps, active, registry.planned, latest, silent)
 
     def _is_silent(self, number: int, node: NodeId) -> bool:
-        """Whether what is sent to a sequencer would be lost: it has no number yet, or no more."""
+        """Whether what is sent to a sequencer may be lost: it has no number yet, or no more.
+
+        Of one that this replica has not heard of nobody knows: after a restart of all it has a new life. If
+        it has not, it says so when it is told that it counts as silent.
+        """
         planned = self._registry.planned
         leaving = planned is not None and planned.change == "removed" and planned.sequencer == number
-        return leaving or not self._registry.claimed(number, node) or self._is_reborn(number, node)
+        unknown = node not in self._heard or not self._registry.claimed(number, node)
+        return leaving or unknown or self._is_reborn(number, node)
 
     def _is_reborn(self, number: int, node: NodeId) -> bool:
         """Whether a node asks for a number in a later life: then it has lost the one that it had."""
