@@ -36,11 +36,13 @@ class Log:
     def __init__(self) -> None:
         self.delivered = array("q")
         self.submitted = array("q")
+        self.awaited = array("q")
+        """Messages whose tasks went on, and when."""
         self.drops = 0
 
     def write(self, folder: Path, host: int) -> None:
         """Put it where the others' are."""
-        for name in ("delivered", "submitted"):
+        for name in ("delivered", "submitted", "awaited"):
             (folder / f"{name}-{host}.bin").write_bytes(getattr(self, name).tobytes())
 
 
@@ -84,7 +86,6 @@ class Meter:
         async for heard in self._group:
             if isinstance(heard, Received):
                 self.heard_at = time.monotonic()
-                # Not when the host had it, but now: the task cannot have gone on before.
                 log.delivered.extend((heard.message, 1, time.time_ns()))
                 waiting.end(heard.message)
             elif isinstance(heard, Dropped):
@@ -127,11 +128,12 @@ class Meter:
         """Keep the window full; what is done is replaced when it makes a fair packet."""
         chunk = max(1, CHUNK_BYTES // max(1, self._spec.size))
         limit = max(chunk, self._spec.window_bytes // max(1, self._spec.size))
+        refill = max(chunk, limit // REFILL)  # what is waited for must be room for a chunk, or it never waits
         while time.monotonic() < end:
             while self._under_way + chunk <= limit:
                 await self._send(chunk)
             try:
-                while self._under_way > limit - limit // REFILL:
+                while self._under_way > limit - refill:
                     self._taken.clear()
                     await asyncio.wait_for(self._taken.wait(), 1.0)
             except TimeoutError:
@@ -171,7 +173,8 @@ class Meter:
             now = time.time_ns()
             message = await self._group.send(self._payload)
             self._note(message, 1, now)
-            await self._waiting.expect(message)
+            if await self._waiting.expect(message):
+                self.log.awaited.extend((message, 1, time.time_ns()))
 
     async def settle(self, patience_s: float = 5.0) -> None:
         """Wait until nothing more comes."""
