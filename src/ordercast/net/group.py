@@ -174,7 +174,11 @@ class Group:
         if self.receiver is not None:
             self.host.add_listener(self.receiver, self._inbox.put)
         self.host.on_failure.append(self._fail)
+        self.host.each_second.append(self._note_waiting)
         await self.host.start()
+
+    def _note_waiting(self) -> None:
+        self.host.metrics.inbox_bytes = self._inbox.waiting
 
     async def close(self) -> None:
         """Send what waits, and leave; what was delivered before can still be taken."""

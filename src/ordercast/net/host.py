@@ -182,6 +182,8 @@ class LiveHost:
         if self._closed:
             return
         self._closed = True
+        if self.running:
+            self._give_back()
         self.end_turn()
         self.running = False
         self.room.set()  # there will be none, which those who wait for it should know
@@ -194,6 +196,13 @@ class LiveHost:
             parts.push_async_callback(self.wire.transport.close)
             if self.failure is None:
                 self.wire.flush()
+
+    def _give_back(self) -> None:
+        """Let the next life go on with the identities that this one did not use."""
+        for env in self._senders:
+            assert env.backlog is not None
+            number = message_number(env.backlog.next_message)
+            self.store.save(OURS, f"messages {env.me}", str(number).encode())
 
     async def drain(self, timeout_s: float) -> bool:
         """Wait until the protocols have taken all that applications handed over; False if it takes longer."""
