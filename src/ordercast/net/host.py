@@ -182,10 +182,8 @@ class LiveHost:
         if self._closed:
             return
         self._closed = True
-        if self.running:
-            self._give_back()
         self.end_turn()
-        self.running = False
+        ended_well, self.running = self.running, False
         self.room.set()  # there will be none, which those who wait for it should know
         self.timers.cancel_all()
         self.store.note_time(self._now)
@@ -194,8 +192,9 @@ class LiveHost:
             if self.recorder is not None:
                 parts.callback(self.recorder.close)
             parts.push_async_callback(self.wire.transport.close)
-            if self.failure is None:
+            if ended_well and self.failure is None:
                 self.wire.flush()
+                self._give_back()
 
     def _give_back(self) -> None:
         """Let the next life go on with the identities that this one did not use."""
@@ -203,6 +202,7 @@ class LiveHost:
             assert env.backlog is not None
             number = message_number(env.backlog.next_message)
             self.store.save(OURS, f"messages {env.me}", str(number).encode())
+        self.store.commit()
 
     async def drain(self, timeout_s: float) -> bool:
         """Wait until the protocols have taken all that applications handed over; False if it takes longer."""
