@@ -71,6 +71,12 @@ def prepare(spec: BenchSpec, folder: Path) -> Cluster:
     return load_cluster(folder / "cluster.toml")
 
 
+def _latency_of(spec: BenchSpec) -> str:
+    if spec.tasks:
+        return "own delivery, as the task sees it"
+    return "own delivery" if spec.load == "clients" else "delivery to all receivers"
+
+
 def _plan(spec: BenchSpec) -> Plan:
     protocol = find_protocol(spec.protocol)
     options = convert_options(protocol.live_options(spec.options), protocol, list_keys=True)
@@ -186,13 +192,16 @@ class _Bench:
         everywhere = to_all(list(delivered.values()))
         within = int(((everywhere.times >= start) & (everywhere.times < end)).sum())
         own = spec.load == "clients"
-        taken = latencies(submitted, delivered[0] if own else everywhere, start, end)
+        arrived = delivered[0] if own else everywhere
+        if spec.tasks:
+            arrived = read_log(self._folder / "awaited-0.bin")
+        taken = latencies(submitted, arrived, start, end)
         return BenchResult(
             protocol=spec.protocol,
             load=spec.load,
             ordered_per_s=round(within / spec.seconds, 1),
             latency_us=percentiles(taken),
-            latency_of="own delivery" if own else "delivery to all receivers",
+            latency_of=_latency_of(spec),
             cpu_us_per_message=self._cpu_by_role(cpu, max(1, len(submitted.messages))),
             submitted=len(submitted.messages),
             lost=len(submitted.messages) - len(everywhere.messages),

@@ -16,25 +16,25 @@ class Waiting(Generic[Key]):
     """Which messages are waited for. One that does not come is given up, so that nobody waits for ever."""
 
     def __init__(self) -> None:
-        self._futures: dict[Key, tuple[asyncio.Future[None], float]] = {}
+        self._futures: dict[Key, tuple[asyncio.Future[bool], float]] = {}
 
-    def expect(self, message: Key) -> "asyncio.Future[None]":
-        """What to await until this message is delivered, or given up."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def expect(self, message: Key) -> "asyncio.Future[bool]":
+        """What to await: true when this message is delivered, false when it is given up."""
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._futures[message] = future, time.monotonic()
         return future
 
-    def end(self, message: Key) -> None:
+    def end(self, message: Key, delivered: bool = True) -> None:
         """This message was delivered; it may be one that nobody waits for."""
         found = self._futures.pop(message, None)
         if found is not None and not found[0].done():
-            found[0].set_result(None)
+            found[0].set_result(delivered)
 
     def give_up(self, now: float) -> None:
         """Wait no longer for what has been waited for too long."""
         for message, (_, since) in list(self._futures.items()):
             if now - since > GIVE_UP_S:
-                self.end(message)
+                self.end(message, delivered=False)
 
     async def attend(self, clients: Iterable[Coroutine[Any, Any, None]], seconds: float) -> None:
         """Run clients, a task each; the error of one ends all, and so does the time."""
