@@ -5,15 +5,22 @@ Contenders: ordercast (`ordercast bench`, Hydra with two sequencers), Redis Stre
 PySyncObj (a Raft log in pure Python, every receiver a member), and ZeroMQ PUB/SUB, which keeps an order only
 because there is one publisher: the ceiling, not a rival.
 
-Three measurements, each with the same number of receiving processes:
+Four measurements, each with the same number of receiving processes:
 
 - pipelined: one publisher keeps the pipe full. It may be ahead of the slowest receiver by a window of
   messages and no more, so no contender wins by filling its queues. The figure is what the slowest receiver
   got in the common window of time, a second.
-- clients: so many closed-loop clients in one process, which is one of the receivers too. A client's round
-  ends when this process sees its message delivered, and the next begins at once. All messages that become due
-  together are handed to the contender together, which is what its own batching thrives on.
-- one client: the same with one; its figure is the latency.
+- clients, batched by hand: so many closed-loop clients in one process, which is one of the receivers too. A
+  client's round ends when this process sees its message delivered, and the next begins at once. All messages
+  that become due together are handed to the contender together, which is what its own batching thrives on:
+  the best that can be had, for those who write their programs around it.
+- clients, a task each: what most programs do. So many asyncio tasks in one process, each of which awaits its
+  own send call and then its own message, through the everyday calls of the contender. A round ends when the
+  task goes on. A message that does not come within a second is given up by its task. All contenders
+  run in the same kind of event loop. Calls promise different things: those of Redis and JetStream return when
+  the server has the message, those of ordercast and ZeroMQ when it is on its way; a round has its delivery in
+  any case.
+- one client: the first of these two with one; its figure is the latency.
 
 Every receiver keeps the number of each message in the order of delivery. What is missing is `lost`; where two
 receivers have two messages in different orders, or one has a message twice, is a `violation`. Each contender

@@ -44,9 +44,10 @@ def present(wanted: Sequence[Contender], console: Console) -> list[Contender]:
 
 
 def tasks_for(sizes: Sequence[int], seconds: float, receivers: int, clients: int) -> list[Task]:
-    """Every size pipelined; clients with the first size alone."""
+    """Every size pipelined; clients with the first size alone, in each of the three ways."""
     pipelined = [Task(size, seconds, receivers) for size in sizes]
-    return [*pipelined, *(Task(sizes[0], seconds, receivers, many) for many in dict.fromkeys((clients, 1)))]
+    ways = dict.fromkeys(((clients, False), (clients, True), (1, False)))
+    return [*pipelined, *(Task(sizes[0], seconds, receivers, many, tasks) for many, tasks in ways)]
 
 
 def attempt(contender: Contender, task: Task, console: Console) -> Figures | None:
@@ -88,12 +89,13 @@ def main() -> None:
     sizes = [int(size) for size in arguments.size.split(",")]
     tasks = tasks_for(sizes, arguments.seconds, arguments.receivers, arguments.clients)
     found: dict[str, dict[str, list[Figures | None]]] = {
-        task.name: {contender.name: [] for contender in here} for task in tasks
+        task.name: {contender.name: [] for contender in here if contender.takes(task)} for task in tasks
     }
     for _ in range(arguments.rounds):
         for task in tasks:
             for contender in here:
-                found[task.name][contender.name].append(attempt(contender, task, progress))
+                if contender.takes(task):
+                    found[task.name][contender.name].append(attempt(contender, task, progress))
     result = summaries(found)
     if arguments.json:
         print(json.dumps(result, indent=2))

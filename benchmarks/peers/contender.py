@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.peers.client_tasks import ClientTasks
 from benchmarks.peers.roles import Clients, Flow, Recorder
 
 Ports = Sequence[int]
@@ -25,13 +26,18 @@ class Task:
     seconds: float
     receivers: int
     clients: int = 0
+    tasks: bool = False
+    """Whether each client is a task of its own; otherwise their messages are batched by hand."""
 
     @property
     def name(self) -> str:
         """As the table says it."""
         if not self.clients:
             return f"{self.size} B pipelined"
-        return f"{self.size} B, {self.clients} client{'s' if self.clients > 1 else ''}"
+        if self.clients == 1 and not self.tasks:
+            return f"{self.size} B, 1 client"
+        clients = f"{self.clients} client{'s' if self.clients > 1 else ''}"
+        return f"{self.size} B, {clients}, {'a task each' if self.tasks else 'batched by hand'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,10 @@ class Contender(ABC):
     @abstractmethod
     def missing(self) -> str:
         """What keeps it from taking part, with the way to get it; empty when nothing does."""
+
+    def takes(self, task: Task) -> bool:
+        """Whether this measurement is one of its own; not if it would be another contender's again."""
+        return True
 
     @abstractmethod
     def measure(self, task: Task, folder: Path) -> Figures:
@@ -88,7 +98,15 @@ class Peer(ABC):
 
     @abstractmethod
     def run_clients(self, ports: Ports, clients: Clients) -> None:
-        """Be the clients and the first receiver until they are finished."""
+        """Be the clients, batched by hand, and the first receiver until they are finished."""
+
+    @abstractmethod
+    def run_tasks(self, ports: Ports, clients: ClientTasks) -> None:
+        """Be the clients, a task each, and the first receiver until they are finished."""
+
+    def takes(self, task: Task) -> bool:
+        """As `Contender.takes`."""
+        return True
 
     def missing(self) -> str:
         """What is not installed here, and how to get it."""

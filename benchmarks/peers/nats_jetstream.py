@@ -4,6 +4,9 @@ Messages are published without asking for an acknowledgement each (`publish_asyn
 tries: the delivery is one. For the same reason receivers are push consumers that acknowledge nothing, not
 ordered consumers; TCP and the stream keep the order. The package has only an asyncio face, so a receiver gets
 one callback a message.
+
+Clients that are tasks await `publish` of the JetStream context, which waits for the acknowledgement of the
+stream, as its users do who want to know that a message is kept.
 """
 
 import asyncio
@@ -12,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peers.client_tasks import ClientTasks, run_in_loop
 from benchmarks.peers.contender import Peer, Ports
 from benchmarks.peers.roles import PAUSE_S, Clients, Flow, Recorder, wait_until_ready
 from benchmarks.peers.stage import free_ports, server
@@ -101,6 +105,27 @@ class NatsJetStream(Peer):
             await client.publish(SUBJECT, payload)
         while not clients.finished:
             await asyncio.sleep(LOOK_S)
+        await client.close()
+
+    def run_tasks(self, ports: Ports, clients: ClientTasks) -> None:
+        """Each publishes for itself; the callback of the subscription lets them go on."""
+        run_in_loop(self._run_tasks(ports, clients))
+
+    async def _run_tasks(self, ports: Ports, clients: ClientTasks) -> None:
+        client = await connect(ports)
+        stream = client.jetstream()
+
+        async def heard(message: Any) -> None:
+            clients.heard([message.data])
+
+        async def send(payload: bytes) -> None:
+            await stream.publish(SUBJECT, payload)
+
+        await consume(client, heard)
+        clients.recorder.ready()
+        for _ in wait_until_ready(clients.shared):
+            await asyncio.sleep(0)
+        await clients.run(send)
         await client.close()
 
 

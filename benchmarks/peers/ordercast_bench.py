@@ -57,6 +57,8 @@ def program() -> list[str]:
 def arguments_for(task: Task) -> list[str]:
     """The same measurement in the words of the command."""
     load = ["--clients", str(task.clients)] if task.clients else ["--max"]
+    if task.tasks:
+        load.append("--tasks")
     return [
         "bench", "--protocol", "hydra", "--receivers", str(task.receivers), "--sequencers", str(SEQUENCERS),
         "--size", str(task.size), *load, "--seconds", f"{task.seconds:g}", "--json",

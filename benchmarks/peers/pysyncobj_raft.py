@@ -9,8 +9,13 @@ measurement.
 A leader that has more than one batch under way sends some entries again, and followers then complain that
 they cut what they had applied, at periods of 1, 5 and 20 ms alike. The complaints are silenced; what
 they would mean, a different order or a repeated message, is counted from what the members delivered.
+
+Clients that are tasks give a callback with each command, and one more task drives the member in their event
+loop. In one short try that gave 14,700 messages a second; callbacks from a thread that drives the member gave
+10,500, and blocking calls through `run_in_executor`, a thread a client, 5,900.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -18,8 +23,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peers.client_tasks import ClientTasks, run_in_loop
 from benchmarks.peers.contender import Peer, Ports
-from benchmarks.peers.roles import Clients, Flow, Recorder, wait_until_received
+from benchmarks.peers.roles import Clients, Flow, Recorder, Rounds, wait_until_received
 from benchmarks.peers.stage import free_ports
 
 BATCH = 50
@@ -92,6 +98,37 @@ class PySyncObj(Peer):
         for _ in wait_until_received(clients.shared):
             member.doTick(0)
 
+    def run_tasks(self, ports: Ports, clients: ClientTasks) -> None:
+        """Be the member that leads; tasks append, and go on when their commands are applied."""
+        run_in_loop(self._run_tasks(ports, clients))
+
+    async def _run_tasks(self, ports: Ports, clients: ClientTasks) -> None:
+        loop = asyncio.get_running_loop()
+        member = make_member(ports, 0, lambda payload: clients.heard([payload]), batches=clients.count > 1)
+        become_leader(member, clients.recorder, clients)
+
+        async def send(payload: bytes) -> None:
+            applied: asyncio.Future[object] = loop.create_future()
+            member.deliver(payload, callback=lambda _, error: settle(applied, error))
+            await applied
+
+        await clients.run(send, tick(member))
+        for _ in wait_until_received(clients.shared):
+            member.doTick(0)
+
+
+def settle(applied: "asyncio.Future[object]", error: object) -> None:
+    """A command was applied or refused; its task may have been ended meanwhile."""
+    if not applied.done():
+        applied.set_result(error)
+
+
+async def tick(member: Any) -> None:
+    """Drive the member; while it waits for others, tasks have nothing to do either."""
+    while True:
+        member.doTick(TICK_S)
+        await asyncio.sleep(0)
+
 
 def make_member(ports: Ports, index: int, deliver: Callable[[bytes], None], *, batches: bool) -> Any:
     """A member of the cluster that hands over what it applies."""
@@ -119,7 +156,7 @@ def make_member(ports: Ports, index: int, deliver: Callable[[bytes], None], *, b
     return Member(addresses[index], addresses[:index] + addresses[index + 1 :], conf)
 
 
-def become_leader(member: Any, recorder: Recorder, source: Flow | Clients) -> None:
+def become_leader(member: Any, recorder: Recorder, source: Flow | Rounds) -> None:
     """Tick until this member leads and all are ready."""
     deadline = time.monotonic() + READY_S
     while not source.shared.all_ready:

@@ -6,7 +6,7 @@ receiver asks only when it has nothing left: what most programs do.
 
 from typing import Any
 
-from benchmarks.peers.contender import Ports
+from benchmarks.peers.contender import Ports, Task
 from benchmarks.peers.redis_streams import BATCH, BLOCK_MS, KEPT, STREAM, Reader, RedisStreams, Writer
 
 
@@ -14,6 +14,10 @@ class RedisCalls(RedisStreams):
     """The stream as its users mostly use it."""
 
     name, title = "redis-calls", "Redis Streams, everyday calls"
+
+    def takes(self, task: Task) -> bool:
+        """Clients that are tasks use everyday calls in any case: `redis` has them."""
+        return not task.tasks
 
     def writer(self, ports: Ports) -> Writer:
         """Pipelines of the client."""

@@ -3,13 +3,19 @@
 The publisher has two pipelines of XADD under way. A receiver asks for the next entries (XREAD, blocking) as
 soon as it has the last ones, so that the server can answer while it works. That is the most that we could get
 out of the package, with the parser of `hiredis`; `redis_calls` has what its everyday calls give.
+
+Clients that are tasks await `xadd` of one `redis.asyncio` client, which gives each a connection of its own
+from its pool; one more task reads (`xread`). Pools of 8 and of 24 connections were slower in each of three
+rounds.
 """
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peers.client_tasks import ClientTasks, run_in_loop
 from benchmarks.peers.contender import Peer, Ports
 from benchmarks.peers.roles import Clients, Flow, Recorder, pause, wait_until_ready
 from benchmarks.peers.stage import free_ports, server
@@ -76,6 +82,23 @@ class RedisStreams(Peer):
             payloads = clients.heard(heard) if heard else []
         writer.settle()
 
+    def run_tasks(self, ports: Ports, clients: ClientTasks) -> None:
+        """Through the asyncio face of the package."""
+        run_in_loop(self._run_tasks(ports, clients))
+
+    async def _run_tasks(self, ports: Ports, clients: ClientTasks) -> None:
+        import redis.asyncio
+
+        async with redis.asyncio.Redis(port=ports[0], protocol=2) as client:
+            clients.recorder.ready()
+            for _ in wait_until_ready(clients.shared):
+                await asyncio.sleep(0)
+
+            async def send(payload: bytes) -> None:
+                await client.xadd(STREAM, {"m": payload}, maxlen=KEPT, approximate=True)
+
+            await clients.run(send, read_for_tasks(client, clients))
+
     def writer(self, ports: Ports) -> "Writer":
         """How messages are added."""
         return Writer(ports)
@@ -83,6 +106,17 @@ class RedisStreams(Peer):
     def reader(self, ports: Ports) -> "Reader":
         """How the stream is read."""
         return Reader(ports)
+
+
+async def read_for_tasks(client: Any, clients: ClientTasks) -> None:
+    """Read on and on."""
+    last: bytes | str = "0"
+    while True:
+        answer = await client.xread({STREAM: last}, count=BATCH, block=BLOCK_MS)
+        if answer:
+            entries = answer[0][1]
+            last = entries[-1][0]
+            clients.heard([fields[b"m"] for _, fields in entries])
 
 
 def connect(ports: Ports) -> Any:

@@ -138,15 +138,31 @@ class Flow(Source):
         return self.make(limit) if room >= limit else []
 
 
-class Clients(Source):
+class Rounds(Source):
     """Closed-loop clients in one process that is a receiver too; one message of each is under way."""
 
     def __init__(self, shared: Shared, size: int, seconds: float, clients: int, recorder: Recorder) -> None:
         super().__init__(shared, size, seconds)
         self.count = clients
-        self._began: dict[bytes, int] = {}
         self._rounds = array("q")  # pairs: when it ended, how long it took
         self.recorder = recorder
+
+    def note_round(self, began_ns: int, ended_ns: int) -> None:
+        """A message of a client was delivered."""
+        self._rounds.append(ended_ns)
+        self._rounds.append(ended_ns - began_ns)
+
+    def result(self) -> dict[str, Numbers]:
+        """The rounds, besides."""
+        return super().result() | {"rounds": np.array(self._rounds, np.int64).reshape(-1, 2)}
+
+
+class Clients(Rounds):
+    """Clients batched by hand: messages that become due together are handed over together."""
+
+    def __init__(self, shared: Shared, size: int, seconds: float, clients: int, recorder: Recorder) -> None:
+        super().__init__(shared, size, seconds, clients, recorder)
+        self._began: dict[bytes, int] = {}
 
     def first(self) -> list[bytes]:
         """Begin: the first message of every client."""
@@ -161,8 +177,7 @@ class Clients(Source):
         for payload in payloads:
             began_ns = self._began.pop(payload[:NUMBER_BYTES], None)
             if began_ns is not None:
-                self._rounds.append(now_ns)
-                self._rounds.append(now_ns - began_ns)
+                self.note_round(began_ns, now_ns)
                 ended += 1
         if now_ns < self.end_ns:
             return self._begin_rounds(ended)
@@ -182,10 +197,6 @@ class Clients(Source):
         now_ns = time.monotonic_ns()
         self._began.update((payload[:NUMBER_BYTES], now_ns) for payload in payloads)
         return payloads
-
-    def result(self) -> dict[str, Numbers]:
-        """The rounds, besides."""
-        return super().result() | {"rounds": np.array(self._rounds, np.int64).reshape(-1, 2)}
 
 
 def pause() -> None:

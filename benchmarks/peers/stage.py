@@ -29,6 +29,7 @@ from benchmarks.peers.account import (
     percentile_us,
     slowest_rate,
 )
+from benchmarks.peers.client_tasks import ClientTasks
 from benchmarks.peers.contender import Contender, Figures, MeasureError, Peer, Ports, Task
 from benchmarks.peers.roles import Clients, Flow, Recorder, Shared
 
@@ -100,6 +101,10 @@ class OnStage(Contender):
     def missing(self) -> str:
         """As the peer says."""
         return self.peer.missing()
+
+    def takes(self, task: Task) -> bool:
+        """As the peer says."""
+        return self.peer.takes(task)
 
     def measure(self, task: Task, folder: Path) -> Figures:
         """Play the roles and account for what came of it."""
@@ -176,10 +181,16 @@ def _be_publisher(peer: Peer, ports: Ports, shared: Shared, task: Task, folder: 
 
 
 def _be_clients(peer: Peer, ports: Ports, shared: Shared, task: Task, folder: Path) -> None:
-    clients = Clients(shared, task.size, task.seconds, task.clients, Recorder(0, shared))
-    peer.run_clients(ports, clients)
+    clients: Clients | ClientTasks
+    recorder = Recorder(0, shared)
+    if task.tasks:
+        clients = ClientTasks(shared, task.size, task.seconds, task.clients, recorder)
+        peer.run_tasks(ports, clients)
+    else:
+        clients = Clients(shared, task.size, task.seconds, task.clients, recorder)
+        peer.run_clients(ports, clients)
     _keep(folder, "source", clients.result())
-    _keep(folder, "receiver-0", clients.recorder.result())
+    _keep(folder, "receiver-0", recorder.result())
 
 
 def _keep(folder: Path, name: str, arrays: dict[str, Numbers]) -> None:

@@ -2,7 +2,7 @@
 
 The publishing socket is an XPUB, which hears of each subscription, so that nobody misses the first messages.
 Its queues have no limit, for the window of the publisher is one. The library itself sends many messages at a
-time.
+time. Clients that are tasks await `send` of `zmq.asyncio`.
 """
 
 import time
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peers.client_tasks import ClientTasks, run_in_loop
 from benchmarks.peers.contender import Peer, Ports
 from benchmarks.peers.roles import Clients, Flow, Recorder, Shared, pause, wait_until_received
 from benchmarks.peers.stage import free_ports
@@ -68,6 +69,27 @@ class ZeroMq(Peer):
             payloads = clients.heard(heard) if heard else []
         for _ in wait_until_received(clients.shared):
             pass
+
+    def run_tasks(self, ports: Ports, clients: ClientTasks) -> None:
+        """Both sockets in one event loop."""
+        publisher, subscriber = bind(ports), subscribe(ports)
+        clients.recorder.ready()
+        wait_for_subscribers(publisher, clients.shared)
+        run_in_loop(self._run_tasks(publisher, subscriber, clients))
+        for _ in wait_until_received(clients.shared):
+            pass
+
+    async def _run_tasks(self, publisher: Any, subscriber: Any, clients: ClientTasks) -> None:
+        import zmq.asyncio
+
+        sending = zmq.asyncio.Socket.from_socket(publisher)
+        await clients.run(sending.send, take_for_tasks(zmq.asyncio.Socket.from_socket(subscriber), clients))
+
+
+async def take_for_tasks(subscriber: Any, clients: ClientTasks) -> None:
+    """Take on and on."""
+    while True:
+        clients.heard([await subscriber.recv()])
 
 
 def bind(ports: Ports) -> Any:

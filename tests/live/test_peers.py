@@ -145,8 +145,25 @@ def test_every_contender_has_its_own_name() -> None:
 
 
 def test_clients_are_measured_with_the_first_size_alone() -> None:
-    tasks = [(task.size, task.clients) for task in tasks_for([64, 1024], 1.0, 3, 64)]
-    assert tasks == [(64, 0), (1024, 0), (64, 64), (64, 1)]
+    tasks = [(task.size, task.clients, task.tasks) for task in tasks_for([64, 1024], 1.0, 3, 64)]
+    assert tasks == [(64, 0, False), (1024, 0, False), (64, 64, False), (64, 64, True), (64, 1, False)]
+
+
+def test_the_measurements_with_clients_cannot_be_mixed_up() -> None:
+    names = [task.name for task in tasks_for([64], 1.0, 3, 64)]
+    assert names[1:] == [
+        "64 B, 64 clients, batched by hand",
+        "64 B, 64 clients, a task each",
+        "64 B, 1 client",
+    ]
+    alone = [task.name for task in tasks_for([64], 1.0, 3, 1)]
+    assert alone[1:] == ["64 B, 1 client", "64 B, 1 client, a task each"]
+
+
+def test_everyday_calls_from_tasks_are_measured_once() -> None:
+    tasks = Task(64, 1.0, 3, 64, tasks=True)
+    assert [one.name for one in contenders() if not one.takes(tasks)] == ["redis-calls"]
+    assert all(one.takes(Task(64, 1.0, 3, 64)) for one in contenders())
 
 
 def test_the_command_of_ordercast_gets_the_same_measurement() -> None:
@@ -155,6 +172,9 @@ def test_the_command_of_ordercast_gets_the_same_measurement() -> None:
     assert "--max" in pipelined and "--clients" not in pipelined
     clients = arguments_for(Task(64, 2.5, 3, 64))
     assert clients[clients.index("--clients") + 1] == "64" and "--max" not in clients
+    assert "--tasks" not in clients
+    assert arguments_for(Task(64, 2.5, 3, 64, tasks=True))[-3:] == clients[-3:]
+    assert "--tasks" in arguments_for(Task(64, 2.5, 3, 64, tasks=True))
 
 
 def test_figures_of_ordercast_have_latencies_only_with_clients() -> None:
