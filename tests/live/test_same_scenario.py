@@ -1,0 +1,68 @@
+"""One scenario in the simulator and on real processes: the same verdicts, and defects that show in both."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ordercast.live.run import run_live
+from ordercast.sim.recorded_run import scenario_of
+from ordercast.sim.run import simulate
+from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
+from ordercast.sim.scenario_file import load_scenario
+from tests.live.broken_child import breaking
+
+pytestmark = pytest.mark.xdist_group("live scenarios")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SUSPECT_NS = 150_000_000
+"""Longer than a busy machine holds a process up."""
+
+
+@pytest.mark.parametrize("name", ["leader-crash", "sequencer-crash", "partition"])
+def test_an_example_has_the_same_verdict_simulated_and_live(name: str) -> None:
+    scenario = load_scenario(EXAMPLES / f"{name}.toml")
+    if scenario.protocol == "hydra":
+        options = scenario.options | {"suspect_ns": SUSPECT_NS}
+        scenario = msgspec.structs.replace(scenario, options=options)
+    simulated = simulate(scenario)
+    live, _ = run_live(scenario)
+    assert live.violations == simulated.violations == []
+    assert live.hindrance == simulated.hindrance == ""
+    assert live.beyond_contract == simulated.beyond_contract
+    assert live.description.complete and simulated.description.complete
+    assert live.summary().submitted == simulated.summary().submitted == scenario.workload.messages
+    if scenario.protocol == "atomic_multicast":
+        assert live.summary().delivered == simulated.summary().delivered, "nothing may be lost"
+
+
+def broken(name: str, *, loss: float = 0.0) -> Scenario:
+    """Two senders and two sequencers, with enough traffic for all of them to meet."""
+    return Scenario(
+        protocol="hydra",
+        name=name,
+        seed=3,
+        senders=2,
+        options={"suspect_ns": SUSPECT_NS, "replicas": 1},
+        network=NetworkSpec(latency=UniformSpec(50, 2_000), loss=loss),
+        workload=WorkloadSpec(messages=300, rate_per_s=1_000),
+        settle_ms=300,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "loss"), [("hasty", "total-order", 0.0), ("forgetful", "drop-detection", 0.1)]
+)
+def test_a_defect_that_shows_live_shows_in_the_simulator_from_the_trace_and_back(
+    name: str, found: str, loss: float, tmp_path: Path
+) -> None:
+    with breaking(name):
+        live, folder = run_live(broken(name, loss=loss), tmp_path / "live")
+        assert folder is not None
+        again = simulate(scenario_of(folder))
+        back, _ = run_live(scenario_of(again.write(tmp_path / "again")))
+    for violations in (live.violations, again.violations, back.violations):
+        assert found in {violation.property for violation in violations}
+    mended = simulate(scenario_of(folder))
+    assert mended.violations == [], "without the defect the same submissions do no harm"
+    assert mended.summary().submitted == live.summary().submitted
