@@ -1,7 +1,8 @@
 """One member of the measured group, in a process of its own: `python -m ordercast.bench.member`.
 
 It is told what to do by lines on its standard input, and ends when that ends. What it delivers it writes
-down in arrays, a few numbers a packet, so that every message can be accounted for afterwards.
+down, a few numbers a packet, so that every message can be accounted for afterwards; each second that goes to
+disk, so that a long measurement does not measure its own notes.
 """
 
 import asyncio
@@ -26,12 +27,15 @@ REFILL = 8
 PACE_S = 0.0005
 PROBE_S = 0.2
 LINGER_S = 0.4
+SPILL_S = 1.0
 LATE_S = 2.0
 """How long after the end a client may still be at its last message."""
 
 
 class Log:
     """What a member did: for each packet the first identity, the number of messages, and the time."""
+
+    NAMES = ("delivered", "submitted", "awaited")
 
     def __init__(self) -> None:
         self.delivered = array("q")
@@ -40,10 +44,19 @@ class Log:
         """Messages whose tasks went on, and when."""
         self.drops = 0
 
-    def write(self, folder: Path, host: int) -> None:
-        """Put it where the others' are."""
-        for name in ("delivered", "submitted", "awaited"):
-            (folder / f"{name}-{host}.bin").write_bytes(getattr(self, name).tobytes())
+    def spill(self, folder: Path, host: int) -> None:
+        """Put what is new where the others' are."""
+        for name in self.NAMES:
+            rows = getattr(self, name)
+            with (folder / f"{name}-{host}.bin").open("ab") as file:
+                file.write(rows.tobytes())
+            del rows[:]
+
+    async def keep_short(self, folder: Path, host: int) -> None:
+        """Do so each second."""
+        while True:
+            self.spill(folder, host)
+            await asyncio.sleep(SPILL_S)
 
 
 class Meter:
@@ -71,7 +84,7 @@ class Meter:
                 count = 0
                 for _ in heard.bundle.payloads:
                     count += 1
-                log.delivered.extend((heard.bundle.first, count, heard.now))
+                log.delivered.extend((heard.bundle.first, count, time.time_ns()))
                 if heard.delivery.sender == group.sender and not self.probing:
                     self._under_way -= count
                     self._taken.set()
@@ -147,8 +160,11 @@ class Meter:
             due = min(int((now - start) * rate) - sent, chunk)
             if due > 0:
                 first = await self._group.send_many([self._payload] * due)
-                for index in range(due):
-                    self._note(first + index, 1, start_ns + int((sent + index) / rate * 1e9))
+                if self._spec.by_packet:
+                    self._note(first, due, time.time_ns())
+                else:
+                    for index in range(due):
+                        self._note(first + index, 1, start_ns + int((sent + index) / rate * 1e9))
                 sent += due
             await asyncio.sleep(0 if due == chunk else PACE_S)
 
@@ -193,6 +209,7 @@ async def main(folder: Path, host: int) -> None:
         each = spec.tasks and host == 0
         taking = asyncio.create_task(meter.take_each() if each else meter.take())
         probing = asyncio.create_task(meter.probe()) if host == 0 else None
+        noting = asyncio.create_task(meter.log.keep_short(folder, host))
         try:
             await meter.await_first()
             _tell({"ready": host})
@@ -207,11 +224,12 @@ async def main(folder: Path, host: int) -> None:
             _tell({"sent": host})
             await _next(orders)
             await meter.settle()
-            meter.log.write(folder, host)
+            meter.log.spill(folder, host)
             _tell({"drops": meter.log.drops})
             await _next(orders)
         finally:
             taking.cancel()
+            noting.cancel()
 
 
 async def _orders() -> asyncio.StreamReader:

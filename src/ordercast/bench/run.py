@@ -9,13 +9,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import msgspec
 
 from ordercast.bench.account import Account, latencies, percentiles, read_log, to_all, violations
+from ordercast.bench.packets import account_by_packet, read_rows
 from ordercast.bench.spec import GROUP, BenchResult, BenchSpec
 from ordercast.core import SECOND, Deployment, HostId, LocalError, Nanos, Plan
 from ordercast.net.cluster import Cluster
@@ -31,8 +32,12 @@ START_S = 60.0
 LOG_LINES_TOLD = 5
 
 
-def run_bench(spec: BenchSpec, keep: Path | None = None) -> BenchResult:
-    """Measure; with a folder to keep, traces and logs stay there."""
+Watch: TypeAlias = Callable[[Mapping[HostId, int], Path], contextlib.AbstractContextManager[object]]
+"""Entered with the processes of all hosts and their folder while the load is on."""
+
+
+def run_bench(spec: BenchSpec, keep: Path | None = None, watch: Watch | None = None) -> BenchResult:
+    """Measure; with a folder to keep, traces and logs stay there. Somebody may watch the processes."""
     with contextlib.ExitStack() as stack:
         folder = keep
         if folder is None:
@@ -40,7 +45,7 @@ def run_bench(spec: BenchSpec, keep: Path | None = None) -> BenchResult:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
         cluster = prepare(spec, folder)
         bench = stack.enter_context(_Bench(spec, cluster, folder))
-        return bench.measure()
+        return bench.measure(watch)
 
 
 def prepare(spec: BenchSpec, folder: Path) -> Cluster:
@@ -165,21 +170,28 @@ class _Bench:
 
     # The measurement
 
-    def measure(self) -> BenchResult:
+    @property
+    def pids(self) -> dict[HostId, int]:
+        """The processes of all hosts."""
+        return {host: process.pid for host, process in (self._members | self._others).items()}
+
+    def measure(self, watch: Watch | None = None) -> BenchResult:
         """Wait until the cluster works, load it, and account for everything."""
         self._await("ready", START_S)
         before = self._cpu()
         self._tell_all()
         started = self._await("begun", START_S)[0]
         self._tell_all()
-        self._await("sent", self._spec.warmup_s + self._spec.seconds + START_S)
+        with watch(self.pids, self._folder) if watch else contextlib.nullcontext():
+            self._await("sent", self._spec.warmup_s + self._spec.seconds + START_S)
         ended = time.time_ns()
         after = self._cpu()
         self._tell_all()
         drops = sum(self._await("drops", START_S).values())
         start = started + round(self._spec.warmup_s * SECOND)
         cpu = {host: after[host] - before[host] for host in after}
-        result = self._account(start, start + round(self._spec.seconds * SECOND), ended - started, cpu, drops)
+        account = self._account_by_packet if self._spec.by_packet else self._account
+        result = account(start, start + round(self._spec.seconds * SECOND), ended - started, cpu, drops)
         self._tell_all()
         return result
 
@@ -207,6 +219,28 @@ class _Bench:
             lost=len(submitted.messages) - len(everywhere.messages),
             drops_notified=drops,
             violations=violations(delivered, submitted.messages),
+            seconds=spec.seconds,
+            options=msgspec.to_builtins(spec),
+        )
+
+    def _account_by_packet(
+        self, start: Nanos, end: Nanos, whole: Nanos, cpu: Mapping[HostId, Nanos], drops: int
+    ) -> BenchResult:
+        spec = self._spec
+        submitted = read_rows(self._folder / "submitted-0.bin")
+        delivered = {host: read_rows(self._folder / f"delivered-{host}.bin") for host in self._members}
+        found = account_by_packet(delivered, submitted, start, end)
+        return BenchResult(
+            protocol=spec.protocol,
+            load=spec.load,
+            ordered_per_s=round(found.within / spec.seconds, 1),
+            latency_us=None,
+            latency_of=_latency_of(spec),
+            cpu_us_per_message=self._cpu_by_role(cpu, max(1, found.submitted)),
+            submitted=found.submitted,
+            lost=found.lost,
+            drops_notified=drops,
+            violations=found.violations,
             seconds=spec.seconds,
             options=msgspec.to_builtins(spec),
         )

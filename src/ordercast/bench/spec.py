@@ -40,6 +40,9 @@ class BenchSpec(msgspec.Struct, frozen=True, kw_only=True):
     busy_poll: bool = False
     trace: bool = False
     """Write traces, and have them judged."""
+    by_packet: bool = False
+    """Account for packets and not for each message, which is enough to find what is lost or out of order, and
+    not for latencies: for long runs, whose messages are too many."""
 
     def __post_init__(self) -> None:
         if self.receivers < 1 or self.clients < 1 or self.window_bytes < 1:
@@ -48,6 +51,8 @@ class BenchSpec(msgspec.Struct, frozen=True, kw_only=True):
             raise LocalError("only clients can be tasks")
         if not 0 <= self.size <= MESSAGE_BYTES_MAX:
             raise LocalError(f"messages have 0 to {MESSAGE_BYTES_MAX} bytes, not {self.size}")
+        if self.by_packet and self.load == "clients":
+            raise LocalError("of clients each message is accounted for")
         if self.seconds <= 0 or self.warmup_s < 0 or (self.load == "rate" and self.rate <= 0):
             raise LocalError("times and rates must be positive")
 
