@@ -205,6 +205,22 @@ def replay(net: Net, recorded: list[tuple[HostId, bytes]]) -> None:
         net.now += 100_000_000
 
 
+def test_an_answer_to_a_new_life_that_is_proven_counts_though_it_asks_for_a_proof_later() -> None:
+    net, old, _ = met()
+    new = net.restart(1)
+    new.say(0, b"a request")
+    old.wire.on_datagram(the_one(new.box))
+    new.wire.on_datagram(the_one(old.box))  # is asked for a proof, gives it, and asks for one itself
+    (_, proof), (_, challenge) = new.box.taken()
+    old.wire.on_datagram(proof)
+    assert old.bodies() == [b"a request"]
+    old.say(1, b"its answer")
+    old.wire.on_datagram(challenge)
+    net.carry()
+    assert new.bodies() == [b"its answer"]
+    assert rejected(new) == {}
+
+
 def test_recordings_of_many_lives_do_not_keep_a_new_one_out() -> None:
     net = Net()
     recorded: list[tuple[HostId, bytes]] = []

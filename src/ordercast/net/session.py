@@ -53,6 +53,7 @@ class Sessions:
         "current",
         "floor",
         "highest",
+        "proven_at",
         "seen",
     )
 
@@ -64,6 +65,8 @@ class Sessions:
         """The highest counter of it that came."""
         self.floor = 0
         """Its datagrams up to this counter were meant for an earlier life of this host."""
+        self.proven_at = 0
+        """This host's own counter when it was proven: all later ones were meant for this life of the peer."""
         self._challenger: int | None = None
         self._own_floor = 0
         self._candidates: OrderedDict[int, Candidate] = OrderedDict()
@@ -107,7 +110,8 @@ class Sessions:
     def answer(self, challenger: int, counter: int) -> int:
         """A session of the peer asks for a proof: the floor to tell it, given this host's own counter."""
         if challenger != self._challenger:
-            self._own_floor = 0 if self._challenger is None else counter
+            known = self.proven_at if challenger == self.current else counter
+            self._own_floor = 0 if self._challenger is None else known
             self._challenger = challenger
         return self._own_floor
 

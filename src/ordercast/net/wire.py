@@ -364,6 +364,7 @@ class Wire:
 
     def _on_proven(self, peer: Peer, candidate: Candidate) -> None:
         """A new life of a peer begins; what it said before counts, if it was said to this life."""
+        peer.sessions.proven_at = self._counter
         if peer.sessions.succeeded:
             peer.link.forget()  # what waits was for the life before
         peer.link.away = False
