@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from statistics import median
 
-from ordercast.net.address import Address
-from ordercast.net.transport import Datagram
-from ordercast.net.udp import UdpTransport
+from ordercast.net.cluster.address import Address
+from ordercast.net.transports.transport import Datagram
+from ordercast.net.transports.udp import UdpTransport
 
 UNDER_WAY = 512
 BURST = 64

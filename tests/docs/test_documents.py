@@ -13,8 +13,8 @@ import pytest
 from ordercast.check import PROPERTIES
 from ordercast.cli import run
 from ordercast.core import Deployment, Fault
-from ordercast.net.cluster_file import load_cluster
-from ordercast.net.supervisor_client import report
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.supervisor_client import report
 from ordercast.protocols import find_protocol, protocol_names
 from ordercast.sim import Scenario, conformance, load_scenario
 from tests.live.cluster_files import free_port_range

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ordercast.core import HostId
-from ordercast.net.attendance import Attendance
-from ordercast.net.cluster_file import load_cluster
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.control.attendance import Attendance
 from ordercast.net.host import LiveHost
 from ordercast.net.opening import open_host
 from tests.live.cluster_files import free_ports, write_cluster

@@ -4,7 +4,7 @@ import os
 import socket
 from pathlib import Path
 
-from ordercast.net.keys import create_keys
+from ordercast.net.cluster.keys import create_keys
 
 
 def free_ports(count: int) -> list[int]:

@@ -21,9 +21,9 @@ from ordercast.core import (
     message_id,
 )
 from ordercast.core.bundle import Bundle, pack_bundle
-from ordercast.net.control import ControlServer
-from ordercast.net.control_client import ControlClient
-from ordercast.net.facts import SenderFact
+from ordercast.net.control.client import ControlClient
+from ordercast.net.control.facts import SenderFact
+from ordercast.net.control.server import ControlServer
 from ordercast.net.host import Batch, Heard
 from ordercast.net.metrics import Metrics
 from ordercast.protocols import find_protocol
@@ -133,6 +133,7 @@ class Lab:
             self.run(self.server.start())
             yield self
             self.run(self.server.close())
+            self.run(asyncio.sleep(0.02))  # a transport that was closed is gone a turn of the loop later
         finally:
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join(20)

@@ -6,16 +6,16 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from ordercast.core import Deployment, HostId, MessageId, NodeId, Plan
-from ordercast.net.address import Address
+from ordercast.net.cluster.address import Address
+from ordercast.net.cluster.keys import Keyring
 from ordercast.net.host import Batch, Heard, LiveHost
-from ordercast.net.keys import Keyring
+from ordercast.net.links.seal import Seal, Sealed, Unsealed
+from ordercast.net.links.wire import Wire, new_session
 from ordercast.net.loop import run
 from ordercast.net.metrics import Metrics
-from ordercast.net.seal import Seal, Sealed, Unsealed
 from ordercast.net.store import Store
-from ordercast.net.transport import Transport
-from ordercast.net.udp import UdpTransport
-from ordercast.net.wire import Wire, new_session
+from ordercast.net.transports.transport import Transport
+from ordercast.net.transports.udp import UdpTransport
 from ordercast.protocols import find_protocol
 from tests.live.wire_pairs import KEYS
 from tests.live.wires import free_addresses, until

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from ordercast.core import HostId
-from ordercast.net.cluster_file import load_cluster
-from ordercast.net.supervisor import Supervisor
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.supervisor import Supervisor
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 

@@ -21,11 +21,11 @@ import pytest
 
 from ordercast.cli import run
 from ordercast.cli.node import ends_host
-from ordercast.net.cluster import Cluster
-from ordercast.net.cluster_file import load_cluster
-from ordercast.net.control_client import ControlClient
-from ordercast.net.keys import load_keys
-from ordercast.net.supervisor_client import is_supervised, report
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.keys import load_keys
+from ordercast.net.cluster.supervisor_client import is_supervised, report
+from ordercast.net.control.client import ControlClient
 from ordercast.protocols import protocol_names
 from tests.live.cluster_files import free_ports, write_cluster
 from tests.live.processes import alive, until

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.net.address import Address
-from ordercast.net.cluster import Cluster
-from ordercast.net.cluster_file import load_cluster
-from ordercast.net.cluster_text import NewCluster
+from ordercast.net.cluster.address import Address
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.text import NewCluster
 from ordercast.protocols import protocol_names
 
 

@@ -4,6 +4,7 @@ import base64
 import os
 import socket
 import stat
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +15,11 @@ import pytest
 
 from ordercast.core import Dropped, LocalError, Stamp, View, Wait, message_id
 from ordercast.core.bundle import pack_bundle
-from ordercast.net import control
-from ordercast.net.control_client import ControlClient, NoAnswer
-from ordercast.net.control_socket import find_socket, open_socket
-from ordercast.net.control_words import LINE_BYTES_MAX
-from ordercast.net.feed import QUEUE_MESSAGES_MAX
+from ordercast.net.control import server as control
+from ordercast.net.control.client import ControlClient, NoAnswer
+from ordercast.net.control.feed import QUEUE_MESSAGES_MAX
+from ordercast.net.control.socket_file import find_socket, open_socket
+from ordercast.net.control.words import LINE_BYTES_MAX
 from tests.live.control_lab import NOW_NS, SUBMITTED_NS, Lab
 
 
@@ -316,19 +317,29 @@ def test_a_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
 def test_a_path_that_is_too_long_is_served_elsewhere_and_found_by_clients_with_other_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short = tmp_path / "t"
-    short.mkdir()
     path = tmp_path / ("long" * 30) / "0.sock"
-    monkeypatch.setattr("tempfile.tempdir", str(short))
-    with Lab(path).running() as lab:
-        monkeypatch.setattr("tempfile.tempdir", None)
-        place = find_socket(path)
-        assert place.is_relative_to(short)
-        assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
-        with lab.client() as client:
-            assert client.status()["host"] == 0
-    assert list(short.iterdir()) == []
+    with tempfile.TemporaryDirectory() as folder:  # a path of pytest's may be too long itself
+        short = Path(folder)
+        monkeypatch.setattr("tempfile.tempdir", folder)
+        with Lab(path).running() as lab:
+            monkeypatch.setattr("tempfile.tempdir", None)
+            place = find_socket(path)
+            assert place.is_relative_to(short)
+            assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+            with lab.client() as client:
+                assert client.status()["host"] == 0
+        assert list(short.iterdir()) == []
     assert list(path.parent.iterdir()) == []
+
+
+def test_where_no_place_is_short_enough_the_reason_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = tmp_path / ("long" * 30)
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    with pytest.raises(LocalError, match=r"cannot listen on .*too long"):
+        open_socket(long / "0.sock")
 
 
 def test_a_host_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.net import exposition
-from ordercast.net.address import Address
-from ordercast.net.exposition import MetricsServer
+from ordercast.net.cluster.address import Address
+from ordercast.net.control import exposition
+from ordercast.net.control.exposition import MetricsServer
 from ordercast.net.metrics import Metrics
 
 Speak = Callable[[bytes], Awaitable[bytes]]

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from ordercast.core import HostId, LocalError
-from ordercast.net import impair
-from ordercast.net.impair import ImpairedTransport, Impairment, read_impairment
-from ordercast.net.transport import Receive, Transport
+from ordercast.net.transports import impair
+from ordercast.net.transports.impair import ImpairedTransport, Impairment, read_impairment
+from ordercast.net.transports.transport import Receive, Transport
 from tests.live.wires import until
 
 

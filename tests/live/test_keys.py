@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.net.keys import (
+from ordercast.net.cluster.keys import (
     Key,
     KeyFile,
     Keyring,

@@ -13,10 +13,10 @@ import pytest
 
 from ordercast.cli import run as command
 from ordercast.core import HostId, LocalError
-from ordercast.net.cluster import Cluster
-from ordercast.net.cluster_file import load_cluster
-from ordercast.net.control_client import ControlClient
-from ordercast.net.supervisor_client import report
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.supervisor_client import report
+from ordercast.net.control.client import ControlClient
 from ordercast.trace import Kind, events_of, find_runs
 from tests.live.cluster_files import write_cluster
 from tests.live.processes import alive, until

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from ordercast.cli import run
-from ordercast.net.cluster import Cluster
-from ordercast.net.cluster_file import load_cluster
-from ordercast.net.supervisor_client import report
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.supervisor_client import report
 from tests.live.cluster_files import free_port_range
 from tests.live.processes import alive, until
 

@@ -16,7 +16,7 @@ import pytest
 
 from ordercast.core import Deployment, HostId, NodeId, Plan
 from ordercast.net.host import LiveHost
-from ordercast.net.transport import Datagram
+from ordercast.net.transports.transport import Datagram
 from ordercast.protocols import find_protocol
 from tests.live.live_lab import Lab, hydra_plan, lab, run
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordercast.net.offload import (
+from ordercast.net.transports.offload import (
     ANCILLARY_BYTES,
     SEGMENTED_BYTES_MAX,
     SEGMENTS_MAX,

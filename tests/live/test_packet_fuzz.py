@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordercast.core import RemoteError
-from ordercast.net.packet import (
+from ordercast.net.links.packet import (
     ACK,
     CHALLENGE,
     DATA,
@@ -34,7 +34,7 @@ from ordercast.net.packet import (
     write_pieces,
     write_proof,
 )
-from ordercast.net.pieces import UNFINISHED_BYTES_MAX, Pieces
+from ordercast.net.links.pieces import UNFINISHED_BYTES_MAX, Pieces
 from tests.live.wire_pairs import Net, data_frame, rejected
 
 U8, U32, U64 = st.integers(0, 0xFF), st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 64) - 1)

@@ -6,8 +6,8 @@ import pytest
 
 from ordercast.core import RemoteError
 from ordercast.core.message import PACKET_BYTES_MAX
-from ordercast.net.packet import Piece, read_piece, write_pieces
-from ordercast.net.pieces import UNFINISHED_BYTES_MAX, UNFINISHED_MAX, UNFINISHED_NS, Pieces
+from ordercast.net.links.packet import Piece, read_piece, write_pieces
+from ordercast.net.links.pieces import UNFINISHED_BYTES_MAX, UNFINISHED_MAX, UNFINISHED_NS, Pieces
 
 ROOM = 1_400
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import HostId, LocalError
-from ordercast.net.keys import Keyring, add_key, create_keys, load_keys
-from ordercast.net.rotation import key_name, rotate, step
+from ordercast.net.cluster.keys import Keyring, add_key, create_keys, load_keys
+from ordercast.net.cluster.rotation import key_name, rotate, step
 
 
 class Fleet:
@@ -37,7 +37,7 @@ def _names(ring: Keyring) -> list[str]:
 
 
 def test_all_hosts_end_with_the_new_key_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ordercast.net.rotation.POLL_S", 0.0)
+    monkeypatch.setattr("ordercast.net.cluster.rotation.POLL_S", 0.0)
     path = tmp_path / "k"
     old = create_keys(path)
     fleet, told = Fleet(path, 3), list[str]()
@@ -50,7 +50,7 @@ def test_all_hosts_end_with_the_new_key_alone(tmp_path: Path, monkeypatch: pytes
 def test_a_host_that_is_stuck_stops_the_rotation_where_all_still_understand_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ordercast.net.rotation.POLL_S", 0.0)
+    monkeypatch.setattr("ordercast.net.cluster.rotation.POLL_S", 0.0)
     path = tmp_path / "k"
     old = create_keys(path)
     with pytest.raises(LocalError, match=r"host 1 did not accept the new key within 0\.05 s"):

@@ -13,10 +13,17 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.net.cluster import Cluster
-from ordercast.net.cluster_file import load_cluster
-from ordercast.net.supervisor import HostState, Order, Report
-from ordercast.net.supervisor_client import await_end, await_supervisor, is_supervised, order, report, spawn
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.supervisor import HostState, Order, Report
+from ordercast.net.cluster.supervisor_client import (
+    await_end,
+    await_supervisor,
+    is_supervised,
+    order,
+    report,
+    spawn,
+)
 from tests.live.cluster_files import write_cluster
 from tests.live.processes import PATIENCE_S, alive, until
 from tests.tidy import ROOT

@@ -8,8 +8,8 @@ from struct import pack
 import pytest
 
 from ordercast.core import HostId
-from ordercast.net.switched import SwitchedTransport, hosts_by_tcp
-from ordercast.net.tcp import SPARE_CONNECTIONS, TcpTransport
+from ordercast.net.transports.switched import SwitchedTransport, hosts_by_tcp
+from ordercast.net.transports.tcp import SPARE_CONNECTIONS, TcpTransport
 from tests.live.wires import Ear, free_addresses, listening, until
 
 MAX = 60_000

@@ -17,7 +17,7 @@ from ordercast.cli.tail import line_text, payload_text
 from ordercast.cli.top import Row, bytes_text, measure
 from ordercast.core import LocalError
 from ordercast.core.bundle import MESSAGE_BYTES_MAX
-from ordercast.net.address import Address
+from ordercast.net.cluster.address import Address
 from ordercast.net.metrics import Metrics
 from tests.cli.conftest import Command, ordercast
 from tests.live.attended import Attended
@@ -330,13 +330,14 @@ def test_each_host_tells_its_metrics_and_its_health_over_http(cluster: Attended)
 
 
 def test_status_tells_keys_and_links(cluster: Attended) -> None:
-    from ordercast.net.control_client import ControlClient
+    from ordercast.net.control.client import ControlClient
 
     with ControlClient(0, cluster.cluster.socket_path(0)) as client:
+        until(lambda: all(link["known"] for link in client.status()["links"].values()))
         status = client.status()
     assert len(status["keys"]) == 1
     assert set(status["links"]) == {"1", "2"}
-    assert all(link["known"] and not link["away"] for link in status["links"].values())
+    assert not any(link["away"] for link in status["links"].values())
     assert status["pid"] == os.getpid()
 
 

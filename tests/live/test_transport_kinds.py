@@ -9,19 +9,19 @@ from random import Random
 import pytest
 
 from ordercast.core import HostId, LocalError
-from ordercast.net.attendance import Attendance
-from ordercast.net.cluster import Cluster
-from ordercast.net.cluster_file import load_cluster
-from ordercast.net.control_client import ControlClient
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.control.attendance import Attendance
+from ordercast.net.control.client import ControlClient
 from ordercast.net.host import Batch, Heard, LiveHost
-from ordercast.net.impair import ImpairedTransport, Impairment
 from ordercast.net.loop import run
-from ordercast.net.multicast import MulticastTransport
 from ordercast.net.opening import open_host
-from ordercast.net.switched import SwitchedTransport
-from ordercast.net.tcp import TcpTransport
-from ordercast.net.transport import Transport
-from ordercast.net.udp import UdpTransport
+from ordercast.net.transports.impair import ImpairedTransport, Impairment
+from ordercast.net.transports.multicast import MulticastTransport
+from ordercast.net.transports.switched import SwitchedTransport
+from ordercast.net.transports.tcp import TcpTransport
+from ordercast.net.transports.transport import Transport
+from ordercast.net.transports.udp import UdpTransport
 from tests.live.cluster_files import write_cluster
 from tests.live.wires import until
 

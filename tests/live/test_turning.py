@@ -11,9 +11,9 @@ from ordercast.audit import audit
 from ordercast.check import verdict
 from ordercast.core import Delivered, Deployment, LocalError, NodeId, Plan, RemoteError, message_id
 from ordercast.core.bundle import Bundle
-from ordercast.net import turning
-from ordercast.net.recorder import TraceRecorder
-from ordercast.net.turning import finish_run, spool_folder
+from ordercast.net.recording import turning
+from ordercast.net.recording.recorder import TraceRecorder
+from ordercast.net.recording.turning import finish_run, spool_folder
 from ordercast.protocols import find_protocol
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import swarm_scenario

@@ -6,9 +6,9 @@ from random import Random
 import pytest
 
 from ordercast.core import HostId, LocalError
-from ordercast.net import udp
-from ordercast.net.address import Address
-from ordercast.net.udp import UdpTransport
+from ordercast.net.cluster.address import Address
+from ordercast.net.transports import udp
+from ordercast.net.transports.udp import UdpTransport
 from tests.live.namespaces import cable, inside
 from tests.live.wires import Ear, free_addresses, listening, until, until_heard
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ordercast.core import MILLISECOND, HostId, Nanos, NodeId
-from ordercast.net.keys import Key, Keyring
+from ordercast.net.cluster.keys import Key, Keyring
+from ordercast.net.links.packet import DATA, write_destinations, write_frame
+from ordercast.net.links.seal import Seal, Sealed, Unsealed
+from ordercast.net.links.wire import Wire, new_session
 from ordercast.net.metrics import Metrics
-from ordercast.net.packet import DATA, write_destinations, write_frame
-from ordercast.net.seal import Seal, Sealed, Unsealed
-from ordercast.net.transport import Datagram, Receive, Transport
-from ordercast.net.wire import Wire, new_session
+from ordercast.net.transports.transport import Datagram, Receive, Transport
 
 KEYS = Keyring.of([Key.of(bytes(range(32)))])
 OTHER_KEYS = Keyring.of([Key.of(bytes(range(1, 33)))])

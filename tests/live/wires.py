@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from ordercast.core import HostId
-from ordercast.net.address import Address
-from ordercast.net.transport import Datagram, Transport
+from ordercast.net.cluster.address import Address
+from ordercast.net.transports.transport import Datagram, Transport
 
 LOOPBACK = "127.0.0.1"
 

@@ -18,8 +18,9 @@ from ordercast.core import (
     Plan,
 )
 from ordercast.sim.faults import Crash, FaultSpec, Heal, Partition, Pause, Restart
-from ordercast.sim.run import LINGER, Run, Summary, simulate
+from ordercast.sim.run import LINGER, Run, simulate
 from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
+from ordercast.sim.summary import Summary
 from ordercast.trace import Event, Kind, find_runs, trace_hash
 from tests.sim.probes import Parcel, Probe, probe_plan
 

@@ -19,11 +19,11 @@ from ordercast.bench.account import Account, latencies, percentiles, read_log, t
 from ordercast.bench.packets import account_by_packet, read_rows
 from ordercast.bench.spec import GROUP, BenchResult, BenchSpec
 from ordercast.core import SECOND, Deployment, HostId, LocalError, Nanos, Plan
-from ordercast.net.cluster import Cluster
-from ordercast.net.cluster_file import load_cluster
-from ordercast.net.control_client import ControlClient
-from ordercast.net.keys import create_keys
-from ordercast.net.supervisor import node_command
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.keys import create_keys
+from ordercast.net.cluster.supervisor import node_command
+from ordercast.net.control.client import ControlClient
 from ordercast.protocols import find_protocol
 from ordercast.toml_file import convert_options
 

@@ -15,13 +15,12 @@ from ordercast.cli.cluster_table import ask_hosts, print_status, status_object
 from ordercast.cli.config import CONFIG, ConfigOption, read_config
 from ordercast.cli.output import console, print_json
 from ordercast.core import LocalError
-from ordercast.net.cluster import Cluster, HostSpec
-from ordercast.net.cluster_file import load_cluster
-from ordercast.net.cluster_text import ORDERING_ROLES, NewCluster
-from ordercast.net.keys import create_keys
-from ordercast.net.rotation import Step, key_name, rotate, step
-from ordercast.net.supervisor import Order, Supervisor
-from ordercast.net.supervisor_client import (
+from ordercast.net.cluster.cluster import Cluster, HostSpec
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.keys import create_keys
+from ordercast.net.cluster.rotation import Step, key_name, rotate, step
+from ordercast.net.cluster.supervisor import Order, Supervisor
+from ordercast.net.cluster.supervisor_client import (
     await_end,
     await_supervisor,
     is_folder_supervised,
@@ -30,6 +29,7 @@ from ordercast.net.supervisor_client import (
     report,
     spawn,
 )
+from ordercast.net.cluster.text import ORDERING_ROLES, NewCluster
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -5,9 +5,9 @@ import time
 from ordercast.cli.cluster_table import ask_hosts
 from ordercast.cli.output import console, errors
 from ordercast.core import HostId, LocalError
-from ordercast.net.cluster import Cluster, HostSpec
-from ordercast.net.supervisor import Order, Report
-from ordercast.net.supervisor_client import (
+from ordercast.net.cluster.cluster import Cluster, HostSpec
+from ordercast.net.cluster.supervisor import Order, Report
+from ordercast.net.cluster.supervisor_client import (
     await_end,
     is_supervised,
     last_lines,
@@ -91,7 +91,7 @@ def settled(cluster: Cluster, found: Report, quiet_s: float) -> bool:
 
 def _is_one_missing(cluster: Cluster, run: str) -> bool:
     """Whether a host that took part, or one with a receiver, is not there."""
-    from ordercast.net.turning import hosts_of
+    from ordercast.net.recording.turning import hosts_of
 
     plan = cluster.plan()
     receivers = {plan.nodes[node].host for members in plan.groups.values() for node in members}
@@ -116,7 +116,7 @@ def unfinished_runs(cluster: Cluster) -> list[str]:
 
 def finish_trace(cluster: Cluster, run: str, *, complete: bool) -> None:
     """Bring the trace of a run to its end, and say where it is."""
-    from ordercast.net.turning import finish_run
+    from ordercast.net.recording.turning import finish_run
 
     if not (cluster.traces / run).is_dir():
         return

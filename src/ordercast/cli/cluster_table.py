@@ -9,10 +9,10 @@ from rich.table import Table
 from ordercast.cli.hosts import is_here
 from ordercast.cli.output import console
 from ordercast.core import SECOND, HostId
-from ordercast.net.cluster import Cluster, HostSpec
-from ordercast.net.control_client import ControlClient, NoAnswer
-from ordercast.net.supervisor import HostState
-from ordercast.net.supervisor_client import report
+from ordercast.net.cluster.cluster import Cluster, HostSpec
+from ordercast.net.cluster.supervisor import HostState
+from ordercast.net.cluster.supervisor_client import report
+from ordercast.net.control.client import ControlClient, NoAnswer
 
 ANSWER_S = 2.0
 FIGURES = ("messages_submitted", "messages_delivered", "drops_notified", "packets_in", "packets_out")

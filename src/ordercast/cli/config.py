@@ -5,8 +5,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from ordercast.net.cluster import Cluster
-from ordercast.net.cluster_file import load_cluster
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.file import load_cluster
 
 CONFIG = Path("cluster.toml")
 

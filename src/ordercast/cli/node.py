@@ -16,8 +16,8 @@ import typer
 
 from ordercast.cli.config import CONFIG, ConfigOption
 from ordercast.core import HostId, LocalError
-from ordercast.net.cluster import Cluster
-from ordercast.net.cluster_file import load_cluster
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.file import load_cluster
 
 DEFECT = 70
 GRACE_S = 5.0
@@ -132,9 +132,9 @@ def ends_host(context: Mapping[str, Any]) -> bool:
 
 async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws: Random | None) -> int:
     # Imported here, so that the leash is watched before libraries are read.
-    from ordercast.net.attendance import Attendance
+    from ordercast.net.control.attendance import Attendance
     from ordercast.net.opening import open_host
-    from ordercast.net.recorder import TraceRecorder
+    from ordercast.net.recording.recorder import TraceRecorder
 
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()

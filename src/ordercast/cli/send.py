@@ -13,7 +13,7 @@ from ordercast.cli.hosts import reach_node
 from ordercast.cli.output import console, print_json
 from ordercast.core import HostId, LocalError, MessageId, NodeId, message_name
 from ordercast.core.bundle import MESSAGE_BYTES_MAX
-from ordercast.net.cluster import Cluster
+from ordercast.net.cluster.cluster import Cluster
 
 BATCH_MESSAGES = 1_000
 BATCH_BYTES = 256 << 10

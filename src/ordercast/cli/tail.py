@@ -11,7 +11,7 @@ from ordercast.cli.config import CONFIG, ConfigOption, read_config
 from ordercast.cli.hosts import reach_node
 from ordercast.cli.output import console, errors
 from ordercast.core import LocalError, NodeId, format_ns
-from ordercast.net.cluster import Cluster
+from ordercast.net.cluster.cluster import Cluster
 
 PAYLOAD_SHOWN = 200
 """Bytes of a message that people see; programs get all of it."""

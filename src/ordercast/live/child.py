@@ -19,10 +19,10 @@ from ordercast.live.load import Load, make_load
 from ordercast.live.setting import Setting
 from ordercast.live.words import Begin, Impair, Life, Order, Report, StepClock, Stop
 from ordercast.net.host import LiveHost
-from ordercast.net.impair import ImpairedTransport
 from ordercast.net.loop import run as run_loop
 from ordercast.net.opening import open_host
-from ordercast.net.recorder import TraceRecorder
+from ordercast.net.recording.recorder import TraceRecorder
+from ordercast.net.transports.impair import ImpairedTransport
 from ordercast.sim.build import clocks_of
 from ordercast.sim.clock import Clock
 

@@ -22,8 +22,8 @@ from ordercast.live.setting import Setting, free_ports, hosts_of
 from ordercast.live.silence import Silence, silences
 from ordercast.live.stage import Stage
 from ordercast.live.words import Report
-from ordercast.net.keys import create_keys
-from ordercast.net.turning import finish_run, spool_folder
+from ordercast.net.cluster.keys import create_keys
+from ordercast.net.recording.turning import finish_run, spool_folder
 from ordercast.sim.build import check_faults, clocks_of
 from ordercast.sim.contract import beyond_contract, hindrance_of
 from ordercast.sim.faults import Crash

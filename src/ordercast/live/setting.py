@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from ordercast.core import HostId, Nanos, Plan
-from ordercast.net.address import Address
-from ordercast.net.cluster import (
+from ordercast.net.cluster.address import Address
+from ordercast.net.cluster.cluster import (
     DATAGRAM_LOOPBACK,
     Cluster,
     HostSpec,

@@ -7,7 +7,7 @@ from ordercast.core import MICROSECOND, HostId, Nanos
 from ordercast.live.hosts import Hosts
 from ordercast.live.setting import Setting
 from ordercast.live.words import Begin, Impair, Life, StepClock
-from ordercast.net.impair import Impairment
+from ordercast.net.transports.impair import Impairment
 from ordercast.sim import faults
 from ordercast.sim.network import Conditions
 from ordercast.sim.scenario import ConstantSpec, Scenario

@@ -5,7 +5,7 @@ from typing import TypeAlias
 import msgspec
 
 from ordercast.core import Nanos, NodeId
-from ordercast.net.impair import Impairment
+from ordercast.net.transports.impair import Impairment
 
 
 class _Order(msgspec.Struct, frozen=True, tag_field="do"):

@@ -29,15 +29,15 @@ from ordercast.core import (
     View,
     message_name,
 )
-from ordercast.net.attendance import Attendance
-from ordercast.net.cluster import Cluster
-from ordercast.net.cluster_file import load_cluster
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.supervisor_client import current_run
+from ordercast.net.control.attendance import Attendance
 from ordercast.net.host import Batch, LiveHost
 from ordercast.net.inbox import Inbox
 from ordercast.net.opening import open_host
-from ordercast.net.recorder import TraceRecorder
+from ordercast.net.recording.recorder import TraceRecorder
 from ordercast.net.store import WAIT_S, HostTaken
-from ordercast.net.supervisor_client import current_run
 
 CLOSE_S = 5.0
 """How long a closing group waits for what was sent to leave."""

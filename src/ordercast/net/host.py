@@ -40,13 +40,13 @@ from ordercast.core.bundle import HEAD_BYTES, MESSAGE_BYTES_MAX, Bundle, pack_bu
 from ordercast.core.ids import NUMBER_MAX
 from ordercast.net.backlog import Backlog
 from ordercast.net.env import LiveEnv
+from ordercast.net.links.packet import DESTINATIONS_MAX, write_destinations
+from ordercast.net.links.wire import TICK_NS, Wire
 from ordercast.net.metrics import Metrics
-from ordercast.net.packet import DESTINATIONS_MAX, write_destinations
-from ordercast.net.spool import Recorder
+from ordercast.net.recording.spool import Recorder
 from ordercast.net.store import Store
 from ordercast.net.timers import Timers
-from ordercast.net.transport import Datagram
-from ordercast.net.wire import TICK_NS, Wire
+from ordercast.net.transports.transport import Datagram
 
 LOCAL_MAX = 10_000
 """Messages between processes of this host that are handled in a turn; more wait for the next."""

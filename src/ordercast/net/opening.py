@@ -7,21 +7,21 @@ from functools import partial
 from random import Random
 
 from ordercast.core import HostId, LocalError, Nanos, Plan
-from ordercast.net.address import Address
-from ordercast.net.cluster import Cluster
+from ordercast.net.cluster.address import Address
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.keys import KeyFile
 from ordercast.net.host import LiveHost
-from ordercast.net.impair import ImpairedTransport
-from ordercast.net.keys import KeyFile
+from ordercast.net.links.seal import Seal, Sealed, Unsealed
+from ordercast.net.links.wire import Wire, new_session
 from ordercast.net.metrics import Metrics
-from ordercast.net.multicast import MulticastTransport, shared_sets
-from ordercast.net.seal import Seal, Sealed, Unsealed
-from ordercast.net.spool import Recorder
+from ordercast.net.recording.spool import Recorder
 from ordercast.net.store import WAIT_S, Store
-from ordercast.net.switched import SwitchedTransport, hosts_by_tcp
-from ordercast.net.tcp import TcpTransport
-from ordercast.net.transport import Transport
-from ordercast.net.udp import UdpTransport, granted_buffer
-from ordercast.net.wire import Wire, new_session
+from ordercast.net.transports.impair import ImpairedTransport
+from ordercast.net.transports.multicast import MulticastTransport, shared_sets
+from ordercast.net.transports.switched import SwitchedTransport, hosts_by_tcp
+from ordercast.net.transports.tcp import TcpTransport
+from ordercast.net.transports.transport import Transport
+from ordercast.net.transports.udp import UdpTransport, granted_buffer
 
 WINDOW_MIN, WINDOW_MAX = 64 << 10, 1 << 20
 

@@ -1,0 +1,1 @@
+"""A cluster as its file describes it, its keys, and its processes on one machine."""

@@ -1,0 +1,259 @@
+"""Reads `cluster.toml`; every complaint names the file and the line."""
+
+import hashlib
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from ordercast.core import HostId, NodeId, Plan
+from ordercast.net.cluster.address import PORT_MAX, Address, parse_address
+from ordercast.net.cluster.cluster import (
+    DATAGRAM_LOOPBACK,
+    DATAGRAM_NETWORK,
+    Cluster,
+    HostSpec,
+    MetricsSpec,
+    SecuritySpec,
+    TransportKind,
+    TransportSpec,
+)
+from ordercast.net.cluster.keys import load_keys
+from ordercast.net.links.packet import DATAGRAM_BYTES_MAX
+from ordercast.toml_file import KeyedError, about, convert, naming_lines_of, read_toml
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
+Port = Annotated[int, msgspec.Meta(ge=1, le=PORT_MAX)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+Bytes = Annotated[int, msgspec.Meta(ge=0, le=1 << 30)]
+
+
+class _Table(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class _Host(_Table):
+    id: Annotated[int, msgspec.Meta(ge=0)]
+    address: str
+    start: bool = True
+    roles: list[str] | None = None
+    transport: Literal["udp", "tcp"] | None = None
+
+
+class _Transport(_Table):
+    kind: TransportKind = "udp"
+    datagram_bytes: Annotated[int, msgspec.Meta(ge=0, le=DATAGRAM_BYTES_MAX)] = 0
+    multicast_address: str = ""
+    multicast_port: Port = 7399
+    busy_poll: bool = False
+    buffer_bytes: Annotated[int, msgspec.Meta(ge=65_536, le=1 << 30)] = 4 << 20
+    window_bytes: Bytes = 0
+
+
+class _Security(_Table):
+    mode: Literal["sealed", "plaintext"] = "sealed"
+    key_file: str = "cluster.key"
+    allow_plaintext_on_network: bool = False
+
+
+class _Metrics(_Table):
+    port: Port
+    address: str = "127.0.0.1"
+
+
+class _File(_Table, kw_only=True):
+    protocol: str
+    name: Name = "cluster"
+    senders: Count = 1
+    colocated: bool = False
+    bundle_bytes: Bytes = 0
+    inbox_bytes: Annotated[int, msgspec.Meta(ge=65_536, le=1 << 34)] = 16 << 20
+    trace: bool = True
+    folder: str = ""
+    options: dict[str, Any] = {}
+    groups: dict[Name, Count | list[int]]
+    transport: _Transport = msgspec.field(default_factory=_Transport)
+    security: _Security = msgspec.field(default_factory=_Security)
+    metrics: _Metrics | None = None
+    host: list[_Host] = []
+
+
+def load_cluster(path: Path, *, check_keys: bool = True) -> Cluster:
+    """Read and check a cluster file; files that it names are relative to its own folder."""
+    path = path.absolute()
+    content = read_toml(path)
+    with naming_lines_of(path):
+        file = convert(content, _File, list_keys=True)
+        cluster = _cluster(file, path)
+        plan = cluster.plan()
+        _check_hosts(file, plan)
+        cluster = msgspec.structs.replace(cluster, hosts=_with_roles(cluster, plan))
+        _check_addresses(file, cluster)
+        _check_security(cluster)
+        if check_keys and cluster.security.mode == "sealed":
+            with about("security.key_file"):
+                load_keys(cluster.security.key_file)
+    return cluster
+
+
+def _cluster(file: _File, path: Path) -> Cluster:
+    hosts = []
+    for index, host in enumerate(file.host):
+        with about(f"host[{index}].address"):
+            address = parse_address(host.address)
+        hosts.append(HostSpec(id=host.id, address=address, start=host.start, transport=host.transport or ""))
+    hosts.sort(key=lambda spec: spec.id)
+    return Cluster(
+        file=path,
+        name=file.name,
+        protocol=file.protocol,
+        options=file.options,
+        groups=_groups(file.groups),
+        senders=file.senders,
+        colocated=file.colocated,
+        hosts=tuple(hosts),
+        transport=_transport(file, all(spec.address.loopback for spec in hosts)),
+        security=SecuritySpec(
+            mode=file.security.mode,
+            key_file=path.parent / file.security.key_file,
+            allow_plaintext_on_network=file.security.allow_plaintext_on_network,
+        ),
+        metrics=_metrics(file),
+        bundle_bytes=file.bundle_bytes,
+        inbox_bytes=file.inbox_bytes,
+        trace=file.trace,
+        folder=path.parent / (file.folder or Path(".ordercast") / file.name),
+    )
+
+
+def _groups(named: dict[str, int | list[int]]) -> dict[str, tuple[NodeId, ...]]:
+    """Counts take the next receivers each; lists name them."""
+    if not named:
+        raise KeyedError("groups", "name a group and its number of receivers: orders = 3")
+    groups: dict[str, tuple[NodeId, ...]] = {}
+    listed = [name for name, members in named.items() if isinstance(members, list)]
+    if listed and len(listed) < len(named):
+        other = next(name for name in named if name not in listed)
+        raise KeyedError(f"groups.{other}", "either all groups have a count, or all a list of receivers")
+    first = 0
+    for name, members in named.items():
+        if isinstance(members, list):
+            groups[name] = tuple(members)
+        else:
+            groups[name] = tuple(range(first, first + members))
+            first += members
+    return groups
+
+
+def _transport(file: _File, loopback: bool) -> TransportSpec:
+    spec = file.transport
+    if 0 < spec.datagram_bytes < 576:
+        raise KeyedError("transport.datagram_bytes", "at least 576, or 0 for what suits the network")
+    multicast = spec.multicast_address
+    if spec.kind == "multicast":
+        multicast = multicast or _drawn_multicast(file.name)
+        _check_multicast(multicast)
+    elif multicast:
+        raise KeyedError("transport.multicast_address", 'only for kind = "multicast"')
+    return TransportSpec(
+        kind=spec.kind,
+        datagram_bytes=spec.datagram_bytes or (DATAGRAM_LOOPBACK if loopback else DATAGRAM_NETWORK),
+        multicast_address=multicast,
+        multicast_port=spec.multicast_port,
+        busy_poll=spec.busy_poll,
+        buffer_bytes=spec.buffer_bytes,
+        window_bytes=spec.window_bytes,
+    )
+
+
+def _drawn_multicast(name: str) -> str:
+    """An address of the range for one organisation; clusters of other names most likely have another."""
+    digest = hashlib.sha256(name.encode()).digest()
+    return f"239.255.{digest[0]}.{1 + digest[1] % 254}"
+
+
+def _check_multicast(text: str) -> None:
+    try:
+        multicast = ipaddress.ip_address(text).is_multicast
+    except ValueError:
+        multicast = False
+    if not multicast:
+        raise KeyedError("transport.multicast_address", f"'{text}' is no multicast address, as 239.255.1.2")
+
+
+def _metrics(file: _File) -> MetricsSpec:
+    if file.metrics is None:
+        return MetricsSpec()
+    highest = max((host.id for host in file.host), default=0)
+    if file.metrics.port + highest > PORT_MAX:
+        raise KeyedError("metrics.port", f"host {highest} would be at port {file.metrics.port + highest}")
+    with about("metrics.address"):
+        address = _listening(file.metrics.address)
+    return MetricsSpec(port=file.metrics.port, address=address)
+
+
+def _listening(text: str) -> str:
+    """An address to listen at, where all of a machine's own (0.0.0.0) are allowed too."""
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return parse_address(f"{text}:1").host
+
+
+def _check_hosts(file: _File, plan: Plan) -> None:
+    """Every host of the plan is there once, and no other."""
+    roles = _roles(plan)
+    seen: set[HostId] = set()
+    for index, host in enumerate(file.host):
+        if host.id in seen:
+            raise KeyedError(f"host[{index}].id", f"there is a host {host.id} already")
+        seen.add(host.id)
+        if host.id not in roles:
+            wanted = ", ".join(str(one) for one in sorted(roles))
+            raise KeyedError(f"host[{index}].id", f"the plan has no host {host.id}; it has: {wanted}")
+        if host.roles is not None and sorted(host.roles) != sorted(roles[host.id]):
+            runs = ", ".join(roles[host.id])
+            raise KeyedError(f"host[{index}].roles", f"host {host.id} runs: {runs}")
+    missing = [host for host in sorted(roles) if host not in seen]
+    if missing:
+        named = ", ".join(f"{host} ({', '.join(roles[host])})" for host in missing)
+        last = f"host[{len(file.host) - 1}]" if file.host else ""
+        raise KeyedError(last, f"no [[host]] for: {named}; add one with id and address for each")
+
+
+def _roles(plan: Plan) -> dict[HostId, tuple[str, ...]]:
+    roles: dict[HostId, tuple[str, ...]] = {}
+    for node in plan.nodes:
+        roles[node.host] = (*roles.get(node.host, ()), node.role)
+    return roles
+
+
+def _with_roles(cluster: Cluster, plan: Plan) -> tuple[HostSpec, ...]:
+    roles = _roles(plan)
+    return tuple(msgspec.structs.replace(spec, roles=roles[spec.id]) for spec in cluster.hosts)
+
+
+def _check_addresses(file: _File, cluster: Cluster) -> None:
+    """No two hosts at one address, and all of one family, since each has one socket."""
+    seen: dict[Address, HostId] = {}
+    first = cluster.host(file.host[0].id).address
+    for index, host in enumerate(file.host):
+        address = cluster.host(host.id).address
+        if address in seen:
+            raise KeyedError(f"host[{index}].address", f"host {seen[address]} is at {address} already")
+        seen[address] = host.id
+        if None not in (first.version, address.version) and first.version != address.version:
+            raise KeyedError(f"host[{index}].address", "IPv4 and IPv6 addresses cannot be mixed")
+
+
+def _check_security(cluster: Cluster) -> None:
+    security = cluster.security
+    if security.mode == "sealed" or security.allow_plaintext_on_network or cluster.loopback:
+        return
+    outside = next(spec for spec in cluster.hosts if not spec.address.loopback)
+    raise KeyedError(
+        "security.mode",
+        f"host {outside.id} at {outside.address} can be reached from the network, where anybody could read "
+        "and forge plaintext: seal it, or insist with allow_plaintext_on_network = true",
+    )

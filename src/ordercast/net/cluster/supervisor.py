@@ -1,0 +1,302 @@
+"""Runs the hosts of a cluster on one machine, each an operating system process, and leaves none behind.
+
+Hosts are children of the supervisor and hold a *leash*: the reading end of a pipe whose only writing end the
+supervisor has. When it dies, in whatever way, the leash ends, and a host that sees that exits. The supervisor
+itself ends, with all hosts, when it is told to, or when its folder vanishes. A host that dies is not started
+again: that is for whoever killed it, or for an init system, to decide.
+
+It takes orders as JSON lines over a Unix socket in the cluster's folder; `supervisor_client` gives them.
+"""
+
+import asyncio
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from ordercast.core import HostId, LocalError, exception_text
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.control.socket_file import close_socket, make_private, open_socket
+
+POLL_S = 0.05
+"""How often children are looked after."""
+STOP_TIMEOUT_S = 10.0
+LOCK_PATIENCE_S = 1.0
+LINE_BYTES_MAX = 65_536
+LOG_BYTES_MAX = 16 << 20
+"""A larger log is put aside when its host starts, in place of the one before."""
+
+Command: TypeAlias = Callable[[HostId, int], list[str]]
+"""The command that runs a host, with the number of its leash."""
+
+
+class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the supervisor is asked to do."""
+
+    do: Literal["status", "start", "kill", "restart", "down"]
+    host: HostId = -1
+    timeout_s: float = STOP_TIMEOUT_S
+
+
+class HostState(msgspec.Struct, frozen=True):
+    """How a host is, as far as its process shows."""
+
+    id: HostId
+    state: Literal["running", "dead", "spare"]
+    pid: int | None = None
+    uptime_s: float | None = None
+    ended: str = ""
+    """How its last process ended."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """How the supervisor and its hosts are."""
+
+    pid: int
+    run: str
+    hosts: list[HostState]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What an order came to."""
+
+    error: str = ""
+    report: Report | None = None
+
+
+class _Child:
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self.process = process
+        self.began = time.monotonic()
+
+    @property
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+
+def node_command(cluster: Cluster, run: str) -> Command:
+    """The command `ordercast node` for the hosts of a cluster."""
+
+    def command(host: HostId, leash: int) -> list[str]:
+        options = {"--config": cluster.file, "--id": host, "--run": run, "--leash": leash}
+        words = [str(word) for pair in options.items() for word in pair]
+        return [sys.executable, "-m", "ordercast.cli", "node", *words]
+
+    return command
+
+
+def socket_path(cluster: Cluster) -> Path:
+    """Where the supervisor of a cluster takes orders."""
+    return cluster.folder / "run" / "supervisor.sock"
+
+
+def lock_path(folder: Path) -> Path:
+    """What the supervisor of the cluster with this folder holds locked while it lives."""
+    return folder / "run" / "supervisor.lock"
+
+
+class Supervisor:
+    """Starts, kills and ends the hosts of a cluster."""
+
+    def __init__(self, cluster: Cluster, run: str, command: Command | None = None) -> None:
+        self._cluster = cluster
+        self._run = run
+        self._command = command or node_command(cluster, run)
+        self._children: dict[HostId, _Child] = {}
+        self._ending: asyncio.Event | None = None
+        self._orders = asyncio.Lock()
+        """Orders that start or end hosts wait for each other, or two would start a host twice."""
+        self._timeout_s = STOP_TIMEOUT_S
+        self._leash = self._tether = -1
+
+    async def serve(self) -> None:
+        """Run all hosts that the cluster starts, and take orders, until told to stop."""
+        for name in ("run", "logs", "state", "traces"):
+            make_private(self._cluster.folder / name)
+        lock = _lock(self._cluster)
+        folder = _identity(self._cluster.folder)
+        listening, place = open_socket(socket_path(self._cluster))
+        inode = place.lstat().st_ino
+        server = await asyncio.start_unix_server(self._accept, sock=listening, limit=LINE_BYTES_MAX)
+        self._leash, self._tether = os.pipe()
+        self._ending = asyncio.Event()
+        _on_signals(self._ending.set)
+        try:
+            for spec in self._cluster.hosts:
+                if spec.start:
+                    self._start(spec.id)
+            while not self._ending.is_set() and _identity(self._cluster.folder) == folder:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._ending.wait(), POLL_S)
+                self._reap()
+        finally:
+            await self._stop_all()
+            server.close()
+            close_socket(socket_path(self._cluster), place, inode)
+            os.close(self._leash)
+            os.close(self._tether)
+            os.close(lock)
+
+    # Orders.
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One order, one answer."""
+        with suppress(ConnectionError, ValueError):
+            line = await reader.readline()
+            writer.write(msgspec.json.encode(await self._answer(line)) + b"\n")
+            await writer.drain()
+        writer.close()
+
+    async def _answer(self, line: bytes) -> Answer:
+        try:
+            order = msgspec.json.decode(line, type=Order)
+            if order.do in ("status", "down"):
+                self._obey_at_once(order)
+            else:
+                async with self._orders:
+                    await self._obey(order)
+        except (msgspec.MsgspecError, LocalError, OSError) as error:
+            return Answer(error=str(error))
+        except Exception as error:  # an order must never end the hosts
+            return Answer(error=f"a defect of ordercast: {exception_text(error)}")
+        return Answer(report=self.report())
+
+    async def _obey(self, order: Order) -> None:
+        match order.do:
+            case "start":
+                if self._runs(order.host):
+                    raise LocalError(f"host {order.host} runs already")
+                self._start(order.host)
+            case "kill":
+                if not self._runs(order.host):
+                    raise LocalError(f"host {order.host} does not run")
+                await self._kill(order.host)
+            case "restart":
+                await self._kill(order.host)
+                self._start(order.host)
+
+    def _obey_at_once(self, order: Order) -> None:
+        if order.do == "down":
+            self._timeout_s = order.timeout_s
+            if self._ending is not None:
+                self._ending.set()
+
+    def report(self) -> Report:
+        """How all hosts are."""
+        return Report(os.getpid(), self._run, [self._state(spec.id) for spec in self._cluster.hosts])
+
+    def _state(self, host: HostId) -> HostState:
+        child = self._children.get(host)
+        if child is None:
+            return HostState(host, "spare")
+        if child.running:
+            return HostState(host, "running", child.process.pid, time.monotonic() - child.began)
+        return HostState(host, "dead", ended=_ended(child.process.returncode))
+
+    # Processes.
+
+    def _runs(self, host: HostId) -> bool:
+        return host in self._children and self._children[host].running
+
+    def _start(self, host: HostId) -> None:
+        self._cluster.host(host)  # there must be one
+        if self._ending is not None and self._ending.is_set():
+            raise LocalError(f"the cluster '{self._cluster.name}' is going down")
+        path = self._cluster.log_path(host)
+        _put_aside(path)
+        with path.open("ab") as log:
+            process = subprocess.Popen(
+                self._command(host, self._leash),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(self._leash,),
+                # Ctrl-C is for the supervisor, which then ends its hosts itself.
+                process_group=0,
+            )
+        self._children[host] = _Child(process)
+
+    async def _kill(self, host: HostId) -> None:
+        child = self._children.get(host)
+        if child is not None and child.running:
+            child.process.kill()
+            await _gone([child], STOP_TIMEOUT_S)
+
+    def _reap(self) -> None:
+        for child in self._children.values():
+            child.process.poll()
+
+    async def _stop_all(self) -> None:
+        """Ask all hosts to end, and kill those that have not after a while."""
+        left = [child for child in self._children.values() if child.running]
+        for child in left:
+            child.process.terminate()
+        for child in await _gone(left, self._timeout_s):
+            child.process.kill()
+        for child in left:
+            child.process.wait()
+
+
+async def _gone(children: list[_Child], timeout_s: float) -> list[_Child]:
+    """Wait for processes to end; those that have not."""
+    end = time.monotonic() + timeout_s
+    while (left := [child for child in children if child.running]) and time.monotonic() < end:
+        await asyncio.sleep(POLL_S / 5)
+    return left
+
+
+def _lock(cluster: Cluster) -> int:
+    """Take the lock for as long as this process lives."""
+    handle = os.open(lock_path(cluster.folder), os.O_RDWR | os.O_CREAT, 0o600)
+    end = time.monotonic() + LOCK_PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return handle
+        except OSError:
+            # Somebody who only looks whether there is a supervisor holds it for a moment, too.
+            if time.monotonic() > end:
+                os.close(handle)
+                raise LocalError(f"the cluster '{cluster.name}' is up already") from None
+        time.sleep(POLL_S / 5)
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Which folder it is, not how it is called."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _on_signals(stop: Callable[[], None]) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        with suppress(ValueError, RuntimeError):  # only the main thread may
+            loop.add_signal_handler(number, stop)
+
+
+def _put_aside(log: Path) -> None:
+    with suppress(FileNotFoundError):
+        if log.stat().st_size > LOG_BYTES_MAX:
+            log.replace(log.with_suffix(".old.log"))
+
+
+def _ended(code: int | None) -> str:
+    if code is None:
+        return ""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"

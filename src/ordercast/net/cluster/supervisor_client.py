@@ -1,0 +1,129 @@
+"""Gives orders to the supervisor of a cluster, and starts one."""
+
+import fcntl
+import os
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from ordercast.core import HostId, LocalError
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.supervisor import Answer, Order, Report, lock_path, socket_path
+from ordercast.net.control.socket_file import find_socket, make_private
+
+TIMEOUT_S = 30.0
+POLL_S = 0.05
+LOG_LINES_TOLD = 8
+
+
+def is_supervised(cluster: Cluster) -> bool:
+    """Whether a supervisor lives."""
+    return is_folder_supervised(cluster.folder)
+
+
+def is_folder_supervised(folder: Path) -> bool:
+    """Whether a supervisor of this folder lives; its lock goes with it, however it ends."""
+    try:
+        handle = os.open(lock_path(folder), os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def order(cluster: Cluster, wanted: Order, timeout_s: float = TIMEOUT_S) -> Report:
+    """Have an order carried out; `LocalError` says what is against it."""
+    if not is_supervised(cluster):
+        raise LocalError(f"the cluster '{cluster.name}' is not up here: ordercast cluster up")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as wire:
+        wire.settimeout(timeout_s)
+        try:
+            wire.connect(str(find_socket(socket_path(cluster))))
+            wire.sendall(msgspec.json.encode(wanted) + b"\n")
+            with wire.makefile("rb") as lines:
+                answer = msgspec.json.decode(lines.readline(), type=Answer)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise LocalError(f"the supervisor of '{cluster.name}' does not answer: {error}") from error
+    if answer.error or answer.report is None:
+        raise LocalError(answer.error or "the supervisor gave no report")
+    return answer.report
+
+
+def report(cluster: Cluster) -> Report | None:
+    """How the supervisor and its hosts are; None if there is no supervisor."""
+    return order(cluster, Order("status")) if is_supervised(cluster) else None
+
+
+def current_run(cluster: Cluster) -> str:
+    """The name in traces of the run that goes on: that of the supervisor, or the cluster's own."""
+    found = report(cluster)
+    return cluster.name if found is None else found.run
+
+
+def spawn(cluster: Cluster, command: list[str]) -> int:
+    """Start a supervisor in the background, in a session of its own, so that no terminal ends it; its pid."""
+    make_private(cluster.folder / "run")
+    make_private(cluster.folder / "logs")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    return os.posix_spawn(
+        command[0],
+        command,
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(supervisor_log(cluster)), flags, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+    )
+
+
+def supervisor_log(cluster: Cluster) -> Path:
+    """What the supervisor said."""
+    return cluster.folder / "logs" / "supervisor.log"
+
+
+def await_supervisor(cluster: Cluster, pid: int, timeout_s: float = TIMEOUT_S) -> Report:
+    """Wait until a supervisor that was spawned answers; `LocalError` with what it said if it ends instead."""
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end:
+        if os.waitpid(pid, os.WNOHANG)[0] == pid:
+            raise LocalError(f"the supervisor ended at once: {last_lines(supervisor_log(cluster))}")
+        with suppress(LocalError):  # it may hold the lock and not listen yet
+            return order(cluster, Order("status"))
+        time.sleep(POLL_S)
+    raise LocalError(f"the supervisor does not start: {last_lines(supervisor_log(cluster))}")
+
+
+def await_end(cluster: Cluster, timeout_s: float) -> bool:
+    """Wait until no supervisor lives; whether that is so."""
+    end = time.monotonic() + timeout_s
+    while is_supervised(cluster):
+        if time.monotonic() > end:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+def last_lines(log: Path, count: int = LOG_LINES_TOLD) -> str:
+    """The end of a log, for an error message."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - 8192))
+            lines = file.read().decode(errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return " | ".join(line.strip() for line in lines[-count:] if line.strip()) or "its log is empty"
+
+
+def dead(found: Report) -> list[HostId]:
+    """The hosts whose process has ended."""
+    return [host.id for host in found.hosts if host.state == "dead"]

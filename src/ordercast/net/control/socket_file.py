@@ -1,0 +1,106 @@
+"""Where the control socket of a host is, and who may use it: its owner alone.
+
+It is the file ``run/<host>.sock`` in the folder of a cluster. The system allows such a path about a hundred
+bytes only. Where it is longer, the socket goes to a private folder for temporary files, named by a hash of
+the path, and the file ``run/<host>.at`` says where, so that a client finds it whatever its environment.
+"""
+
+import hashlib
+import os
+import socket
+import stat
+import tempfile
+from pathlib import Path
+
+from ordercast.core import LocalError
+
+PATH_BYTES_MAX = 100
+"""The system's limit is 104 to 108, with the zero at the end."""
+_PRIVATE = 0o700
+
+
+def find_socket(path: Path) -> Path:
+    """Where the server of this path really listens."""
+    if _fits(path):
+        return path
+    try:
+        return Path(_pointer(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return _short(path)
+
+
+def open_socket(path: Path) -> tuple[socket.socket, Path]:
+    """A listening socket for this path, and the file it is bound to; one that nobody serves is replaced."""
+    make_private(path.parent)
+    place = path
+    if not _fits(path):
+        place = _short(path)
+        make_private(place.parent)
+        _pointer(path).write_text(str(place), encoding="utf-8")
+    if is_served(place):
+        raise LocalError(f"{path}: another process already serves this host")
+    place.unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listening.bind(str(place))
+        place.chmod(0o600)
+        listening.listen(16)
+        listening.setblocking(False)
+    except OSError as error:
+        listening.close()
+        raise LocalError(f"cannot listen on {place}: {error.strerror or error}") from error
+    return listening, place
+
+
+def close_socket(path: Path, place: Path, inode: int) -> None:
+    """Remove the files of a server, unless a later one has put its own there."""
+    try:
+        if place.lstat().st_ino != inode:
+            return
+    except OSError:
+        return
+    place.unlink(missing_ok=True)
+    if place != path:
+        _pointer(path).unlink(missing_ok=True)
+        place.parent.rmdir()
+
+
+def is_served(place: Path) -> bool:
+    """Whether somebody listens there; `LocalError` if it is something else than a socket."""
+    try:
+        if not stat.S_ISSOCK(place.lstat().st_mode):
+            raise LocalError(f"{place} is in the way: it is no socket")
+    except FileNotFoundError:
+        return False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(str(place))
+        except TimeoutError:
+            return True  # somebody is there, and busy
+        except OSError:
+            return False
+        return True
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that its owner alone may enter, or `LocalError` if it is somebody else's."""
+    folder.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise LocalError(f"{folder} must be a folder of the user who runs this")
+    if stat.S_IMODE(found.st_mode) != _PRIVATE:
+        folder.chmod(_PRIVATE)
+
+
+def _fits(path: Path) -> bool:
+    return len(os.fsencode(path)) <= PATH_BYTES_MAX
+
+
+def _pointer(path: Path) -> Path:
+    return path.with_suffix(".at")
+
+
+def _short(path: Path) -> Path:
+    name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"ordercast-{name}" / "control.sock"

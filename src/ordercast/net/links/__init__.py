@@ -1,0 +1,1 @@
+"""Between two hosts: datagrams and frames, seals, sessions, flow control, fragments."""

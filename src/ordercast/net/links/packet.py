@@ -1,0 +1,200 @@
+"""The layout of what goes over the network: datagrams, and the frames in them.
+
+A datagram is a header, frames, and a seal over both (`seal.py`). Header, little-endian, 28 bytes: magic (2),
+version (1), flags (1), key (4), host of the sender (4), its session (8), counter (8). The counter grows with
+each datagram of a session, whoever it is for: the same sealed bytes go to all hosts of a multicast.
+
+A frame is its kind (1), the number of its destinations (1), a source (4), the length of its body (4), the
+destinations (4 each) and the body. Frames with a message of a protocol name nodes; those by which hosts keep
+their links (`ACK`, `CHALLENGE`, `PROOF`) are for every host that reads them, and name none.
+"""
+
+from collections.abc import Iterator, Sequence
+from struct import Struct
+from typing import NamedTuple
+
+from ordercast.core import HostId, NodeId, RemoteError
+from ordercast.net.transports.transport import Datagram
+
+MAGIC = 0x6F63
+VERSION = 1
+DATAGRAM_BYTES_MAX = 65_000
+"""The largest datagram that any transport takes."""
+
+ACK_PLEASE = 1
+"""Flag: the sender wants to know that this arrived."""
+
+DATA, FRAGMENT, ACK, CHALLENGE, PROOF = 1, 2, 3, 4, 5
+
+HEADER = Struct("<HBBIIQQ")
+HEADER_BYTES = HEADER.size
+_FRAME = Struct("<BBII")
+FRAME_BYTES = _FRAME.size
+DESTINATION_BYTES = 4
+DESTINATIONS_MAX = 255
+
+_ACK = Struct("<IQQB")
+_PIECE = Struct("<IHH")
+PIECE_BYTES = _PIECE.size
+PIECES_MAX = 0xFFFF
+NONCE_BYTES = 16
+_FLOOR = Struct("<Q")
+
+
+class Header(NamedTuple):
+    """What is at the head of a datagram, in plain sight but under the seal."""
+
+    flags: int
+    key: int
+    host: HostId
+    session: int
+    counter: int
+
+
+class Frame(NamedTuple):
+    """One frame; `body` is part of the datagram that it came in."""
+
+    kind: int
+    source: NodeId
+    destinations: tuple[NodeId, ...]
+    body: memoryview
+
+
+class Rejected(RemoteError):
+    """A datagram that is not for us, not whole, or not of this version; `reason` names the counter."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+def read_header(datagram: Datagram) -> Header:
+    """The header of a datagram, or `Rejected`."""
+    if len(datagram) < HEADER_BYTES:
+        raise Rejected("truncated", f"datagram of {len(datagram)} bytes, the header alone has {HEADER_BYTES}")
+    if len(datagram) > DATAGRAM_BYTES_MAX:
+        raise Rejected("oversized", f"datagram of {len(datagram)} bytes, the limit is {DATAGRAM_BYTES_MAX}")
+    magic, version, flags, key, host, session, counter = HEADER.unpack_from(datagram)
+    if magic != MAGIC or version != VERSION or flags & ~ACK_PLEASE:
+        raise Rejected("version", f"datagram of version {version}, flags {flags}; this is version {VERSION}")
+    return Header(flags, key, host, session, counter)
+
+
+def write_header(flags: int, key: int, host: HostId, session: int, counter: int) -> bytes:
+    """The header of a datagram."""
+    return HEADER.pack(MAGIC, VERSION, flags, key, host, session, counter)
+
+
+def write_frame(kind: int, source: NodeId, destinations: bytes, count: int, body: bytes) -> bytes:
+    """A frame to destinations that `write_destinations` wrote."""
+    return b"".join((_FRAME.pack(kind, count, source, len(body)), destinations, body))
+
+
+def write_destinations(nodes: Sequence[NodeId]) -> bytes:
+    """Nodes, to be put into frames."""
+    return Struct(f"<{len(nodes)}I").pack(*nodes)
+
+
+def read_frames(plain: bytes) -> Iterator[Frame]:
+    """The frames of an opened datagram, or `RemoteError`; what came before a bad frame counts."""
+    view, at, end = memoryview(plain), 0, len(plain)
+    while at < end:
+        if end - at < FRAME_BYTES:
+            raise RemoteError(f"frame of {end - at} bytes is shorter than its head")
+        kind, count, source, length = _FRAME.unpack_from(plain, at)
+        start = at + FRAME_BYTES + DESTINATION_BYTES * count
+        at = start + length
+        if at > end:
+            raise RemoteError(f"frame of kind {kind} is cut off: {at - end} bytes are missing")
+        if count == 1:
+            destinations: tuple[NodeId, ...] = _ONE.unpack_from(plain, start - DESTINATION_BYTES)
+        else:
+            destinations = Struct(f"<{count}I").unpack_from(plain, start - DESTINATION_BYTES * count)
+        yield Frame(kind, source, destinations, view[start:at])
+
+
+_ONE = Struct("<I")
+
+
+class Ack(NamedTuple):
+    """A host has this datagram of a session of a peer; `pressure` asks the peer to slow down."""
+
+    host: HostId
+    session: int
+    counter: int
+    pressure: int
+
+
+def write_ack(ack: Ack) -> bytes:
+    """An acknowledgement as a frame."""
+    return write_frame(ACK, 0, b"", 0, _ACK.pack(*ack))
+
+
+def read_ack(body: memoryview) -> Ack:
+    """The acknowledgement in a frame, or `RemoteError`."""
+    if len(body) != _ACK.size:
+        raise RemoteError(f"acknowledgement of {len(body)} bytes, it has {_ACK.size}")
+    return Ack(*_ACK.unpack(body))
+
+
+def write_challenge(host: HostId, nonce: bytes) -> bytes:
+    """A challenge to a host."""
+    return write_frame(CHALLENGE, host, b"", 0, nonce)
+
+
+def read_challenge(body: memoryview) -> bytes:
+    """The nonce of a challenge, or `RemoteError`."""
+    if len(body) != NONCE_BYTES:
+        raise RemoteError(f"nonce of {len(body)} bytes, it has {NONCE_BYTES}")
+    return bytes(body)
+
+
+class Proof(NamedTuple):
+    """The answer to a challenge; datagrams up to the floor were for an earlier life of the challenger."""
+
+    nonce: bytes
+    floor: int
+
+
+def write_proof(host: HostId, proof: Proof) -> bytes:
+    """A proof to a host."""
+    return write_frame(PROOF, host, b"", 0, proof.nonce + _FLOOR.pack(proof.floor))
+
+
+def read_proof(body: memoryview) -> Proof:
+    """The proof in a frame, or `RemoteError`."""
+    if len(body) != NONCE_BYTES + _FLOOR.size:
+        raise RemoteError(f"proof of {len(body)} bytes, it has {NONCE_BYTES + _FLOOR.size}")
+    return Proof(bytes(body[:NONCE_BYTES]), *_FLOOR.unpack_from(body, NONCE_BYTES))
+
+
+class Piece(NamedTuple):
+    """A part of a message that is larger than a datagram."""
+
+    message: int
+    place: int
+    parts: int
+    """How many there are."""
+    part: memoryview
+
+
+def write_pieces(message: int, body: bytes, room: int) -> list[bytes]:
+    """The bodies of the fragments of a message, none larger than `room`."""
+    size = room - PIECE_BYTES
+    parts = range(0, len(body), size)
+    if len(parts) > PIECES_MAX:
+        raise RemoteError(f"message of {len(body)} bytes in {len(parts)} pieces, the limit is {PIECES_MAX}")
+    return [
+        _PIECE.pack(message, index, len(parts)) + body[start : start + size]
+        for index, start in enumerate(parts)
+    ]
+
+
+def read_piece(body: memoryview) -> Piece:
+    """The piece in a fragment, or `RemoteError`."""
+    if len(body) <= PIECE_BYTES:
+        raise RemoteError(f"fragment of {len(body)} bytes has nothing in it")
+    message, index, count = _PIECE.unpack_from(body)
+    if index >= count:
+        raise RemoteError(f"fragment {index} of {count}")
+    return Piece(message, index, count, body[PIECE_BYTES:])

@@ -1,0 +1,382 @@
+"""A host's connection to the others: frames go out and come in, sealed, in order, at the pace of the peers.
+
+Frames to the same hosts share a datagram until it is full, their destination changes or the turn is over.
+So one frame alone leaves at once, and many leave together. All that is sent to a peer arrives in the order in
+which it was sent, unless the network loses or reorders it.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from ordercast.core import MILLISECOND, HostId, LocalError, Nanos, NodeId, RemoteError
+from ordercast.net.links.link import PRESSURE_MAX, Link
+from ordercast.net.links.packet import (
+    ACK,
+    ACK_PLEASE,
+    CHALLENGE,
+    DATA,
+    DESTINATION_BYTES,
+    DESTINATIONS_MAX,
+    FRAGMENT,
+    FRAME_BYTES,
+    HEADER_BYTES,
+    PROOF,
+    Ack,
+    Frame,
+    Header,
+    Proof,
+    Rejected,
+    read_ack,
+    read_challenge,
+    read_frames,
+    read_header,
+    read_piece,
+    read_proof,
+    write_ack,
+    write_challenge,
+    write_frame,
+    write_pieces,
+    write_proof,
+)
+from ordercast.net.links.pieces import Pieces
+from ordercast.net.links.seal import Seal
+from ordercast.net.links.session import Candidate, Sessions
+from ordercast.net.metrics import Metrics
+from ordercast.net.transports.transport import Datagram, Transport
+
+TICK_NS: Nanos = 20 * MILLISECOND
+"""How often links are looked after."""
+QUEUE_HIGH, QUEUE_LOW = 2 << 20, 1 << 20
+"""Bytes in the queue of a link: above the one the host is under pressure, below the other no more."""
+BULK_BYTES = 64 << 10
+"""A peer that has sent so much lately is a source, and is asked to slow down when that is needed."""
+MESSAGES_MAX = 1 << 32
+
+
+class Reader(Protocol):
+    """Takes what comes."""
+
+    def __call__(
+        self, host: HostId, source: NodeId, destinations: tuple[NodeId, ...], body: Datagram
+    ) -> None:
+        """A frame of a host, from one of its nodes to nodes here and elsewhere."""
+
+
+def new_session() -> int:
+    """A number for a new life of a host."""
+    return secrets.randbits(64)
+
+
+class Peer:
+    """Another host."""
+
+    __slots__ = ("ack_due", "host", "link", "pieces", "sessions", "told", "weight")
+
+    def __init__(self, host: HostId, window: int, metrics: Metrics) -> None:
+        self.host = host
+        self.link = Link(host, window, metrics)
+        self.sessions = Sessions()
+        self.pieces = Pieces()
+        self.ack_due = False
+        self.weight = 0
+        """Bytes that it has sent lately: what came a while ago counts less and less."""
+        self.told = 0
+        """How hard it was asked to slow down."""
+
+
+class Wire:
+    """Frames to and from all other hosts."""
+
+    def __init__(
+        self,
+        host: HostId,
+        peers: Iterable[HostId],
+        transport: Transport,
+        seal: Seal,
+        metrics: Metrics,
+        *,
+        window: int,
+        clock: Callable[[], Nanos] = time.monotonic_ns,
+    ) -> None:
+        self.host = host
+        self.transport = transport
+        self.seal = seal
+        self.metrics = metrics
+        self.peers: Mapping[HostId, Peer] = {
+            peer: Peer(peer, window, metrics) for peer in peers if peer != host
+        }
+        self._clock = clock
+        self._read: Reader | None = None
+        self._counter = 0
+        self._message = 0
+        self._frames: list[bytes] = []
+        self._size = 0
+        self._hosts: tuple[HostId, ...] = ()
+        self._room = transport.datagram_max - HEADER_BYTES - seal.overhead
+        self._acks_due: list[Peer] = []
+        self._congested = False
+        self.strained = False
+        """An application here is slow to take what is delivered; the host sets it."""
+        self.barrier: Callable[[], None] = lambda: None
+        """Called before anything leaves: what was saved before must be durable."""
+        if self._room < 2 * FRAME_BYTES + DESTINATIONS_MAX * DESTINATION_BYTES:
+            raise LocalError(f"datagrams of {transport.datagram_max} bytes are too small")
+
+    async def start(self, read: Reader, drained: Callable[[], None]) -> None:
+        """Begin to read; `drained` is called after each burst."""
+        self._read = read
+        await self.transport.start(self.on_datagram, drained)
+
+    async def close(self) -> None:
+        """Send what is ready, and let go."""
+        self.flush()
+        await self.transport.close()
+
+    # Out
+
+    @property
+    def room(self) -> int:
+        """The largest message to one destination that needs no fragments."""
+        return self._room - FRAME_BYTES - DESTINATION_BYTES
+
+    def send(
+        self, hosts: tuple[HostId, ...], source: NodeId, destinations: bytes, count: int, body: bytes
+    ) -> None:
+        """Send a message of a node to nodes of other hosts."""
+        if FRAME_BYTES + DESTINATION_BYTES * count + len(body) <= self._room:
+            self._add(hosts, write_frame(DATA, source, destinations, count, body))
+            return
+        self._message = (self._message + 1) % MESSAGES_MAX
+        room = self._room - FRAME_BYTES - DESTINATION_BYTES * count
+        for piece in write_pieces(self._message, body, room):
+            self._add(hosts, write_frame(FRAGMENT, source, destinations, count, piece))
+
+    def _add(self, hosts: tuple[HostId, ...], frame: bytes) -> None:
+        size = self._size + len(frame)
+        if hosts != self._hosts or size > self._room:
+            if self._frames:
+                self._close()
+            self._hosts = hosts
+            size = len(frame)
+        self._frames.append(frame)
+        self._size = size
+
+    def _close(self) -> None:
+        """Seal the open datagram and give it to the links."""
+        self.barrier()
+        frames, hosts = self._frames, self._hosts
+        plain = frames[0] if len(frames) == 1 else b"".join(frames)
+        self._frames, self._size = [], 0
+        counter, flags, peers, now = self._counter + 1, 0, self.peers, self._clock()
+        for host in hosts:
+            if peers[host].link.wants_ack(len(plain)):
+                flags = ACK_PLEASE
+        ready = tuple(host for host in hosts if peers[host].link.admit(counter, plain, now))
+        if ready:
+            self._counter = counter
+            self._transmit(ready, self.seal.close(flags, counter, plain))
+        if len(ready) < len(hosts):
+            self._weigh()
+
+    def _transmit(self, hosts: tuple[HostId, ...], datagram: bytes) -> None:
+        self.metrics.packets_out += len(hosts)
+        self.metrics.bytes_out += len(hosts) * len(datagram)
+        if len(hosts) == 1:
+            self.transport.send(hosts[0], datagram)
+        else:
+            self.transport.send_many(hosts, datagram)
+
+    def flush(self) -> None:
+        """A turn is over: send what is open, and the acknowledgements that are due."""
+        if self._acks_due:
+            for peer in self._acks_due:
+                self._acknowledge(peer)
+            self._acks_due.clear()
+        if self._frames:
+            self._close()
+        self.transport.flush()
+
+    def _acknowledge(self, peer: Peer) -> None:
+        peer.ack_due = False
+        session = peer.sessions.current
+        if session is not None:
+            self._say(peer.host, write_ack(self._ack_of(peer)), 0)
+
+    def _say(self, host: HostId, frame: bytes, flags: int) -> None:
+        """Seal and send at once: a frame about the link itself, or what the window has let through."""
+        self._counter += 1
+        self._transmit((host,), self.seal.close(flags, self._counter, frame))
+
+    # Pressure
+
+    def pressed(self) -> bool:
+        """Whether sources should stop for a while: a queue here is long, or a peer asks for it."""
+        if self._congested:
+            return True
+        now = self._clock()
+        return any(peer.link.pressure(now) for peer in self.peers.values())
+
+    def _weigh(self) -> None:
+        """See whether the queues are long, or short again, and tell the peers if that has changed."""
+        longest = max((peer.link.queued for peer in self.peers.values()), default=0)
+        self._congested = longest > (QUEUE_LOW if self._congested else QUEUE_HIGH)
+        self.metrics.link_queue_bytes = sum(peer.link.queued for peer in self.peers.values())
+        self._tell(self._level())
+
+    def _level(self) -> int:
+        if self._congested or self.strained:
+            return PRESSURE_MAX
+        now = self._clock()
+        return max(0, max((peer.link.pressure(now) for peer in self.peers.values()), default=0) - 1)
+
+    def _tell(self, level: int, *, again: bool = False) -> None:
+        """Let those know who send much here, and all who were told before when it is over.
+
+        Each hop counts one less, so no word goes round for ever.
+        """
+        for peer in self.peers.values():
+            wanted = level if peer.told or peer.weight >= BULK_BYTES else 0
+            if wanted != peer.told or (again and wanted):
+                peer.told = wanted
+                self._acknowledge(peer)
+
+    def strain(self, strained: bool) -> None:
+        """An application is slow to take what is delivered, or no more."""
+        self.strained = strained
+        self._weigh()
+
+    def tick(self) -> None:
+        """Look after links on which nothing moves, and repeat a word about pressure."""
+        now, away = self._clock(), 0
+        for peer in self.peers.values():
+            if peer.link.look_after(now) and peer.sessions.current is not None:
+                self._say(peer.host, write_ack(self._ack_of(peer)), ACK_PLEASE)
+            away += peer.link.away
+            if not peer.told:
+                peer.weight -= peer.weight >> 2
+        self.metrics.links_away = away
+        self._weigh()
+        self._tell(self._level(), again=True)
+        self.transport.flush()
+
+    def _ack_of(self, peer: Peer) -> Ack:
+        return Ack(peer.host, peer.sessions.current or 0, peer.sessions.highest, peer.told)
+
+    # In
+
+    def on_datagram(self, datagram: Datagram) -> None:
+        """Open a datagram; what is wrong with it is counted, and nothing else happens."""
+        metrics = self.metrics
+        metrics.packets_in += 1
+        metrics.bytes_in += len(datagram)
+        try:
+            header = read_header(datagram)
+            peer = self.peers.get(header.host)
+            if peer is None:
+                raise Rejected("source", f"there is no other host {header.host}")
+            plain = self.seal.open(header, datagram)
+            sessions = peer.sessions
+            if header.session != sessions.current:
+                self._on_unproven(peer, header, plain)
+            elif header.counter <= sessions.floor or not sessions.seen.admit(header.counter):
+                raise Rejected("replay", f"datagram {header.counter} came before, or to an earlier life")
+            else:
+                self._take(peer, header.flags, header.counter, plain)
+        except Rejected as rejected:
+            name = f"rejected_{rejected.reason}"
+            setattr(metrics, name, getattr(metrics, name) + 1)
+        except RemoteError:
+            metrics.malformed += 1
+
+    def _take(self, peer: Peer, flags: int, counter: int, plain: bytes) -> None:
+        """A datagram of a living session: note it, and read its frames."""
+        if counter > peer.sessions.highest:
+            peer.sessions.highest = counter
+        if flags and not peer.ack_due:
+            peer.ack_due = True
+            self._acks_due.append(peer)
+        for frame in read_frames(plain):
+            self._on_frame(peer, frame)
+
+    def _on_frame(self, peer: Peer, frame: Frame) -> None:
+        kind, source, destinations, body = frame
+        if kind == DATA:
+            peer.weight += len(body)
+            assert self._read is not None
+            self._read(peer.host, source, destinations, body)
+        elif kind == FRAGMENT:
+            peer.weight += len(body)
+            whole = peer.pieces.add(read_piece(body), self._clock())
+            if whole is not None:
+                assert self._read is not None
+                self._read(peer.host, source, destinations, whole)
+        elif kind == ACK:
+            self._on_ack(peer, read_ack(body))
+        elif kind == CHALLENGE:
+            self._on_challenge(peer, peer.sessions.current, source, body)
+        elif kind != PROOF:  # one for a session that is proven already
+            raise RemoteError(f"a frame of kind {kind}, which there is not")
+
+    def _on_ack(self, peer: Peer, ack: Ack) -> None:
+        if ack.host != self.host or ack.session != self.session:
+            return
+        if ack.counter > self._counter:
+            raise RemoteError(f"datagram {ack.counter} is acknowledged, which was never sent")
+        link = peer.link
+        pressed = link.pressure(self._clock())
+        link.acknowledge(ack.counter, ack.pressure, self._clock())
+        waited = bool(link.queue)
+        # Sealed only now: with an older counter than what went by in the meantime, it would count as a copy,
+        # and as acknowledged before it came.
+        while (plain := link.next_ready(self._counter + 1)) is not None:
+            flags = ACK_PLEASE if link.wants_ack(len(plain)) else 0
+            self._say(peer.host, plain, flags)
+        if waited or ack.pressure != pressed:
+            self._weigh()
+
+    # Sessions
+
+    @property
+    def session(self) -> int:
+        """The number of this host's own life."""
+        return self.seal.session
+
+    def _on_unproven(self, peer: Peer, header: Header, plain: bytes) -> None:
+        """A datagram of a session that may be a recording: only what proves the contrary counts now."""
+        sessions, now = peer.sessions, self._clock()
+        candidate = sessions.candidate(header.session)
+        data = False
+        for kind, source, _, body in read_frames(plain):
+            if kind == CHALLENGE:
+                self._on_challenge(peer, header.session, source, body)
+            elif kind == PROOF and sessions.prove(header.session, read_proof(body)):
+                self._on_proven(peer, candidate)
+                return
+            elif kind != PROOF:
+                data = True
+        if data and not sessions.hold(candidate, header.flags, header.counter, plain):
+            self.metrics.rejected_session += 1
+        if sessions.should_ask(candidate, now):
+            self._say(peer.host, write_challenge(peer.host, sessions.nonce(header.session)), 0)
+            self.transport.flush()
+
+    def _on_proven(self, peer: Peer, candidate: Candidate) -> None:
+        """A new life of a peer begins; what it said before counts, if it was said to this life."""
+        peer.sessions.proven_at = self._counter
+        if peer.sessions.succeeded:
+            peer.link.forget()  # what waits was for the life before
+        peer.link.away = False
+        peer.pieces = Pieces()
+        for flags, counter, held in candidate.held:
+            if counter > peer.sessions.floor:
+                self._take(peer, flags, counter, held)
+            else:
+                self.metrics.rejected_replay += 1
+
+    def _on_challenge(self, peer: Peer, challenger: int | None, challenged: HostId, body: memoryview) -> None:
+        if challenged == self.host and challenger is not None:
+            floor = peer.sessions.answer(challenger, self._counter)
+            self._say(peer.host, write_proof(peer.host, Proof(read_challenge(body), floor)), 0)
+            self.transport.flush()

@@ -1,0 +1,1 @@
+"""The trace of a live host: spool files, and Parquet segments made of them."""

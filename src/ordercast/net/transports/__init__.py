@@ -1,0 +1,1 @@
+"""What carries datagrams: UDP with offload, multicast, TCP, and harm on purpose."""

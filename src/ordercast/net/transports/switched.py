@@ -1,0 +1,60 @@
+"""Two transports in one: TCP to the hosts that UDP does not reach, and UDP to the others."""
+
+from collections.abc import Callable, Collection
+
+from ordercast.core import HostId
+from ordercast.net.transports.transport import Receive, Transport
+
+
+class SwitchedTransport(Transport):
+    """Sends by the second transport to some hosts and by the first to all others; listens on both."""
+
+    def __init__(self, usual: Transport, special: Transport, special_hosts: Collection[HostId]) -> None:
+        self.datagram_max = min(usual.datagram_max, special.datagram_max)
+        self.usual = usual
+        self.special = special
+        self._special_hosts = frozenset(special_hosts)
+
+    @property
+    def losses(self) -> int:  # type: ignore[override]  # counted where they happen
+        """What both gave up."""
+        return self.usual.losses + self.special.losses
+
+    async def start(self, receive: Receive, drained: Callable[[], None]) -> None:
+        """Listen on both."""
+        await self.usual.start(receive, drained)
+        try:
+            await self.special.start(receive, drained)
+        except BaseException:
+            await self.usual.close()
+            raise
+
+    def send(self, host: HostId, datagram: bytes) -> None:
+        """Send by the transport of the host."""
+        (self.special if host in self._special_hosts else self.usual).send(host, datagram)
+
+    def send_many(self, hosts: tuple[HostId, ...], datagram: bytes) -> None:
+        """Send to each by its transport; those that share one go together."""
+        special = self._special_hosts.intersection(hosts)
+        if not special:
+            self.usual.send_many(hosts, datagram)
+            return
+        usual = tuple(host for host in hosts if host not in special)
+        if usual:
+            self.usual.send_many(usual, datagram)
+        self.special.send_many(tuple(host for host in hosts if host in special), datagram)
+
+    def flush(self) -> None:
+        """A turn is over, for both."""
+        self.usual.flush()
+        self.special.flush()
+
+    async def close(self) -> None:
+        """Close both."""
+        await self.usual.close()
+        await self.special.close()
+
+
+def hosts_by_tcp(me: HostId, marked: Collection[HostId], hosts: Collection[HostId]) -> frozenset[HostId]:
+    """The peers that a host talks to by TCP, where some hosts are marked to have all their links so."""
+    return frozenset(host for host in hosts if host != me and (me in marked or host in marked))

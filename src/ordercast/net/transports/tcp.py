@@ -1,0 +1,284 @@
+"""Datagrams over TCP, for hosts that others cannot reach by UDP.
+
+A host listens on its address, and opens one connection to each peer that it sends to, at the first
+datagram. Connections carry one direction only, so none needs to be agreed upon: what comes in on a
+connection that was opened here is ignored. A record is a length (4 bytes, little-endian) and a datagram.
+
+The promise is that of UDP: datagrams may be lost, when a connection breaks, while a peer cannot be reached,
+and beyond the limit of what may wait for a peer. `losses` counts what was given up here; what a broken
+connection took with it nobody knows. Nothing waits without a limit.
+
+Datagrams authenticate themselves; a connection means nothing, and anybody may open one. So their number is
+bounded, and the one that was silent longest gives way to a new one.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from struct import Struct
+
+from ordercast.core import HostId
+from ordercast.net.transports.transport import Receive, Transport
+
+OUTGOING_BYTES_MAX = 8 << 20
+"""What may wait for one peer; datagrams beyond it are dropped and counted."""
+
+BACKOFF_S_MIN, BACKOFF_S_MAX = 0.01, 1.0
+CONNECT_S_MAX = 2.0
+UNACKNOWLEDGED_MS_MAX = 5_000
+"""A connection whose peer's kernel acknowledges nothing for so long is given up."""
+
+READ_BYTES = 256 << 10
+SPARE_CONNECTIONS = 16
+_WRITE_BYTES = 64 << 10
+
+_LENGTH = Struct("<I")
+
+
+class TcpTransport(Transport):
+    """All links of one host, by TCP."""
+
+    def __init__(
+        self,
+        me: HostId,
+        addresses: Mapping[HostId, tuple[str, int]],
+        *,
+        datagram_max: int,
+        outgoing_bytes_max: int = OUTGOING_BYTES_MAX,
+    ) -> None:
+        self.datagram_max = datagram_max
+        self.losses = 0
+        self.refused_records = 0
+        """Records with a length that no datagram has; each ended its connection."""
+        self.displaced = 0
+        """Connections that gave way because there were too many."""
+        self.connections = 0
+        """Connections that were opened to peers."""
+        self.failures = 0
+        """Attempts to open one that failed."""
+        self._address = addresses[me]
+        self._peers = {
+            host: _Peer(self, address, outgoing_bytes_max)
+            for host, address in addresses.items()
+            if host != me
+        }
+        self._server: asyncio.Server | None = None
+        self._incoming: dict[_Incoming, None] = {}  # in the order of their last bytes
+        self._incoming_max = 2 * len(addresses) + SPARE_CONNECTIONS
+        self._dirty: list[_Peer] = []
+        self._closed = False
+
+    async def start(self, receive: Receive, drained: Callable[[], None]) -> None:
+        """Listen; raises `OSError` where the address is taken."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Incoming(self, receive, drained), *self._address)
+
+    def send(self, host: HostId, datagram: bytes) -> None:
+        """Queue for the peer; it leaves with the next flush, or earlier when much has come together."""
+        peer = self._peers[host]
+        if not peer.queue:
+            self._dirty.append(peer)
+        peer.add(datagram)
+
+    def flush(self) -> None:
+        """Hand what is queued to the connections, and open those that are missing."""
+        if self._dirty:
+            for peer in self._dirty:
+                peer.flush()
+            self._dirty.clear()
+
+    async def close(self) -> None:
+        """Close all connections; what has not left is lost."""
+        self._closed = True
+        if self._server is not None:
+            self._server.close()
+        for incoming in list(self._incoming):
+            incoming.abort()
+        for peer in self._peers.values():
+            await peer.close()
+        if self._server is not None:
+            await self._server.wait_closed()
+            self._server = None
+
+    def accepted(self, incoming: "_Incoming") -> None:
+        """A connection came in; the one that was silent longest gives way when there are too many."""
+        if self._closed:
+            incoming.abort()
+            return
+        if len(self._incoming) >= self._incoming_max:
+            next(iter(self._incoming)).abort()
+            self.displaced += 1
+        self._incoming[incoming] = None
+
+    def heard(self, incoming: "_Incoming") -> None:
+        """Bytes came on a connection."""
+        if incoming in self._incoming:
+            del self._incoming[incoming]
+            self._incoming[incoming] = None
+
+    def gone(self, incoming: "_Incoming") -> None:
+        """A connection ended."""
+        self._incoming.pop(incoming, None)
+
+
+class _Peer:
+    """The connection to one peer, and what waits for it."""
+
+    def __init__(self, owner: TcpTransport, address: tuple[str, int], bytes_max: int) -> None:
+        self.queue: list[bytes] = []
+        self._queued_bytes = 0
+        self._address = address
+        self._owner = owner
+        self._bytes_max = bytes_max
+        self._outgoing: asyncio.Transport | None = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._closed = False
+        self._pause_s = 0.0  # before the next attempt
+        self._opened_s = 0.0
+
+    def add(self, datagram: bytes) -> None:
+        """Queue a datagram, or drop it where too much waits already."""
+        size = _LENGTH.size + len(datagram)
+        unsent = self._outgoing.get_write_buffer_size() if self._outgoing is not None else 0
+        if unsent + self._queued_bytes + size > self._bytes_max:
+            self._owner.losses += 1
+            return
+        self.queue += (_LENGTH.pack(len(datagram)), datagram)
+        self._queued_bytes += size
+        if self._queued_bytes >= _WRITE_BYTES and self._outgoing is not None:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is queued, or see that there is a connection soon."""
+        if self._outgoing is None:
+            if self._connecting is None and self.queue and not self._closed:
+                self._connecting = asyncio.get_running_loop().create_task(self._connect())
+            return
+        if self.queue:
+            self._outgoing.write(b"".join(self.queue))  # one call of the kernel for many records
+            self.queue.clear()
+            self._queued_bytes = 0
+
+    def lost(self) -> None:
+        """The connection ended; the next datagram opens another, without a pause if this one lived long."""
+        self._outgoing = None
+        if asyncio.get_running_loop().time() - self._opened_s > BACKOFF_S_MAX:
+            self._pause_s = 0.0
+
+    async def close(self) -> None:
+        """End the connection and the attempts to make one."""
+        self._closed = True
+        if self._connecting is not None:
+            self._connecting.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._connecting
+        if self._outgoing is not None:
+            self._outgoing.abort()
+            self._outgoing = None
+
+    async def _connect(self) -> None:
+        transport = None
+        try:
+            while transport is None:
+                await asyncio.sleep(self._pause_s)
+                self._pause_s = min(max(BACKOFF_S_MIN, 2 * self._pause_s), BACKOFF_S_MAX)
+                transport = await self._attempt()
+        finally:
+            self._connecting = None
+        if not transport.is_closing():
+            self._outgoing = transport
+        self.flush()
+
+    async def _attempt(self) -> asyncio.Transport | None:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(CONNECT_S_MAX):
+                transport, _ = await loop.create_connection(lambda: _Outgoing(self), *self._address)
+        except (OSError, TimeoutError):
+            self._owner.failures += 1
+            self._drop_queue()
+            return None
+        self._owner.connections += 1
+        self._opened_s = loop.time()
+        return transport
+
+    def _drop_queue(self) -> None:
+        # What waited for a peer that is away is of no use to it when it is back, and would fill the queue.
+        self._owner.losses += len(self.queue) // 2
+        self.queue.clear()
+        self._queued_bytes = 0
+
+
+class _Outgoing(asyncio.Protocol):
+    """A connection that this host opened, to send."""
+
+    def __init__(self, peer: _Peer) -> None:
+        self._peer = peer
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        connection: socket.socket = transport.get_extra_info("socket")
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS_MAX)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._peer.lost()
+
+
+class _Incoming(asyncio.BufferedProtocol):
+    """A connection that a peer opened: records are handed over from the buffer they were read into."""
+
+    def __init__(self, owner: TcpTransport, receive: Receive, drained: Callable[[], None]) -> None:
+        self._owner = owner
+        self._receive = receive
+        self._drained = drained
+        self._datagram_max = owner.datagram_max
+        self._buffer = memoryview(bytearray(max(READ_BYTES, 2 * (_LENGTH.size + owner.datagram_max))))
+        self._end = 0  # of what has been read; records begin at the start of the buffer
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        connection: socket.socket = transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._owner.accepted(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._owner.gone(self)
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        self._owner.gone(self)
+        if self._transport is not None:
+            self._transport.abort()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer[self._end :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        buffer, end = self._buffer, self._end + nbytes
+        start, valid = 0, True
+        while end - start >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(buffer, start)
+            if not 0 < length <= self._datagram_max:
+                valid = False
+                break
+            following = start + _LENGTH.size + length
+            if following > end:
+                break
+            self._receive(buffer[start + _LENGTH.size : following])
+            start = following
+        self._keep(start, end)
+        self._owner.heard(self)
+        if not valid:
+            self._owner.refused_records += 1
+            self.abort()
+        self._drained()
+
+    def _keep(self, start: int, end: int) -> None:
+        # The beginning of a record whose end has not come moves to the front; at most one record does.
+        if start and start < end:
+            self._buffer[: end - start] = bytes(self._buffer[start:end])
+        self._end = end - start

@@ -1,0 +1,217 @@
+"""UDP, one datagram to each host: the transport that works everywhere.
+
+Where datagrams are small, as on real networks, those of a turn to one address leave by one call of the kernel
+and come in by few, if it has the means (`offload.py`); where it has not, each goes by itself.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable, Mapping
+
+from ordercast.core import HostId, LocalError
+from ordercast.net.cluster.address import Address
+from ordercast.net.transports.offload import (
+    ANCILLARY_BYTES,
+    Segmenter,
+    SocketAddress,
+    can_segment,
+    enable_coalescing,
+    part_bytes,
+)
+from ordercast.net.transports.transport import Receive, Transport
+
+BURST = 32
+"""Datagrams that are read before anything else has its turn."""
+SPARSE = 8
+"""After so many datagrams that came alone, the next ones are expected to."""
+READ_BYTES = 1 << 16
+OFFLOAD_DATAGRAM_MAX = 16_000
+"""Of larger datagrams too few fit into one call for offload to be worth its while."""
+
+
+def udp_socket(address: Address, buffer_bytes: int) -> socket.socket:
+    """A bound socket that does not block, with buffers as large as the system allows."""
+    try:
+        family, kind, protocol, _, name = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE
+        )[0]
+        sock = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise LocalError(f"no such address as {address.host}: {error.strerror or error}") from error
+    sock.setblocking(False)
+    set_buffers(sock, buffer_bytes)
+    try:
+        sock.bind(name)
+    except OSError as error:
+        sock.close()
+        raise LocalError(
+            f"cannot listen on {address.host}:{address.port}: {error.strerror or error}"
+        ) from error
+    return sock
+
+
+def granted_buffer(buffer_bytes: int) -> int:
+    """How many bytes of datagrams a socket really holds that asks for so many: limits of the system count."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        set_buffers(sock, buffer_bytes)
+        return sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+
+
+def set_buffers(sock: socket.socket, buffer_bytes: int) -> None:
+    """Buffers of this size in both directions, as far as the system allows."""
+    for option, force in (("SO_RCVBUF", 33), ("SO_SNDBUF", 32)):
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, force, buffer_bytes)  # beyond the system's limit, for root
+        except OSError:
+            sock.setsockopt(socket.SOL_SOCKET, getattr(socket, option), buffer_bytes)
+
+
+class UdpTransport(Transport):
+    """A socket that everything goes through."""
+
+    def __init__(
+        self,
+        host: HostId,
+        addresses: Mapping[HostId, Address],
+        datagram_max: int,
+        buffer_bytes: int,
+        busy_poll: bool = False,
+        offload: bool = True,
+    ) -> None:
+        self.datagram_max = datagram_max
+        self._address = addresses[host]
+        self._buffer_bytes = buffer_bytes
+        self._busy_poll = busy_poll
+        self._wants_offload = offload and datagram_max <= OFFLOAD_DATAGRAM_MAX
+        self._segmenter: Segmenter | None = None
+        self._coalesced = False
+        self._refused = 0
+        self._targets: dict[HostId, SocketAddress] = {}
+        self._addresses = addresses
+        self._socket: socket.socket | None = None
+        self._buffer = bytearray(READ_BYTES)
+        self._view = memoryview(self._buffer)
+        self._alone = 0
+        """Datagrams in a row that came alone, as far as is known."""
+
+    @property
+    def losses(self) -> int:  # type: ignore[override]  # made of two counters
+        """Datagrams that the kernel did not take."""
+        return self._refused + (self._segmenter.losses if self._segmenter is not None else 0)
+
+    @property
+    def offload(self) -> tuple[bool, bool]:
+        """Whether the kernel cuts what is sent, and whether it coalesces what comes."""
+        return self._segmenter is not None, self._coalesced
+
+    async def start(self, receive: Receive, drained: Callable[[], None]) -> None:
+        """Bind the socket, and read it whenever there is something."""
+        self._receive, self._drained = receive, drained
+        self._socket = sock = udp_socket(self._address, self._buffer_bytes)
+        try:
+            for host, address in self._addresses.items():
+                self._targets[host] = await self._resolve(address, sock.family)
+            self._prepare(sock)
+        except BaseException:
+            await self.close()
+            raise
+        loop = asyncio.get_running_loop()
+        if self._busy_poll:
+            loop.call_soon(self._poll)
+        else:
+            for each in self._sockets():
+                loop.add_reader(each.fileno(), self._on_readable, each)
+
+    async def _resolve(self, address: Address, family: int) -> SocketAddress:
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(address.host, address.port, family=family, type=socket.SOCK_DGRAM)
+        except OSError as error:
+            raise LocalError(f"no such address as {address}: {error.strerror or error}") from error
+        return found[0][4]
+
+    def _prepare(self, sock: socket.socket) -> None:
+        """Set up what depends on the socket, before anything is read."""
+        if self._wants_offload:
+            self._segmenter = Segmenter(sock) if can_segment(sock) else None
+            self._coalesced = enable_coalescing(sock)
+
+    def _sockets(self) -> tuple[socket.socket, ...]:
+        """All that is listened to."""
+        return (self._socket,) if self._socket is not None else ()
+
+    def send(self, host: HostId, datagram: bytes) -> None:
+        """Hand it to the kernel, at once or with the others of the turn; if that has no room it is lost."""
+        self._send_to(self._targets[host], datagram)
+
+    def _send_to(self, address: SocketAddress, datagram: bytes) -> None:
+        if self._segmenter is not None:
+            self._segmenter.add(address, datagram)
+        elif self._socket is not None:
+            try:
+                self._socket.sendto(datagram, address)
+            except OSError:
+                self._refused += 1
+
+    def flush(self) -> None:
+        """A turn is over."""
+        if self._segmenter is not None:
+            self._segmenter.flush()
+
+    async def close(self) -> None:
+        """Stop reading."""
+        sockets = self._sockets()
+        self.flush()
+        self._socket = None
+        for sock in sockets:
+            asyncio.get_running_loop().remove_reader(sock.fileno())
+            sock.close()
+
+    def _on_readable(self, sock: socket.socket) -> None:
+        try:
+            self._read(sock)
+        except BlockingIOError:
+            pass
+        except OSError:  # an answer to a datagram that nobody wanted, for one
+            self._refused += 1
+        if self._socket is not None:
+            self._drained()
+
+    def _read(self, sock: socket.socket) -> None:
+        if self._coalesced:
+            self._read_pieces(sock)
+            return
+        view, receive = self._view, self._receive
+        receive(view[: sock.recv_into(view)])
+        # Where datagrams come one by one, looking for a second costs as much as reading the first: it is left
+        # undone most of the time.
+        self._alone += 1
+        if SPARSE <= self._alone < 2 * SPARSE:
+            return
+        if self._alone >= 2 * SPARSE:
+            self._alone = SPARSE - 1
+        for _ in range(BURST - 1):
+            if self._socket is None:
+                return
+            receive(view[: sock.recv_into(view)])
+            self._alone = 0
+
+    def _read_pieces(self, sock: socket.socket, ignored: SocketAddress | None = None) -> None:
+        """Read a burst in which a piece may have many datagrams; what comes from one address is ignored."""
+        view, receive, taken = self._view, self._receive, 0
+        while taken < BURST and self._socket is not None:
+            length, ancillary, _, source = sock.recvmsg_into([view], ANCILLARY_BYTES)
+            if source == ignored:
+                taken += 1
+                continue
+            size = part_bytes(ancillary, length) if ancillary else length
+            for start in range(0, length, size or 1):
+                receive(view[start : min(start + size, length)])
+                taken += 1
+
+    def _poll(self) -> None:
+        """Look for datagrams again and again, without ever going to sleep."""
+        if self._socket is not None:
+            for sock in self._sockets():
+                self._on_readable(sock)
+            asyncio.get_running_loop().call_soon(self._poll)
