@@ -1,12 +1,11 @@
 """What the tests of transports share: ears that hear, addresses that are free, waiting with a limit."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from ordercast.core import HostId
-from ordercast.net.cluster.address import Address
+from ordercast.net.cluster.address import Address, free_ports
 from ordercast.net.transports.transport import Datagram, Transport
 
 LOOPBACK = "127.0.0.1"
@@ -32,25 +31,7 @@ class Ear:
 
 def free_addresses(count: int, name: str = LOOPBACK) -> dict[HostId, Address]:
     """Addresses on which nobody listens, by UDP or by TCP."""
-    family = socket.AF_INET6 if ":" in name else socket.AF_INET
-    held: list[socket.socket] = []
-    addresses: dict[HostId, Address] = {}
-    try:
-        while len(addresses) < count:
-            by_tcp = socket.socket(family, socket.SOCK_STREAM)
-            by_udp = socket.socket(family, socket.SOCK_DGRAM)
-            held += (by_tcp, by_udp)
-            by_tcp.bind((name, 0))
-            port = by_tcp.getsockname()[1]
-            try:
-                by_udp.bind((name, port))
-            except OSError:
-                continue
-            addresses[len(addresses)] = Address(name, port)
-    finally:
-        for each in held:
-            each.close()
-    return addresses
+    return {host: Address(name, port) for host, port in enumerate(free_ports(count, name))}
 
 
 async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:

@@ -4,7 +4,6 @@ import contextlib
 import os
 import select
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from ordercast.bench.account import Account, latencies, percentiles, read_log, t
 from ordercast.bench.packets import account_by_packet, read_rows
 from ordercast.bench.spec import GROUP, BenchResult, BenchSpec
 from ordercast.core import SECOND, Deployment, HostId, LocalError, Nanos, Plan
+from ordercast.net.cluster.address import free_ports
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.keys import create_keys
@@ -69,7 +69,7 @@ def prepare(spec: BenchSpec, folder: Path) -> Cluster:
         "[options]",
         *_option_lines(spec.options),
     ]
-    for host, port in zip(hosts, _free_ports(len(hosts)), strict=True):
+    for host, port in zip(hosts, free_ports(len(hosts)), strict=True):
         lines.append(f'[[host]]\nid = {host}\naddress = "127.0.0.1:{port}"')
     (folder / "cluster.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "spec.json").write_bytes(msgspec.json.encode(spec))
@@ -91,16 +91,6 @@ def _plan(spec: BenchSpec) -> Plan:
 def _option_lines(options: Mapping[str, object]) -> Iterator[str]:
     for name, value in options.items():
         yield f"{name} = {msgspec.json.encode(value).decode()}"  # the same as TOML for plain values
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = []
-        for _ in range(count):
-            sock = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-            sock.bind(("127.0.0.1", 0))
-            sockets.append(sock.getsockname()[1])
-        return sockets
 
 
 class _Bench:

@@ -18,10 +18,11 @@ from ordercast.check import verdict
 from ordercast.core import MILLISECOND, SECOND, Groups, LocalError, Nanos, Plan
 from ordercast.live.differences import ignored
 from ordercast.live.schedule import schedule
-from ordercast.live.setting import Setting, free_ports, hosts_of
+from ordercast.live.setting import Setting, hosts_of
 from ordercast.live.silence import Silence, silences
 from ordercast.live.stage import Stage
 from ordercast.live.words import Report
+from ordercast.net.cluster.address import free_ports
 from ordercast.net.cluster.keys import create_keys
 from ordercast.net.recording.turning import finish_run, spool_folder
 from ordercast.sim.build import check_faults, clocks_of

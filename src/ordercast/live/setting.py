@@ -1,7 +1,5 @@
 """A scenario set up on this machine: which ports its hosts have, where they write, when their time began."""
 
-import socket
-from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -74,12 +72,3 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 def hosts_of(plan: Plan) -> list[HostId]:
     """The hosts of a plan, in order."""
     return sorted({node.host for node in plan.nodes})
-
-
-def free_ports(count: int) -> list[int]:
-    """So many different ports that nobody listens on now."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(count)]
-        for sock in sockets:
-            sock.bind((LOOPBACK, 0))
-        return [sock.getsockname()[1] for sock in sockets]

@@ -1,7 +1,9 @@
 """Where a host listens: an IP address or a name, and a port."""
 
 import ipaddress
+import os
 import re
+import socket
 from typing import NamedTuple
 
 from ordercast.core import LocalError
@@ -57,3 +59,37 @@ def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return ipaddress.ip_address(host)
     except ValueError:
         return None
+
+
+def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
+    """Ports that nobody uses just now, for UDP and TCP alike.
+
+    They lie below those that systems deal out to sockets that ask for any, and each process begins to look
+    elsewhere: so nobody is likely to take one before its host does.
+    """
+    global _looked
+    found: list[int] = []
+    start = os.getpid() * 61
+    for _ in range(_PORTS):
+        port = _FIRST_PORT + (start + _looked) % _PORTS
+        _looked += 1
+        if _is_free(host, port):
+            found.append(port)
+            if len(found) == count:
+                return found
+    raise LocalError(f"there are no {count} free ports on {host}")
+
+
+_FIRST_PORT, _PORTS = 10_000, 20_000
+_looked = 0
+
+
+def _is_free(host: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as tcp, socket.socket(family, socket.SOCK_DGRAM) as udp:
+        try:
+            tcp.bind((host, port))
+            udp.bind((host, port))
+        except OSError:
+            return False
+        return True
