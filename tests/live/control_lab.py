@@ -133,8 +133,17 @@ class Lab:
             self.run(self.server.start())
             yield self
             self.run(self.server.close())
-            self.run(asyncio.sleep(0.02))  # a transport that was closed is gone a turn of the loop later
+            self.run(_come_to_rest())
         finally:
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join(20)
             self.loop.close()
+
+
+async def _come_to_rest() -> None:
+    """Let those end who came just before the server was closed."""
+    for _ in range(1_000):
+        await asyncio.sleep(0.01)
+        if asyncio.all_tasks() == {asyncio.current_task()}:
+            return
+    raise AssertionError("somebody is still being served")

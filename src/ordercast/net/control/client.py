@@ -1,5 +1,6 @@
 """The other end of the control socket: small and synchronous, for the command line."""
 
+import contextlib
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -121,7 +122,8 @@ class ControlClient:
 
     def _ask(self, request: Request, kind: type[Content]) -> Content:
         try:
-            self._socket.sendall(msgspec.json.encode(request) + b"\n")
+            with contextlib.suppress(BrokenPipeError):  # it has hung up, and may have said why
+                self._socket.sendall(msgspec.json.encode(request) + b"\n")
             line = self._read_line()
         except OSError as error:
             raise self._silent(error) from error

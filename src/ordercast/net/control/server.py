@@ -156,10 +156,10 @@ class ControlServer:
         except (ConnectionError, asyncio.CancelledError):
             pass  # the client has gone, or the host stops
         finally:
-            self._clients.discard(task)
             writer.close()
             with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
+            self._clients.discard(task)  # not before, so that `close` waits for it
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
