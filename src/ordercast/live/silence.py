@@ -43,16 +43,20 @@ def silences(
     found = []
     for place, crash in enumerate(crashes):
         until = crashes[place + 1].time_ns if place + 1 < len(crashes) else None
-        longest = {node: _longest(own[node], crash.time_ns, until) for node in receivers}
+        longest = {}
+        for node in receivers:
+            # What the host itself delivers between the order to kill it and its end is no sign of life.
+            gone = crash.gone_ns if plan.nodes[node].host == crash.host else crash.time_ns
+            longest[node] = _longest(own[node][own[node] >= gone], crash.time_ns, until)
         found.append(Silence(crash.host, crash.time_ns - start_ns, longest))
     return found
 
 
 def _longest(times: np.ndarray, start: Nanos, until: Nanos | None) -> Nanos | None:
-    after = times[times >= start]
-    if not len(after):
+    """Of deliveries at or after the start, the longest time without one that begins before another crash."""
+    if not len(times):
         return None
-    begins = np.concatenate([[start], after[:-1]])
-    gaps = after - begins
+    begins = np.concatenate([[start], times[:-1]])
+    gaps = times - begins
     within = gaps if until is None else gaps[begins < until]
     return int(within.max(initial=0))

@@ -22,6 +22,8 @@ class CrashTime(NamedTuple):
 
     host: HostId
     time_ns: Nanos
+    gone_ns: Nanos
+    """When it was gone for certain."""
 
 
 def latency_us(scenario: Scenario) -> float:
@@ -107,8 +109,9 @@ class Stage:
 
     def _crash(self, host: HostId) -> None:
         if host in self.hosts.up:
-            self.crashes.append(CrashTime(host, time.time_ns()))
+            ordered_ns = time.time_ns()
             self.hosts.kill(host)
+            self.crashes.append(CrashTime(host, ordered_ns, time.time_ns()))
 
     def _restart(self, host: HostId, *, keep: bool) -> None:
         if host in self.hosts.up:
