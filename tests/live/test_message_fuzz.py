@@ -3,8 +3,9 @@
 Such messages may be well-formed and mean something, and then they have their meaning: nobody can tell them
 from true ones. But no process may fall over them, for a host stops at an error in a handler.
 
-Not covered: numbers far beyond true ones in the messages of protocols that count. A Hydra receiver notifies
-of each missing number however many there are, and a replica cannot save a ballot of more than 64 bits.
+Not covered: numbers far beyond true ones in the messages of protocols that count. They are refused, or cost a
+receiver so much each turn that it takes long to be done with them; that has tests of its own, in
+`tests/hydra/test_far_ahead.py` and `tests/consensus/test_far_ballots.py`.
 """
 
 import asyncio
