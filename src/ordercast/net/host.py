@@ -41,7 +41,7 @@ from ordercast.core.ids import NUMBER_MAX
 from ordercast.net.backlog import Backlog
 from ordercast.net.env import LiveEnv
 from ordercast.net.links.packet import DESTINATIONS_MAX, write_destinations
-from ordercast.net.links.wire import TICK_NS, Wire
+from ordercast.net.links.wire import REPAIR_NS, TICK_NS, Wire
 from ordercast.net.metrics import Metrics
 from ordercast.net.recording.spool import Recorder
 from ordercast.net.store import Store
@@ -158,6 +158,7 @@ class LiveHost:
         for env in self._senders:
             self._reserve(env, int(self.store.load(OURS).get(f"messages {env.me}", b"0")))
         self.wire.barrier = self._secure
+        self.wire.unfinished = lambda: self.timers.set(OURS, "repair", REPAIR_NS)
         await self.wire.start(self._on_frame, self.end_turn)
         self.running = True
         for env in self.nodes.values():
@@ -342,6 +343,10 @@ class LiveHost:
         if name == "wire":
             self.wire.tick()
             self.timers.set(OURS, name, TICK_NS)
+            return
+        if name == "repair":
+            if self.wire.repair():
+                self.timers.set(OURS, name, REPAIR_NS)
             return
         self.store.note_time(self._read_clock())
         for action in self.each_second:

@@ -88,6 +88,12 @@ FAMILIES: tuple[Family, ...] = (
         "dropped_away",
     ),
     _one(
+        "ordercast_fragments_repeated_total",
+        "counter",
+        "Pieces of large messages that peers had lost and asked for again.",
+        "fragments_repeated",
+    ),
+    _one(
         "ordercast_messages_submitted_total",
         "counter",
         "Application messages that senders here took.",
@@ -139,6 +145,7 @@ class Metrics:
         "config",
         "dropped_away",
         "drops_notified",
+        "fragments_repeated",
         "handler_errors",
         "inbox_bytes",
         "latency",
@@ -182,6 +189,7 @@ class Metrics:
         self.handler_errors = 0
         self.overflow = 0
         self.dropped_away = 0
+        self.fragments_repeated = 0
         self.messages_submitted = 0
         self.messages_refused = 0
         self.messages_delivered = 0

@@ -6,10 +6,11 @@ each datagram of a session, whoever it is for: the same sealed bytes go to all h
 
 A frame is its kind (1), the number of its destinations (1), a source (4), the length of its body (4), the
 destinations (4 each) and the body. Frames with a message of a protocol name nodes; those by which hosts keep
-their links (`ACK`, `CHALLENGE`, `PROOF`) are for every host that reads them, and name none.
+their links (`ACK`, `CHALLENGE`, `PROOF`, `MISSING`) are for every host that reads them, and name none.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from struct import Struct
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ DATAGRAM_BYTES_MAX = 65_000
 ACK_PLEASE = 1
 """Flag: the sender wants to know that this arrived."""
 
-DATA, FRAGMENT, ACK, CHALLENGE, PROOF = 1, 2, 3, 4, 5
+DATA, FRAGMENT, ACK, CHALLENGE, PROOF, MISSING = 1, 2, 3, 4, 5, 6
 
 HEADER = Struct("<HBBIIQQ")
 HEADER_BYTES = HEADER.size
@@ -37,8 +38,12 @@ _ACK = Struct("<IQQB")
 _PIECE = Struct("<IHH")
 PIECE_BYTES = _PIECE.size
 PIECES_MAX = 0xFFFF
+PLACES_MAX = 256
+"""Pieces that one frame asks for."""
 NONCE_BYTES = 16
 _FLOOR = Struct("<Q")
+_MESSAGE = Struct("<I")
+_PLACE_BYTES = 2
 
 
 class Header(NamedTuple):
@@ -198,3 +203,29 @@ def read_piece(body: memoryview) -> Piece:
     if index >= count:
         raise RemoteError(f"fragment {index} of {count}")
     return Piece(message, index, count, body[PIECE_BYTES:])
+
+
+class Missing(NamedTuple):
+    """The pieces of a message that a host asks for again."""
+
+    message: int
+    places: tuple[int, ...]
+    """In ascending order, each once."""
+
+
+def write_missing(missing: Missing) -> bytes:
+    """A request for pieces as a frame."""
+    places = Struct(f"<{len(missing.places)}H").pack(*missing.places)
+    return write_frame(MISSING, 0, b"", 0, _MESSAGE.pack(missing.message) + places)
+
+
+def read_missing(body: memoryview) -> Missing:
+    """The request in a frame, or `RemoteError`."""
+    count, rest = divmod(len(body) - _MESSAGE.size, _PLACE_BYTES)
+    if rest or not 0 < count <= PLACES_MAX:
+        raise RemoteError(f"request for pieces of {len(body)} bytes, it names 1 to {PLACES_MAX} places")
+    places = Struct(f"<{count}H").unpack_from(body, _MESSAGE.size)
+    if any(later <= earlier for earlier, later in pairwise(places)):
+        raise RemoteError("a request for pieces names a place twice, or in disorder")
+    (message,) = _MESSAGE.unpack_from(body)
+    return Missing(message, places)

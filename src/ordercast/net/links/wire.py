@@ -22,25 +22,30 @@ from ordercast.net.links.packet import (
     FRAGMENT,
     FRAME_BYTES,
     HEADER_BYTES,
+    MISSING,
     PROOF,
     Ack,
     Frame,
     Header,
+    Missing,
     Proof,
     Rejected,
     read_ack,
     read_challenge,
     read_frames,
     read_header,
+    read_missing,
     read_piece,
     read_proof,
     write_ack,
     write_challenge,
     write_frame,
+    write_missing,
     write_pieces,
     write_proof,
 )
 from ordercast.net.links.pieces import Pieces
+from ordercast.net.links.repair import Fragmented
 from ordercast.net.links.seal import Seal
 from ordercast.net.links.session import Candidate, Sessions
 from ordercast.net.metrics import Metrics
@@ -48,6 +53,8 @@ from ordercast.net.transports.transport import Datagram, Transport
 
 TICK_NS: Nanos = 20 * MILLISECOND
 """How often links are looked after."""
+REPAIR_NS: Nanos = 5 * MILLISECOND
+"""How often lost pieces are looked for, as long as messages are unfinished."""
 QUEUE_HIGH, QUEUE_LOW = 2 << 20, 1 << 20
 """Bytes in the queue of a link: above the one the host is under pressure, below the other no more."""
 BULK_BYTES = 64 << 10
@@ -111,6 +118,7 @@ class Wire:
         self._read: Reader | None = None
         self._counter = 0
         self._message = 0
+        self._fragmented = Fragmented()
         self._frames: list[bytes] = []
         self._size = 0
         self._hosts: tuple[HostId, ...] = ()
@@ -121,6 +129,9 @@ class Wire:
         """An application here is slow to take what is delivered; the host sets it."""
         self.barrier: Callable[[], None] = lambda: None
         """Called before anything leaves: what was saved before must be durable."""
+        self.unfinished: Callable[[], None] = lambda: None
+        """Called when a message has begun to come in pieces: `repair` is to be called each `REPAIR_NS`."""
+        self._repairing = False
         if self._room < 2 * FRAME_BYTES + DESTINATIONS_MAX * DESTINATION_BYTES:
             raise LocalError(f"datagrams of {transport.datagram_max} bytes are too small")
 
@@ -150,8 +161,11 @@ class Wire:
             return
         self._message = (self._message + 1) % MESSAGES_MAX
         room = self._room - FRAME_BYTES - DESTINATION_BYTES * count
-        for piece in write_pieces(self._message, body, room):
-            self._add(hosts, write_frame(FRAGMENT, source, destinations, count, piece))
+        pieces = write_pieces(self._message, body, room)
+        frames = [write_frame(FRAGMENT, source, destinations, count, piece) for piece in pieces]
+        self._fragmented.keep(self._message, hosts, frames, self._clock())
+        for frame in frames:
+            self._add(hosts, frame)
 
     def _add(self, hosts: tuple[HostId, ...], frame: bytes) -> None:
         size = self._size + len(frame)
@@ -250,6 +264,7 @@ class Wire:
     def tick(self) -> None:
         """Look after links on which nothing moves, and repeat a word about pressure."""
         now, away = self._clock(), 0
+        self._fragmented.forget_old(now)
         for peer in self.peers.values():
             if peer.link.look_after(now) and peer.sessions.current is not None:
                 self._say(peer.host, write_ack(self._ack_of(peer)), ACK_PLEASE)
@@ -260,6 +275,16 @@ class Wire:
         self._weigh()
         self._tell(self._level(), again=True)
         self.transport.flush()
+
+    def repair(self) -> bool:
+        """Ask for pieces that seem to be lost; whether a message is unfinished still, and this is to go on."""
+        now = self._clock()
+        for peer in self.peers.values():
+            for missing in peer.pieces.missing(now):
+                self._say(peer.host, write_missing(missing), 0)
+        self._repairing = any(peer.pieces.unfinished for peer in self.peers.values())
+        self.transport.flush()
+        return self._repairing
 
     def _ack_of(self, peer: Peer) -> Ack:
         return Ack(peer.host, peer.sessions.current or 0, peer.sessions.highest, peer.told)
@@ -312,10 +337,15 @@ class Wire:
             if whole is not None:
                 assert self._read is not None
                 self._read(peer.host, source, destinations, whole)
+            elif not self._repairing:
+                self._repairing = True
+                self.unfinished()
         elif kind == ACK:
             self._on_ack(peer, read_ack(body))
         elif kind == CHALLENGE:
             self._on_challenge(peer, peer.sessions.current, source, body)
+        elif kind == MISSING:
+            self._on_missing(peer, read_missing(body))
         elif kind != PROOF:  # one for a session that is proven already
             raise RemoteError(f"a frame of kind {kind}, which there is not")
 
@@ -335,6 +365,15 @@ class Wire:
             self._say(peer.host, plain, flags)
         if waited or ack.pressure != pressed:
             self._weigh()
+
+    def _on_missing(self, peer: Peer, missing: Missing) -> None:
+        """Send pieces again, to the one who asks, at the pace of its link."""
+        # What waits for the window has not left yet: the peer misses it too early.
+        waiting = {id(frames) for _, frames in peer.link.queue}
+        for frame in self._fragmented.asked(peer.host, missing, self._clock()):
+            if id(frame) not in waiting:
+                self.metrics.fragments_repeated += 1
+                self._add((peer.host,), frame)
 
     # Sessions
 
