@@ -277,7 +277,7 @@ class Wire:
         self.transport.flush()
 
     def repair(self) -> bool:
-        """Ask for pieces that seem to be lost; whether a message is unfinished still, and this is to go on."""
+        """Ask for pieces that seem to be lost; whether some message is unfinished still, and this goes on."""
         now = self._clock()
         for peer in self.peers.values():
             for missing in peer.pieces.missing(now):
