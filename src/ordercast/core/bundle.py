@@ -8,11 +8,11 @@ a table of times after the earliest (none if all are equal), and the messages' b
 head read faster than a header before each message.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from struct import Struct, unpack_from
 from struct import pack as pack_struct
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from ordercast.core.errors import LocalError, RemoteError
 from ordercast.core.ids import MessageId
@@ -30,6 +30,7 @@ _LENGTHS = 1  # flag: messages of different lengths
 _TIMES = 2  # flag: different times, 4 bytes each
 _LONG_TIMES = 4  # flag: different times, 8 bytes each, where 4.3 seconds are not enough
 _LATEST = (1 << 63) - 1
+_SHORT = 1 << 32
 
 MESSAGE_BYTES_MAX = PAYLOAD_BYTES_MAX - _SINGLE.size
 """The largest application message: one that fills a packet alone."""
@@ -45,6 +46,40 @@ class Item(NamedTuple):
     message: MessageId
     submitted_ns: Nanos
     payload: bytes
+
+
+class Times(Sequence[Nanos]):
+    """Times after an earliest one, added up when somebody wants to know: few do."""
+
+    __slots__ = ("_after", "_earliest")
+
+    def __init__(self, earliest: Nanos, after: tuple[Nanos, ...]) -> None:
+        self._earliest = earliest
+        self._after = after
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._after)
+
+    @overload
+    def __getitem__(self, index: int) -> Nanos: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Nanos]: ...
+
+    def __getitem__(self, index: int | slice) -> Nanos | list[Nanos]:
+        """One, or some."""
+        if isinstance(index, slice):
+            return [self._earliest + time for time in self._after[index]]
+        return self._earliest + self._after[index]
+
+    def __iter__(self) -> Iterator[Nanos]:
+        """One after the other."""
+        return iter([self._earliest + time for time in self._after])
+
+    def count(self, value: Nanos) -> int:
+        """How many are this one."""
+        return self._after.count(value - self._earliest)
 
 
 class Bundle(NamedTuple):
@@ -148,7 +183,7 @@ def _pack_times(times: Sequence[Nanos], earliest: Nanos) -> tuple[int, bytes]:
     if latest == earliest:
         return 0, b""
     after = [time - earliest for time in times]
-    if latest - earliest < 1 << 32:
+    if latest - earliest < _SHORT:
         return _TIMES, pack_struct(f"<{len(after)}I", *after)
     return _LONG_TIMES, pack_struct(f"<{len(after)}Q", *after)
 
@@ -162,13 +197,14 @@ def _unpack_times(packed: bytes, start: int, flags: int, count: int, earliest: N
     if not width:
         return (earliest,) * count
     after = unpack_from(f"<{count}{'Q' if width == 8 else 'I'}", packed, start)
-    # One way to write a time: the earliest is at the head, and the table is no wider than it must be.
-    most = max(after)
-    if min(after) or most < (1 << 32 if width == 8 else 1) or (flags & _TIMES and width == 8):
+    # One way to write a time: the earliest is at the head, and the table is no wider than it must be. Looking
+    # for that ends at the first entries, most of the time.
+    needed = max(after) >= _SHORT if width == 8 else any(after)
+    if 0 not in after or not needed or (flags & _TIMES and width == 8):
         raise RemoteError("bundle with a table of times that is not as it should be")
-    if earliest + most > _LATEST:
+    if (width == 8 or earliest > _LATEST - _SHORT) and earliest + max(after) > _LATEST:
         raise RemoteError("bundle with an identity or a time that there is not")
-    return [earliest + time for time in after]
+    return Times(earliest, after)
 
 
 def _unequal(packed: bytes, count: int, start: int) -> list[bytes]:
