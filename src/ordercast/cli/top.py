@@ -51,6 +51,7 @@ class Row(msgspec.Struct, frozen=True):
     lost: int
     """Dropped for peers that were too slow or away."""
     links_away: int
+    trace_failures: int
     config: int
 
 
@@ -145,6 +146,7 @@ def measure(host: HostId, role: str, before: dict[str, Any], after: dict[str, An
         rejected=sum(count for name, count in after.items() if name.startswith(_REJECTED)),
         lost=after["overflow"] + after["dropped_away"],
         links_away=after["links_away"],
+        trace_failures=after["trace_failures"],
         config=after["config"],
     )
 
@@ -170,7 +172,7 @@ def row_cells(row: Row) -> dict[str, str | Text]:
     """A row of the table, by the names of its columns."""
     return {
         "host": str(row.host),
-        "role": row.role,
+        "role": Text(f"{row.role}: not recorded", "red") if row.trace_failures else row.role,
         "in/s": f"{row.packets_in_per_s:,.0f}",
         "out/s": f"{row.packets_out_per_s:,.0f}",
         "sent/s": f"{row.submitted_per_s:,.0f}",

@@ -130,6 +130,12 @@ FAMILIES: tuple[Family, ...] = (
         "link_queue_bytes",
     ),
     _one("ordercast_links_away", "gauge", "Peers that count as away.", "links_away"),
+    _one(
+        "ordercast_trace_failures_total",
+        "counter",
+        "Times that the trace could not be written, and recording ended.",
+        "trace_failures",
+    ),
     _one("ordercast_tail_lost_total", "counter", "Lines that slow readers of a tail missed.", "tail_lost"),
 )
 
@@ -167,6 +173,7 @@ class Metrics:
         "rejected_truncated",
         "rejected_version",
         "tail_lost",
+        "trace_failures",
         "views",
     )
 
@@ -201,6 +208,7 @@ class Metrics:
         self.link_queue_bytes = 0
         self.links_away = 0
         self.tail_lost = 0
+        self.trace_failures = 0
 
     @property
     def rejected(self) -> int:

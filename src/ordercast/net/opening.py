@@ -54,6 +54,8 @@ def open_host(
     ids = [other.id for other in cluster.hosts]
     window = cluster.transport.window_bytes or _window(cluster.transport.buffer_bytes, len(ids) - 1)
     wire = Wire(host, ids, transport, seal, metrics, window=window)
+    if recorder is not None:
+        recorder.on_failure = partial(_count_trace_failure, metrics)
     live = LiveHost(
         plan,
         host,
@@ -66,6 +68,10 @@ def open_host(
     if keys is not None:
         live.each_second.append(partial(_renew, seal, keys))
     return live
+
+
+def _count_trace_failure(metrics: Metrics) -> None:
+    metrics.trace_failures += 1
 
 
 def _window(buffer_bytes: int, peers: int) -> int:

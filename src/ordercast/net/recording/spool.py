@@ -3,9 +3,15 @@
 Recording is on the path of every message, so one small binary record stands for a whole bundle
 (`spool_file.py`), is put into a buffer, and the buffer goes to the kernel once each turn of the host's loop.
 What was handed to the kernel survives the death of the process, though not that of the machine: a trace is to
-judge a run by, nothing depends on it. Whoever turns spool files into Parquet does so apart (`segments.py`).
+judge a run by, nothing depends on it. So a recorder that cannot write any more (the disk is full, for one)
+says so and stops; its host goes on. The spool file has no end then, as if the host was killed, and a mark
+beside it tells that it was not: such a run is never complete.
+
+Whoever turns spool files into Parquet does so apart (`segments.py`).
 """
 
+import contextlib
+import logging
 import os
 from abc import ABC, abstractmethod
 from array import array
@@ -31,16 +37,22 @@ from ordercast.core import (
 )
 from ordercast.core.bundle import Bundle
 from ordercast.net.recording import spool_file as layout
-from ordercast.net.recording.spool_file import Header, spool_path
+from ordercast.net.recording.spool_file import Header, cut_path, spool_path
 from ordercast.trace import LOST, SAVED, Event, Kind
 
 GROUPS_KEPT_MAX = 4096
 
 _ZEROS = (b"", bytes(4))
 
+_log = logging.getLogger("ordercast")
+
 
 class Recorder(ABC):
     """Is told what happens at the nodes of a host, in the order in which it happens."""
+
+    def __init__(self) -> None:
+        self.on_failure: Callable[[], None] = lambda: None
+        """Called once, when nothing can be recorded any more."""
 
     @abstractmethod
     def begin(self, started_ns: Nanos, saved: bool) -> None:
@@ -103,6 +115,7 @@ class Spooler(Recorder):
         closed: Callable[[], None],
     ) -> None:
         """`closed` is called whenever a file will not change any more."""
+        super().__init__()
         self._folder = folder
         self._header = header
         self._bytes_max = bytes_max
@@ -115,6 +128,8 @@ class Spooler(Recorder):
         self._begun_ns: Nanos = 0
         self._size = 0
         self._file = -1
+        self.failure: LocalError | None = None
+        """Why nothing is recorded any more."""
 
     def begin(self, started_ns: Nanos, saved: bool) -> None:
         """Begin the first file of this life."""
@@ -242,10 +257,13 @@ class Spooler(Recorder):
 
     def flush(self) -> None:
         """Hand what is buffered to the kernel, and begin a new file if this one is large or old enough."""
-        if not self._buffer:
-            return
-        self._write(b"".join(self._buffer))
-        self._buffer.clear()
+        if self._buffer:
+            content = b"".join(self._buffer)
+            self._buffer.clear()
+            self._unless_failed(lambda: self._append(content))
+
+    def _append(self, content: bytes) -> None:
+        self._write(content)
         if self._size >= self._bytes_max or self._last_ns - self._begun_ns >= self._age_max_ns:
             self._end()
             self._header = msgspec.structs.replace(self._header, number=self._header.number + 1)
@@ -255,9 +273,35 @@ class Spooler(Recorder):
         """Record the end of this life."""
         if self._file >= 0:
             self._buffer.append(layout.plain_record(layout.END))
-            self._write(b"".join(self._buffer))
+            content = b"".join(self._buffer)
             self._buffer.clear()
+            self._unless_failed(lambda: self._write(content))
+        if self._file >= 0:
             self._end()
+        if self.failure is not None:
+            self._mark()  # once more: there may be room for it now
+
+    def _unless_failed(self, write: Callable[[], None]) -> None:
+        """Write, unless that has failed before; if it fails now, this is the end of the record."""
+        if self.failure is not None:
+            return
+        try:
+            write()
+        except LocalError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: LocalError) -> None:
+        _log.critical("host %d is not recorded any more, and goes on: %s", self._header.host, error)
+        self.failure = error
+        if self._file >= 0:
+            os.close(self._file)  # not as one that came to its end
+            self._file = -1
+        self._mark()
+        self.on_failure()
+
+    def _mark(self) -> None:
+        with contextlib.suppress(OSError):
+            cut_path(self._folder, self._header.host).touch(mode=0o600)
 
     @property
     def path(self) -> Path:

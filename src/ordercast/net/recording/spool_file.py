@@ -23,6 +23,7 @@ from ordercast.core import HostId, LocalError, Nanos, NodeId, RemoteError
 MAGIC = b"ordspool"
 FORMAT = 1
 SUFFIX = ".spool"
+CUT = ".cut"
 
 SUBMITTED, DELIVERED, OUT_OF_ORDER, ROW, END = range(1, 6)
 """The kinds of records."""
@@ -72,6 +73,11 @@ class Spool(NamedTuple):
 def spool_path(folder: Path, host: HostId, number: int) -> Path:
     """Where a spool file is: names sort by host, and of a host in order."""
     return folder / f"host-{host:04d}-{number:06d}{SUFFIX}"
+
+
+def cut_path(folder: Path, host: HostId) -> Path:
+    """The mark of a host that could not write on, and ran on without a trace."""
+    return folder / f"host-{host:04d}{CUT}"
 
 
 def encode_header(header: Header) -> bytes:

@@ -7,6 +7,7 @@ then the spool file is removed. Cut off in between, it is turned again, to the s
 """
 
 import fcntl
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,12 +19,14 @@ import pyarrow.parquet as pq
 
 from ordercast.core import HostId, LocalError, Plan, RemoteError
 from ordercast.net.recording.segments import HostState, crash_table, tables_of
-from ordercast.net.recording.spool_file import SUFFIX, Spool, read_spool, spool_path
+from ordercast.net.recording.spool_file import CUT, SUFFIX, Spool, read_spool, spool_path
 from ordercast.net.store import HostTaken
 from ordercast.trace import SCHEMA, describe
 from ordercast.trace.store import DESCRIPTION, EVENTS
 
 SPOOL = "spool"
+
+_log = logging.getLogger("ordercast")
 
 _DELTAS = ("step", "position", "time_ns", "clock_ns", "message", "submitted_ns", "stamp_clock")
 """Columns that grow along the rows: differences take a small part of the room and of the time."""
@@ -105,8 +108,9 @@ def finish_run(
 ) -> Path:
     """Bring the trace of a live run, all hosts of which have stopped, to its end; the folder that it is in.
 
-    A host that did not stop in good order gets its crash. `complete` says that every fault had healed and
-    that all which should be delivered could be (see `RunDescription`).
+    A host that did not stop in good order gets its crash, and so does one that could not write its trace any
+    more. `complete` says that every fault had healed and that all which should be delivered could be (see
+    `RunDescription`); a run of which a part is not on record is not complete.
     """
     target = folder / run
     if (target / DESCRIPTION).exists():
@@ -119,7 +123,10 @@ def finish_run(
                 _bury(target, run, host, state)
     if not any(target.glob("*.parquet")):
         _write_segment(target / EVENTS, iter([SCHEMA.empty_table()]))
-    described = describe(plan, run=run, source="live", seed=None, complete=complete)
+    cut = sorted(path.stem for path in spools.glob(f"host-*{CUT}"))
+    if cut:
+        _log.warning("the trace of %s ends before they stopped: they could not write it", ", ".join(cut))
+    described = describe(plan, run=run, source="live", seed=None, complete=complete and not cut)
     described = msgspec.structs.replace(described, scenario=scenario or {})
     _replace(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(described), indent=2))
     for path in spools.iterdir():
