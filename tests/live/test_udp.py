@@ -10,9 +10,10 @@ from ordercast.net.cluster.address import Address
 from ordercast.net.transports import udp
 from ordercast.net.transports.udp import UdpTransport
 from tests.live.namespaces import cable, inside
-from tests.live.wires import Ear, free_addresses, listening, until, until_heard
+from tests.live.wires import LOOPBACK, Ear, free_addresses, listening, until, until_heard
 
 BUFFER = 4 << 20
+NOWHERE = "no-such-host.invalid"
 
 
 def made(
@@ -107,18 +108,71 @@ def test_a_datagram_that_the_kernel_refuses_is_counted(offload: bool) -> None:
     asyncio.run(run())
 
 
-def test_an_address_that_is_taken_or_does_not_exist_is_the_callers_fault() -> None:
+def test_an_own_address_that_is_taken_or_does_not_exist_is_the_callers_fault() -> None:
     async def run() -> None:
         addresses = free_addresses(2)
         async with listening(made(0, addresses)):
             with pytest.raises(LocalError, match="cannot listen"):
                 await made(0, addresses).start(Ear().receive, Ear().drained)
-        nowhere = {0: addresses[0], 1: Address("no-such-host.invalid", 7_400)}
+        nowhere = {0: Address(NOWHERE, 7_400), 1: addresses[1]}
         with pytest.raises(LocalError, match="no such address"):
             await made(0, nowhere).start(Ear().receive, Ear().drained)
         async with listening(made(0, addresses)):  # the failed attempt let go of the address
             pass
 
+    asyncio.run(run())
+
+
+def test_the_name_of_a_peer_that_is_not_known_yet_is_looked_up_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def run() -> None:
+        addresses = free_addresses(3)
+        sender = made(0, addresses | {1: Address(NOWHERE, addresses[1].port)})
+        async with listening(sender, made(1, addresses), made(2, addresses)) as (_, first, second):
+            sender.send_many((1, 2), b"early")
+            sender.flush()
+            await until_heard(second, 1)
+            assert (first.heard, second.heard, sender.losses) == ([], [b"early"], 1)
+            loop = asyncio.get_running_loop()
+            look_up = loop.getaddrinfo
+            monkeypatch.setattr(
+                loop, "getaddrinfo", lambda _, port, **hints: look_up(LOOPBACK, port, **hints)
+            )
+            await until(lambda: not sender._unresolved())
+            sender.send(1, b"late")
+            sender.flush()
+            await until_heard(first, 1)
+            assert (first.heard, sender.losses) == ([b"late"], 1)
+
+    monkeypatch.setattr(udp, "RESOLVE_AGAIN_S", 0.01)
+    asyncio.run(run())
+
+
+def test_a_host_that_knows_no_name_of_its_peers_starts_and_closes() -> None:
+    async def run() -> None:
+        addresses = free_addresses(1) | {1: Address(NOWHERE, 7_400), 2: Address(NOWHERE, 7_401)}
+        transport = made(0, addresses)
+        async with listening(transport):
+            looking = transport._resolving
+            assert transport._unresolved() == [1, 2] and looking is not None
+        await asyncio.sleep(0)
+        assert looking.cancelled()
+
+    asyncio.run(run())
+
+
+def test_a_name_that_takes_too_long_does_not_hold_up_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        addresses = free_addresses(2)
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "getaddrinfo", lambda *args, **hints: asyncio.sleep(60))
+        transport = made(0, addresses)
+        async with asyncio.timeout(5), listening(transport):
+            transport.send(1, b"lost")
+            assert transport.losses == 1
+
+    monkeypatch.setattr(udp, "RESOLVE_S_MAX", 0.01)
     asyncio.run(run())
 
 

@@ -2,11 +2,16 @@
 
 Where datagrams are small, as on real networks, those of a turn to one address leave by one call of the kernel
 and come in by few, if it has the means (`offload.py`); where it has not, each goes by itself.
+
+The name of a peer that cannot be resolved is no reason not to start: others may be well without it. It is
+looked up again until it is found, and what is for that peer meanwhile is lost, and counted.
 """
 
 import asyncio
+import logging
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 from ordercast.core import HostId, LocalError
 from ordercast.net.cluster.address import Address
@@ -27,6 +32,11 @@ SPARSE = 8
 READ_BYTES = 1 << 16
 OFFLOAD_DATAGRAM_MAX = 16_000
 """Of larger datagrams too few fit into one call for offload to be worth its while."""
+RESOLVE_S_MAX = 2.0
+"""How long the names of peers may take; then the host starts without those that are missing."""
+RESOLVE_AGAIN_S = 1.0
+
+_log = logging.getLogger("ordercast")
 
 
 def udp_socket(address: Address, buffer_bytes: int) -> socket.socket:
@@ -88,6 +98,7 @@ class UdpTransport(Transport):
         self._refused = 0
         self._targets: dict[HostId, SocketAddress] = {}
         self._addresses = addresses
+        self._resolving: asyncio.Task[None] | None = None
         self._socket: socket.socket | None = None
         self._buffer = bytearray(READ_BYTES)
         self._view = memoryview(self._buffer)
@@ -96,7 +107,7 @@ class UdpTransport(Transport):
 
     @property
     def losses(self) -> int:  # type: ignore[override]  # made of two counters
-        """Datagrams that the kernel did not take."""
+        """Datagrams that the kernel did not take, or that were for a peer without a known address."""
         return self._refused + (self._segmenter.losses if self._segmenter is not None else 0)
 
     @property
@@ -109,26 +120,44 @@ class UdpTransport(Transport):
         self._receive, self._drained = receive, drained
         self._socket = sock = udp_socket(self._address, self._buffer_bytes)
         try:
-            for host, address in self._addresses.items():
-                self._targets[host] = await self._resolve(address, sock.family)
+            await self._resolve(self._addresses, sock.family)
             self._prepare(sock)
         except BaseException:
             await self.close()
             raise
         loop = asyncio.get_running_loop()
+        missing = self._unresolved()
+        if missing:
+            names = ", ".join(str(self._addresses[host]) for host in missing)
+            _log.warning("no such address, as yet: %s", names)
+            self._resolving = loop.create_task(self._resolve_later(sock.family))
         if self._busy_poll:
             loop.call_soon(self._poll)
         else:
             for each in self._sockets():
                 loop.add_reader(each.fileno(), self._on_readable, each)
 
-    async def _resolve(self, address: Address, family: int) -> SocketAddress:
-        loop = asyncio.get_running_loop()
-        try:
-            found = await loop.getaddrinfo(address.host, address.port, family=family, type=socket.SOCK_DGRAM)
-        except OSError as error:
-            raise LocalError(f"no such address as {address}: {error.strerror or error}") from error
-        return found[0][4]
+    def _unresolved(self) -> list[HostId]:
+        return [host for host in self._addresses if host not in self._targets]
+
+    async def _resolve(self, hosts: Iterable[HostId], family: int) -> None:
+        """Look up hosts, all at a time; those that cannot be found have no target still."""
+        await asyncio.gather(*(self._look_up(host, family) for host in hosts))
+
+    async def _look_up(self, host: HostId, family: int) -> None:
+        address, loop = self._addresses[host], asyncio.get_running_loop()
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(RESOLVE_S_MAX):
+                found = await loop.getaddrinfo(
+                    address.host, address.port, family=family, type=socket.SOCK_DGRAM
+                )
+            self._targets[host] = found[0][4]
+
+    async def _resolve_later(self, family: int) -> None:
+        while missing := self._unresolved():
+            await asyncio.sleep(RESOLVE_AGAIN_S)
+            await self._resolve(missing, family)
+        _log.info("all addresses are known now")
 
     def _prepare(self, sock: socket.socket) -> None:
         """Set up what depends on the socket, before anything is read."""
@@ -142,7 +171,11 @@ class UdpTransport(Transport):
 
     def send(self, host: HostId, datagram: bytes) -> None:
         """Hand it to the kernel, at once or with the others of the turn; if that has no room it is lost."""
-        self._send_to(self._targets[host], datagram)
+        target = self._targets.get(host)
+        if target is None:
+            self._refused += 1
+        else:
+            self._send_to(target, datagram)
 
     def _send_to(self, address: SocketAddress, datagram: bytes) -> None:
         if self._segmenter is not None:
@@ -161,6 +194,9 @@ class UdpTransport(Transport):
     async def close(self) -> None:
         """Stop reading."""
         sockets = self._sockets()
+        if self._resolving is not None:
+            self._resolving.cancel()
+            self._resolving = None
         self.flush()
         self._socket = None
         for sock in sockets:
