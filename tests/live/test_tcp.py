@@ -2,14 +2,18 @@
 
 import asyncio
 import socket
+from pathlib import Path
 from random import Random
 from struct import pack
 
 import pytest
 
-from ordercast.core import HostId
+from ordercast.core import HostId, LocalError
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.group import join
 from ordercast.net.transports.switched import SwitchedTransport, hosts_by_tcp
 from ordercast.net.transports.tcp import SPARE_CONNECTIONS, TcpTransport
+from tests.live.cluster_files import write_cluster
 from tests.live.wires import Ear, free_addresses, listening, until
 
 MAX = 60_000
@@ -21,6 +25,35 @@ def pair(name: str = "127.0.0.1", **options: int) -> tuple[TcpTransport, TcpTran
         TcpTransport(0, addresses, datagram_max=MAX, **options),
         TcpTransport(1, addresses, datagram_max=MAX, **options),
     )
+
+
+def test_an_address_that_is_taken_or_does_not_exist_is_the_callers_fault() -> None:
+    async def run() -> None:
+        addresses = free_addresses(2)
+        async with listening(TcpTransport(0, addresses, datagram_max=MAX)):
+            again = TcpTransport(0, addresses, datagram_max=MAX)
+            with pytest.raises(
+                LocalError, match=rf"cannot listen on 127.0.0.1:{addresses[0].port}: .*in use"
+            ):
+                await again.start(Ear().receive, Ear().drained)
+            await again.close()
+        nowhere = TcpTransport(0, {0: ("no-such-host.invalid", 7_400)}, datagram_max=MAX)
+        with pytest.raises(LocalError, match=r"cannot listen on no-such-host\.invalid:7400"):
+            await nowhere.start(Ear().receive, Ear().drained)
+
+    asyncio.run(run())
+
+
+def test_a_program_that_joins_by_tcp_where_the_port_is_taken_is_told_so(tmp_path: Path) -> None:
+    async def run() -> None:
+        config = write_cluster(tmp_path, more='[transport]\nkind = "tcp"')
+        address = load_cluster(config).host(0).address
+        with socket.create_server(address), pytest.raises(LocalError, match="cannot listen"):
+            await join(config, "orders", host=0).__aenter__()
+        async with join(config, "orders", host=0):
+            pass  # all was let go of
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "::1", "localhost"])

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from struct import Struct
 
-from ordercast.core import HostId
+from ordercast.core import HostId, LocalError
 from ordercast.net.transports.transport import Receive, Transport
 
 OUTGOING_BYTES_MAX = 8 << 20
@@ -70,9 +70,13 @@ class TcpTransport(Transport):
         self._closed = False
 
     async def start(self, receive: Receive, drained: Callable[[], None]) -> None:
-        """Listen; raises `OSError` where the address is taken."""
+        """Listen; raises `LocalError` where the address is taken, or is not one of this machine."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Incoming(self, receive, drained), *self._address)
+        name, port = self._address
+        try:
+            self._server = await loop.create_server(lambda: _Incoming(self, receive, drained), name, port)
+        except OSError as error:
+            raise LocalError(f"cannot listen on {name}:{port}: {error.strerror or error}") from error
 
     def send(self, host: HostId, datagram: bytes) -> None:
         """Queue for the peer; it leaves with the next flush, or earlier when much has come together."""
