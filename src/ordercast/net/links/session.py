@@ -3,7 +3,8 @@
 A seal proves that a datagram was made by a holder of the key, and the counter that it is no copy of one that
 came before. Neither tells a new life of a peer from a recording of an old one. So the first datagrams of an
 unknown session wait, and its host is asked to seal a number that nobody can guess: only one that is alive
-can. When the proof comes, what waited counts and the session replaces the one before.
+can. When the proof comes, what waited counts and the session replaces the one before. Question and answer may
+get lost, so while something waits the question is asked again, for a second; after that, when more comes.
 
 The number is made from a secret, the session, and how many sessions were proven before it. So it need not be
 remembered, and recordings of many old lives cannot push the number of a living session out of memory; and a
@@ -16,6 +17,7 @@ counts.
 
 import secrets
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -28,6 +30,8 @@ PENDING_MAX = 4
 """Sessions of a peer that are being asked for a proof; the oldest goes first."""
 HELD_BYTES_MAX = 1 << 20
 ASK_AGAIN_NS: Nanos = 20 * MILLISECOND
+REMINDERS_MAX = 50
+"""How often a session is asked again of one's own accord: one that is a recording never answers."""
 
 
 @dataclass(slots=True)
@@ -39,6 +43,7 @@ class Candidate:
     held: list[tuple[int, int, bytes]] = field(default_factory=list)
     """Flags, counter and frames of what waits."""
     held_bytes: int = 0
+    reminders: int = 0
 
 
 class Sessions:
@@ -101,6 +106,13 @@ class Sessions:
             return False
         candidate.asked_at = now
         return True
+
+    def overdue(self, now: Nanos) -> Iterator[int]:
+        """Sessions that something waits for, and whose proof is to be asked for again."""
+        for session, candidate in self._candidates.items():
+            if candidate.held and candidate.reminders < REMINDERS_MAX and self.should_ask(candidate, now):
+                candidate.reminders += 1
+                yield session
 
     def nonce(self, session: int) -> bytes:
         """What a session is asked to seal."""

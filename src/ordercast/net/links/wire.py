@@ -262,12 +262,14 @@ class Wire:
         self._weigh()
 
     def tick(self) -> None:
-        """Look after links on which nothing moves, and repeat a word about pressure."""
+        """Look after links and sessions on which nothing moves, and repeat a word about pressure."""
         now, away = self._clock(), 0
         self._fragmented.forget_old(now)
         for peer in self.peers.values():
             if peer.link.look_after(now) and peer.sessions.current is not None:
                 self._say(peer.host, write_ack(self._ack_of(peer)), ACK_PLEASE)
+            for session in peer.sessions.overdue(now):
+                self._challenge(peer, session)
             away += peer.link.away
             if not peer.told:
                 peer.weight -= peer.weight >> 2
@@ -398,8 +400,11 @@ class Wire:
         if data and not sessions.hold(candidate, header.flags, header.counter, plain):
             self.metrics.rejected_session += 1
         if sessions.should_ask(candidate, now):
-            self._say(peer.host, write_challenge(peer.host, sessions.nonce(header.session)), 0)
+            self._challenge(peer, header.session)
             self.transport.flush()
+
+    def _challenge(self, peer: Peer, session: int) -> None:
+        self._say(peer.host, write_challenge(peer.host, peer.sessions.nonce(session)), 0)
 
     def _on_proven(self, peer: Peer, candidate: Candidate) -> None:
         """A new life of a peer begins; what it said before counts, if it was said to this life."""
