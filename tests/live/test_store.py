@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.core import LocalError
+from ordercast.core import SECOND, LocalError
 from ordercast.net import store
 from ordercast.net.store import Store
 
@@ -26,6 +26,20 @@ store.commit()
 store.save(1, "vote", b"only saved")
 store.save(2, "log", None)
 print("saved", flush=True)
+time.sleep(60)
+"""
+
+NOTE_THEN_HANG = """
+import sys, time
+from pathlib import Path
+from ordercast.core import SECOND
+from ordercast.net.store import Store
+
+store = Store(Path(sys.argv[1]))
+store.begin_life(1 * SECOND)
+for second in range(2, 15):
+    store.note_time(second * SECOND)
+print("noted", flush=True)
 time.sleep(60)
 """
 
@@ -126,6 +140,36 @@ def test_a_kill_between_save_and_commit_loses_that_and_nothing_else(path: Path) 
     assert found.load(1) == {"vote": b"committed"}
     assert found.load(2) == {"log": b"committed too"}
     assert found.begin_life(0) == 1_001
+
+
+def test_a_killed_life_that_saved_nothing_keeps_its_clock_to_within_ten_seconds(path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", NOTE_THEN_HANG, str(path)], stdout=subprocess.PIPE, text=True
+    ) as host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == "noted\n"
+        host.send_signal(signal.SIGKILL)
+    assert Store(path).begin_life(0) == 11 * SECOND + 1
+
+
+def test_the_time_is_written_now_and_then_only(path: Path) -> None:
+    one = Store(path)
+    one.begin_life(0)
+    writes: list[str] = []
+    one._database.set_trace_callback(writes.append)
+    for second in range(1, 61):
+        one.note_time(second * SECOND)
+    assert len([statement for statement in writes if statement.startswith("update life")]) == 6
+    one.close()
+
+
+def test_a_time_that_cannot_be_written_stops_nobody(path: Path) -> None:
+    one = Store(path)
+    one.begin_life(0)
+    one._database.execute("pragma query_only = on")
+    one.note_time(20 * SECOND)
+    one._database.execute("pragma query_only = off")
+    assert reopened(path, one).begin_life(0) == 20 * SECOND + 1, "and it is tried again"
 
 
 def test_a_store_belongs_to_one_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ collected while handlers run (`save` only remembers), and the driver calls `comm
 anything out: one transaction, one wait for the disk, however many saves there were. The file is in WAL mode
 with `synchronous=FULL`: what was committed is still there after a power cut, and of what was not, nothing is.
 
-The file also knows how many lives the host has had and the latest reading of its clock that it was told of,
+The file also knows how many lives the host has had, and the latest reading of its clock or one a bit older,
 so that a clock which was set back does not take a later life into the past of an earlier one.
 """
 
@@ -16,11 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ordercast.core import LocalError, Nanos, NodeId
+from ordercast.core import SECOND, LocalError, Nanos, NodeId
 
 APPLICATION_ID = 0x6F726463
 """Marks an SQLite file as ours."""
 FORMAT = 1
+CLOCK_KEPT_NS: Nanos = 10 * SECOND
+"""A life that saves nothing and is killed forgets no more of its clock than this."""
 WAIT_S = 2.0
 """How long to wait for an earlier life of the host to let go of the file."""
 
@@ -46,6 +48,8 @@ class Store:
         self.path = path
         self._unsaved: dict[tuple[NodeId, str], bytes | None] = {}
         self._clock_ns: Nanos | None = None
+        self._kept_ns: Nanos = 0
+        """The reading of the clock that the file has."""
         self._database = _connect(path, wait_s)
         try:
             self._prepare()
@@ -69,8 +73,12 @@ class Store:
         self._unsaved[node, name] = state
 
     def note_time(self, now: Nanos) -> None:
-        """The host's clock has come so far: goes to disk with the next `commit`, and causes none."""
+        """The clock of the host is here: goes to disk with the next `commit`, or now if none was lately."""
         self._clock_ns = now
+        if now - self._kept_ns >= CLOCK_KEPT_NS:
+            with contextlib.suppress(sqlite3.Error):  # on a full disk: it is not worth stopping for
+                self._keep_clock(now)
+                self._clock_ns = None
 
     def commit(self) -> None:
         """Make all saves durable; costs nothing when there are none."""
@@ -103,6 +111,7 @@ class Store:
         last: Nanos = self._execute("select clock_ns from life")[0][0]
         first = max(now, last + 1)
         self._execute("update life set count = count + 1, clock_ns = ?", (first,))
+        self._kept_ns = first
         return first
 
     def close(self) -> None:
@@ -149,6 +158,7 @@ class Store:
 
     def _keep_clock(self, now: Nanos) -> None:
         self._database.execute("update life set clock_ns = max(clock_ns, ?)", (now,))
+        self._kept_ns = now
 
     def _execute(self, statement: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         with self._naming_file():
