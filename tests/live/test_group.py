@@ -292,6 +292,11 @@ def test_bad_messages_are_the_callers_fault(tmp_path: Path) -> None:
                 await group.send(b"x" * (4 << 20))
             with pytest.raises(LocalError, match="there is no message"):
                 await group.send_many([])
+            with pytest.raises(LocalError, match="of type bytes, not str"):
+                await group.send("text")  # type: ignore[arg-type]
+            with pytest.raises(LocalError, match="of type bytes, not str"):
+                await group.send_many("text")  # type: ignore[arg-type]
+            assert group.host.running
 
     run(act())
 
@@ -333,7 +338,10 @@ def test_a_script_that_fails_leaves_its_host_free_and_no_thread(tmp_path: Path) 
 def test_a_script_can_give_up_a_send_that_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ordercast.net.group.CLOSE_S", 0.2)
     config = cluster(tmp_path)
-    with join_sync(config, "orders", host=0) as alone:
+    with (
+        pytest.raises(LocalError, match=r"\d+ messages were not sent, because the cluster took none"),
+        join_sync(config, "orders", host=0) as alone,
+    ):
         with pytest.raises(TimeoutError):
             for _ in range(1_000):
                 alone.send_many([b"x" * 10_000] * 10, timeout=SLOW_S)

@@ -195,8 +195,17 @@ def test_a_long_message_is_cut_for_people() -> None:
     [
         ({"dropped": {"group": "orders", "issuer": 2, "number": 9, "config": 1}}, "number 9 of issuer 2"),
         (
-            {"view": {"group": "orders", "config": 3, "members": [0, 1], "note": "n", "change": "added"}},
-            "view 3 of orders, added: 0, 1 n",
+            {
+                "view": {
+                    "group": "orders",
+                    "config": 3,
+                    "members": [0, 1],
+                    "note": "n",
+                    "change": "added",
+                    "issuer": 2,
+                }
+            },
+            "view 3 of orders, issuer 2 added: members 0, 1 n",
         ),
         ({"lost": 12}, "12 messages left out"),
         (

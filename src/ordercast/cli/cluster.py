@@ -13,8 +13,8 @@ import typer
 from ordercast.cli.cluster_ends import await_cluster, await_hosts, finish_trace, settled, unfinished_runs
 from ordercast.cli.cluster_table import ask_hosts, print_status, status_object
 from ordercast.cli.config import CONFIG, ConfigOption, read_config
-from ordercast.cli.output import console, print_json
-from ordercast.core import LocalError
+from ordercast.cli.output import console, errors, print_json
+from ordercast.core import Fault, LocalError
 from ordercast.net.cluster.cluster import Cluster, HostSpec
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.keys import create_keys
@@ -95,6 +95,12 @@ def init(
     config.write_text(text, encoding="utf-8")
     secret = "" if plaintext else f" and {key}, which is secret"
     console.print(f"wrote {config}{secret}", markup=False, soft_wrap=True)
+    if applications and 2 * applications >= receivers:
+        errors.print(
+            "note: while programs do not run, most receivers of a group are missing, and a group without most"
+            " of its receivers may not get over a failure",
+            soft_wrap=True,
+        )
     console.print(f"next: ordercast cluster up{_named(config)}", markup=False, soft_wrap=True)
     return 0
 
@@ -158,8 +164,22 @@ def restart(
     """Start a host again with the state that it had saved; one that runs is killed first."""
     cluster = read_config(config)
     host = cluster.find_host(node)
+    if _forgets(cluster, host):
+        errors.print(
+            "note: a receiver that restarts has forgotten its place, and `check` will say so; the option"
+            " `durable = true` lets it go on, where the protocol has it",
+            soft_wrap=True,
+        )
     _start(cluster, host, Order("restart", host.id), timeout)
     return 0
+
+
+def _forgets(cluster: Cluster, host: HostSpec) -> bool:
+    """Whether a host has a receiver whose restart the protocol does not promise to bear."""
+    plan = cluster.plan()
+    receivers = {node for members in plan.groups.values() for node in members}
+    borne = {Fault.RESTART, Fault.AMNESIA} & set(plan.guarantees.tolerates)
+    return not borne and any(plan.nodes[node].host == host.id for node in receivers)
 
 
 @app.command("add-sequencer")
@@ -207,6 +227,13 @@ def rotate_key(
         accepted = ", ".join(map(key_name, ring.accepted))
         console.print(f"seals with {key_name(ring.active.id)}, accepts {accepted}", markup=False)
         return 0
+
+    elsewhere = [spec.id for spec in cluster.hosts if not spec.address.loopback]
+    if elsewhere:
+        raise LocalError(
+            f"hosts {', '.join(map(str, elsewhere))} may be on other machines, and cannot be asked from here:"
+            " take the steps one by one with --step add, activate and retire"
+        )
 
     def known() -> dict[int, list[str]]:
         return {host: answer["keys"] for host, answer in ask_hosts(cluster).items()}

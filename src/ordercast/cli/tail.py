@@ -87,8 +87,8 @@ def line_text(line: dict[str, Any]) -> Text:
         return Text("dropped: number {number} of issuer {issuer}".format(**line["dropped"]), "red")
     if "view" in line:
         view = line["view"]
-        change = f", {view['change']}" if view["change"] else ""
-        members = ", ".join(map(str, view["members"]))
+        change = f", issuer {view.get('issuer')} {view['change']}" if view["change"] else ""
+        members = "members " + ", ".join(map(str, view["members"]))
         return Text(
             f"view {view['config']} of {view['group']}{change}: {members} {view['note']}".rstrip(), "cyan"
         )

@@ -181,12 +181,20 @@ class Group:
         self.host.metrics.inbox_bytes = self._inbox.waiting
 
     async def close(self) -> None:
-        """Send what waits, and leave; what was delivered before can still be taken."""
+        """Send what waits, and leave; what was delivered before can still be taken.
+
+        `LocalError` if some of it could not be sent: no message of an application is lost without a word.
+        """
         self._inbox.close()
         try:
-            await self.host.drain(CLOSE_S)
+            drained = await self.host.drain(CLOSE_S)
         finally:
             await self.host.stop()
+        if not drained:
+            raise LocalError(
+                f"{self.host.metrics.backlog_messages} messages were not sent, because the cluster took none"
+                f" for {CLOSE_S:g} s: is it up? `ordercast why` tells what they waited for"
+            )
 
     def _strain(self, strained: bool) -> None:
         self.host.wire.strain(strained)
@@ -262,7 +270,11 @@ class Joining:
         traceback: TracebackType | None,
     ) -> None:
         """Send what waits, and leave."""
-        await self._exits.aclose()
+        try:
+            await self._exits.aclose()
+        except LocalError:
+            if error is None:  # what is under way already is worth more
+                raise
 
 
 def join(file: str | Path, group: str, *, host: HostId | None = None, run: str = "") -> Joining:

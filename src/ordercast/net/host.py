@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import NamedTuple, TypeAlias
 
@@ -40,10 +40,10 @@ from ordercast.core.bundle import HEAD_BYTES, MESSAGE_BYTES_MAX, Bundle, pack_bu
 from ordercast.core.ids import NUMBER_MAX
 from ordercast.net.backlog import Backlog
 from ordercast.net.env import LiveEnv
-from ordercast.net.links.packet import DESTINATIONS_MAX, write_destinations
 from ordercast.net.links.wire import REPAIR_NS, TICK_NS, Wire
 from ordercast.net.metrics import Metrics
 from ordercast.net.recording.spool import Recorder
+from ordercast.net.routes import Routes
 from ordercast.net.store import Store
 from ordercast.net.timers import Timers
 from ordercast.net.transports.transport import Datagram
@@ -61,6 +61,8 @@ OURS = -1
 RESERVED = 1 << 24
 """Message numbers that are set aside at a time."""
 
+_BYTES = {bytes}
+
 _log = logging.getLogger("ordercast")
 
 
@@ -74,8 +76,6 @@ class Batch(NamedTuple):
 
 Heard: TypeAlias = Batch | Dropped | View
 Listener: TypeAlias = Callable[[Heard], None]
-Route: TypeAlias = tuple[tuple[NodeId, ...], tuple[tuple[tuple[HostId, ...], bytes, int], ...]]
-"""The nodes of this host, and for the others: hosts, destinations in bytes, and how many they are."""
 
 
 class LiveHost:
@@ -116,7 +116,7 @@ class LiveHost:
         self._clock = clock
         self._now: Nanos = 0
         self._places = [node.host for node in plan.nodes]
-        self._routes: dict[tuple[NodeId, ...], Route] = {}
+        self._routes = Routes(self._places, host, self.metrics)
         self._local: deque[tuple[NodeId, NodeId, Message]] = deque()
         self._listeners: dict[NodeId, list[Listener]] = {}
         self._due = False
@@ -262,6 +262,10 @@ class LiveHost:
             raise LocalError(f"groups are named once each, in ascending order, not as {groups}")
         if not payloads:
             raise LocalError("there is no message to send")
+        kinds = set(map(type, payloads))
+        if kinds != _BYTES:
+            wrong = next(kind for kind in kinds if kind is not bytes)
+            raise LocalError(f"a message is of type bytes, not {wrong.__name__}")
         longest = max(map(len, payloads))
         if longest > MESSAGE_BYTES_MAX:
             raise LocalError(f"message of {longest} bytes, the limit is {MESSAGE_BYTES_MAX}")
@@ -364,30 +368,13 @@ class LiveHost:
 
     def post(self, source: NodeId, to: tuple[NodeId, ...], message: Message) -> None:
         """A process sends."""
-        route = self._routes.get(to)
-        if route is None:
-            route = self._routes[to] = self._find_route(to)
-        here, elsewhere = route
+        here, elsewhere = self._routes.find(to)
         for node in here:
             self._local.append((node, source, message))
         if elsewhere:
             body = self.plan.codec.encode(message)
             for hosts, destinations, count in elsewhere:
                 self.wire.send(hosts, source, destinations, count, body)
-
-    def _find_route(self, to: tuple[NodeId, ...]) -> Route:
-        if len(self._routes) >= LOCAL_MAX:
-            self._routes.clear()
-        known = [node for node in to if 0 <= node < len(self._places)]
-        if len(known) < len(to):  # a peer has named a node that is not there, and a process believed it
-            self.metrics.malformed += 1
-        here = tuple(node for node in known if self._places[node] == self.host)
-        there = [node for node in known if self._places[node] != self.host]
-        parts = [there[start : start + DESTINATIONS_MAX] for start in range(0, len(there), DESTINATIONS_MAX)]
-        return here, tuple((self._hosts(part), write_destinations(part), len(part)) for part in parts)
-
-    def _hosts(self, nodes: Iterable[NodeId]) -> tuple[HostId, ...]:
-        return tuple(sorted({self._places[node] for node in nodes}))
 
     def end_turn(self) -> None:
         """Pass on what is local, hand over what waits, and let all effects out."""
