@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ordercast.live.run import run_live
+from ordercast.live.run import LiveRun, run_live
 from ordercast.sim.recorded_run import scenario_of
 from ordercast.sim.run import simulate
 from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
@@ -15,6 +15,7 @@ from tests.live.broken_child import breaking
 pytestmark = pytest.mark.xdist_group("live scenarios")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+TRIES = 5
 SUSPECT_NS = 150_000_000
 """Longer than a busy machine holds a process up."""
 
@@ -50,6 +51,16 @@ def broken(name: str, *, loss: float = 0.0) -> Scenario:
     )
 
 
+def shown_live(scenario: Scenario, found: str, folder: Path) -> tuple[LiveRun, Path]:
+    """A live run in which a defect shows. Real time decides whether two packets meet: a few tries are due."""
+    for attempt in range(TRIES):
+        run, trace = run_live(scenario, folder / str(attempt))
+        if found in {violation.property for violation in run.violations}:
+            assert trace is not None
+            return run, trace
+    pytest.fail(f"no {found} in {TRIES} runs")
+
+
 @pytest.mark.parametrize(
     ("name", "found", "loss"), [("hasty", "total-order", 0.0), ("forgetful", "drop-detection", 0.1)]
 )
@@ -57,12 +68,10 @@ def test_a_defect_that_shows_live_shows_in_the_simulator_from_the_trace_and_back
     name: str, found: str, loss: float, tmp_path: Path
 ) -> None:
     with breaking(name):
-        live, folder = run_live(broken(name, loss=loss), tmp_path / "live")
-        assert folder is not None
+        live, folder = shown_live(broken(name, loss=loss), found, tmp_path / "live")
         again = simulate(scenario_of(folder))
-        back, _ = run_live(scenario_of(again.write(tmp_path / "again")))
-    for violations in (live.violations, again.violations, back.violations):
-        assert found in {violation.property for violation in violations}
+        assert found in {violation.property for violation in again.violations}
+        shown_live(scenario_of(again.write(tmp_path / "again")), found, tmp_path / "back")
     mended = simulate(scenario_of(folder))
     assert mended.violations == [], "without the defect the same submissions do no harm"
     assert mended.summary().submitted == live.summary().submitted

@@ -43,8 +43,10 @@ SIMULATED = StructType([*RUNS.fields, StructField("findings", ArrayType(FINDING,
 
 Simulate = Callable[[Scenario], Run]
 
-LAYERS = ("check", "consensus", "core", "protocols", "replication", "sim", "trace", "transactions")
-"""The packages of ordercast that a run can depend on: the simulator's, and what it may import."""
+LAYERS = (
+    "check", "consensus", "core", "protocols", "replication", "sim", "toml_file", "trace", "transactions",
+)  # fmt: skip
+"""The packages and modules of ordercast that a run can depend on: the simulator's, and what it may import."""
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 
@@ -105,6 +107,7 @@ def basis_of(files: Iterable[Path]) -> str:
     When one of them changes, runs that are on disk are not those that would be made now.
     """
     sources = [path for layer in LAYERS for path in (PACKAGE / layer).rglob("*.py")]
+    sources += [path for layer in LAYERS if (path := PACKAGE / f"{layer}.py").exists()]
     digest = hashlib.sha256()
     try:
         for path in [*sorted(sources), *sorted(files)]:
