@@ -81,14 +81,20 @@ def test_the_run_of_a_trace_is_replayed(ordercast: Command, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_swarm_that_is_stopped_leaves_nobody_behind(how: signal.Signals) -> None:
-    command = [sys.executable, "-c", "from ordercast.cli import main; main()"]
+    # A shell that runs the tests in the background lets its children ignore interrupts.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    command = [sys.executable, "-c", f"{heed}; from ordercast.cli import main; main()"]
     words = ["swarm", "--protocol", "atomic_multicast", "--seeds", "0:100000", "--jobs", "2"]
     with subprocess.Popen(
         [*command, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     ) as process:
-        time.sleep(3)
-        process.send_signal(how)
-        out, err = process.communicate(timeout=20)
+        try:
+            time.sleep(3)
+            process.send_signal(how)
+            out, err = process.communicate(timeout=20)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
     if how is signal.SIGINT:
         assert (process.returncode, out, err) == (130, b"", b"ordercast: interrupted\n")
     deadline = time.monotonic() + 10
