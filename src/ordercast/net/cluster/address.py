@@ -69,7 +69,7 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
     """
     global _looked
     found: list[int] = []
-    start = os.getpid() * 61
+    start = os.getpid() * 9001  # neighbours begin thousands of ports apart
     for _ in range(_PORTS):
         port = _FIRST_PORT + (start + _looked) % _PORTS
         _looked += 1
