@@ -24,6 +24,7 @@ from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.keys import create_keys
 from ordercast.net.cluster.supervisor import node_command
 from ordercast.net.control.client import ControlClient
+from ordercast.net.recording.turning import finish_run
 from ordercast.protocols import find_protocol
 from ordercast.toml_file import convert_options
 
@@ -44,8 +45,12 @@ def run_bench(spec: BenchSpec, keep: Path | None = None, watch: Watch | None = N
             folder = Path(tempfile.mkdtemp(prefix="ordercast-bench-"))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
         cluster = prepare(spec, folder)
-        bench = stack.enter_context(_Bench(spec, cluster, folder))
-        return bench.measure(watch)
+        with _Bench(spec, cluster, folder) as bench:
+            result = bench.measure(watch)
+        if spec.trace:
+            trace = finish_run(cluster.traces, cluster.plan(), GROUP, complete=False)
+            result = msgspec.structs.replace(result, trace=str(trace))
+        return result
 
 
 def prepare(spec: BenchSpec, folder: Path) -> Cluster:

@@ -39,7 +39,7 @@ class BenchSpec(msgspec.Struct, frozen=True, kw_only=True):
     datagram_bytes: int = 0
     busy_poll: bool = False
     trace: bool = False
-    """Write traces, and have them judged."""
+    """Write traces, for `ordercast check`."""
     by_packet: bool = False
     """Account for packets and not for each message, which is enough to find what is lost or out of order, and
     not for latencies: for long runs, whose messages are too many."""

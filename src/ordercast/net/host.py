@@ -276,10 +276,6 @@ class LiveHost:
             raise LocalError(f"node {node} is not on host {self.host}")
         self._listeners.setdefault(node, []).append(listener)
 
-    def remove_listener(self, node: NodeId, listener: Listener) -> None:
-        """Tell it no more."""
-        self._listeners[node].remove(listener)
-
     def explain(self) -> dict[NodeId, Explanation]:
         """What waits at the nodes here, and for what."""
         return {env.me: env.process.explain() for env in self.nodes.values()}
