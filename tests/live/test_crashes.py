@@ -3,20 +3,27 @@
 import pytest
 
 from ordercast.core import Fault
-from ordercast.live.run import LiveRun, run_live
+from ordercast.live.run import LiveRun
 from ordercast.sim.faults import Crash, FaultSpec, Restart
-from ordercast.sim.scenario import Scenario, WorkloadSpec
+from ordercast.sim.scenario import ConstantSpec, NetworkSpec, Scenario, WorkloadSpec
 from ordercast.trace import Event, Kind, events_of
+from tests.live.flowing import run_flowing
 
 pytestmark = pytest.mark.xdist_group("live scenarios")
 
 VICTIM = 1
 """A host with a receiver, and with a sender where they sit together."""
-MESSAGES = 300
+MESSAGES = 600
+DELAY_US = 2_000
+"""Of each datagram. A message takes two at least, so no sender is done before 800 ms."""
 
 
 def crash(protocol: str, *faults: FaultSpec, **options: object) -> LiveRun:
-    """Three receivers with a sender each, struck while messages flow."""
+    """Three receivers with a sender each, struck while messages flow.
+
+    The senders wait for answers and have so many messages to send each. So one that was killed has messages
+    left for its next life, whenever that begins.
+    """
     if protocol == "hydra":
         options = {"suspect_ns": 200_000_000, "replicas": 1} | options
     scenario = Scenario(
@@ -25,12 +32,12 @@ def crash(protocol: str, *faults: FaultSpec, **options: object) -> LiveRun:
         colocated=True,
         seed=2,
         options=options,
-        workload=WorkloadSpec(messages=MESSAGES, rate_per_s=200),
+        network=NetworkSpec(latency=ConstantSpec(DELAY_US)),
+        workload=WorkloadSpec(kind="closed", messages=MESSAGES, timeout_ms=10),
         settle_ms=1_000,
         fault=faults,
     )
-    run, _ = run_live(scenario)
-    return run
+    return run_flowing(scenario)
 
 
 def rows(run: LiveRun, kind: Kind, node: int | None = None) -> list[Event]:
@@ -51,7 +58,7 @@ def lives(run: LiveRun, node: int) -> list[list[Event]]:
 @pytest.mark.parametrize("protocol", ["hydra", "atomic_multicast"])
 def test_a_killed_receiver_that_saved_its_place_goes_on_where_it_was(protocol: str) -> None:
     options = {"durable": True} if protocol == "hydra" else {}
-    run = crash(protocol, Crash(at_ms=200, host=VICTIM), Restart(at_ms=350, host=VICTIM), **options)
+    run = crash(protocol, Crash(at_ms=100, host=VICTIM), Restart(at_ms=250, host=VICTIM), **options)
     assert run.beyond_contract == []
     assert run.violations == [] and run.hindrance == ""
     (recovery,) = rows(run, Kind.RECOVER, VICTIM)
@@ -66,7 +73,7 @@ def test_a_killed_receiver_that_saved_its_place_goes_on_where_it_was(protocol: s
 
 
 def test_a_killed_hydra_receiver_that_saves_nothing_may_stay_away_and_the_others_go_on() -> None:
-    run = crash("hydra", Crash(at_ms=200, host=VICTIM))
+    run = crash("hydra", Crash(at_ms=100, host=VICTIM))
     assert run.beyond_contract == []
     assert run.violations == [] and run.hindrance == ""
     (silence,) = run.silences
@@ -77,7 +84,7 @@ def test_a_killed_hydra_receiver_that_saves_nothing_may_stay_away_and_the_others
 
 
 def test_without_durable_a_restart_is_beyond_what_hydra_promises() -> None:
-    run = crash("hydra", Crash(at_ms=200, host=VICTIM), Restart(at_ms=350, host=VICTIM))
+    run = crash("hydra", Crash(at_ms=100, host=VICTIM), Restart(at_ms=250, host=VICTIM))
     assert run.beyond_contract == [Fault.RESTART], "so the run says, whatever comes of it"
     untouched = [violation for violation in run.violations if VICTIM not in violation.nodes]
     assert untouched == [], "and the others keep their promises all the same"
@@ -85,7 +92,7 @@ def test_without_durable_a_restart_is_beyond_what_hydra_promises() -> None:
 
 @pytest.mark.parametrize("protocol", ["hydra", "atomic_multicast"])
 def test_a_sender_killed_in_the_middle_of_sending_leaves_no_doubt_about_what_it_sent(protocol: str) -> None:
-    run = crash(protocol, Crash(at_ms=250, host=VICTIM))
+    run = crash(protocol, Crash(at_ms=100, host=VICTIM))
     assert run.violations == [] and run.hindrance == ""
     sender = next(e.node for e in rows(run, Kind.CRASH) if e.node != VICTIM)
     mine = {event.message for event in rows(run, Kind.SUBMIT, sender)}
