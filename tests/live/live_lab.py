@@ -17,6 +17,7 @@ from ordercast.net.store import Store
 from ordercast.net.transports.transport import Transport
 from ordercast.net.transports.udp import UdpTransport
 from ordercast.protocols import find_protocol
+from tests.live.processes import PATIENCE_S
 from tests.live.wire_pairs import KEYS
 from tests.live.wires import free_addresses, until
 
@@ -87,7 +88,7 @@ class Lab:
             for payload in heard.bundle.payloads
         ]
 
-    async def until_delivered(self, count: int, seconds: float = 10.0) -> None:
+    async def until_delivered(self, count: int, seconds: float = PATIENCE_S) -> None:
         """Wait until each receiver has so many messages."""
         await until(lambda: all(len(self.payloads(node)) >= count for node in self.heard), seconds)
 

@@ -86,7 +86,7 @@ def test_a_client_that_hangs_is_ended_with_the_time() -> None:
 def test_each_client_has_one_message_under_way_and_every_round_is_noted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    clients = make_clients(monkeypatch, 0.05)
+    clients = make_clients(monkeypatch, 0.5)
     under_way: set[int] = set()
     most = 0
 
@@ -126,7 +126,7 @@ def test_a_delivery_before_the_call_returns_counts(monkeypatch: pytest.MonkeyPat
 def test_a_lost_message_is_no_round_and_its_task_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ordercast.bench.waiting.GIVE_UP_S", 0.02)
     monkeypatch.setattr("ordercast.bench.waiting.LOOK_S", 0.005)
-    clients = make_clients(monkeypatch, 0.2)
+    clients = make_clients(monkeypatch, 1.0)
     lost = set(range(CLIENTS))  # the first message of every client
 
     async def send(payload: bytes) -> None:

@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +27,7 @@ from ordercast.net.cluster.supervisor_client import is_supervised, report
 from ordercast.net.control.client import ControlClient
 from ordercast.protocols import protocol_names
 from tests.live.cluster_files import free_ports, write_cluster
-from tests.live.processes import alive, until
+from tests.live.processes import PATIENCE_S, alive, beside, until
 
 Said = Callable[..., str]
 
@@ -85,6 +84,13 @@ def pids(cluster: Cluster) -> list[int]:
     return [host.pid for host in found.hosts if host.pid is not None] if found else []
 
 
+def sequencers_known(cluster: Cluster) -> object:
+    """The numbers of the sequencers that the sender uses."""
+    with ControlClient(0, cluster.socket_path(0)) as client:
+        nodes = client.explain().nodes.values()
+    return next(node.state["sequencers"] for node in nodes if node.state["role"] == "sender")
+
+
 @pytest.mark.slow
 def test_a_whole_run(tmp_path: Path, said: Said) -> None:
     with cluster_of(tmp_path) as cluster:
@@ -103,6 +109,8 @@ def test_a_whole_run(tmp_path: Path, said: Said) -> None:
         shown = said("cluster", "status", *config)
         assert "sequencer-0 dead" in shown and shown.endswith("host 2 has ended: killed by SIGKILL")
         assert "host 2 does not run" in said("cluster", "kill", "2", *config, code=2)
+        # A message to a sequencer that has just died would be lost: wait until the sender knows of it.
+        assert until(lambda: sequencers_known(cluster) == "2")
         assert said("cluster", "restart", "2", *config) == "started host 2 (sequencer-0)"
         said("send", "orders", "three", *config)
         assert until(lambda: delivered(cluster, said) == 3)
@@ -119,23 +127,16 @@ def test_a_whole_run(tmp_path: Path, said: Said) -> None:
 
 @contextmanager
 def flow(cluster: Cluster) -> Iterator[list[int]]:
-    """A message each few milliseconds, for a minute at most; gives the list of their identities."""
+    """A message each few milliseconds, all the time; gives the list of their identities."""
     sent: list[int] = []
-    done = threading.Event()
 
-    def send() -> None:
-        end = time.monotonic() + 60
-        with ControlClient(0, cluster.socket_path(0)) as client:
-            while not done.wait(0.005) and time.monotonic() < end:
+    def send(done: threading.Event) -> None:
+        with ControlClient(0, cluster.socket_path(0), PATIENCE_S) as client:
+            while not done.wait(0.005):
                 sent.append(client.submit(["orders"], [b"message"]))
 
-    thread = threading.Thread(target=send)
-    thread.start()
-    try:
+    with beside(send):
         yield sent
-    finally:
-        done.set()
-        thread.join()
 
 
 def test_a_key_is_rotated_while_messages_flow(tmp_path: Path, said: Said) -> None:
@@ -144,10 +145,14 @@ def test_a_key_is_rotated_while_messages_flow(tmp_path: Path, said: Said) -> Non
         said("cluster", "up", *config)
         old = load_keys(cluster.security.key_file).active.id
         with flow(cluster) as sent:
+            assert until(lambda: len(sent) > 20)
+            before = len(sent)
             told = said("cluster", "rotate-key", *config)
+            after = len(sent)
+            assert after > before, "messages flowed meanwhile"
+            assert until(lambda: len(sent) > after + 30), "and flow on"
         new = load_keys(cluster.security.key_file).active.id
         assert told.endswith(f"the key is now {new:08x}") and new != old
-        assert len(sent) > 50
         assert until(lambda: delivered(cluster, said) == len(sent))
         found = json.loads(said("cluster", "status", *config, "--json"))["hosts"]
         assert [host["keys"] for host in found if host["state"] == "up"] == [[f"{new:08x}"]] * 3
@@ -200,7 +205,7 @@ def test_a_node_without_a_supervisor_ends_in_good_order(tmp_path: Path) -> None:
         ) as node:
             assert until(lambda: cluster.socket_path(4).exists() or node.poll() is not None)
             node.send_signal(signal.SIGTERM)
-            _, log = node.communicate(timeout=30)
+            _, log = node.communicate(timeout=PATIENCE_S)
         assert node.returncode == 0, log
         assert "runs configuration-0 at" in log and log.rstrip().endswith("ended")
         assert not cluster.socket_path(4).exists()
@@ -312,5 +317,5 @@ def test_errors_in_the_work_of_a_host_end_it_and_those_of_its_visitors_do_not() 
         loop.call_soon(int, "in a turn")
         await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(work(), 10))
+    asyncio.run(asyncio.wait_for(work(), PATIENCE_S))
     assert told == [False, True]

@@ -5,7 +5,6 @@ import os
 import socket
 import stat
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from ordercast.net.control.feed import QUEUE_MESSAGES_MAX
 from ordercast.net.control.socket_file import find_socket, open_socket
 from ordercast.net.control.words import LINE_BYTES_MAX
 from tests.live.control_lab import NOW_NS, SUBMITTED_NS, Lab
+from tests.live.processes import until
 
 
 @pytest.fixture
@@ -203,9 +203,7 @@ def test_the_end_of_a_reader_is_noticed_and_what_it_missed_is_counted(lab: Lab) 
     with lab.client() as client:
         watching(lab, client)
         lab.call(lab.host.deliver, 0, *[b""] * 30_000)
-    deadline = time.monotonic() + 10
-    while not lab.host.metrics.tail_lost and time.monotonic() < deadline:
-        time.sleep(0.005)
+    assert until(lambda: lab.host.metrics.tail_lost > 0)
     assert lab.host.metrics.tail_lost == 30_000
 
 
@@ -267,15 +265,15 @@ def test_there_are_only_so_many_clients_and_a_place_is_free_again_when_one_goes(
             two.status()
             with lab.client() as three, pytest.raises(LocalError, match="too many clients"):
                 three.status()
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
+
+        def is_free() -> bool:
             with lab.client() as three:
                 try:
-                    assert three.status()["host"] == 0
-                    return
+                    return bool(three.status()["host"] == 0)
                 except LocalError:
-                    time.sleep(0.01)
-    pytest.fail("the place was not free again")
+                    return False
+
+        assert until(is_free)
 
 
 def test_only_the_owner_may_use_the_socket(lab: Lab) -> None:
@@ -375,7 +373,7 @@ def test_a_reader_that_hangs_up_before_its_answer_leaves_nothing_behind(lab: Lab
         with socket.socket(socket.AF_UNIX) as raw:
             raw.connect(str(find_socket(lab.path)))
             raw.sendall(b'{"do": "tail"}\n')
-    deadline = time.monotonic() + 10
-    while lab.server._clients and time.monotonic() < deadline:
-        time.sleep(0.01)
+    with lab.client() as last:
+        last.status()  # those who came before it have been let in
+    assert until(lambda: not lab.server._clients)
     assert not any(lab.server._feed._watches.values())

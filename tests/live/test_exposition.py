@@ -11,6 +11,7 @@ from ordercast.net.cluster.address import Address
 from ordercast.net.control import exposition
 from ordercast.net.control.exposition import MetricsServer
 from ordercast.net.metrics import Metrics
+from tests.live.processes import PATIENCE_S
 
 Speak = Callable[[bytes], Awaitable[bytes]]
 
@@ -40,7 +41,7 @@ def serving(
         finally:
             await server.close()
 
-    asyncio.run(asyncio.wait_for(running(), 20))
+    asyncio.run(asyncio.wait_for(running(), PATIENCE_S))
 
 
 def get(path: str) -> bytes:

@@ -16,6 +16,7 @@ from ordercast.net.loop import run
 from ordercast.net.script import join_sync
 from ordercast.net.store import HostTaken
 from tests.live.cluster_files import write_cluster
+from tests.live.processes import PATIENCE_S
 from tests.live.wires import until
 
 SOFT = 1 << 20
@@ -40,7 +41,7 @@ async def take(group: Group, count: int) -> list[Received]:
     """The next messages of a group."""
     found: list[Received] = []
     while len(found) < count:
-        delivery = await asyncio.wait_for(group.receive(), 10)
+        delivery = await asyncio.wait_for(group.receive(), PATIENCE_S)
         assert isinstance(delivery, Received)
         found.append(delivery)
     return found
@@ -120,11 +121,11 @@ def test_an_application_that_takes_nothing_slows_the_senders_down_and_loses_noth
                 return sent
 
             flooding = asyncio.create_task(flood())
-            held_up = await asyncio.wait_for(at_rest(), 20)
+            held_up = await asyncio.wait_for(at_rest(), PATIENCE_S)
             assert held_up > 0 and not flooding.done(), "it waits, and was told of no failure"
             numbers = [int(one.payload[:9]) for one in await take(slow, held_up // 2)]
             assert numbers == list(range(held_up // 2))
-            await until(lambda: sent > held_up, 10)
+            await until(lambda: sent > held_up)
             flooding.cancel()
             rest = [int(one.payload[:9]) for one in await take(slow, sent - held_up // 2)]
             assert rest == list(range(held_up // 2, sent))
@@ -172,7 +173,7 @@ def test_where_nothing_goes_on_send_waits_and_closing_ends_the_wait(tmp_path: Pa
             assert alone.send_nowait(body) is None
             await alone.host.stop()
             with pytest.raises(LocalError, match="the group is closed"):
-                await asyncio.wait_for(waiting, 5)
+                await asyncio.wait_for(waiting, PATIENCE_S)
 
     run(act())
 
@@ -195,7 +196,7 @@ def test_a_member_that_leaves_has_sent_what_it_was_given(tmp_path: Path) -> None
     async def take_part(one: Group, other: Group) -> None:
         """Wait until the members know each other."""
         await one.send(b"first")
-        assert isinstance(await asyncio.wait_for(other.receive(), 10), Received)
+        assert isinstance(await asyncio.wait_for(other.receive(), PATIENCE_S), Received)
 
     run(act())
 
@@ -228,7 +229,7 @@ def test_a_host_that_fails_says_so_in_send_and_receive(tmp_path: Path) -> None:
 
             process.__dict__.update(on_message=broken, on_timer=broken)
             with pytest.raises(LocalError, match="the host has stopped: a defect"):
-                await asyncio.wait_for(receiving, 10)
+                await asyncio.wait_for(receiving, PATIENCE_S)
             with pytest.raises(LocalError, match="the host has stopped: a defect"):
                 await group.send(b"x")
             with pytest.raises(LocalError, match="the host has stopped: a defect"):
@@ -316,7 +317,7 @@ def test_a_script_sends_and_takes_without_async(tmp_path: Path) -> None:
         second = one.send_many([b"b", b"c"])
         assert second == first + 1
         for group in (one, two, three):
-            taken = [group.receive(timeout=10) for _ in range(3)]
+            taken = [group.receive(timeout=PATIENCE_S) for _ in range(3)]
             assert [one.payload for one in taken if isinstance(one, Received)] == [b"a", b"b", b"c"]
             assert group.receive(timeout=0.01) is None, "there is no more"
     assert threading.active_count() == before

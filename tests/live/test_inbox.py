@@ -10,13 +10,14 @@ from ordercast.core import Delivered, Dropped, LocalError
 from ordercast.core.bundle import Bundle
 from ordercast.net.host import Batch
 from ordercast.net.inbox import HARD, NOTICE_BYTES, Inbox, SlowConsumer
+from tests.live.processes import PATIENCE_S
 
 SOFT = 10_000
 T = TypeVar("T")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(asyncio.wait_for(work, 10))
+    return asyncio.run(asyncio.wait_for(work, PATIENCE_S))
 
 
 def batch(size: int = 900) -> Batch:

@@ -44,6 +44,15 @@ async def settle(
     raise AssertionError("nothing is delivered any more")
 
 
+async def at_rest(made: Lab) -> dict[int, list[bytes]]:
+    """What receivers have been delivered when nothing more comes."""
+    before: dict[int, list[bytes]] = {}
+    while (now := {node: made.payloads(node) for node in made.heard}) != before:
+        before = now
+        await asyncio.sleep(0.5)
+    return now
+
+
 def assert_ordered(made: Lab, sent: set[bytes]) -> None:
     """Nothing twice, nothing made up, and the same order wherever two messages are at two receivers."""
     orders = [made.payloads(node) for node in made.heard]
@@ -140,8 +149,7 @@ def test_recordings_played_to_a_restarted_host_are_not_delivered(restarted: int)
                 await settle(made, b"begin")
                 await talk(made, 50)
                 await settle(made, b"end")
-                await asyncio.sleep(0.1)
-                delivered = {node: made.payloads(node) for node in made.heard}
+                delivered = await at_rest(made)
                 await made.stop(host)
                 await made.start(host)
                 recorded = 0

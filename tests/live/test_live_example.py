@@ -15,7 +15,7 @@ from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.supervisor_client import report
 from tests.live.cluster_files import free_port_range
-from tests.live.processes import alive, until
+from tests.live.processes import PATIENCE_S, alive, until
 
 ROOT = Path(__file__).parents[2]
 ORDERS = ROOT / "examples" / "live" / "orders.py"
@@ -40,7 +40,7 @@ def cluster(
 
 def lines_of(program: Path, *words: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, str(program), *words], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, str(program), *words], capture_output=True, text=True, timeout=PATIENCE_S, check=True
     )
     return done.stdout.splitlines()
 

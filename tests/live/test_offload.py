@@ -21,6 +21,7 @@ from ordercast.net.transports.offload import (
     runs,
 )
 from tests.live.namespaces import MTU, cable, inside
+from tests.live.processes import PATIENCE_S
 
 SIZES = st.lists(st.sampled_from([0, 1, 2, 100, 1_400, 40_000]) | st.integers(0, 3_000), max_size=200)
 
@@ -54,7 +55,7 @@ def sockets(family: int = socket.AF_INET, name: str = "127.0.0.1") -> Iterator[t
         socket.socket(family, socket.SOCK_DGRAM) as receiver,
     ):
         receiver.bind((name, 0))
-        receiver.settimeout(2)
+        receiver.settimeout(PATIENCE_S)
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
         if not can_segment(sender):
             pytest.skip("this kernel does not cut datagrams")
@@ -145,7 +146,7 @@ def test_over_a_real_link_they_arrive_too_even_if_larger_than_it(size: int, fall
             receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with sender, receiver:
             receiver.bind((link.addresses[1], 0))
-            receiver.settimeout(2)
+            receiver.settimeout(PATIENCE_S)
             enable_coalescing(receiver)
             segmenter = Segmenter(sender)
             datagrams = [bytes([number]) * size for number in range(50)]

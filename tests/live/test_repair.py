@@ -208,7 +208,7 @@ def test_messages_of_a_megabyte_arrive_by_small_datagrams_of_which_some_are_lost
             sender = plan.senders[0]
             for number, payload in enumerate(payloads, 1):
                 made.submit(sender, payload)
-                await made.until_delivered(number, 10.0)
+                await made.until_delivered(number)
             assert made.count("fragments_repeated") > 20
             assert made.failures() == []
             for node in made.heard:

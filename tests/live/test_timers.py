@@ -10,6 +10,7 @@ import pytest
 from ordercast.core import MICROSECOND, MILLISECOND, Nanos, NodeId
 from ordercast.net.loop import new_event_loop
 from ordercast.net.timers import Timers
+from tests.live.processes import PATIENCE_S
 
 LOOP = asyncio.new_event_loop
 
@@ -160,7 +161,7 @@ def in_loop(delay_ns: Nanos, times: int) -> list[Nanos]:
         for _ in range(times):
             due = time.monotonic_ns() + delay_ns
             timers.set(1, "a", delay_ns)
-            await asyncio.wait_for(gone.wait(), 10)
+            await asyncio.wait_for(gone.wait(), PATIENCE_S)
             gone.clear()
         timers.cancel_all()
 
@@ -188,7 +189,7 @@ def test_an_event_ends_a_short_wait_early() -> None:
         woken = loop.create_future()
         loop.call_later(0.0009, lambda: None)  # so that the loop waits for a short time
         loop.run_in_executor(None, lambda: loop.call_soon_threadsafe(woken.set_result, loop.time()))
-        return float(await asyncio.wait_for(woken, 10))
+        return float(await asyncio.wait_for(woken, PATIENCE_S))
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         assert runner.run(wait()) > 0

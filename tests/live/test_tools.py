@@ -21,6 +21,7 @@ from ordercast.net.cluster.address import Address
 from ordercast.net.metrics import Metrics
 from tests.cli.conftest import Command, ordercast
 from tests.live.attended import Attended
+from tests.live.processes import PATIENCE_S
 
 __all__ = ["ordercast"]
 
@@ -31,7 +32,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attended]:
         yield cluster
 
 
-def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+def until(condition: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it has not come true"

@@ -93,7 +93,7 @@ async def order(hosts: Hosts, name: bytes, size: int = 0) -> None:
         host = number % len(hosts.live)
         assert hosts.live[host].submit(SENDER + host, (0,), [payload]) is not None
         await asyncio.sleep(0.001)
-    await until(lambda: hosts.has_all(sent), 30)
+    await until(lambda: hosts.has_all(sent))
     orders = [heard[before[host] :] for host, heard in hosts.payloads.items()]
     assert orders[0] == orders[1] == orders[2]
     assert sorted(orders[0]) == sorted(sent)

@@ -1,6 +1,5 @@
 """From spool files to a whole trace: nothing lost or doubled, whoever was killed when, and judged right."""
 
-import time
 from collections import defaultdict
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from ordercast.protocols import find_protocol
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import swarm_scenario
 from ordercast.trace import Event, Kind, StoredRun, events_of, find_runs
+from tests.live.processes import until
 from tests.live.recording import kill, lived, record
 
 SEEDS = 8
@@ -140,10 +140,7 @@ def test_what_a_killed_life_left_is_turned_by_the_next(plan: Plan, tmp_path: Pat
     kill(first)
     second = begun(tmp_path, 0, 100, saved=True)
     segment = tmp_path / "demo-1" / turning.segment_name(0, 0)
-    waited_until = time.monotonic() + 20
-    while not segment.exists() and time.monotonic() < waited_until:
-        time.sleep(0.01)
-    assert segment.exists()
+    assert until(segment.exists)
     assert second.error == ""
     second.close()
     assert len(events_at(finish_run(tmp_path, plan, "demo-1", complete=False))) == 3

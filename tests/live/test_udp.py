@@ -10,6 +10,7 @@ from ordercast.net.cluster.address import Address
 from ordercast.net.transports import udp
 from ordercast.net.transports.udp import UdpTransport
 from tests.live.namespaces import cable, inside
+from tests.live.processes import PATIENCE_S
 from tests.live.wires import LOOPBACK, Ear, free_addresses, listening, until, until_heard
 
 BUFFER = 4 << 20
@@ -168,7 +169,7 @@ def test_a_name_that_takes_too_long_does_not_hold_up_the_start(monkeypatch: pyte
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(loop, "getaddrinfo", lambda *args, **hints: asyncio.sleep(60))
         transport = made(0, addresses)
-        async with asyncio.timeout(5), listening(transport):
+        async with asyncio.timeout(PATIENCE_S / 2), listening(transport):
             transport.send(1, b"lost")
             assert transport.losses == 1
 

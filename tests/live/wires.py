@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from ordercast.core import HostId
 from ordercast.net.cluster.address import Address, free_ports
 from ordercast.net.transports.transport import Datagram, Transport
+from tests.live.processes import PATIENCE_S
 
 LOOPBACK = "127.0.0.1"
 
@@ -34,7 +35,7 @@ def free_addresses(count: int, name: str = LOOPBACK) -> dict[HostId, Address]:
     return {host: Address(name, port) for host, port in enumerate(free_ports(count, name))}
 
 
-async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
     """Wait for a condition; fails when it does not come about in time."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
