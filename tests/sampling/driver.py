@@ -1,0 +1,133 @@
+"""Samplers without a protocol around them: a queue of events in integer time, and a network that may lose.
+
+Events of one tick happen in a fixed order: messages in the order in which they were sent, then timers in the
+order of the nodes.
+"""
+
+import heapq
+from collections.abc import Callable, Sequence
+from random import Random
+
+from ordercast.core import Codec, Delivery, Env, Message, Nanos, NodeId
+from ordercast.sampling import Cyclon, CyclonOptions, draw, stream
+from ordercast.sampling.messages import MESSAGES, ShuffleRequest
+
+Fate = Callable[[NodeId, NodeId, bool, int], Nanos | None]
+"""How long a message takes, None if it is lost; of its source, its target, whether it asks, and its number
+among those of its kind that the source sent."""
+
+MESSAGE, TIMER = range(2)
+_CODEC = Codec(MESSAGES)
+
+
+def network(seed: int, shortest: Nanos, longest: Nanos, loss_per_mille: int = 0) -> Fate:
+    """Each message takes a time of its own; some never arrive."""
+
+    def fate(source: NodeId, target: NodeId, asks: bool, number: int) -> Nanos | None:
+        name = stream(stream(seed, source), asks)
+        if draw(name, number, 0) % 1000 < loss_per_mille:
+            return None
+        return shortest + draw(name, number, 1) % (longest - shortest + 1)
+
+    return fate
+
+
+class StubEnv(Env):
+    """Remembers what was sent and which timers were set."""
+
+    def __init__(self, me: NodeId) -> None:
+        self.me, self.now, self.rng = me, 0, Random(0)
+        self.sent: list[tuple[NodeId, Message]] = []
+        self.timers: list[tuple[str, Nanos]] = []
+
+    def send(self, to: NodeId, message: Message) -> None:
+        self.sent.append((to, message))
+
+    def multicast(self, to: Sequence[NodeId], message: Message) -> None:
+        raise NotImplementedError
+
+    def set_timer(self, name: str, after: Nanos) -> None:
+        self.timers.append((name, after))
+
+    def cancel_timer(self, name: str) -> None:
+        raise NotImplementedError
+
+    def deliver(self, delivery: Delivery) -> None:
+        raise NotImplementedError
+
+    def save(self, name: str, state: bytes | None) -> None:
+        raise NotImplementedError
+
+
+class OverlayEnv(StubEnv):
+    """One node of an overlay."""
+
+    def __init__(self, overlay: "Overlay", me: NodeId) -> None:
+        super().__init__(me)
+        self.overlay = overlay
+        self.now = overlay.now
+        self.counts = [0, 0]
+
+    def send(self, to: NodeId, message: Message) -> None:
+        asks = isinstance(message, ShuffleRequest)
+        number = self.counts[asks]
+        self.counts[asks] += 1
+        self.overlay.transmit(self.me, to, asks, number, message)
+
+    def set_timer(self, name: str, after: Nanos) -> None:
+        self.overlay.push_timer(self.now + after, self.me, name)
+
+
+class Overlay:
+    """Nodes that shuffle their views."""
+
+    def __init__(self, options: CyclonOptions, fate: Fate, nodes: range, slots: int) -> None:
+        self.options = options
+        self.fate = fate
+        self.nodes = nodes
+        self.slots = slots
+        self.now = 0
+        self.alive: dict[NodeId, Cyclon] = {}
+        self.sent = 0
+        self._envs: dict[NodeId, OverlayEnv] = {}
+        self._events: list[tuple[Nanos, int, int, NodeId, NodeId, bytes]] = []
+
+    def join(self, node: NodeId, seed: int, contacts: Sequence[NodeId]) -> None:
+        """Start a node that was never there."""
+        env = self._envs[node] = OverlayEnv(self, node)
+        self.alive[node] = Cyclon(env, seed, contacts, self.options, self.nodes)
+        self.alive[node].on_start()
+
+    def crash(self, node: NodeId) -> None:
+        del self.alive[node]
+
+    def transmit(self, source: NodeId, to: NodeId, asks: bool, number: int, message: Message) -> None:
+        self.sent += 1
+        latency = self.fate(source, to, asks, number)
+        if latency is not None:
+            # Through the codec: what a correct node sends, a correct node must be able to read.
+            data = _CODEC.encode(message)
+            heapq.heappush(self._events, (self.now + latency, MESSAGE, self.sent, to, source, data))
+
+    def push_timer(self, time: Nanos, node: NodeId, name: str) -> None:
+        heapq.heappush(self._events, (time, TIMER, node % self.slots, node, node, name.encode()))
+
+    def run_until(self, end: Nanos) -> None:
+        """All that happens before `end`."""
+        while self._events and self._events[0][0] < end:
+            self.now, kind, _, to, source, data = heapq.heappop(self._events)
+            sampler = self.alive.get(to)
+            if sampler is None:
+                continue
+            self._envs[to].now = self.now
+            if kind == TIMER:
+                assert sampler.on_timer(data.decode())
+            else:
+                assert sampler.on_message(source, _CODEC.decode(data))
+        self.now = end
+
+    def run(self, periods: int) -> None:
+        self.run_until(self.now + periods * self.options.period_ns)
+
+    def views(self) -> dict[NodeId, Sequence[NodeId]]:
+        return {node: sampler.known() for node, sampler in self.alive.items()}
