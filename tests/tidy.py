@@ -22,10 +22,12 @@ _BELOW_PIPELINE = frozenset(
         "java",
         "toml_file",
         "consensus",
+        "sampling",
         "trace",
         "check",
         "audit",
         "protocols",
+        "scale",
         "replication",
         "transactions",
         "determinism",
@@ -41,10 +43,12 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "java": frozenset({"core"}),
     "toml_file": frozenset({"core"}),
     "consensus": frozenset({"core"}),
+    "sampling": frozenset({"core"}),
     "trace": frozenset({"core"}),
     "check": frozenset({"core", "trace"}),
     "audit": frozenset({"core", "trace", "check"}),
-    "protocols": frozenset({"core", "consensus"}),
+    "protocols": frozenset({"core", "consensus", "sampling"}),
+    "scale": frozenset({"core", "sampling", "protocols", "trace"}),
     "replication": frozenset({"core", "consensus", "protocols"}),
     "transactions": frozenset({"core", "consensus", "protocols", "replication"}),
     "determinism": frozenset({"core", "protocols"}),
@@ -56,6 +60,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
             "check",
             "protocols",
             "consensus",
+            "sampling",
             "replication",
             "transactions",
         }
@@ -67,6 +72,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
             "trace",
             "protocols",
             "consensus",
+            "sampling",
             "replication",
             "transactions",
             "determinism",
@@ -83,7 +89,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
 }
 """Which package may import which; a package is always allowed its own modules."""
 
-PURE = frozenset({"core", "consensus", "protocols", "replication", "transactions", "check"})
+PURE = frozenset({"core", "consensus", "protocols", "replication", "transactions", "check", "sampling"})
 """Where the same inputs must give the same outputs, so nothing of the world may be asked."""
 
 PURE_THIRD_PARTY = frozenset({"msgspec"})

@@ -13,6 +13,8 @@ class Wait(msgspec.Struct, frozen=True):
     since: Nanos
     payload: bytes | None = None
     """The packet that waits, where the process holds it: a driver can unpack which messages it carries."""
+    stable: float | None = None
+    """The probability that all who should know of it do, where the process can tell (EpTO section 8.4)."""
 
 
 class Explanation(msgspec.Struct, frozen=True):

@@ -1,0 +1,59 @@
+"""EpTO's options."""
+
+from math import isfinite
+from typing import Annotated, Literal
+
+import msgspec
+
+from ordercast.core import LocalError, Nanos, Options
+from ordercast.protocols.epto.clocks import Clock
+from ordercast.protocols.epto.messages import TTL_MAX
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 20)]
+
+
+class EptoOptions(Options, frozen=True):
+    """Options of EpTO. Fan-out and TTL come from the paper's lemmas unless they are given."""
+
+    clock: Clock = "logical"
+    """Stamp events by a logical clock (Algorithm 4), or by clocks taken for a global one (Algorithm 3)."""
+    round_ns: Nanos = 1_000_000
+    """How long a round lasts. Lemma 6 asks for more than the latency between peers that behave well."""
+    fanout: Count = 0
+    """To how many peers a ball goes (K); 0: by Lemma 7."""
+    ttl: Count = 0
+    """How many rounds an event is relayed and aged (TTL); 0: by Lemmas 3 to 6."""
+    loss: float = 0.01
+    """The share of messages expected to be lost, for the lemmas; as are those down to `target`."""
+    churn: float = 0.0
+    """The share of peers expected to leave in a round, as many joining."""
+    drift: float = 0.01
+    """How much longer or shorter than `round_ns` rounds of peers are expected to be."""
+    target: float = 1e-6
+    """The probability that is accepted of an event missing anywhere."""
+    jitter: float = 0.01
+    """Each round is longer or shorter by up to this share, at random, so that peers do not fall into step."""
+    sampling: Literal["uniform", "cyclon"] = "uniform"
+    """Choose peers from a list of all, or from a small view that Cyclon keeps fresh."""
+    contacts: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 3
+    """Of Cyclon: how many peers a starting one knows; peers 0, 1, 2, ... are those that everybody knows."""
+    late: Literal["drop", "tag"] = "drop"
+    """Events whose place has passed: drop them, or hand them over tagged as out of order (section 8.2)."""
+    memory: Annotated[int, msgspec.Meta(ge=16, le=1 << 24)] = 1 << 16
+    """How many handed over events are remembered, to hand over late ones once."""
+    window: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] = 1024
+    """How many of its own events a peer may have under way."""
+    ahead_ns: Nanos = 10_000_000_000
+    """With a global clock, events stamped further in the future than this are not believed."""
+    durable: bool = False
+    """Keep the place in the order over a restart."""
+
+    def __post_init__(self) -> None:
+        if not 1_000 <= self.round_ns <= 3_600_000_000_000:
+            raise LocalError(f"round_ns must be between 1 microsecond and 1 hour, got {self.round_ns}")
+        if self.ttl > TTL_MAX:
+            raise LocalError(f"ttl must be at most {TTL_MAX}, got {self.ttl}")
+        if not (isfinite(self.jitter) and 0 <= self.jitter <= 0.5):
+            raise LocalError(f"jitter must be between 0 and 0.5, got {self.jitter}")
+        if self.ahead_ns < 0:
+            raise LocalError(f"ahead_ns must not be negative, got {self.ahead_ns}")

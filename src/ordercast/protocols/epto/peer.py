@@ -1,0 +1,254 @@
+"""A peer of EpTO: broadcasts, relays, orders and delivers (Algorithms 1 and 2).
+
+A peer that knows of no event has nothing to do in its rounds, so it sleeps through them; the draws of a
+round depend on its number alone, so nothing else changes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from ordercast.core import (
+    Delivered,
+    Env,
+    Explanation,
+    GroupId,
+    Groups,
+    LocalError,
+    Member,
+    Message,
+    Nanos,
+    NodeId,
+    OutOfOrder,
+    RemoteError,
+    Stamp,
+)
+from ordercast.protocols.epto.clocks import StampClock
+from ordercast.protocols.epto.dissemination import NextBall
+from ordercast.protocols.epto.explain import explain_waits
+from ordercast.protocols.epto.memory import Memory
+from ordercast.protocols.epto.messages import Ball, Event, Hello, Key, LogicalTime
+from ordercast.protocols.epto.newcomer import ASK, Newcomer
+from ordercast.protocols.epto.ordering import START, Ordering
+from ordercast.protocols.epto.stability import Stability
+from ordercast.sampling import Sampler, below, draw, stream
+
+PERIODS = 2
+"""The stream that says how long each round lasts."""
+SLEPT_MAX = 64
+"""Through more rounds than this one sleeps without drawing how long each would have been."""
+
+_PLACE = "place"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a peer is told when it is made."""
+
+    fanout: int
+    ttl: int
+    round_ns: Nanos
+    jitter_ns: Nanos
+    window: int
+    peers: int
+    """Peers are nodes 0 to this."""
+    groups: Mapping[GroupId, tuple[NodeId, ...]]
+    asks_time: bool
+    """Whether it must learn the time before it broadcasts, as with logical clocks."""
+    tags: bool
+    memory: int
+    durable: bool
+
+
+class Peer(Member):
+    """One process of EpTO. One that is in no group relays like all others, and delivers nothing."""
+
+    def __init__(
+        self, env: Env, setting: Setting, clock: StampClock, sampler: Sampler, stability: Stability, seed: int
+    ) -> None:
+        super().__init__(env)
+        self._set = setting
+        self._clock = clock
+        self._sampler = sampler
+        self._stability = stability
+        self._seed = stream(seed, PERIODS)
+        self._mine = frozenset(group for group, members in setting.groups.items() if env.me in members)
+        self._next = NextBall()
+        self._order = Ordering(setting.ttl)
+        self._memory = Memory(setting.memory, START)
+        self._round = 0
+        self._due: Nanos = 0
+        self._armed = False
+        self._number = 0
+        self._stamped = 0
+        self._under_way: set[Key] = set()
+        self._newcomer = Newcomer(env, sampler, setting.fanout, setting.ttl, setting.round_ns)
+        self._late = 0
+        self._unbelieved = 0
+
+    def on_start(self, saved: Mapping[str, bytes]) -> None:
+        """Begin at a random phase, where an earlier life stopped if its place was kept."""
+        self._number = self.env.now
+        self._due = self.env.now + below(draw(self._seed, 0, 0), self._set.round_ns)
+        if _PLACE in saved:
+            last = msgspec.msgpack.decode(saved[_PLACE], type=Key)
+            self._order = Ordering(self._set.ttl, last)
+            self._memory = Memory(self._set.memory, last)
+            self._clock.hear(last[0])
+        self._sampler.on_start()
+        if self._set.asks_time:
+            self._newcomer.ask()
+        else:
+            self._newcomer.ready = True
+
+    # Broadcasting
+
+    def submit(self, groups: Groups, payload: bytes) -> bool:
+        """Broadcast (lines 6 to 10); not while too much is under way, or the time is not known yet."""
+        unknown = [group for group in groups if group not in self._set.groups]
+        if unknown or not groups:
+            raise LocalError(f"cannot send to groups {groups}: no group {unknown or 'named'}")
+        if not self._newcomer.ready or len(self._under_way) >= self._set.window:
+            return False
+        self._number += 1
+        floor = max(self._stamped, self._order.last[0])
+        self._stamped = self._clock.stamp(self.env.now, floor)
+        event = Event(self._stamped, self.env.me, self._number, groups, payload)
+        self._under_way.add(event.key)
+        self._next.put(event.key, event, 0)
+        self._wake()
+        return True
+
+    # Hearing
+
+    def on_message(self, source: NodeId, message: Message) -> None:
+        """Take a ball (lines 11 to 19), or tell the time."""
+        if isinstance(message, Ball):
+            self._take(source, message)
+        elif isinstance(message, Hello):
+            self.env.send(source, LogicalTime(self._clock.read(self.env.now)))
+        elif isinstance(message, LogicalTime):
+            self._clock.hear(message.clock)
+            self._newcomer.answer()
+        else:
+            self._sampler.on_message(source, message)
+
+    def _take(self, source: NodeId, ball: Ball) -> None:
+        if len(ball.ttls) != len(ball.events):
+            raise RemoteError(f"a ball of node {source} has {len(ball.events)} events, {len(ball.ttls)} ages")
+        peers, groups = self._set.peers, self._set.groups
+        for event in ball.events:
+            if (
+                event.source >= peers
+                or not event.groups
+                or any(group not in groups for group in event.groups)
+            ):
+                raise RemoteError(f"a ball of node {source} has an event of node {event.source} to nobody")
+        ttl_max, now, clock, put = self._set.ttl, self.env.now, self._clock, self._next.put
+        for event, ttl in zip(ball.events, ball.ttls, strict=True):
+            ts = event.ts
+            if not clock.believes(ts, now):
+                self._unbelieved += 1
+                continue
+            if ttl < ttl_max:
+                put((ts, event.source, event.number), event, ttl)
+            clock.hear(ts)
+        if self._next:
+            self._wake()
+
+    # Rounds
+
+    def on_timer(self, name: str) -> None:
+        """A round, or something of peer sampling."""
+        if name == "round":
+            self._armed = False
+            self._run_round()
+        elif name == ASK:
+            self._newcomer.ask()
+        else:
+            self._sampler.on_timer(name)
+
+    def _run_round(self) -> None:
+        """Relay, order, deliver (lines 20 to 28)."""
+        self._round += 1
+        heard, self._next = self._next, NextBall()
+        heard.age()
+        if heard:
+            peers = self._sampler.sample(self._round, self._set.fanout)
+            for ball in heard.balls():
+                self.env.multicast(peers, ball)
+        self._order_events(heard)
+        self._due = self.env.now + self._period(self._round)
+        if self._next or self._order:
+            self._arm()
+
+    def _order_events(self, heard: NextBall) -> None:
+        order, round_number = self._order, self._round
+        for key, ttl in heard.ttls.items():
+            if not order.admit(key, heard.events[key], ttl, round_number):
+                self._pass(key, heard.events[key])
+        before = order.last
+        stable = list(order.stable(round_number))
+        if self._set.durable and order.last != before:
+            self.env.save(_PLACE, msgspec.msgpack.encode(order.last))
+        for key, event in stable:
+            self._under_way.discard(key)
+            if self._set.tags:
+                self._memory.add(key)
+            if not self._mine.isdisjoint(event.groups):
+                stamp = Stamp(event.ts, event.source)
+                self.env.deliver(Delivered(event.payload, event.groups, event.source, stamp))
+
+    def _pass(self, key: Key, event: Event) -> None:
+        """An event came whose place has passed: unless it was delivered then, it came too late."""
+        if not self._set.tags or key in self._memory:
+            return
+        self._late += 1
+        self._memory.add_late(key)
+        if not self._mine.isdisjoint(event.groups):
+            stamp = Stamp(event.ts, event.source)
+            self.env.deliver(OutOfOrder(event.payload, event.groups, event.source, stamp))
+
+    def _period(self, round_number: int) -> Nanos:
+        """From one round to the next."""
+        width = self._set.jitter_ns
+        return self._set.round_ns - width + below(draw(self._seed, round_number, 1), 2 * width + 1)
+
+    def _wake(self) -> None:
+        """Go on with rounds, at the time of the next one, if this peer slept."""
+        if self._armed:
+            return
+        now, slept = self.env.now, 0
+        while self._due < now and slept < SLEPT_MAX:
+            slept += 1
+            self._round += 1
+            self._due += self._period(self._round)
+        if self._due < now:
+            more = -((self._due - now) // self._set.round_ns)
+            self._round += more
+            self._due += more * self._set.round_ns
+        self._arm()
+
+    def _arm(self) -> None:
+        self._armed = True
+        self.env.set_timer("round", max(0, self._due - self.env.now))
+
+    def explain(self) -> Explanation:
+        """What waits to become stable, and behind what."""
+        state: dict[str, str | int] = {
+            "role": "peer" if self._mine else "publisher",
+            "round": self._round,
+            "clock": self._clock.read(self.env.now),
+            "peers known": len(self._sampler.known()),
+            "events to relay": len(self._next),
+            "events known": len(self._order),
+            "own events under way": len(self._under_way),
+            "came too late": self._late,
+            "not believed": self._unbelieved,
+        }
+        if not self._newcomer.ready:
+            state["waits"] = "for the logical time, which it asked of peers"
+        waiting = self._order.waiting(self._round)
+        waits = explain_waits(waiting, self._set.ttl, self._set.round_ns, self._stability, self.env.now)
+        return Explanation(state, tuple(waits))

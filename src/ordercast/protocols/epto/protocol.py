@@ -1,0 +1,150 @@
+"""EpTO as a user deploys it."""
+
+from random import Random
+
+from ordercast.core import (
+    Agreement,
+    Codec,
+    Crashes,
+    Deployment,
+    Env,
+    Fault,
+    Gaps,
+    Guarantees,
+    LocalError,
+    Nanos,
+    Node,
+    Options,
+    Order,
+    Partition,
+    Plan,
+    Protocol,
+)
+from ordercast.protocols.epto.clocks import GlobalClock, LogicalClock
+from ordercast.protocols.epto.messages import Ball, Hello, LogicalTime
+from ordercast.protocols.epto.options import EptoOptions
+from ordercast.protocols.epto.parameters import parameters
+from ordercast.protocols.epto.peer import Peer, Setting
+from ordercast.protocols.epto.stability import Stability
+from ordercast.sampling import MESSAGES, Cyclon, CyclonOptions, Sampler, Uniform
+from ordercast.sampling.cyclon import VIEW_MAX
+from ordercast.sampling.messages import SHUFFLE_MAX
+
+PACE = 2.0
+"""With rounds that are not in step, an event is relayed along the fastest way about twice in a round's time.
+"""
+TOLERATES = (
+    Fault.LOSS,
+    Fault.DUPLICATION,
+    Fault.REORDERING,
+    Fault.PARTITION,
+    Fault.CRASH,
+    Fault.AMNESIA,
+    Fault.PAUSE,
+    Fault.CLOCK,
+)
+
+
+def guarantees(options: EptoOptions) -> Guarantees:
+    """What is promised: order without exception, agreement with a probability (Table 1 of the paper)."""
+    return Guarantees(
+        order=Order.ACROSS,
+        agreement=Agreement.PROBABILISTIC,
+        gaps=Gaps.SILENT,
+        out_of_order=options.late == "tag",
+        partition=Partition.EACH_SIDE_CONTINUES,
+        crashes=Crashes.ANY,
+        tolerates=(*TOLERATES, Fault.RESTART) if options.durable else TOLERATES,
+    )
+
+
+def deploy(deployment: Deployment, options: Options) -> Plan:
+    """Every receiver is a peer, and so is every sender; co-located, a receiver is the sender itself."""
+    if not isinstance(options, EptoOptions):
+        raise LocalError(f"epto takes EptoOptions, not {type(options).__name__}")
+    receivers = deployment.receivers
+    if deployment.colocated:
+        senders = tuple(range(min(deployment.senders, receivers)))
+        count = receivers
+    else:
+        senders = deployment.sender_ids()
+        count = receivers + deployment.senders
+    advice = parameters(
+        count,
+        loss=options.loss,
+        churn=options.churn,
+        drift=options.drift,
+        clock=options.clock,
+        target=options.target,
+    )
+    setting = Setting(
+        fanout=options.fanout or advice.fanout,
+        ttl=options.ttl or advice.ttl,
+        round_ns=options.round_ns,
+        jitter_ns=int(options.round_ns * options.jitter),
+        window=options.window,
+        peers=count,
+        groups=dict(enumerate(deployment.groups)),
+        asks_time=options.clock == "logical",
+        tags=options.late == "tag",
+        memory=options.memory,
+        durable=options.durable,
+    )
+    stability = Stability(
+        count, max(1, setting.fanout), setting.ttl, loss=options.loss, churn=options.churn, pace=PACE
+    )
+    cyclon = cyclon_options(max(1, setting.fanout), setting.round_ns, setting.jitter_ns)
+
+    def make(env: Env) -> Peer:
+        seed = env.rng.getrandbits(64)
+        clock = LogicalClock() if options.clock == "logical" else GlobalClock(options.ahead_ns)
+        return Peer(env, setting, clock, _sampler(env, options, cyclon, count, seed), stability, seed)
+
+    nodes = tuple(
+        Node(node, "peer" if node < receivers else "publisher", node, make) for node in range(count)
+    )
+    codec = Codec([Ball, Hello, LogicalTime, *MESSAGES])
+    return Plan("epto", guarantees(options), nodes, setting.groups, senders, codec)
+
+
+def _sampler(env: Env, options: EptoOptions, cyclon: CyclonOptions, count: int, seed: int) -> Sampler:
+    if options.sampling == "uniform":
+        return Uniform(env, seed, range(count))
+    return Cyclon(env, seed, range(min(options.contacts, count)), cyclon, range(count))
+
+
+def cyclon_options(fanout: int, round_ns: Nanos, jitter_ns: Nanos) -> CyclonOptions:
+    """A view twice the fan-out, so that balls of successive rounds go to different peers; half of it is
+    exchanged once a round."""
+    view = min(2 * fanout, VIEW_MAX)
+    length = max(1, min(view // 2, SHUFFLE_MAX))
+    return CyclonOptions(view=view, length=length, period_ns=round_ns, jitter_ns=jitter_ns)
+
+
+def vary(rng: Random) -> dict[str, object]:
+    """Options for a seed of the swarm: rounds far shorter than the latency too, and too few of them."""
+    return {
+        "clock": rng.choice(("logical", "global")),
+        "round_ns": rng.choice((200_000, 1_000_000, 5_000_000)),
+        "fanout": rng.choice((0, 0, 1, 2)),
+        "ttl": rng.choice((0, 0, 2, 5)),
+        "jitter": rng.choice((0.0, 0.01, 0.3)),
+        "late": rng.choice(("drop", "tag")),
+        "memory": rng.choice((16, 1 << 16)),
+        "window": rng.choice((2, 1024)),
+        "durable": rng.random() < 0.5,
+        "sampling": rng.choice(("uniform", "uniform", "cyclon")),
+    }
+
+
+PROTOCOL = Protocol(
+    name="epto",
+    summary="Epidemic total order for many peers: order always, agreement with high probability.",
+    paper="EpTO (Middleware 2015)",
+    guarantees=guarantees(EptoOptions()),
+    options=EptoOptions,
+    deploy=deploy,
+    roles=("peer", "publisher"),
+    vary=vary,
+    live={"round_ns": 20_000_000},
+)

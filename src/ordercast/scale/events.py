@@ -1,0 +1,87 @@
+"""Which events there are: each process broadcasts in a round with a probability, at the round's beginning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from ordercast.sampling.draws import stream as stream_of
+from ordercast.scale.draws import draw, stream
+from ordercast.scale.setup import Setup
+from ordercast.scale.timeline import PROCESSES, Timeline, process_seed
+from ordercast.scale.types import Numbers, Ticks
+
+BROADCAST = 15
+"""The stream of a process's seed that says in which rounds it broadcasts."""
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events in the order of their birth: by tick, then by slot."""
+
+    born: Ticks
+    source: Numbers
+    """The process."""
+    turn: Numbers
+    """The slot's turn in which it was broadcast."""
+
+    def __len__(self) -> int:
+        return len(self.born)
+
+
+def threshold(share: float) -> np.uint64:
+    """Draws below this happen with that probability."""
+    return np.uint64(min(int(share * 2.0**64), (1 << 64) - 1))
+
+
+def events_of(setup: Setup, line: Timeline) -> Events:
+    """All events of a run, or the first ones that it tracks."""
+    seed = np.uint64(stream_of(setup.seed, PROCESSES))
+    source, turn = _draw(
+        line.slot,
+        line.first_turn,
+        line.turns,
+        line.turn_tick,
+        setup.rounds * setup.round_ticks,
+        seed,
+        threshold(setup.rate),
+    )
+    slots = line.slot[source]
+    born = line.turn_tick[slots, turn]
+    order = np.lexsort((slots, born))
+    if setup.tracked:
+        order = order[: setup.tracked]
+    return Events(born[order], source[order], turn[order])
+
+
+@njit(cache=True, nogil=True)
+def _draw(
+    slot: Numbers,
+    first_turn: Numbers,
+    turns: Numbers,
+    turn_tick: Ticks,
+    until: int,
+    seed: np.uint64,
+    limit: np.uint64,
+) -> tuple[Numbers, Numbers]:
+    found = 0
+    room = 1024
+    source = np.empty(room, np.int32)
+    turn = np.empty(room, np.int32)
+    for process in range(slot.shape[0]):
+        broadcasts = stream(process_seed(seed, process), BROADCAST)
+        for number in range(turns[process]):
+            at = first_turn[process] + number
+            if turn_tick[slot[process], at] >= until:
+                break
+            if draw(broadcasts, number + 1, 0) < limit:
+                if found == room:
+                    source = np.concatenate((source, np.empty(room, np.int32)))
+                    turn = np.concatenate((turn, np.empty(room, np.int32)))
+                    room *= 2
+                source[found] = process
+                turn[found] = at
+                found += 1
+    return source[:found], turn[:found]

@@ -1,0 +1,51 @@
+"""Latencies of pairs of processes, without a matrix of all pairs.
+
+Measured pairs have their own; those beyond the measured matrix have one of its values, chosen by a draw that
+depends on the pair alone, so it is the same for every message. (EpTO's authors fill the rows of further
+processes with draws from the measured values as well.) A pair that the matrix lacks never hears each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ordercast.scale.draws import below, draw
+from ordercast.scale.types import Ticks
+
+ABSENT = -1
+LATENCY = 11
+"""The stream of the run's seed that draws latencies."""
+LOSS = 12
+"""The stream of a process's seed that draws what is lost of its balls."""
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Latencies in ticks, each at least one: what is sent in a tick arrives in a later one."""
+
+    matrix: NDArray[np.int16]
+    """Of the first processes, row = source; ABSENT where there is none."""
+    values: Ticks
+    """Of all others, every value equally likely."""
+
+    @property
+    def longest(self) -> int:
+        """The longest there is."""
+        return int(max(self.values.max(initial=1), self.matrix.max(initial=1)))
+
+    @staticmethod
+    def constant(ticks: int) -> Latencies:
+        """The same for all."""
+        return Latencies(np.empty((0, 0), np.int16), np.array([ticks], np.int32))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def latency_of(matrix: NDArray[np.int16], values: Ticks, seed: np.uint64, source: int, target: int) -> int:
+    """How long a message takes; ABSENT if it never arrives. `seed` is the LATENCY stream of the run's seed."""
+    if source < matrix.shape[0] and target < matrix.shape[0]:
+        return int(matrix[source, target])
+    return int(values[below(draw(seed, source, target), values.shape[0])])

@@ -1,0 +1,50 @@
+"""What the engine is asked to run: EpTO as the paper's section 6 simulates it, in whole ticks."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from ordercast.core import LocalError
+from ordercast.protocols.epto.messages import TTL_MAX
+
+Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
+
+
+class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One run of the engine. Ticks are what the latencies are given in (milliseconds, in the paper)."""
+
+    processes: Annotated[int, msgspec.Meta(ge=1, le=1 << 22)]
+    fanout: Annotated[int, msgspec.Meta(ge=1, le=1024)]
+    ttl: Annotated[int, msgspec.Meta(ge=1, le=TTL_MAX)]
+    """At most so many that a block of events fits its turns into a byte; the engine says so if not."""
+    clock: Literal["global", "logical"] = "global"
+    round_ticks: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = 125
+    drift: Share = 0.01
+    """Each round is longer or shorter by up to this share."""
+    rate: Share = 0.05
+    """The probability that a process broadcasts in a round."""
+    rounds: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 20
+    """For how many rounds' time there are broadcasts; the run goes on until all is delivered."""
+    loss: Share = 0.0
+    churn: Share = 0.0
+    """The share of processes that leave each round's time, as many joining."""
+    sampling: Literal["uniform", "cyclon"] = "uniform"
+    in_step: bool = False
+    """All processes begin their rounds at once, and no round drifts: the synchronous model of section 4."""
+    tracked: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Follow so many events only, the first ones; 0: all."""
+    seed: Annotated[int, msgspec.Meta(ge=0, lt=1 << 63)] = 0
+
+    def __post_init__(self) -> None:
+        if self.in_step and self.drift:
+            raise LocalError("processes that drift do not stay in step: give one of in_step and drift")
+
+    @property
+    def drift_ticks(self) -> int:
+        """How much longer or shorter a round may be."""
+        return int(self.round_ticks * self.drift)
+
+    @property
+    def leavers(self) -> int:
+        """How many processes leave at once, every round's time."""
+        return round(self.processes * self.churn)
