@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from ordercast.core import MILLISECOND, Deployment, HostId, Plan
+from ordercast.core import MILLISECOND, SECOND, Deployment, HostId, Plan
 from ordercast.net.links.packet import PLACES_MAX, Missing, Piece, write_missing
 from ordercast.net.links.pieces import ASK_AGAIN_NS, ASKED_MAX, ASKS_MAX, QUIET_NS, UNFINISHED_NS, Pieces
 from ordercast.net.links.repair import KEPT_BYTES_MAX, KEPT_NS, REPEATS, Fragmented
@@ -193,9 +193,13 @@ class LossyLab(Lab):
         return self.impaired
 
 
+PATIENT: dict[str, dict[str, object]] = {"hydra": {"patience_ns": 30 * SECOND, "hold_ns": 30 * SECOND}}
+"""Hydra tells of a drop before a busy machine has repaired a message, and may: here it is to wait for it."""
+
+
 def plan_of(protocol: str) -> Plan:
     found = find_protocol(protocol)
-    options = convert_options(found.live_options({}), found, list_keys=True)
+    options = convert_options(found.live_options(PATIENT.get(protocol, {})), found, list_keys=True)
     return found.deploy(Deployment.disjoint(1, 3, 3, colocated=True), options)
 
 
