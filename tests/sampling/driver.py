@@ -13,8 +13,8 @@ from ordercast.sampling import Cyclon, CyclonOptions, draw, stream
 from ordercast.sampling.messages import MESSAGES, ShuffleRequest
 
 Fate = Callable[[NodeId, NodeId, bool, int], Nanos | None]
-"""How long a message takes, None if it is lost; of its source, its target, whether it asks, and its number
-among those of its kind that the source sent."""
+"""How long a message takes, None if it is lost; of its source, its target, whether it asks, and its number: that
+of the shuffle, or how many answers the source sent before."""
 
 MESSAGE, TIMER = range(2)
 _CODEC = Codec(MESSAGES)
@@ -66,13 +66,14 @@ class OverlayEnv(StubEnv):
         super().__init__(me)
         self.overlay = overlay
         self.now = overlay.now
-        self.counts = [0, 0]
+        self.answers = 0
 
     def send(self, to: NodeId, message: Message) -> None:
-        asks = isinstance(message, ShuffleRequest)
-        number = self.counts[asks]
-        self.counts[asks] += 1
-        self.overlay.transmit(self.me, to, asks, number, message)
+        if isinstance(message, ShuffleRequest):
+            self.overlay.transmit(self.me, to, True, message.number, message)
+        else:
+            self.overlay.transmit(self.me, to, False, self.answers, message)
+            self.answers += 1
 
     def set_timer(self, name: str, after: Nanos) -> None:
         self.overlay.push_timer(self.now + after, self.me, name)
@@ -81,11 +82,14 @@ class OverlayEnv(StubEnv):
 class Overlay:
     """Nodes that shuffle their views."""
 
-    def __init__(self, options: CyclonOptions, fate: Fate, nodes: range, slots: int) -> None:
+    def __init__(
+        self, options: CyclonOptions, fate: Fate, nodes: range, turn: Callable[[NodeId], int] = int
+    ) -> None:
+        """With `turn`, timers of one tick go off in an order other than that of the nodes' numbers."""
         self.options = options
         self.fate = fate
         self.nodes = nodes
-        self.slots = slots
+        self.turn = turn
         self.now = 0
         self.alive: dict[NodeId, Cyclon] = {}
         self.sent = 0
@@ -110,7 +114,7 @@ class Overlay:
             heapq.heappush(self._events, (self.now + latency, MESSAGE, self.sent, to, source, data))
 
     def push_timer(self, time: Nanos, node: NodeId, name: str) -> None:
-        heapq.heappush(self._events, (time, TIMER, node % self.slots, node, node, name.encode()))
+        heapq.heappush(self._events, (time, TIMER, self.turn(node), node, node, name.encode()))
 
     def run_until(self, end: Nanos) -> None:
         """All that happens before `end`."""

@@ -28,7 +28,7 @@ def overlay(
     seed: int, *, latency: tuple[int, int] = (1, 100), loss: int = 0, contacts: int = 3, nodes: int = NODES
 ) -> Overlay:
     """Nodes that all start at once, and know the first ones only."""
-    made = Overlay(OPTIONS, network(seed, *latency, loss), range(10 * nodes), 10 * nodes)
+    made = Overlay(OPTIONS, network(seed, *latency, loss), range(10 * nodes))
     for node in range(nodes):
         made.join(node, stream(seed, 1000 + node), range(contacts))
     return made
