@@ -20,6 +20,7 @@ DEFECT = 70
 
 COMMANDS = (
     "protocols",
+    "epto",
     "simulate",
     "live",
     "swarm",

@@ -100,9 +100,9 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
             return None
         return math.floor(self.latency_ns / (1 - Fraction(str(self.drift)))) + 1
 
-    def proved(self, fanout: int, rounds: int) -> Holes:
-        """The bound for events that are relayed for so many rounds; the throw at age TTL is ignored."""
-        return proved_holes(self.n, fanout, max(0, rounds - 1), loss=self.loss, churn=self.churn)[-1]
+    def proved(self, fanout: int, rounds: int) -> tuple[Holes, ...]:
+        """The bounds for TTLs of 1, 2, ... `rounds`, in step: the throw at age TTL is ignored."""
+        return proved_holes(self.n, fanout, rounds - 1, loss=self.loss, churn=self.churn)
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,7 +118,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     ttl: int
     """TTL: the age above which events are delivered."""
     round_ns: Nanos | None
-    """How long a round must last at least; None if no latency was given."""
+    """How long a round must last at least; None if no latency was given. Rounds out of step that last much
+    longer than the latency make ages run ahead of the spreading: see `Stability`."""
     rounds: int
     """Of the TTL, those for which an event must be relayed: ceil((c + 1) log2 n)."""
     c: float
@@ -132,7 +133,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     first_throw_lost: float
     """That no ball of the broadcaster's own throw arrives: no TTL makes the probability smaller than this."""
     ttl_proved: int | None
-    """With rounds in step, the TTL that already keeps within the target (section 8.1); None if none does."""
+    """With rounds in step, the TTL that already keeps within the target, or within `hole_anywhere` if there
+    is none (section 8.1); None if no TTL is proved to."""
     target: float | None
     """The probability of a hole anywhere that is accepted; None if `c` was given instead."""
     conditions: Conditions
@@ -209,11 +211,11 @@ def _rounds(n: int, target: float) -> tuple[int, float]:
 def _fanout(conditions: Conditions, rounds: int, target: float) -> int:
     """The smallest fanout, from Lemma 7's on, that is proved to keep within the target; else the largest."""
     low = high = conditions.lemma_fanout()
-    while high < conditions.n - 1 and conditions.proved(high, rounds).anywhere > target:
+    while high < conditions.n - 1 and conditions.proved(high, rounds)[-1].anywhere > target:
         low, high = high + 1, min(conditions.n - 1, 2 * high)
     while low < high:
         middle = (low + high) // 2
-        if conditions.proved(middle, rounds).anywhere <= target:
+        if conditions.proved(middle, rounds)[-1].anywhere <= target:
             high = middle
         else:
             low = middle + 1
@@ -229,6 +231,8 @@ def _check_ttl(conditions: Conditions, rounds: int, advice: str) -> None:
 def _choice(conditions: Conditions, fanout: int, rounds: int, c: float, target: float | None) -> Parameters:
     figure = figure_3(conditions.n, c)
     proved = conditions.proved(fanout, rounds)
+    accepted = figure.anywhere if target is None else target
+    enough = next((ttl for ttl, holes in enumerate(proved, 1) if holes.anywhere <= accepted), None)
     return Parameters(
         fanout=fanout,
         ttl=conditions.ttl(rounds),
@@ -237,18 +241,10 @@ def _choice(conditions: Conditions, fanout: int, rounds: int, c: float, target: 
         c=c,
         hole_at_process=figure.at_process,
         hole_anywhere=figure.anywhere,
-        proved_at_process=proved.at_process,
-        proved_anywhere=proved.anywhere,
+        proved_at_process=proved[-1].at_process,
+        proved_anywhere=proved[-1].anywhere,
         first_throw_lost=(1 - conditions.delivery()) ** fanout if fanout else 0.0,
-        ttl_proved=_ttl_proved(conditions, fanout, rounds, figure.anywhere if target is None else target),
+        ttl_proved=None if enough is None else conditions.ttl(enough),
         target=target,
         conditions=conditions,
     )
-
-
-def _ttl_proved(conditions: Conditions, fanout: int, rounds: int, target: float) -> int | None:
-    """The smallest TTL of which the bound for rounds in step says that it is enough."""
-    at_most = proved_holes(conditions.n, fanout, rounds, loss=conditions.loss, churn=conditions.churn)
-    enough = (throws for throws, holes in enumerate(at_most) if holes.anywhere <= target)
-    throws = next(enough, None)
-    return None if throws is None else conditions.ttl(throws + 1)
