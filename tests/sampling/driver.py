@@ -13,8 +13,8 @@ from ordercast.sampling import Cyclon, CyclonOptions, draw, stream
 from ordercast.sampling.messages import MESSAGES, ShuffleRequest
 
 Fate = Callable[[NodeId, NodeId, bool, int], Nanos | None]
-"""How long a message takes, None if it is lost; of its source, its target, whether it asks, and its number: that
-of the shuffle, or how many answers the source sent before."""
+"""How long a message takes, None if it is lost; of its source, its target, whether it asks, and its number:
+that of the shuffle, or how many answers the source sent before."""
 
 MESSAGE, TIMER = range(2)
 _CODEC = Codec(MESSAGES)
