@@ -166,9 +166,6 @@ def spread(
                 dirty[slot, turn % ring] = False
                 waiting -= 1
                 quiet = tick
-            turn_now = turn - base[process] + 1
-            if turn_now > TURNS_MAX:
-                return TOO_LONG, heard, quiet
             for event in range(count):
                 if row[event] == 1 and ages[slot, event] == 0 and known[process, event] == 0:
                     if heard < only_heard.shape[0]:
@@ -178,6 +175,9 @@ def spread(
                     heard += 1
             relayed, changed = _age(ages[slot], row, out, ttl)
             if changed:
+                turn_now = turn - base[process] + 1
+                if turn_now > TURNS_MAX:
+                    return TOO_LONG, heard, quiet
                 for event in range(count):
                     if known[process, event] == 0 and ages[slot, event] > 0:
                         known[process, event] = turn_now

@@ -81,7 +81,7 @@ class Peer(Member):
         self._due: Nanos = 0
         self._armed = False
         self._number = 0
-        self._stamped = 0
+        self._stamped = -1
         self._under_way: set[Key] = set()
         self._newcomer = Newcomer(env, sampler, setting.fanout, setting.ttl, setting.round_ns)
         self._late = 0
