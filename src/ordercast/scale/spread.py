@@ -56,7 +56,6 @@ def _age(ages: Bytes, row: Bytes, out: Bytes, ttl: int) -> tuple[bool, bool]:
         news = (before == 0) & (code > 0)
         stable = (before <= limit) & (after > limit)
         changed |= np.uint8(news | stable)
-        row[event] = 0
     return bool(relayed), bool(changed)
 
 
@@ -166,13 +165,6 @@ def spread(
                 dirty[slot, turn % ring] = False
                 waiting -= 1
                 quiet = tick
-            for event in range(count):
-                if row[event] == 1 and ages[slot, event] == 0 and known[process, event] == 0:
-                    if heard < only_heard.shape[0]:
-                        only_heard[heard, 0] = process
-                        only_heard[heard, 1] = event
-                        only_heard[heard, 2] = turn
-                    heard += 1
             relayed, changed = _age(ages[slot], row, out, ttl)
             if changed:
                 turn_now = turn - base[process] + 1
@@ -184,6 +176,13 @@ def spread(
                     if stable[process, event] == 0 and ages[slot, event] > ttl:
                         stable[process, event] = turn_now
                         missing -= 1
+                    if row[event] == 1 and ages[slot, event] == 0:
+                        if heard < only_heard.shape[0]:
+                            only_heard[heard, 0] = process
+                            only_heard[heard, 1] = event
+                            only_heard[heard, 2] = turn
+                        heard += 1
+            row[:] = 0
             if not relayed:
                 continue
             mine = process_seed(seed, process)
