@@ -7,8 +7,9 @@ which an estimate on the wrong side of the bound reaches with a probability belo
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
-from math import comb, sqrt
+from math import comb, log2, sqrt
 from random import Random
 from statistics import mean, stdev
 
@@ -23,14 +24,15 @@ from ordercast.protocols.epto.bounds import (
 )
 from ordercast.protocols.epto.parameters import lemma_parameters
 from ordercast.protocols.epto.stability import Stability
-from tests.paper.epto_gossip import Spread, spread
+from tests.paper.epto_gossip import Spread, spread, spread_out_of_step
 
-RUNS = 600
+RUNS = 400
 
 
-def runs(n: int, fanout: int, ttl: int, loss: float = 0.0, leaving: int = 0) -> list[Spread]:
+@cache
+def runs(n: int, fanout: int, ttl: int, loss: float = 0.0, leaving: int = 0) -> tuple[Spread, ...]:
     rng = Random(f"{n} {fanout} {ttl} {loss} {leaving}")
-    return [spread(rng, n, fanout, ttl, loss, leaving) for _ in range(RUNS)]
+    return tuple(spread(rng, n, fanout, ttl, loss, leaving) for _ in range(RUNS))
 
 
 def lacking(results: Sequence[Spread], after: int = -1) -> list[float]:
@@ -193,6 +195,27 @@ def test_the_mean_field_flatters_where_an_event_may_die_out() -> None:
     assert 1 - reached(60, 2, 29, loss=0.4) < 0.01
 
 
+def test_out_of_step_too_holes_are_rarer_than_the_bound_for_the_balls_that_arrived() -> None:
+    rng = Random(8)
+    results = [spread_out_of_step(rng, 60, 3, 8, 0.05) for _ in range(RUNS)]
+    holes = [missing / 59 for _, missing in results]
+    assert mean(holes) > error(holes)
+    assert mean(holes) <= mean(hole_bound(60, balls) for balls, _ in results)
+
+
+def test_lemma_6_counts_on_relays_that_take_about_a_round() -> None:
+    """Where they take far less, ages run ahead, and c n log2(n) balls do not arrive within the TTL."""
+    chosen = lemma_parameters(100, 6.2, clock="global", latency_ns=1)
+    promised = chosen.c * 100 * log2(100)
+    rng = Random(6)
+    slow, fast = (
+        mean(spread_out_of_step(rng, 100, chosen.fanout, chosen.ttl, latency)[0] for _ in range(12))
+        for latency in (0.99, 0.001)
+    )
+    assert slow > 8 * promised
+    assert fast < 0.95 * promised
+
+
 # Every outcome, for few processes
 
 
@@ -270,7 +293,7 @@ def test_section_6_a_ttl_of_5_is_enough_for_100_processes() -> None:
 def test_section_8_4_events_are_at_least_as_stable_as_their_age_says(
     n: int, fanout: int, loss: float
 ) -> None:
-    ttl = 8
+    ttl = 6
     stability = Stability(n, fanout, ttl, loss=loss)
     results = runs(n, fanout, ttl, loss)
     for age in range(2, ttl + 1):

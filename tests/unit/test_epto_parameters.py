@@ -111,6 +111,15 @@ def test_where_the_average_of_lemma_7_hides_too_much_the_fanout_is_raised() -> N
     assert proved_holes(200, chosen.fanout - 1, chosen.rounds - 1, loss=0.7)[-1].anywhere > 1e-9
 
 
+def test_what_is_proved_leaves_out_the_throw_that_is_ignored() -> None:
+    lemma = lemma_parameters(100, 1.25, clock="global")
+    proved = proved_holes(100, lemma.fanout, 15)
+    assert lemma.ttl == 15
+    assert lemma.proved_anywhere == proved[14].anywhere > proved[15].anywhere
+    assert parameters(100, clock="global").ttl_proved == 5
+    assert proved[4].anywhere <= 1e-9 < proved[3].anywhere
+
+
 def test_a_million_processes_are_no_trouble() -> None:
     chosen = parameters(1_000_000, loss=0.05, drift=0.01, latency_ns=200_000_000)
     assert chosen.within_target and chosen.fanout == 31 and chosen.ttl < 120

@@ -13,6 +13,10 @@ probability of Figure 3b at most. The lemmas promise that it arrives so often on
 see that all balls of the first throw may be lost, so `parameters` raises K above Lemma 7 until `proved_holes`
 keeps within the target too.
 
+Lemma 6 counts on relays that take about a round each. Where rounds are out of step and last a hundred times
+the latency or more, an event can be relayed many times within a round; it is then as old as its TTL after few
+throws, and arrives less often than c n log2(n) times. So a round should be above the latency, not far above.
+
 Up to 16 processes, everybody throws at all others: there 2e ln n / ln ln n is n - 1 or more, or, for n < 3,
 no fanout at all. The broadcaster's throw is then nearly the whole story, and no TTL makes up for its loss.
 """
