@@ -109,6 +109,7 @@ class World:
             round_ns=setup.round_ticks,
             jitter_ns=setup.drift_ticks,
             window=1 << 20,
+            events=1 << 20,
             peers=self.everyone,
             groups={0: tuple(range(self.everyone))},
             asks_time=False,

@@ -17,6 +17,9 @@ class NextBall:
     def __len__(self) -> int:
         return len(self.ttls)
 
+    def __contains__(self, key: Key) -> bool:
+        return key in self.ttls
+
     def put(self, key: Key, event: Event, ttl: int) -> None:
         """Add an event, or make it as old as the oldest copy."""
         known = self.ttls.get(key)

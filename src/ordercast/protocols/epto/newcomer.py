@@ -12,6 +12,8 @@ from ordercast.sampling import Sampler
 
 ASK = "ask"
 EVERY_ROUNDS = 4
+BEFORE_ROUNDS = 1 << 40
+"""Names the choices of whom to ask, each time others; no round has such a number."""
 
 
 class Newcomer:
@@ -32,7 +34,7 @@ class Newcomer:
 
     def ask(self) -> None:
         """Ask, and again after a while."""
-        peers = self._sampler.sample(0, self._count)
+        peers = self._sampler.sample(BEFORE_ROUNDS + self._tries, self._count)
         if not peers or self._tries == 0:
             self.ready = True
             return

@@ -43,6 +43,8 @@ class EptoOptions(Options, frozen=True):
     """How many handed over events are remembered, to hand over late ones once."""
     window: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] = 1024
     """How many of its own events a peer may have under way."""
+    events: Annotated[int, msgspec.Meta(ge=16, le=1 << 24)] = 1 << 18
+    """How many undelivered events a peer keeps, about; more are refused, as if they had been lost."""
     ahead_ns: Nanos = 10_000_000_000
     """With a global clock, events stamped further in the future than this are not believed."""
     durable: bool = False

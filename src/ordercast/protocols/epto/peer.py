@@ -51,6 +51,7 @@ class Setting:
     round_ns: Nanos
     jitter_ns: Nanos
     window: int
+    events: int
     peers: int
     """Peers are nodes 0 to this."""
     groups: Mapping[GroupId, tuple[NodeId, ...]]
@@ -86,6 +87,7 @@ class Peer(Member):
         self._newcomer = Newcomer(env, sampler, setting.fanout, setting.ttl, setting.round_ns)
         self._late = 0
         self._unbelieved = 0
+        self._refused = 0
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin at a random phase, where an earlier life stopped if its place was kept."""
@@ -145,16 +147,21 @@ class Peer(Member):
                 or any(group not in groups for group in event.groups)
             ):
                 raise RemoteError(f"a ball of node {source} has an event of node {event.source} to nobody")
-        ttl_max, now, clock, put = self._set.ttl, self.env.now, self._clock, self._next.put
+        ttl_max, now, clock, heard = self._set.ttl, self.env.now, self._clock, self._next
+        room = self._set.events - len(self._order)
         for event, ttl in zip(ball.events, ball.ttls, strict=True):
             ts = event.ts
             if not clock.believes(ts, now):
                 self._unbelieved += 1
                 continue
             if ttl < ttl_max:
-                put((ts, event.source, event.number), event, ttl)
+                key = (ts, event.source, event.number)
+                if len(heard) < room or key in heard:
+                    heard.put(key, event, ttl)
+                else:
+                    self._refused += 1
             clock.hear(ts)
-        if self._next:
+        if heard:
             self._wake()
 
     # Rounds
@@ -246,6 +253,7 @@ class Peer(Member):
             "own events under way": len(self._under_way),
             "came too late": self._late,
             "not believed": self._unbelieved,
+            "refused for want of room": self._refused,
         }
         if not self._newcomer.ready:
             state["waits"] = "for the logical time, which it asked of peers"

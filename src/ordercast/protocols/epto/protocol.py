@@ -83,6 +83,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         round_ns=options.round_ns,
         jitter_ns=int(options.round_ns * options.jitter),
         window=options.window,
+        events=options.events,
         peers=count,
         groups=dict(enumerate(deployment.groups)),
         asks_time=options.clock == "logical",
