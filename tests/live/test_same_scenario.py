@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from ordercast.live.run import LiveRun, run_live
+from ordercast.sim.network import Conditions
 from ordercast.sim.recorded_run import scenario_of
 from ordercast.sim.run import simulate
 from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
@@ -17,7 +18,9 @@ pytestmark = pytest.mark.xdist_group("live scenarios")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TRIES = 5
 SUSPECT_NS = 150_000_000
-"""Longer than a busy machine holds a process up."""
+"""Crashes are found within the workload, and processes that only wait for a CPU are seldom taken for dead."""
+NEVER_NS = 10_000_000_000
+"""Where nothing crashes: a sequencer that is removed takes messages with it that were to meet."""
 
 
 @pytest.mark.parametrize("name", ["leader-crash", "sequencer-crash", "partition"])
@@ -37,15 +40,25 @@ def test_an_example_has_the_same_verdict_simulated_and_live(name: str) -> None:
         assert live.summary().delivered == simulated.summary().delivered, "nothing may be lost"
 
 
-def broken(name: str, *, loss: float = 0.0) -> Scenario:
+BAD = {"hasty": Conditions(reordering=0.3, reorder_us=5_000), "forgetful": Conditions(loss=0.1)}
+"""What a defect needs to show, however busy the machine is."""
+
+
+def broken(name: str) -> Scenario:
     """Two senders and two sequencers, with enough traffic for all of them to meet."""
+    bad = BAD[name]
     return Scenario(
         protocol="hydra",
         name=name,
         seed=3,
         senders=2,
-        options={"suspect_ns": SUSPECT_NS, "replicas": 1},
-        network=NetworkSpec(latency=UniformSpec(50, 2_000), loss=loss),
+        options={"suspect_ns": NEVER_NS, "replicas": 1},
+        network=NetworkSpec(
+            latency=UniformSpec(50, 2_000),
+            loss=bad.loss,
+            reordering=bad.reordering,
+            reorder_us=bad.reorder_us,
+        ),
         workload=WorkloadSpec(messages=300, rate_per_s=1_000),
         settle_ms=300,
     )
@@ -61,14 +74,12 @@ def shown_live(scenario: Scenario, found: str, folder: Path) -> tuple[LiveRun, P
     pytest.fail(f"no {found} in {TRIES} runs")
 
 
-@pytest.mark.parametrize(
-    ("name", "found", "loss"), [("hasty", "total-order", 0.0), ("forgetful", "drop-detection", 0.1)]
-)
+@pytest.mark.parametrize(("name", "found"), [("hasty", "total-order"), ("forgetful", "drop-detection")])
 def test_a_defect_that_shows_live_shows_in_the_simulator_from_the_trace_and_back(
-    name: str, found: str, loss: float, tmp_path: Path
+    name: str, found: str, tmp_path: Path
 ) -> None:
     with breaking(name):
-        live, folder = shown_live(broken(name, loss=loss), found, tmp_path / "live")
+        live, folder = shown_live(broken(name), found, tmp_path / "live")
         again = simulate(scenario_of(folder))
         assert found in {violation.property for violation in again.violations}
         shown_live(scenario_of(again.write(tmp_path / "again")), found, tmp_path / "back")
