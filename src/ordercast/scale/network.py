@@ -45,7 +45,7 @@ class Latencies:
 
 @njit(cache=True, nogil=True, inline="always")
 def latency_of(matrix: NDArray[np.int16], values: Ticks, seed: np.uint64, source: int, target: int) -> int:
-    """How long a message takes; ABSENT if it never arrives. `seed` is the LATENCY stream of the run's seed."""
+    """How long a message takes; ABSENT if it never arrives. `seed` is the run's LATENCY stream."""
     if source < matrix.shape[0] and target < matrix.shape[0]:
         return int(matrix[source, target])
     return int(values[below(draw(seed, source, target), values.shape[0])])

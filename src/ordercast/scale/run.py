@@ -12,7 +12,9 @@ from typing import TypeVar
 import numpy as np
 
 from ordercast.core import LocalError
+from ordercast.protocols.epto.protocol import cyclon_options
 from ordercast.sampling.draws import stream as stream_of
+from ordercast.scale.cyclon import cyclon_targets
 from ordercast.scale.events import Events, events_of, threshold
 from ordercast.scale.holes import Hole, Missing, find_holes
 from ordercast.scale.network import LATENCY, Latencies
@@ -27,6 +29,8 @@ BLOCK_BYTES = 192 << 20
 BLOCK_EVENTS = 1024
 BLOCK_ROUNDS = 32
 """The births of a block lie within so many rounds, for its turns are kept in bytes."""
+WARMUP_ROUNDS = 30
+CONTACTS = 3
 MISSING_MAX = 1 << 20
 """Undelivered events that are listed one by one, at most, for each thread."""
 
@@ -91,28 +95,36 @@ def run(
     setup: Setup,
     latencies: Latencies,
     *,
-    views: Callable[[Timeline], Numbers] | None = None,
     arrivals: bool = False,
     balls: bool = False,
     keep: bool = False,
     cores: int = 0,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Run the engine. `arrivals`, `balls` and `keep` ask for what costs more to know; so do `views`, which
-    give
-    the peers known at each turn in place of uniform sampling."""
+    """Run the engine. `arrivals`, `balls` and `keep` ask for what costs more to know."""
     cores = cores or os.cpu_count() or 1
-    rounds = setup.rounds + setup.ttl + latencies.longest // setup.round_ticks + 8
+    lives = 3 if setup.leavers or balls else 1  # balls fly for long after all is delivered
+    rounds = setup.rounds + lives * setup.ttl + latencies.longest // setup.round_ticks + 8
     for _ in range(6):
         ticks = rounds * (setup.round_ticks + setup.drift_ticks)
         line = timeline(setup, ticks)
-        events = events_of(setup, line)
-        known = views(line) if views else np.empty((0, 0), np.int32)
-        found = _spread_all(setup, latencies, line, events, known, arrivals, balls, cores, progress)
+        views = _views(setup, latencies, line)
+        events = events_of(setup, line, views)
+        found = _spread_all(setup, latencies, line, events, views, arrivals, balls, cores, progress)
         if found is not None:
             return _settle_all(setup, line, events, found, arrivals, keep, cores)
         rounds *= 2
     raise LocalError("events still spread after a time that is far beyond their life")
+
+
+def _views(setup: Setup, latencies: Latencies, line: Timeline) -> Numbers:
+    """Whom each turn's ball goes to, where that is not drawn from all; Cyclon has mixed its views before."""
+    if setup.sampling == "uniform":
+        return np.empty((0, 0), np.int32)
+    options = cyclon_options(setup.fanout, setup.round_ticks, setup.drift_ticks)
+    warmup = WARMUP_ROUNDS * setup.round_ticks
+    contacts = min(CONTACTS, setup.processes)
+    return cyclon_targets(setup, latencies, line, options, contacts=contacts, warmup_ticks=warmup)
 
 
 def _blocks(setup: Setup, latencies: Latencies, events: Events, cores: int) -> list[tuple[int, int]]:

@@ -18,7 +18,7 @@ class StampClock(ABC):
 
     @abstractmethod
     def stamp(self, now: Nanos, floor: int) -> int:
-        """The timestamp of an event that is broadcast now; above `floor`, all stamped and delivered so far."""
+        """The timestamp of an event broadcast now; above `floor`, all stamped and delivered so far."""
 
     @abstractmethod
     def hear(self, ts: int) -> None:

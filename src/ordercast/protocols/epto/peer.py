@@ -84,7 +84,14 @@ class Peer(Member):
         self._number = 0
         self._stamped = -1
         self._under_way: set[Key] = set()
-        self._newcomer = Newcomer(env, sampler, setting.fanout, setting.ttl, setting.round_ns)
+        self._newcomer = Newcomer(
+            env,
+            sampler,
+            min(setting.fanout, setting.peers - 1),
+            setting.ttl,
+            setting.round_ns,
+            asks_time=setting.asks_time,
+        )
         self._late = 0
         self._unbelieved = 0
         self._refused = 0
@@ -99,10 +106,7 @@ class Peer(Member):
             self._memory = Memory(self._set.memory, last)
             self._clock.hear(last[0])
         self._sampler.on_start()
-        if self._set.asks_time:
-            self._newcomer.ask()
-        else:
-            self._newcomer.ready = True
+        self._newcomer.ask()
 
     # Broadcasting
 
@@ -111,7 +115,7 @@ class Peer(Member):
         unknown = [group for group in groups if group not in self._set.groups]
         if unknown or not groups:
             raise LocalError(f"cannot send to groups {groups}: no group {unknown or 'named'}")
-        if not self._newcomer.ready or len(self._under_way) >= self._set.window:
+        if not self._newcomer.ready() or len(self._under_way) >= self._set.window:
             return False
         self._number += 1
         floor = max(self._stamped, self._order.last[0])
@@ -255,8 +259,8 @@ class Peer(Member):
             "not believed": self._unbelieved,
             "refused for want of room": self._refused,
         }
-        if not self._newcomer.ready:
-            state["waits"] = "for the logical time, which it asked of peers"
+        if not self._newcomer.done:
+            state["waits"] = "for enough peers to be known, and to tell the logical time"
         waiting = self._order.waiting(self._round)
         waits = explain_waits(waiting, self._set.ttl, self._set.round_ns, self._stability, self.env.now)
         return Explanation(state, tuple(waits))
