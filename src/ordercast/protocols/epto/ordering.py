@@ -33,6 +33,9 @@ class Ordering:
     def __len__(self) -> int:
         return len(self._heap)
 
+    def __contains__(self, key: Key) -> bool:
+        return key in self._born
+
     def admit(self, key: Key, event: Event, ttl: int, round_number: int) -> bool:
         """Take an event of a ball (lines 8 to 14); False if its place has passed."""
         if key <= self.last:

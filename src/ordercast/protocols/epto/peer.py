@@ -255,12 +255,20 @@ class Peer(Member):
             "events to relay": len(self._next),
             "events known": len(self._order),
             "own events under way": len(self._under_way),
-            "came too late": self._late,
             "not believed": self._unbelieved,
             "refused for want of room": self._refused,
         }
+        if self._set.tags:  # who drops late events does not remember which ones were delivered
+            state["came too late"] = self._late
         if not self._newcomer.done:
             state["waits"] = "for enough peers to be known, and to tell the logical time"
-        waiting = self._order.waiting(self._round)
-        waits = explain_waits(waiting, self._set.ttl, self._set.round_ns, self._stability, self.env.now)
+        waiting, ttl, round_ns = self._waiting(), self._set.ttl, self._set.round_ns
+        waits = explain_waits(waiting, ttl, round_ns, self._stability, self.env.now)
         return Explanation(state, tuple(waits))
+
+    def _waiting(self) -> list[tuple[Key, Event, int]]:
+        """Every known event that may still be delivered in its place, with its age, in order."""
+        order, heard = self._order, self._next
+        fresh = [key for key in heard.ttls if key > order.last and key not in order]
+        new = [(key, heard.events[key], heard.ttls[key]) for key in fresh]
+        return sorted([*order.waiting(self._round), *new], key=lambda known: known[0])
