@@ -1,8 +1,9 @@
 """Events that were not delivered somewhere: where, which, and whether they were owed (section 5.4).
 
-An event is owed by processes that were there when it was broadcast and still when the last process delivered
-it. Those that joined later owe nothing, and do not count; nor do those that left before; neither does anybody
-owe an event that left with its source before it told anyone. Whatever else is missing is a *hole*.
+An event is owed by processes that were there when it was broadcast. Those that joined later owe nothing, and
+do not count. Neither do those that left while it was still to come: a process that left owes it only if it
+delivered a later one, or heard nothing of it until a round after the last of the others had delivered it.
+Nobody owes an event that left with its source before it told anyone. Whatever else is missing is a *hole*.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Missing:
 
     count: int
     rows: Numbers
-    """[(process, event, turn it was learnt of or -1)], as many as were listed."""
+    """[(process, event, turn it was learnt of or -1, 1 if a later one was delivered)], as many as listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +45,20 @@ class Hole:
     """Whether it should have been delivered: a hole in the sense of the paper."""
 
 
-def find_holes(line: Timeline, events: Events, missing: Missing, last_tick: Ticks) -> list[Hole]:
+def find_holes(
+    line: Timeline, events: Events, missing: Missing, last_tick: Ticks, round_ticks: int
+) -> list[Hole]:
     """Say of each missing event why it is missing."""
     found = []
-    for process, event, learnt in missing.rows.tolist():
+    for process, event, learnt, passed in missing.rows.tolist():
         born = int(events.born[event])
         joined, left = int(line.joined[process]), int(line.left[process])
         cause: Cause = "never heard of" if learnt < 0 else "came too late"
-        if left < line.ticks and left <= last_tick[event]:
-            cause = "left before"
-        elif last_tick[event] < 0:
+        in_time = learnt >= 0 or left <= last_tick[event] + round_ticks
+        if last_tick[event] < 0:
             cause = "gone with its source"
+        elif left < line.ticks and not passed and in_time:
+            cause = "left before"
         owed = cause in ("never heard of", "came too late")
         gone = left if left < line.ticks else -1
         found.append(Hole(process, event, int(events.source[event]), born, joined, gone, cause, owed))

@@ -111,10 +111,10 @@ def settle(
     """Put the events in order at some processes.
 
     Adds the delays of deliveries, in ticks, to `histogram`; raises `last_tick` of an event to its last
-    delivery; lists (process, event, turn it was learnt of or NEVER) in `missing` for what is not delivered,
-    as far as there is room; and keeps all turns of delivery in `keep`, if that has rows. Returns how many
-    deliveries there were, how many missing, and how many out of order, which must be none. What a process
-    gets of events from before it joined counts for the order alone.
+    delivery; lists (process, event, turn it was learnt of or NEVER, 1 if a later one was delivered) in
+    `missing` for what is not delivered, as far as there is room; and keeps all turns of delivery in `keep`,
+    if that has rows. Returns how many deliveries there were, how many missing, and how many out of order,
+    which must be none. What a process gets of events from before it joined counts for the order alone.
     """
     count = order.shape[0]
     delivered = np.empty(count, np.int32)
@@ -126,6 +126,9 @@ def settle(
         if keep.shape[0] > 0:
             keep[process] = delivered
         before = NEVER
+        last = count - 1
+        while last >= 0 and delivered[order[last]] == NEVER:
+            last -= 1
         for place in range(count):
             event = order[place]
             turn = delivered[event]
@@ -140,6 +143,7 @@ def settle(
                     missing[absent, 1] = event
                     learnt = known[process, event]
                     missing[absent, 2] = base[block[event], process] + learnt - 1 if learnt > 0 else NEVER
+                    missing[absent, 3] = 1 if place < last else 0
                 absent += 1
                 continue
             deliveries += 1

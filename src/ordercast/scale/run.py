@@ -73,7 +73,7 @@ class Outcome:
 
     def holes(self) -> list[Hole]:
         """What was not delivered though it was owed, and what was not and why it was not owed."""
-        return find_holes(self.line, self.events, self.missing, self.last_tick)
+        return find_holes(self.line, self.events, self.missing, self.last_tick, self.setup.round_ticks)
 
 
 @dataclass
@@ -237,7 +237,7 @@ def _settle_all(
 
     def one(part: Numbers) -> tuple[tuple[int, int, int], Offsets, Ticks, Numbers]:
         delays, last = np.zeros(histogram, np.int64), np.full(count, -1, np.int32)
-        missing = np.empty((min(MISSING_MAX, len(part) * count), 3), np.int32)
+        missing = np.empty((min(MISSING_MAX, len(part) * count), 4), np.int32)
         counts = settle(
             part, order, found.block, found.base, found.known, found.stable, line.slot, line.first_turn,
             line.turns, line.turn_tick, line.joined, events.born, delays, last, missing, delivered,
