@@ -1,4 +1,4 @@
-"""What was handed over is remembered in bounded room: never twice, never out of order, whatever is forgotten."""
+"""What was handed over is remembered in bounded room: never twice, never out of order."""
 
 import pytest
 from hypothesis import given
