@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Any
 __version__ = version("ordercast")
 
 if TYPE_CHECKING:
-    from ordercast.net.group import Group, Received, join
+    from ordercast.net.group import Group, OutOfOrder, Received, join
+    from ordercast.net.pending import Pending
     from ordercast.net.script import join_sync
 
 _LIVE = {
     "Group": "ordercast.net.group",
+    "OutOfOrder": "ordercast.net.group",
+    "Pending": "ordercast.net.pending",
     "Received": "ordercast.net.group",
     "join": "ordercast.net.group",
     "join_sync": "ordercast.net.script",
 }
 
-__all__ = ["Group", "Received", "__version__", "join", "join_sync"]
+__all__ = ["Group", "OutOfOrder", "Pending", "Received", "__version__", "join", "join_sync"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from ordercast.core.delivery import Stamp
+from ordercast.core.ids import Groups
 from ordercast.core.time import Nanos
 
 
@@ -15,6 +17,10 @@ class Wait(msgspec.Struct, frozen=True):
     """The packet that waits, where the process holds it: a driver can unpack which messages it carries."""
     stable: float | None = None
     """The probability that all who should know of it do, where the process can tell (EpTO section 8.4)."""
+    groups: Groups | None = None
+    """Where the packet goes, if it may be for others than this node."""
+    stamp: Stamp | None = None
+    """The packet's place in the order, where it is known before the delivery."""
 
 
 class Explanation(msgspec.Struct, frozen=True):

@@ -36,6 +36,7 @@ from ordercast.net.control.attendance import Attendance
 from ordercast.net.host import Batch, LiveHost
 from ordercast.net.inbox import Inbox
 from ordercast.net.opening import open_host
+from ordercast.net.pending import PENDING_MAX, Pending, pending_messages
 from ordercast.net.recording.recorder import TraceRecorder
 from ordercast.net.store import WAIT_S, HostTaken
 
@@ -61,8 +62,6 @@ class Received(NamedTuple):
     config: int
     submitted_ns: Nanos
     """When it was sent, by the clock of its sender."""
-    in_order: bool = True
-    """False: its place in the order had passed, where a protocol delivers such messages at all."""
 
     @property
     def name(self) -> str:
@@ -70,8 +69,27 @@ class Received(NamedTuple):
         return message_name(self.message)
 
 
-LiveDelivery: TypeAlias = Received | Dropped | View
-"""What a group delivers: messages, notice of messages that will not come, and changes of configuration."""
+class OutOfOrder(NamedTuple):
+    """A message that came when its place in the order had passed, where a protocol delivers such messages at
+    all (EpTO section 8.2). Others may have delivered it in its place, so it is no `Received`."""
+
+    message: MessageId
+    payload: bytes
+    sender: NodeId
+    groups: tuple[str, ...]
+    stamp: Stamp | None
+    config: int
+    submitted_ns: Nanos
+
+    @property
+    def name(self) -> str:
+        """Its identity as people write it: ``3#17``."""
+        return message_name(self.message)
+
+
+LiveDelivery: TypeAlias = Received | OutOfOrder | Dropped | View
+"""What a group delivers: messages, in their places or too late for them, notice of messages that will not
+come, and changes of configuration."""
 
 
 class Group:
@@ -95,7 +113,7 @@ class Group:
         self._takers: WeakSet[asyncio.Task[Any]] = WeakSet()
         """Who takes deliveries."""
         self._texts: dict[Groups, tuple[str, ...]] = {}
-        self._opened: deque[Received] = deque()
+        self._opened: deque[Received | OutOfOrder] = deque()
 
     async def send(self, payload: bytes, to: Sequence[str] = ()) -> MessageId:
         """Send a message to the group, or to several; returns its identity.
@@ -156,18 +174,30 @@ class Group:
             raise StopAsyncIteration
         return delivery
 
-    def open(self, batch: Batch) -> list[Received]:
+    def open(self, batch: Batch) -> list[Received | OutOfOrder]:
         """The messages of a packet."""
         delivery, (first, times, payloads), _ = batch
         groups = self._texts.get(delivery.groups)
         if groups is None:
             groups = self._texts[delivery.groups] = tuple(self._names[group] for group in delivery.groups)
         sender, stamp, config = delivery.sender, delivery.stamp, delivery.config
-        in_order = type(delivery) is Delivered
+        kind: type[Received | OutOfOrder] = Received if type(delivery) is Delivered else OutOfOrder
         return [
-            _new(Received, (message, payload, sender, groups, stamp, config, submitted, in_order))
+            _new(kind, (message, payload, sender, groups, stamp, config, submitted))
             for message, (submitted, payload) in enumerate(zip(times, payloads, strict=True), first)
         ]
+
+    def pending(self, limit: int = PENDING_MAX) -> list[Pending]:
+        """The messages of the group that are known here and not delivered yet: so many at most, the first.
+
+        An application that need not wait for the order may act on them early, or on those that all members
+        know with a probability that it accepts (EpTO section 8.4). They come in the order in which they
+        would be delivered if nothing else came, where the protocol knows it; others may still come between.
+        """
+        if self.receiver is None:
+            raise LocalError("this host has no receiver of the group: it can only send")
+        self._check()
+        return pending_messages(self.host.explain_node(self.receiver), self._own[0], limit)
 
     async def start(self) -> None:
         """Take part."""

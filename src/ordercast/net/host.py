@@ -22,6 +22,7 @@ from ordercast.core import (
     Delivery,
     Dropped,
     Explanation,
+    Fault,
     Groups,
     HostId,
     LocalError,
@@ -154,7 +155,7 @@ class LiveHost:
     async def _start(self) -> None:
         self._now = self.store.begin_life(self._clock())
         if self.recorder is not None:
-            self.recorder.begin(self._now, saved=self.store.lives > 1)
+            self.recorder.begin(self._now, saved=self.store.lives > 1 and self._remembers())
         for env in self._senders:
             self._reserve(env, int(self.store.load(OURS).get(f"messages {env.me}", b"0")))
         self.wire.barrier = self._secure
@@ -169,6 +170,12 @@ class LiveHost:
         self.timers.set(OURS, "wire", TICK_NS)
         self.timers.set(OURS, "second", SECOND)
         self.end_turn()
+
+    def _remembers(self) -> bool:
+        """Whether a later life of a node is the same member: one that may come back without its memory, and
+        makes no promise about coming back with it, keeps nothing, and its later life is a new one."""
+        tolerates = self.plan.guarantees.tolerates
+        return Fault.RESTART in tolerates or Fault.AMNESIA not in tolerates
 
     def _reserve(self, env: LiveEnv, first: int) -> None:
         """Set identities aside for this life of a sender, so that no other life uses them too."""
@@ -279,6 +286,10 @@ class LiveHost:
     def explain(self) -> dict[NodeId, Explanation]:
         """What waits at the nodes here, and for what."""
         return {env.me: env.process.explain() for env in self.nodes.values()}
+
+    def explain_node(self, node: NodeId) -> Explanation:
+        """What waits at one of them."""
+        return self.nodes[node].process.explain()
 
     def wake(self) -> None:
         """Have a turn soon: something was handed over."""

@@ -9,7 +9,7 @@ from ordercast.net.metrics import Metrics
 
 Route: TypeAlias = tuple[tuple[NodeId, ...], tuple[tuple[tuple[HostId, ...], bytes, int], ...]]
 """The nodes of this host, and for the others: hosts, destinations in bytes, and how many they are."""
-ROUTES_MAX = 10_000
+ROUTES_MAX = 1_000
 """Those that are remembered; beyond, all are forgotten and found again."""
 
 

@@ -16,6 +16,7 @@ from typing import Any, Self, TypeVar
 from ordercast.core import HostId, MessageId
 from ordercast.net.group import Group, Joining, LiveDelivery, join
 from ordercast.net.loop import new_event_loop
+from ordercast.net.pending import PENDING_MAX, Pending
 
 Result = TypeVar("Result")
 
@@ -77,6 +78,13 @@ class GroupInThread:
         """All that is delivered, one by one, until the group is closed."""
         while (delivery := self.receive()) is not None:
             yield delivery
+
+    def pending(self, limit: int = PENDING_MAX) -> list[Pending]:
+        """The messages that are known here and not delivered yet, as `Group.pending` has them."""
+        return self._do(self._pending(limit))
+
+    async def _pending(self, limit: int) -> list[Pending]:
+        return self._entered().pending(limit)
 
     async def _next(self) -> LiveDelivery | None:
         return await self._entered().receive()

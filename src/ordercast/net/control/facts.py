@@ -23,6 +23,8 @@ class WaitFact(msgspec.Struct, frozen=True):
     age_ns: Nanos | None = None
     first: MessageId | None = None
     count: int = 0
+    stable: float | None = None
+    """The probability that all who should know of it do, where the protocol can tell."""
 
     def carries(self, message: MessageId) -> bool:
         """Whether a message is in it."""
@@ -94,7 +96,7 @@ def _chosen(waits: Iterable[Wait], now: Nanos, asked: MessageId | None) -> Itera
 def _wait_fact(wait: Wait, now: Nanos) -> WaitFact:
     age = max(0, now - wait.since) if wait.since > 0 else None
     first, count = _messages(wait.payload)
-    return WaitFact(wait.subject, wait.blocker, age, first, count)
+    return WaitFact(wait.subject, wait.blocker, age, first, count, wait.stable)
 
 
 def _messages(payload: bytes | None) -> tuple[MessageId | None, int]:

@@ -24,6 +24,9 @@ from ordercast.core import (
 )
 from ordercast.net.control.facts import HostFact, NodeFact, SenderFact, WaitFact
 
+SURE = 0.999
+"""Probabilities above this are told as that."""
+
 
 class Answer(msgspec.Struct, frozen=True):
     """The sentence, and what it is made of."""
@@ -36,6 +39,8 @@ class Answer(msgspec.Struct, frozen=True):
     host: HostId | None = None
     blocker: str = ""
     age_ns: Nanos | None = None
+    stable: float | None = None
+    """The probability that all who should know of it do, where the protocol can tell (EpTO section 8.4)."""
     delivered: tuple[NodeId, ...] = ()
     absent: tuple[HostId, ...] = ()
 
@@ -184,7 +189,14 @@ def _age(place: _Place) -> Nanos:
 def _at(place: _Place) -> str:
     age = place.wait.age_ns
     waits = "waits" if age is None else f"has waited {format_ns(age, 3)}"
-    return f"{waits} at node {place.node} ({place.role}, host {place.host}): {place.wait.blocker}"
+    known = "" if place.wait.stable is None else f"; {_probability(place.wait.stable)}"
+    return f"{waits} at node {place.node} ({place.role}, host {place.host}): {place.wait.blocker}{known}"
+
+
+def _probability(stable: float) -> str:
+    """How sure it is that all know a message; what is bounded is not said more exactly than people read."""
+    sure = f"{100 * stable:.1f}" if stable < SURE else f"more than {100 * SURE:g}"
+    return f"with {sure} % probability all know it already"
 
 
 def _answer(
@@ -204,6 +216,7 @@ def _answer(
         host=place.host if place else None,
         blocker=place.wait.blocker if place else "",
         age_ns=place.wait.age_ns if place else None,
+        stable=place.wait.stable if place else None,
         delivered=delivered,
         absent=tuple(sorted(absent)),
     )

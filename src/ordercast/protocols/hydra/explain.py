@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from ordercast.core import Nanos, Wait
+from ordercast.core import Nanos, Stamp, Wait
 from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.merge import Merge
 
@@ -18,11 +18,13 @@ def explain_waits(merge: Merge, since: Nanos) -> Iterator[Wait]:
         for number, packet in enumerate(lane.queue, lane.settled + 1):
             place = (packet.clock, lane.sequencer)
             blocker = _blocker(merge, place, lanes[: bisect_left(lanes, place)])
-            yield Wait(_name(lane, number), blocker, since, packet.payload)
+            stamp = Stamp(*place)
+            yield Wait(_name(lane, number), blocker, since, packet.payload, stamp=stamp)
         for number, packet in sorted(lane.early.items()):
             subject = f"{_name(lane, number)} at clock {packet.clock}"
             missing = f"{_missing(lane)} of sequencer {lane.sequencer} missing"
-            yield Wait(subject, missing, lane.gap_since or since, packet.payload)
+            stamp = Stamp(packet.clock, lane.sequencer)
+            yield Wait(subject, missing, lane.gap_since or since, packet.payload, stamp=stamp)
 
 
 def _name(lane: Lane, number: int) -> str:
