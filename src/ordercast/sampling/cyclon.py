@@ -163,6 +163,15 @@ class Cyclon(Sampler):
         """The neighbours, in the order of their places in the view."""
         return tuple(self._view)
 
+    def state(self) -> dict[str, int]:
+        """How many neighbours there are, and how the shuffles went."""
+        return {
+            "peers known": len(self._view),
+            "shuffles": self.shuffles,
+            "shuffles answered": self.answers,
+            "peers purged": self.purged,
+        }
+
     def entries(self) -> list[Entry]:
         """The neighbours with their ages, in the order of their places in the view."""
         return list(zip(self._view, self._ages, strict=True))

@@ -31,6 +31,10 @@ class Sampler(ABC):
         """A timer went off; whether it was one of peer sampling."""
         return False
 
+    def state(self) -> dict[str, int]:
+        """Figures that tell how it is, by name."""
+        return {"peers known": len(self.known())}
+
     @abstractmethod
     def known(self) -> Sequence[NodeId]:
         """The peers that may be chosen now."""

@@ -1,14 +1,14 @@
 """What known events wait for, and how sure it is that all peers know them (section 8.4)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from ordercast.core import Nanos, Wait
+from ordercast.core import Nanos, Stamp, Wait
 from ordercast.protocols.epto.messages import Event, Key
 from ordercast.protocols.epto.stability import Stability
 
 
 def explain_waits(
-    waiting: Iterable[tuple[Key, Event, int]], ttl: int, round_ns: Nanos, stability: Stability, now: Nanos
+    waiting: Iterable[tuple[Key, Event, int]], ttl: int, stability: Stability, since: Callable[[Key], Nanos]
 ) -> Iterator[Wait]:
     """One wait for each known event: its own age, or an event before it that is not old enough."""
     blocking: Key | None = None
@@ -18,8 +18,15 @@ def explain_waits(
             blocking = blocking or key
         else:
             blocker = "the next round" if blocking is None else f"{_name(blocking)} to be old enough"
-        since = max(0, now - age * round_ns)
-        yield Wait(_name(key), blocker, since, event.payload, stability.stable(min(age, ttl)))
+        yield Wait(
+            _name(key),
+            blocker,
+            since(key),
+            event.payload,
+            stability.stable(min(age, ttl)),
+            event.groups,
+            Stamp(event.ts, event.source),
+        )
 
 
 def _name(key: Key) -> str:

@@ -9,6 +9,7 @@ from ordercast.core import LocalError, Nanos, Options
 from ordercast.protocols.epto.clocks import Clock
 from ordercast.protocols.epto.messages import TTL_MAX
 
+Ages = Literal["relays", "rounds"]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 20)]
 
 
@@ -37,12 +38,19 @@ class EptoOptions(Options, frozen=True):
     """Choose peers from a list of all, or from a small view that Cyclon keeps fresh."""
     contacts: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 3
     """Of Cyclon: how many peers a starting one knows; peers 0, 1, 2, ... are those that everybody knows."""
+    ages: Ages = "rounds"
+    """What makes an event older on its way: every relay, as Algorithm 1 is printed, or only those by peers that
+    had it for half a round or more. Peers do not run their rounds in step, so along the fastest way an event
+    is relayed much more often than once in a round's time, and counted by relays it is old before it is."""
     late: Literal["drop", "tag"] = "drop"
     """Events whose place has passed: drop them, or hand them over tagged as out of order (section 8.2)."""
     memory: Annotated[int, msgspec.Meta(ge=16, le=1 << 24)] = 1 << 16
     """How many handed over events are remembered, to hand over late ones once."""
     window: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] = 1024
     """How many of its own events a peer may have under way."""
+    relay_bytes: Annotated[int, msgspec.Meta(ge=0, le=1 << 40)] = 0
+    """How many bytes of events a peer relays in a round, about. As long as what it knows of makes more, it
+    takes new events only while none of its own is under way. 0: no limit."""
     events: Annotated[int, msgspec.Meta(ge=16, le=1 << 24)] = 1 << 18
     """How many undelivered events a peer keeps, about; more are refused, as if they had been lost."""
     ahead_ns: Nanos = 10_000_000_000

@@ -19,7 +19,7 @@ START: Key = (-1, -1, -1)
 class Ordering:
     """Known and undelivered events, and how old each is in rounds."""
 
-    __slots__ = ("_born", "_events", "_heap", "_ttl", "last")
+    __slots__ = ("_born", "_events", "_heap", "_heard", "_ttl", "last", "payload_bytes")
 
     def __init__(self, ttl: int, last: Key = START) -> None:
         self._ttl = ttl
@@ -27,8 +27,12 @@ class Ordering:
         self._events: dict[Key, Event] = {}
         self._born: dict[Key, int] = {}
         """The round in which an event's age was 0, or would have been: ages grow without being touched."""
+        self._heard: dict[Key, int] = {}
+        """The round in which an event came here."""
         self.last = last
         """The key of the last delivered event."""
+        self.payload_bytes = 0
+        """Of all events here."""
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -45,6 +49,8 @@ class Ordering:
         if known is None:
             self._born[key] = born
             self._events[key] = event
+            self._heard[key] = round_number
+            self.payload_bytes += len(event.payload)
             heappush(self._heap, key)
         elif born < known:
             self._born[key] = born
@@ -55,9 +61,15 @@ class Ordering:
         heap, born, ttl = self._heap, self._born, self._ttl
         while heap and round_number - born[heap[0]] > ttl:
             key = heappop(heap)
-            del born[key]
+            del born[key], self._heard[key]
             self.last = key
-            yield key, self._events.pop(key)
+            event = self._events.pop(key)
+            self.payload_bytes -= len(event.payload)
+            yield key, event
+
+    def rounds_here(self, key: Key, round_number: int) -> int:
+        """For how many rounds an event has been known here; its age counts the relays before that too."""
+        return round_number - self._heard.get(key, round_number)
 
     def waiting(self, round_number: int) -> Iterable[tuple[Key, Event, int]]:
         """Every known event with its age, in order."""

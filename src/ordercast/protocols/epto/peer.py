@@ -23,6 +23,7 @@ from ordercast.core import (
     OutOfOrder,
     RemoteError,
     Stamp,
+    Wait,
 )
 from ordercast.protocols.epto.clocks import StampClock
 from ordercast.protocols.epto.dissemination import NextBall
@@ -50,6 +51,8 @@ class Setting:
     ttl: int
     round_ns: Nanos
     jitter_ns: Nanos
+    half_ns: Nanos
+    """How long before a round a copy must have come to be a round older by then; 0, as printed: any."""
     window: int
     events: int
     peers: int
@@ -60,6 +63,8 @@ class Setting:
     tags: bool
     memory: int
     durable: bool
+    ball_bytes: int = 0
+    """Where events that are known have more bytes than this, a peer takes hardly any; 0: no limit."""
 
 
 class Peer(Member):
@@ -82,6 +87,7 @@ class Peer(Member):
         self._due: Nanos = 0
         self._armed = False
         self._number = 0
+        self._began: Nanos = 0
         self._stamped = -1
         self._under_way: set[Key] = set()
         self._newcomer = Newcomer(
@@ -95,10 +101,12 @@ class Peer(Member):
         self._late = 0
         self._unbelieved = 0
         self._refused = 0
+        self._fresh_bytes = 0
+        """Of own events that were not relayed yet."""
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin at a random phase, where an earlier life stopped if its place was kept."""
-        self._number = self.env.now
+        self._number = self._began = self.env.now
         self._due = self.env.now + below(draw(self._seed, 0, 0), self._set.round_ns)
         if _PLACE in saved:
             last = msgspec.msgpack.decode(saved[_PLACE], type=Key)
@@ -115,16 +123,24 @@ class Peer(Member):
         unknown = [group for group in groups if group not in self._set.groups]
         if unknown or not groups:
             raise LocalError(f"cannot send to groups {groups}: no group {unknown or 'named'}")
-        if not self._newcomer.ready() or len(self._under_way) >= self._set.window:
+        if not self._newcomer.ready() or not self._has_room(len(payload)):
             return False
         self._number += 1
         floor = max(self._stamped, self._order.last[0])
         self._stamped = self._clock.stamp(self.env.now, floor)
         event = Event(self._stamped, self.env.me, self._number, groups, payload)
         self._under_way.add(event.key)
-        self._next.put(event.key, event, 0)
+        self._next.put(event.key, event, 1)
+        self._fresh_bytes += len(payload)
         self._wake()
         return True
+
+    def _has_room(self, size: int) -> bool:
+        """Whether another event may go. All peers relay all events, so what is under way anywhere counts."""
+        if len(self._under_way) >= self._set.window:
+            return False
+        known = self._order.payload_bytes + self._fresh_bytes + size
+        return not self._set.ball_bytes or not self._under_way or known <= self._set.ball_bytes
 
     # Hearing
 
@@ -151,7 +167,12 @@ class Peer(Member):
                 or any(group not in groups for group in event.groups)
             ):
                 raise RemoteError(f"a ball of node {source} has an event of node {event.source} to nobody")
+        if not ball.events:
+            return
+        self._wake()
         ttl_max, now, clock, heard = self._set.ttl, self.env.now, self._clock, self._next
+        half = self._set.half_ns
+        older = 1 if not half or self._due - now >= half else 0
         room = self._set.events - len(self._order)
         for event, ttl in zip(ball.events, ball.ttls, strict=True):
             ts = event.ts
@@ -161,12 +182,10 @@ class Peer(Member):
             if ttl < ttl_max:
                 key = (ts, event.source, event.number)
                 if len(heard) < room or key in heard:
-                    heard.put(key, event, ttl)
+                    heard.put(key, event, ttl + older)
                 else:
                     self._refused += 1
             clock.hear(ts)
-        if heard:
-            self._wake()
 
     # Rounds
 
@@ -184,12 +203,12 @@ class Peer(Member):
         """Relay, order, deliver (lines 20 to 28)."""
         self._round += 1
         heard, self._next = self._next, NextBall()
-        heard.age()
         if heard:
             peers = self._sampler.sample(self._round, self._set.fanout)
             for ball in heard.balls():
                 self.env.multicast(peers, ball)
         self._order_events(heard)
+        self._fresh_bytes = 0
         self._due = self.env.now + self._period(self._round)
         if self._next or self._order:
             self._arm()
@@ -251,7 +270,7 @@ class Peer(Member):
             "role": "peer" if self._mine else "publisher",
             "round": self._round,
             "clock": self._clock.read(self.env.now),
-            "peers known": len(self._sampler.known()),
+            **self._sampler.state(),
             "events to relay": len(self._next),
             "events known": len(self._order),
             "own events under way": len(self._under_way),
@@ -260,11 +279,16 @@ class Peer(Member):
         }
         if self._set.tags:  # who drops late events does not remember which ones were delivered
             state["came too late"] = self._late
+        waits = [*explain_waits(self._waiting(), self._set.ttl, self._stability, self._since)]
         if not self._newcomer.done:
-            state["waits"] = "for enough peers to be known, and to tell the logical time"
-        waiting, ttl, round_ns = self._waiting(), self._set.ttl, self._set.round_ns
-        waits = explain_waits(waiting, ttl, round_ns, self._stability, self.env.now)
+            lacks = "enough peers to be known, and to tell the logical time"
+            state["waits"] = f"for {lacks}"
+            waits.insert(0, Wait("all messages", lacks, self._began))
         return Explanation(state, tuple(waits))
+
+    def _since(self, key: Key) -> Nanos:
+        """Since when an event has been known here, about."""
+        return max(0, self.env.now - self._order.rounds_here(key, self._round) * self._set.round_ns)
 
     def _waiting(self) -> list[tuple[Key, Event, int]]:
         """Every known event that may still be delivered in its place, with its age, in order."""

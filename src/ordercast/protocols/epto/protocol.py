@@ -82,6 +82,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         ttl=options.ttl or advice.ttl,
         round_ns=options.round_ns,
         jitter_ns=int(options.round_ns * options.jitter),
+        half_ns=(options.round_ns + 1) // 2 if options.ages == "rounds" else 0,
         window=options.window,
         events=options.events,
         peers=count,
@@ -90,6 +91,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         tags=options.late == "tag",
         memory=options.memory,
         durable=options.durable,
+        ball_bytes=options.relay_bytes // max(1, options.fanout or advice.fanout),
     )
     stability = Stability(
         count, max(1, setting.fanout), setting.ttl, loss=options.loss, churn=options.churn, pace=PACE
@@ -133,6 +135,7 @@ def vary(rng: Random) -> dict[str, object]:
         "fanout": rng.choice((0, 0, 1, 2)),
         "ttl": rng.choice((0, 0, 1, 5)),
         "jitter": rng.choice((0.0, 0.01, 0.3)),
+        "ages": rng.choice(("relays", "rounds")),
         "late": rng.choice(("drop", "tag")),
         "memory": rng.choice((16, 1 << 16)),
         "window": rng.choice((2, 1024)),
@@ -153,5 +156,6 @@ PROTOCOL = Protocol(
     deploy=deploy,
     roles=("peer", "publisher"),
     vary=vary,
-    live={"round_ns": 20_000_000},
+    # Rounds far longer than a busy machine holds a process up, and balls that thirty peers on one can carry.
+    live={"round_ns": 100_000_000, "relay_bytes": 1 << 20},
 )
