@@ -154,11 +154,22 @@ def test_two_runs_are_the_same_and_seeds_differ() -> None:
     assert targets(1) == targets(1) != targets(2)
 
 
-@pytest.mark.parametrize("contacts", [0, 13])
-def test_contacts_that_a_view_cannot_hold_are_refused(contacts: int) -> None:
+@pytest.mark.parametrize("contacts", [1, 3, 60])
+@pytest.mark.parametrize(("view", "length"), [(1, 1), (2, 2), (4, 1)])
+def test_small_views_and_any_number_of_contacts_agree_too(view: int, length: int, contacts: int) -> None:
+    setup = replace(CALM, churn=0.06, loss=0.1, seed=7)
+    options = CyclonOptions(view=view, length=length, period_ns=ROUND_TICKS, jitter_ns=0, patience=1)
+    latencies = random_latencies(7, 20)
+    line = timeline(setup, ROUNDS * ROUND_TICKS)
+    expected = Reference(setup, latencies, line, options, contacts, warmup=0).targets()
+    found = cyclon_targets(setup, latencies, line, options, contacts=contacts)
+    assert [[target for target in turn if target >= 0] for turn in found.tolist()] == expected
+
+
+def test_processes_without_contacts_are_refused() -> None:
     line = timeline(CALM, 10 * ROUND_TICKS)
-    with pytest.raises(LocalError, match=f"holds 1 to 12 contacts, not {contacts}"):
-        cyclon_targets(CALM, Latencies.constant(5), line, OPTIONS, contacts=contacts)
+    with pytest.raises(LocalError, match="at least 1 contact when they start, not 0"):
+        cyclon_targets(CALM, Latencies.constant(5), line, OPTIONS, contacts=0)
 
 
 def test_with_churn_the_dead_share_settles_and_the_living_are_known() -> None:

@@ -137,7 +137,8 @@ def _meet(rules: Rules, nodes: Nodes, slot: int, places: Numbers) -> None:
 @njit(nogil=True)
 def _return_to_contacts(nodes: Nodes, slot: int) -> None:
     size = 0
-    while size < nodes.contacts.shape[1] and nodes.contacts[slot, size] != NOBODY:
+    most = min(nodes.contacts.shape[1], nodes.known.shape[1])
+    while size < most and nodes.contacts[slot, size] != NOBODY:
         nodes.known[slot, size] = nodes.contacts[slot, size]
         nodes.ages[slot, size] = 0
         size += 1
