@@ -9,7 +9,6 @@ from ordercast.core import LocalError, Nanos, Options
 from ordercast.protocols.epto.clocks import Clock
 from ordercast.protocols.epto.messages import TTL_MAX
 
-Ages = Literal["relays", "rounds"]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 20)]
 
 
@@ -23,7 +22,10 @@ class EptoOptions(Options, frozen=True):
     fanout: Count = 0
     """To how many peers a ball goes (K); 0: by Lemma 7."""
     ttl: Count = 0
-    """How many rounds an event is relayed and aged (TTL); 0: by Lemmas 3 to 6."""
+    """How many rounds an event is relayed and aged (TTL); 0: by `rule`."""
+    rule: Literal["lemmas", "proved"] = "lemmas"
+    """What the TTL comes from: Lemmas 3 to 6, or the fewest rounds that are proved to keep holes within
+    `target` (section 8.1), which are far fewer."""
     loss: float = 0.01
     """The share of messages expected to be lost, for the lemmas; as are those down to `target`."""
     churn: float = 0.0
@@ -38,10 +40,6 @@ class EptoOptions(Options, frozen=True):
     """Choose peers from a list of all, or from a small view that Cyclon keeps fresh."""
     contacts: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 3
     """Of Cyclon: how many peers a starting one knows; peers 0, 1, 2, ... are those that everybody knows."""
-    ages: Ages = "rounds"
-    """What makes an event older on its way: every relay, as Algorithm 1 is printed, or only those by peers that
-    had it for half a round or more. Peers do not run their rounds in step, so along the fastest way an event
-    is relayed much more often than once in a round's time, and counted by relays it is old before it is."""
     late: Literal["drop", "tag"] = "drop"
     """Events whose place has passed: drop them, or hand them over tagged as out of order (section 8.2)."""
     memory: Annotated[int, msgspec.Meta(ge=16, le=1 << 24)] = 1 << 16

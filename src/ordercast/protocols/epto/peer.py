@@ -51,8 +51,6 @@ class Setting:
     ttl: int
     round_ns: Nanos
     jitter_ns: Nanos
-    half_ns: Nanos
-    """How long before a round a copy must have come to be a round older by then; 0, as printed: any."""
     window: int
     events: int
     peers: int
@@ -130,7 +128,7 @@ class Peer(Member):
         self._stamped = self._clock.stamp(self.env.now, floor)
         event = Event(self._stamped, self.env.me, self._number, groups, payload)
         self._under_way.add(event.key)
-        self._next.put(event.key, event, 1)
+        self._next.put(event.key, event, 0)
         self._fresh_bytes += len(payload)
         self._wake()
         return True
@@ -167,12 +165,7 @@ class Peer(Member):
                 or any(group not in groups for group in event.groups)
             ):
                 raise RemoteError(f"a ball of node {source} has an event of node {event.source} to nobody")
-        if not ball.events:
-            return
-        self._wake()
         ttl_max, now, clock, heard = self._set.ttl, self.env.now, self._clock, self._next
-        half = self._set.half_ns
-        older = 1 if not half or self._due - now >= half else 0
         room = self._set.events - len(self._order)
         for event, ttl in zip(ball.events, ball.ttls, strict=True):
             ts = event.ts
@@ -182,10 +175,12 @@ class Peer(Member):
             if ttl < ttl_max:
                 key = (ts, event.source, event.number)
                 if len(heard) < room or key in heard:
-                    heard.put(key, event, ttl + older)
+                    heard.put(key, event, ttl)
                 else:
                     self._refused += 1
             clock.hear(ts)
+        if heard:
+            self._wake()
 
     # Rounds
 
@@ -203,6 +198,7 @@ class Peer(Member):
         """Relay, order, deliver (lines 20 to 28)."""
         self._round += 1
         heard, self._next = self._next, NextBall()
+        heard.age()
         if heard:
             peers = self._sampler.sample(self._round, self._set.fanout)
             for ball in heard.balls():

@@ -1,5 +1,6 @@
 """EpTO as a user deploys it."""
 
+import math
 from random import Random
 
 from ordercast.core import (
@@ -23,7 +24,7 @@ from ordercast.core import (
 from ordercast.protocols.epto.clocks import GlobalClock, LogicalClock
 from ordercast.protocols.epto.messages import Ball, Hello, LogicalTime
 from ordercast.protocols.epto.options import EptoOptions
-from ordercast.protocols.epto.parameters import parameters
+from ordercast.protocols.epto.parameters import Parameters, parameters
 from ordercast.protocols.epto.peer import Peer, Setting
 from ordercast.protocols.epto.stability import Stability
 from ordercast.sampling import MESSAGES, Cyclon, CyclonOptions, Sampler, Uniform
@@ -33,6 +34,8 @@ from ordercast.sampling.messages import SHUFFLE_MAX
 PACE = 2.0
 """With rounds that are not in step, an event is relayed along the fastest way about twice in a round's time.
 """
+NO_BETTER = 1.1
+"""A bound that is larger by this factor counts as the same."""
 TOLERATES = (
     Fault.LOSS,
     Fault.DUPLICATION,
@@ -79,10 +82,9 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     )
     setting = Setting(
         fanout=options.fanout or advice.fanout,
-        ttl=options.ttl or advice.ttl,
+        ttl=options.ttl or _ttl(options, advice),
         round_ns=options.round_ns,
         jitter_ns=int(options.round_ns * options.jitter),
-        half_ns=(options.round_ns + 1) // 2 if options.ages == "rounds" else 0,
         window=options.window,
         events=options.events,
         peers=count,
@@ -110,6 +112,18 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     return Plan("epto", guarantees(options), nodes, setting.groups, senders, codec)
 
 
+def _ttl(options: EptoOptions, advice: Parameters) -> int:
+    """The TTL by the rule that was chosen."""
+    if options.rule == "lemmas":
+        return advice.ttl
+    conditions, fanout = advice.conditions, options.fanout or advice.fanout
+    bounds = conditions.proved(min(fanout, conditions.n - 1), advice.rounds)
+    # Of few peers no TTL may keep within the target; then more rounds than make a difference are of no use.
+    accepted = max(options.target, NO_BETTER * bounds[-1].anywhere)
+    rounds = next(rounds for rounds, holes in enumerate(bounds, 1) if holes.anywhere <= accepted)
+    return min(advice.ttl, conditions.ttl(math.ceil(PACE * rounds)) + 1)
+
+
 def _sampler(env: Env, options: EptoOptions, cyclon: CyclonOptions, count: int, seed: int) -> Sampler:
     if options.sampling == "uniform":
         return Uniform(env, seed, range(count))
@@ -135,7 +149,6 @@ def vary(rng: Random) -> dict[str, object]:
         "fanout": rng.choice((0, 0, 1, 2)),
         "ttl": rng.choice((0, 0, 1, 5)),
         "jitter": rng.choice((0.0, 0.01, 0.3)),
-        "ages": rng.choice(("relays", "rounds")),
         "late": rng.choice(("drop", "tag")),
         "memory": rng.choice((16, 1 << 16)),
         "window": rng.choice((2, 1024)),
@@ -157,5 +170,5 @@ PROTOCOL = Protocol(
     roles=("peer", "publisher"),
     vary=vary,
     # Rounds far longer than a busy machine holds a process up, and balls that thirty peers on one can carry.
-    live={"round_ns": 100_000_000, "relay_bytes": 1 << 20},
+    live={"round_ns": 100_000_000, "rule": "proved", "relay_bytes": 1 << 20},
 )
