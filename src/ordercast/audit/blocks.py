@@ -22,8 +22,8 @@ import pyarrow as pa
 from ordercast.audit.columns import CODE, Ints, filled, kinds_of
 from ordercast.audit.judge import audit
 from ordercast.audit.parts import BLOCK_BITS, SUBMITTED, Edges, Key, Print, Summary, Turn
-from ordercast.check import END_OF_RUN, Verdict
-from ordercast.core import Groups, NodeId, Order
+from ordercast.check import END_OF_RUN, Holes, Verdict
+from ordercast.core import Agreement, Groups, NodeId, Order
 from ordercast.trace import Kind, RunDescription
 
 SHARE_MAX = 0.5
@@ -78,7 +78,7 @@ def judge_selected(
 ) -> Verdict:
     """The verdict on a run of which the summaries left this; its rows are read when they are needed."""
     if selection.nothing:
-        return Verdict([], {})
+        return Verdict([], {}, Holes() if _counts_holes(description) else None)
     if not selection.doubt:
         found = _judge_excerpt(description, selection, read_parts, block_bits)
         # Where receivers disagree on stamps, the order of stamps proves nothing.
@@ -113,7 +113,12 @@ def _judge_excerpt(
         else msgspec.structs.replace(violation, step=int(row_of[violation.step]))
         for violation in verdict.violations
     ]
-    return Verdict(violations, verdict.suppressed)
+    # A block in which something is missing somewhere is selected, so its holes are all there are.
+    return Verdict(violations, verdict.suppressed, verdict.holes)
+
+
+def _counts_holes(description: RunDescription) -> bool:
+    return description.complete and description.guarantees.agreement is Agreement.PROBABILISTIC
 
 
 def _messages_in(stretches: tuple[tuple[Key, Key], ...], parts: Iterator[pa.Table]) -> Ints:
@@ -192,8 +197,10 @@ def _doubt_of_lanes(parts: list[Summary]) -> str:
 def _differing(description: RunDescription, prints: list[Print], down: Set[NodeId]) -> tuple[set[int], int]:
     """The blocks of which some receiver did not deliver just what was submitted; and how many there are.
 
-    A receiver that is down at the end may have nothing of a block.
+    A receiver that is down at the end may have nothing of a block, unless holes are counted.
     """
+    if _counts_holes(description):
+        down = frozenset()
     sums: dict[tuple[NodeId, Groups, int], list[int]] = {}
     for found in prints:
         mine = sums.setdefault((found.node, found.groups, found.block), [0, 0, 0])

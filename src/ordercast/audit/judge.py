@@ -14,6 +14,7 @@ from ordercast.audit.debts import Debts
 from ordercast.audit.drops import drop_detection
 from ordercast.audit.fifo import fifo
 from ordercast.audit.findings import Findings
+from ordercast.audit.holes import holes
 from ordercast.audit.integrity import integrity
 from ordercast.audit.lifecycle import lifecycle
 from ordercast.audit.order import order
@@ -50,10 +51,13 @@ def audit(description: RunDescription, table: pa.Table) -> Verdict:
     if promised.views:
         view_synchrony(account, views, stays, findings)
     agreed = promised.agreement in (Agreement.ALL, Agreement.NOTIFIED)
-    if description.complete and (agreed or promised.validity):
+    counted = promised.agreement is Agreement.PROBABILISTIC
+    missing = None
+    if description.complete and (agreed or promised.validity or counted):
         debts = Debts(account, drops, views, changes, stays)
+        missing = holes(debts) if counted else None
         lacking = debts.lacking()
         told = agreement(debts, lacking, findings) if agreed else set()
         if promised.validity:
             validity(debts, lacking, told, findings)
-    return findings.verdict()
+    return findings.verdict()._replace(holes=missing)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ordercast.audit.columns import KINDS, Ints
 from ordercast.audit.trace import Trace
+from ordercast.check.holes import Standing
 from ordercast.core import NodeId
 from ordercast.trace import Kind
 
@@ -30,4 +31,10 @@ class Population:
 
     def correct(self, node: NodeId) -> bool:
         """Whether a node is up at the end and has never lost its state."""
-        return node not in self._lost and self._last.get(node) is not Kind.CRASH
+        return self.standing(node) == "stayed"
+
+    def standing(self, node: NodeId) -> Standing:
+        """Whether a node is down at the end, and if not, whether it ever lost its state."""
+        if self._last.get(node) is Kind.CRASH:
+            return "down"
+        return "lost" if node in self._lost else "stayed"

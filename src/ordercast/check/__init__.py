@@ -5,6 +5,7 @@ were; `Judge` takes the events as they come. All judge simulated and live runs a
 and the run's description alone.
 """
 
+from ordercast.check.holes import Holes, NodeHoles
 from ordercast.check.judge import ORACLES, PROPERTIES, Judge, Verdict, judge, oracles_for, verdict
 from ordercast.check.oracle import VIOLATIONS_MAX, Oracle
 from ordercast.check.violation import END_OF_RUN, Violation
@@ -14,7 +15,9 @@ __all__ = [
     "ORACLES",
     "PROPERTIES",
     "VIOLATIONS_MAX",
+    "Holes",
     "Judge",
+    "NodeHoles",
     "Oracle",
     "Verdict",
     "Violation",

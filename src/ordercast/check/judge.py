@@ -21,6 +21,7 @@ from ordercast.check.clocks import Clocks
 from ordercast.check.drop_detection import DropDetection
 from ordercast.check.fifo import Fifo
 from ordercast.check.holdback import DELIVERIES, Holdback
+from ordercast.check.holes import HoleCount, Holes
 from ordercast.check.integrity import Integrity
 from ordercast.check.lifecycle import Lifecycle
 from ordercast.check.oracle import Cursor, Handler, Oracle
@@ -89,6 +90,8 @@ class Verdict(NamedTuple):
 
     violations: list[Violation]
     suppressed: dict[str, int]
+    holes: Holes | None = None
+    """What is missing where; None unless agreement is probabilistic and the run complete."""
 
 
 class Judge:
@@ -109,6 +112,10 @@ class Judge:
         for oracle in (gate, *self.oracles):
             oracle.cursor = self._cursor
         tables = [(oracle.gated, oracle.handlers()) for oracle in self.oracles if oracle is not gate]
+        self._holes: HoleCount | None = None
+        if description.complete and description.guarantees.agreement is Promise.PROBABILISTIC:
+            self._holes = HoleCount(description)
+            tables.append((True, self._holes.handlers()))
         self._free: dict[Kind, list[Handler]] = {}
         self._through: dict[Kind, Handler] = {}
         for kind in Kind:
@@ -193,6 +200,10 @@ class Judge:
         """How many more findings each property had than were kept."""
         return {oracle.name: oracle.suppressed for oracle in self.oracles if oracle.suppressed}
 
+    def holes(self) -> Holes | None:
+        """What is missing where so far; None unless agreement is probabilistic and the run complete."""
+        return self._holes.holes() if self._holes is not None else None
+
 
 def _through_the_gate(admit: Callable[[Event], Event | None], behind: list[Handler]) -> Handler:
     """What shows a row to integrity and, as far as that lets it pass, to those behind."""
@@ -211,7 +222,7 @@ def verdict(description: RunDescription, events: Iterable[Event]) -> Verdict:
     court = Judge(description)
     court.observe_whole(events if isinstance(events, Sequence) else list(events))
     court.finish()
-    return Verdict(court.violations, court.suppressed)
+    return Verdict(court.violations, court.suppressed, court.holes())
 
 
 def judge(description: RunDescription, events: Iterable[Event]) -> list[Violation]:

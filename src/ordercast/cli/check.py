@@ -6,9 +6,11 @@ from typing import Annotated
 import msgspec
 import typer
 
-from ordercast.check import Violation, verdict
+from ordercast.check import Holes, NodeHoles, Violation, verdict
 from ordercast.cli.output import (
     errors,
+    holes_object,
+    print_holes,
     print_json,
     print_verdict,
     progress_bar,
@@ -29,6 +31,8 @@ class Judgement(msgspec.Struct):
     found: list[tuple[str, Violation]] = []
     suppressed: int = 0
     incomplete: list[str] = []
+    holes: list[tuple[str, Holes]] = []
+    """Of the runs whose agreement is probabilistic."""
     altered: list[str] | None = None
     """Runs whose events are not those that were written with them; None if that was not looked at."""
 
@@ -62,6 +66,7 @@ def check(
         violations = [violation_object(violation, run=name) for name, violation in judged.found]
         counts: dict[str, object] = {"events": judged.events, "runs": judged.runs}
         counts |= {"violations": violations, "suppressed": judged.suppressed}
+        counts |= {"holes": [holes_object(holes, run=name) for name, holes in judged.holes]}
         print_json(counts | {"altered": judged.altered, "incomplete": judged.incomplete})
         return 1 if judged.found else 0
     for name in judged.altered or ():
@@ -73,6 +78,8 @@ def check(
         [f"of {name}, which was not complete" for name in judged.incomplete],
         f": {judged.runs} run{'' if judged.runs == 1 else 's'}, {judged.events} events",
     )
+    if judged.holes:
+        print_holes([(f"in {name}", holes) for name, holes in judged.holes])
     return 1 if judged.found else 0
 
 
@@ -92,6 +99,8 @@ def _by_oracles(folder: Path) -> Judgement:
             found = verdict(run.description, events_of(table))
             judged.found += [(name, violation) for violation in found.violations]
             judged.suppressed += sum(found.suppressed.values())
+            if found.holes is not None:
+                judged.holes.append((name, found.holes))
     return judged
 
 
@@ -120,4 +129,7 @@ def _on_spark(folder: Path, master: str) -> Judgement:
             judged.incomplete.append(row["run"])
         judged.found += [(row["run"], msgspec.convert(one.asDict(), Violation)) for one in row["findings"]]
         judged.suppressed += sum(row["suppressed"].values())
+        if row["holes"] is not None:
+            nodes = tuple(msgspec.convert(one.asDict(), NodeHoles) for one in row["holes"])
+            judged.holes.append((row["run"], Holes(nodes, row["nowhere"])))
     return judged

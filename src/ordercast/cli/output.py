@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ordercast.core import format_ns, message_name
 
 if TYPE_CHECKING:  # the checks bring libraries that commands about a live cluster do not need
-    from ordercast.check import Violation
+    from ordercast.check import Holes, Violation
 
 
 class _Pipe(Console):
@@ -83,6 +83,53 @@ def print_verdict(
     for where in unjudged:
         text = escape(f"agreement and validity {where}")
         console.print(f"[yellow]not judged[/]: {text}", soft_wrap=True)
+
+
+def holes_object(holes: Holes, **more: Any) -> dict[str, Any]:
+    """The holes of a run as programs read them, messages by their names."""
+    nodes = [
+        {
+            "node": found.node,
+            "standing": found.standing,
+            "count": found.count,
+            "messages": [message_name(message) for message in found.messages],
+        }
+        for found in holes.nodes
+    ]
+    return {**more, "count": holes.count, "nodes": nodes, "nowhere": holes.nowhere}
+
+
+_STANDING = {
+    "stayed": "",
+    "down": ", which was down at the end,",
+    "lost": ", which had come back without its state,",
+}
+
+
+def print_holes(runs: list[tuple[str, Holes]]) -> None:
+    """What is missing where, in runs that may miss something."""
+    if not any(holes.count for _, holes in runs):
+        console.print("[green]no holes[/] at receivers that stayed")
+    for where, holes in runs:
+        if holes.count:
+            plural = "" if holes.count == 1 else "s"
+            text = f"{escape(where)} at receivers that stayed".strip()
+            console.print(f"[yellow]{holes.count} hole{plural}[/] {text}", soft_wrap=True)
+        elif holes.elsewhere or holes.nowhere:
+            console.print(f"not delivered {escape(where)}".strip(), soft_wrap=True)
+        for line in _hole_lines(holes):
+            console.print(f"  {line}", markup=False, soft_wrap=True)
+
+
+def _hole_lines(holes: Holes) -> Iterator[str]:
+    for found in holes.nodes[:VIOLATIONS_SHOWN]:
+        named = ", ".join(map(message_name, found.messages))
+        more = ", ..." if found.count > len(found.messages) else ""
+        yield f"node {found.node}{_STANDING[found.standing]} lacks {found.count}: {named}{more}"
+    if len(holes.nodes) > VIOLATIONS_SHOWN:
+        yield f"... and {len(holes.nodes) - VIOLATIONS_SHOWN} more nodes"
+    if holes.nowhere:
+        yield f"nobody delivered {holes.nowhere} of the submitted messages"
 
 
 def latency_text(latency: dict[str, int | None]) -> str:

@@ -5,8 +5,16 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ordercast.check import Violation
-from ordercast.cli.output import console, latency_text, print_json, print_verdict, violation_object
+from ordercast.check import Holes, Violation
+from ordercast.cli.output import (
+    console,
+    holes_object,
+    latency_text,
+    print_holes,
+    print_json,
+    print_verdict,
+    violation_object,
+)
 from ordercast.core import Fault, format_ns
 from ordercast.sim.summary import Summary
 
@@ -21,6 +29,10 @@ class Shown(Protocol):
     @property
     def suppressed(self) -> dict[str, int]:
         """How many more each property had."""
+
+    @property
+    def holes(self) -> Holes | None:
+        """What is missing where, if agreement is probabilistic."""
 
     @property
     def beyond_contract(self) -> list[Fault]:
@@ -40,6 +52,8 @@ def run_object(run: Shown, folder: Path | None) -> dict[str, Any]:
     content["violations"] = [violation_object(violation) for violation in run.violations]
     content["suppressed"] = run.suppressed
     content["beyond_contract"] = run.beyond_contract
+    if run.holes is not None:
+        content["holes"] = holes_object(run.holes)
     return content | ({"out": str(folder)} if folder else {})
 
 
@@ -89,6 +103,8 @@ def print_judgement(run: Shown) -> None:
     unjudged = [] if summary.complete else [f"of this run, because {run.hindrance}"]
     found = [("", violation) for violation in run.violations]
     print_verdict(found, sum(run.suppressed.values()), unjudged, " of its contract")
+    if run.holes is not None:
+        print_holes([("", run.holes)])
 
 
 def ending_text(run: Shown) -> str:

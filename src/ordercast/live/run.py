@@ -56,6 +56,7 @@ class LiveRun:
         self.description = msgspec.structs.replace(stored.description, trace_hash=trace_hash(self.table))
         judged = verdict(self.description, events_of(self.table))
         self.violations, self.suppressed = judged.violations, judged.suppressed
+        self.holes = judged.holes
         self.hindrance = conducted.hindrance
         self.beyond_contract = beyond_contract(scenario, plan)
         self.ignored = ignored(scenario)

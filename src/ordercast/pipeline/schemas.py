@@ -69,6 +69,14 @@ FINDING = _table(
     required=("property", "nodes", "messages", "times_ns", "detail", "step"),
 )
 
+HOLES = _table(
+    ("node", IntegerType()),
+    ("standing", StringType()),
+    ("count", LongType()),
+    ("messages", _LONGS),
+    required=("node", "standing", "count", "messages"),
+)
+
 VIOLATIONS = _table(
     ("run", StringType()),
     ("protocol", StringType()),
@@ -99,6 +107,8 @@ VERDICTS = _table(
     ("deliveries", LongType()),
     ("findings", ArrayType(FINDING, False)),
     ("suppressed", MapType(StringType(), LongType(), False)),
+    ("holes", ArrayType(HOLES, False)),  # what is missing where; null unless agreement is probabilistic
+    ("nowhere", LongType()),  # then also: messages that no receiver delivered
     ("error", StringType()),  # why the trace could not be judged; null if it was
     required=("run", "folder", "protocol", "complete", "findings", "suppressed"),
 )

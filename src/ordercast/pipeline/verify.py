@@ -199,6 +199,8 @@ def _verdict_batch(
         "deliveries": deliveries,
         "findings": msgspec.to_builtins(verdict.violations),
         "suppressed": list(verdict.suppressed.items()),
+        "holes": None if verdict.holes is None else msgspec.to_builtins(verdict.holes.nodes),
+        "nowhere": None if verdict.holes is None else verdict.holes.nowhere,
         "error": error,
     }
     return pa.RecordBatch.from_pylist([row], schema=to_arrow_schema(VERDICTS))

@@ -79,6 +79,7 @@ class Run:
         )
         judged = verdict(self.description, self.events())
         self.violations, self.suppressed = judged.violations, judged.suppressed
+        self.holes = judged.holes
         self.beyond_contract = beyond_contract(scenario, world.plan)
         """Faults of the scenario that the protocol does not claim to bear."""
         self.waits: dict[NodeId, Explanation] = world.explain()
