@@ -21,8 +21,9 @@ SETTLE_MS = 5_000
 """A protocol that loses nothing has time to deliver all: on a busy machine an election may take a while."""
 SUSPECT_NS = 150_000_000
 """Crashes are found within the workload, and processes that only wait for a CPU are seldom taken for dead."""
-NEVER_NS = 10_000_000_000
-"""Where nothing crashes: a sequencer that is removed takes messages with it that were to meet."""
+SELDOM_NS = 1_000_000_000
+"""Where nothing crashes: a sequencer that is removed takes messages with it that were to meet. Not longer, for
+receivers look for gaps that nothing needs six times in it, and must do so before the run has settled."""
 
 
 @pytest.mark.parametrize("name", ["leader-crash", "sequencer-crash", "partition"])
@@ -56,7 +57,7 @@ def broken(name: str) -> Scenario:
         name=name,
         seed=3,
         senders=2,
-        options={"suspect_ns": NEVER_NS, "replicas": 1},
+        options={"suspect_ns": SELDOM_NS, "replicas": 1},
         network=NetworkSpec(
             latency=UniformSpec(50, 2_000),
             loss=bad.loss,
@@ -64,7 +65,7 @@ def broken(name: str) -> Scenario:
             reorder_us=bad.reorder_us,
         ),
         workload=WorkloadSpec(messages=300, rate_per_s=1_000),
-        settle_ms=300,
+        settle_ms=1_000,
     )
 
 
