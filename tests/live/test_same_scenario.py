@@ -22,7 +22,7 @@ SETTLE_MS = 5_000
 SUSPECT_NS = 150_000_000
 """Crashes are found within the workload, and processes that only wait for a CPU are seldom taken for dead."""
 SELDOM_NS = 1_000_000_000
-"""Where nothing crashes: a sequencer that is removed takes messages with it that were to meet. Not longer, for
+"""Where nothing crashes: a sequencer that is removed takes messages with it that were to meet. Not longer:
 receivers look for gaps that nothing needs six times in it, and must do so before the run has settled."""
 
 
