@@ -1,0 +1,67 @@
+"""Holes, where agreement is probabilistic: `ordercast simulate` and `ordercast check` say who lacks what."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+
+SCENARIO = """
+protocol = "epto"
+seed = 3
+receivers = 6
+senders = 2
+settle_ms = 50
+options = {{ fanout = {fanout}, ttl = {ttl} }}
+workload = {{ messages = 40 }}
+"""
+
+
+def scenario(folder: Path, fanout: int, ttl: int) -> Path:
+    """Few relays of few balls: then there are holes. With 0 both are chosen so that there are none."""
+    path = folder / "scenario.toml"
+    path.write_text(SCENARIO.format(fanout=fanout, ttl=ttl))
+    return path
+
+
+@pytest.fixture
+def holed(ordercast: Command, tmp_path: Path) -> Path:
+    """A folder with a run that has holes."""
+    assert ordercast("simulate", scenario(tmp_path, 1, 3), "--out", tmp_path / "traces").code == 0
+    return tmp_path / "traces"
+
+
+def test_a_run_with_holes_kept_its_promises_and_says_who_lacks_what(ordercast: Command, holed: Path) -> None:
+    told = ordercast("check", holed, "--json")
+    assert told.code == 0
+    (holes,) = told.json()["holes"]
+    assert holes["count"] == sum(found["count"] for found in holes["nodes"]) > 0
+    assert {found["standing"] for found in holes["nodes"]} == {"stayed"}
+    outcome = ordercast("check", holed)
+    (run,) = (folder.name for folder in holed.iterdir())
+    assert outcome.code == 0
+    assert "kept every promise" in outcome.out
+    assert f"{holes['count']} holes in {run} at receivers that stayed" in outcome.out
+    first = holes["nodes"][0]
+    assert f"node {first['node']} lacks {first['count']}: {', '.join(first['messages'])}" in outcome.out
+
+
+def test_simulate_tells_the_same(ordercast: Command, holed: Path, tmp_path: Path) -> None:
+    (checked,) = ordercast("check", holed, "--json").json()["holes"]
+    del checked["run"]
+    path = scenario(tmp_path, 1, 3)
+    assert ordercast("simulate", path, "--json").json()["holes"] == checked
+    assert f"{checked['count']} holes at receivers that stayed" in ordercast("simulate", path).out
+
+
+def test_a_run_without_holes_says_so(ordercast: Command, tmp_path: Path) -> None:
+    outcome = ordercast("simulate", scenario(tmp_path, 0, 0), "--out", tmp_path / "traces")
+    assert "no holes at receivers that stayed" in outcome.out
+    assert "no holes at receivers that stayed" in ordercast("check", tmp_path / "traces").out
+
+
+def test_other_protocols_have_none(ordercast: Command, tmp_path: Path) -> None:
+    words = ("--protocol", "unordered", "--loss", 0.3, "--out", tmp_path)
+    assert "holes" not in ordercast("simulate", *words, "--json").json()
+    assert ordercast("check", tmp_path, "--json").json()["holes"] == []
+    assert "hole" not in ordercast("check", tmp_path).out
