@@ -178,7 +178,7 @@ def _mail(rules: Rules, setup: Setup, longest: int) -> Mail:
         source=np.empty(room, np.int32),
         target=np.empty(room, np.int32),
         number=np.empty(room, np.int32),
-        count=np.empty(room, np.int32),
+        carried=np.empty(room, np.int32),
         nodes=np.empty((room, rules.length), np.int32),
         ages=np.empty((room, rules.length), np.int32),
         totals=np.zeros(TOTALS, np.int64),

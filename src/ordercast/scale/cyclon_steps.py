@@ -92,7 +92,7 @@ class Mail(NamedTuple):
     source: Numbers
     target: Numbers
     number: Numbers
-    count: Numbers
+    carried: Numbers
     nodes: Numbers
     """[message, place] What it carries."""
     ages: Numbers
@@ -169,7 +169,7 @@ def _shuffle(rules: Rules, nodes: Nodes, mail: Mail, slot: int, now: int, places
     nodes.asked_count[slot, asked] = found
     for index in range(found):
         nodes.asked_sent[slot, asked, index] = nodes.known[slot, places[index]]
-    lost = draw(stream(seed, REQUEST_LOSS), number, 0) < rules.loss
+    lost = bool(draw(stream(seed, REQUEST_LOSS), number, 0) < rules.loss)
     _send(rules, nodes, mail, REQUEST, slot, node, number, lost, now, places, found)
 
 
@@ -190,7 +190,7 @@ def _take_oldest(nodes: Nodes, slot: int) -> int:
         view[place] = view[place + 1]
         ages[place] = ages[place + 1]
     nodes.size[slot] = size
-    return node
+    return int(node)
 
 
 @njit(nogil=True)
@@ -221,7 +221,7 @@ def _send(
     mail.source[message] = nodes.process[slot]
     mail.target[message] = target
     mail.number[message] = number
-    mail.count[message] = count
+    mail.carried[message] = count
     for index in range(count):
         mail.nodes[message, index] = nodes.known[slot, places[index]]
         mail.ages[message, index] = nodes.ages[slot, places[index]]
@@ -276,7 +276,7 @@ def _answer(
         if asker != NOBODY and places[index] >= asker:
             places[index] += 1
         sent[index] = nodes.known[slot, places[index]]
-    lost = draw(stream(seed, ANSWER_LOSS), number, 0) < rules.loss
+    lost = bool(draw(stream(seed, ANSWER_LOSS), number, 0) < rules.loss)
     _send(rules, nodes, mail, ANSWER, slot, source, mail.number[message], lost, now, places, found)
     _merge(rules, nodes, mail, slot, message, source, sent, found)
 
@@ -310,7 +310,7 @@ def _merge(
     view = nodes.known[slot]
     ages = nodes.ages[slot]
     came = mail.nodes[message]
-    count = mail.count[message]
+    count = mail.carried[message]
     size = nodes.size[slot]
     next_sent = 0
     for index in range(-1 if asker != NOBODY else 0, count):

@@ -29,7 +29,8 @@ BLOCK_BYTES = 192 << 20
 BLOCK_EVENTS = 1024
 BLOCK_ROUNDS = 32
 """The births of a block lie within so many rounds, for its turns are kept in bytes."""
-WARMUP_ROUNDS = 30
+WARMUP_ROUNDS = 100
+"""After which Cyclon's views are well mixed, up to ten thousand processes at least."""
 CONTACTS = 3
 MISSING_MAX = 1 << 20
 """Undelivered events that are listed one by one, at most, for each thread."""

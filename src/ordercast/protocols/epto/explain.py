@@ -8,7 +8,12 @@ from ordercast.protocols.epto.stability import Stability
 
 
 def explain_waits(
-    waiting: Iterable[tuple[Key, Event, int]], ttl: int, stability: Stability, since: Callable[[Key], Nanos]
+    waiting: Iterable[tuple[Key, Event, int]],
+    ttl: int,
+    round_ns: Nanos,
+    stability: Stability,
+    now: Nanos,
+    rounds_here: Callable[[Key], int],
 ) -> Iterator[Wait]:
     """One wait for each known event: its own age, or an event before it that is not old enough."""
     blocking: Key | None = None
@@ -18,12 +23,13 @@ def explain_waits(
             blocking = blocking or key
         else:
             blocker = "the next round" if blocking is None else f"{_name(blocking)} to be old enough"
+        rounds = rounds_here(key)
         yield Wait(
             _name(key),
             blocker,
-            since(key),
+            max(0, now - rounds * round_ns),
             event.payload,
-            stability.stable(min(age, ttl)),
+            stability.stable(min(age, ttl), rounds),
             event.groups,
             Stamp(event.ts, event.source),
         )

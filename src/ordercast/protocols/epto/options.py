@@ -22,10 +22,7 @@ class EptoOptions(Options, frozen=True):
     fanout: Count = 0
     """To how many peers a ball goes (K); 0: by Lemma 7."""
     ttl: Count = 0
-    """How many rounds an event is relayed and aged (TTL); 0: by `rule`."""
-    rule: Literal["lemmas", "proved"] = "lemmas"
-    """What the TTL comes from: Lemmas 3 to 6, or the fewest rounds that are proved to keep holes within
-    `target` (section 8.1), which are far fewer."""
+    """How many rounds an event is relayed and aged (TTL); 0: by Lemmas 3 to 6."""
     loss: float = 0.01
     """The share of messages expected to be lost, for the lemmas; as are those down to `target`."""
     churn: float = 0.0

@@ -6,6 +6,7 @@ round depend on its number alone, so nothing else changes.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -275,16 +276,17 @@ class Peer(Member):
         }
         if self._set.tags:  # who drops late events does not remember which ones were delivered
             state["came too late"] = self._late
-        waits = [*explain_waits(self._waiting(), self._set.ttl, self._stability, self._since)]
+        setting, rounds_here = self._set, partial(self._order.rounds_here, round_number=self._round)
+        waits = [
+            *explain_waits(
+                self._waiting(), setting.ttl, setting.round_ns, self._stability, self.env.now, rounds_here
+            )
+        ]
         if not self._newcomer.done:
             lacks = "enough peers to be known, and to tell the logical time"
             state["waits"] = f"for {lacks}"
             waits.insert(0, Wait("all messages", lacks, self._began))
         return Explanation(state, tuple(waits))
-
-    def _since(self, key: Key) -> Nanos:
-        """Since when an event has been known here, about."""
-        return max(0, self.env.now - self._order.rounds_here(key, self._round) * self._set.round_ns)
 
     def _waiting(self) -> list[tuple[Key, Event, int]]:
         """Every known event that may still be delivered in its place, with its age, in order."""

@@ -1,6 +1,5 @@
 """EpTO as a user deploys it."""
 
-import math
 from random import Random
 
 from ordercast.core import (
@@ -24,18 +23,17 @@ from ordercast.core import (
 from ordercast.protocols.epto.clocks import GlobalClock, LogicalClock
 from ordercast.protocols.epto.messages import Ball, Hello, LogicalTime
 from ordercast.protocols.epto.options import EptoOptions
-from ordercast.protocols.epto.parameters import Parameters, parameters
+from ordercast.protocols.epto.parameters import parameters
 from ordercast.protocols.epto.peer import Peer, Setting
 from ordercast.protocols.epto.stability import Stability
 from ordercast.sampling import MESSAGES, Cyclon, CyclonOptions, Sampler, Uniform
 from ordercast.sampling.cyclon import VIEW_MAX
-from ordercast.sampling.messages import SHUFFLE_MAX
 
+SPARE, SHUFFLE = 6, 8
+"""How many more peers a view has than a ball goes to, and how many entries a shuffle exchanges."""
 PACE = 2.0
 """With rounds that are not in step, an event is relayed along the fastest way about twice in a round's time.
 """
-NO_BETTER = 1.1
-"""A bound that is larger by this factor counts as the same."""
 TOLERATES = (
     Fault.LOSS,
     Fault.DUPLICATION,
@@ -82,7 +80,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     )
     setting = Setting(
         fanout=options.fanout or advice.fanout,
-        ttl=options.ttl or _ttl(options, advice),
+        ttl=options.ttl or advice.ttl,
         round_ns=options.round_ns,
         jitter_ns=int(options.round_ns * options.jitter),
         window=options.window,
@@ -112,18 +110,6 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     return Plan("epto", guarantees(options), nodes, setting.groups, senders, codec)
 
 
-def _ttl(options: EptoOptions, advice: Parameters) -> int:
-    """The TTL by the rule that was chosen."""
-    if options.rule == "lemmas":
-        return advice.ttl
-    conditions, fanout = advice.conditions, options.fanout or advice.fanout
-    bounds = conditions.proved(min(fanout, conditions.n - 1), advice.rounds)
-    # Of few peers no TTL may keep within the target; then more rounds than make a difference are of no use.
-    accepted = max(options.target, NO_BETTER * bounds[-1].anywhere)
-    rounds = next(rounds for rounds, holes in enumerate(bounds, 1) if holes.anywhere <= accepted)
-    return min(advice.ttl, conditions.ttl(math.ceil(PACE * rounds)) + 1)
-
-
 def _sampler(env: Env, options: EptoOptions, cyclon: CyclonOptions, count: int, seed: int) -> Sampler:
     if options.sampling == "uniform":
         return Uniform(env, seed, range(count))
@@ -131,11 +117,13 @@ def _sampler(env: Env, options: EptoOptions, cyclon: CyclonOptions, count: int, 
 
 
 def cyclon_options(fanout: int, round_ns: Nanos, jitter_ns: Nanos) -> CyclonOptions:
-    """A view twice the fan-out, so that balls of successive rounds go to different peers; half of it is
-    exchanged once a round."""
-    view = min(2 * fanout, VIEW_MAX)
-    length = max(1, min(view // 2, SHUFFLE_MAX))
-    return CyclonOptions(view=view, length=length, period_ns=round_ns, jitter_ns=jitter_ns)
+    """A view little larger than the fan-out, for a larger one holds older entries, more of them dead; some of
+    it
+    is exchanged once a round, and answers may take eight."""
+    view = min(fanout + SPARE, VIEW_MAX)
+    return CyclonOptions(
+        view=view, length=min(SHUFFLE, view), period_ns=round_ns, jitter_ns=jitter_ns, patience=8
+    )
 
 
 def vary(rng: Random) -> dict[str, object]:
@@ -170,5 +158,5 @@ PROTOCOL = Protocol(
     roles=("peer", "publisher"),
     vary=vary,
     # Rounds far longer than a busy machine holds a process up, and balls that thirty peers on one can carry.
-    live={"round_ns": 100_000_000, "rule": "proved", "relay_bytes": 1 << 20},
+    live={"round_ns": 100_000_000, "relay_bytes": 1 << 20},
 )

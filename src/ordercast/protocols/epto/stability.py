@@ -24,7 +24,7 @@ class Stability:
     probability u, then it does with at most u / (1 - u) among the runs in which another one has it.
     """
 
-    __slots__ = ("_known", "_stable")
+    __slots__ = ("_known", "_pace", "_stable")
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class Stability:
         holes = proved_holes(n, min(fanout, n - 1), ttl - 1, loss=loss, churn=churn)
         landed = [int(max(0, age - 1) / pace) for age in range(ttl + 1)]
         sure = [_given_one_knows(holes[throws]) for throws in landed]
+        self._pace = pace
         self._known = tuple(1 - lacking.at_process for lacking in sure)
         self._stable = tuple(1 - lacking.anywhere for lacking in sure)
 
@@ -50,8 +51,14 @@ class Stability:
         """The probability that a given other process knows an event of this age, at least."""
         return self._known[max(0, min(age, len(self._known) - 1))]
 
-    def stable(self, age: int) -> float:
-        """The probability that all processes know an event of this age, at least."""
+    def stable(self, age: int, rounds: int | None = None) -> float:
+        """The probability that all processes know an event of this age, at least.
+
+        With the rounds for which whoever asks has known it: all who know an event relay it once in each of
+        their rounds, so there were that many throws, and ages that ran ahead faster than `pace` do not count.
+        """
+        if rounds is not None:
+            age = min(age, 1 + int(self._pace * rounds))
         return self._stable[max(0, min(age, len(self._stable) - 1))]
 
 
