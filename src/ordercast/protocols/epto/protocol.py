@@ -28,8 +28,9 @@ from ordercast.protocols.epto.peer import Peer, Setting
 from ordercast.protocols.epto.stability import Stability
 from ordercast.sampling import MESSAGES, Cyclon, CyclonOptions, Sampler, Uniform
 from ordercast.sampling.cyclon import VIEW_MAX
-from ordercast.sampling.messages import SHUFFLE_MAX
 
+SPARE, SHUFFLE = 6, 8
+"""How many more peers a view has than a ball goes to, and how many entries a shuffle exchanges."""
 PACE = 2.0
 """With rounds that are not in step, an event is relayed along the fastest way about twice in a round's time.
 """
