@@ -37,6 +37,7 @@ from tests.sim.models import peers, sequencer
 from tests.sim.models.sequencer import Numbered, Receiver, ViewReceiver
 from tests.sim.mutant import Mutant, calm, deploy, run_calm, run_swarm
 from tests.sim.mutants_atomic import ATOMIC_MUTANTS
+from tests.sim.mutants_epto import EPTO_MUTANTS
 from tests.sim.mutants_hydra import HYDRA_MUTANTS
 
 # Applications and their drivers: what is handed over is not what the protocol meant
@@ -361,6 +362,7 @@ MUTANTS = [
     _model("a receiver installs views late", {"view-synchrony"}, _views(LateInstaller), Fault.REORDERING),
     *ATOMIC_MUTANTS,
     *HYDRA_MUTANTS,
+    *EPTO_MUTANTS,
     Mutant("a clock runs backwards", frozenset({"clock"}), backward_clock, 0),
     Mutant("a crashed host goes on", frozenset({"lifecycle"}), undead, 0),
 ]
