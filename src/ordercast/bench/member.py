@@ -150,7 +150,8 @@ class Meter:
                     self._taken.clear()
                     await asyncio.wait_for(self._taken.wait(), 1.0)
             except TimeoutError:
-                self._under_way = 0  # the rest is lost; they are counted afterwards
+                if not self._expects():
+                    self._under_way = 0  # the rest is lost; they are counted afterwards
 
     async def _pace(self, end: float) -> None:
         """Send what is due; a message counts from when it should have been sent."""
@@ -178,7 +179,7 @@ class Meter:
                 await asyncio.wait_for(self._taken.wait(), min(1.0, rest))
                 await asyncio.sleep(min(0.1, max(0.0, end - time.monotonic())))
             except TimeoutError:
-                if rest > 1.0:  # what was under way is lost, and is counted afterwards
+                if rest > 1.0 and not self._expects():  # what was under way is lost; it is counted later
                     self._under_way = 0
                     await self._send(self._spec.clients)
         self._clients = False
@@ -193,11 +194,16 @@ class Meter:
                 self.log.awaited.extend((message, 1, time.time_ns()))
 
     async def settle(self, patience_s: float = 5.0) -> None:
-        """Wait until nothing more comes."""
+        """Wait until nothing more comes, and nothing is known that could."""
         begun = time.monotonic()
-        while time.monotonic() - begun < patience_s and time.monotonic() - self.heard_at < LINGER_S:
+        while time.monotonic() - max(begun, self.heard_at) < patience_s and self._expects():
             await asyncio.sleep(0.05)
         await asyncio.sleep(LINGER_S)
+
+    def _expects(self) -> bool:
+        if time.monotonic() - self.heard_at < LINGER_S or self._group.host.metrics.backlog_messages:
+            return True
+        return bool(self._group.pending(1))
 
 
 async def main(folder: Path, host: int) -> None:

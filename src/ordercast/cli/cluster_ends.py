@@ -1,6 +1,7 @@
 """Both ends of a cluster's run: waiting until its hosts answer, and finishing its trace."""
 
 import time
+from contextlib import suppress
 
 from ordercast.cli.cluster_table import ask_hosts
 from ordercast.cli.output import console, errors
@@ -15,6 +16,7 @@ from ordercast.net.cluster.supervisor_client import (
     report,
     supervisor_log,
 )
+from ordercast.net.control.client import ControlClient, NoAnswer
 
 POLL_S = 0.1
 SETTLE_MAX_S = 10.0
@@ -67,7 +69,9 @@ def _words(cluster: Cluster, host: HostId) -> str:
 
 
 def settled(cluster: Cluster, found: Report, quiet_s: float) -> bool:
-    """Wait until nothing has been delivered for a while.
+    """Wait until nothing has been delivered for a while, and no node holds anything to deliver.
+
+    Some protocols take longer for one message than a while is.
 
     False if that does not happen, or if a host is missing: a dead one, or one that an application has left or
     never joined.
@@ -80,12 +84,23 @@ def settled(cluster: Cluster, found: Report, quiet_s: float) -> bool:
     while time.monotonic() < end:
         if len(before) < len(running):
             return False
-        if time.monotonic() - since >= quiet_s:
-            return all(figures[-1] == 0 for figures in before.values())
+        if time.monotonic() - since >= quiet_s and not _holds(cluster, running):
+            break
         time.sleep(min(POLL_S, quiet_s / 4))
         now = _progress(cluster, running)
         if now != before:
             before, since = now, time.monotonic()
+    quiet = time.monotonic() - since >= quiet_s  # what is held then will not be delivered
+    return quiet and all(figures[-1] == 0 for figures in before.values())
+
+
+def _holds(cluster: Cluster, hosts: list[HostId]) -> bool:
+    """Whether a packet waits at a node."""
+    for host in hosts:
+        with suppress(NoAnswer), ControlClient(host, cluster.socket_path(host)) as client:
+            nodes = client.explain().nodes.values()
+            if any(wait.first is not None for node in nodes for wait in node.waits):
+                return True
     return False
 
 
