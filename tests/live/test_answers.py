@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ordercast.core import SECOND
 from ordercast.net import host as live_host
 from ordercast.net.group import Group, Received
 from ordercast.net.script import join_sync
@@ -34,7 +35,8 @@ def test_members_that_answer_all_requests_of_a_flood_go_on(monkeypatch: pytest.M
     monkeypatch.setattr(live_host, "BACKLOG_BYTES_MAX", SOFT)
 
     async def main() -> None:
-        plan = hydra_plan(receivers=3, sequencers=1)
+        # Every message is counted: a slow sequencer must not be removed, nor a late message be given up.
+        plan = hydra_plan(3, 1, suspect_ns=10 * SECOND, patience_ns=30 * SECOND, hold_ns=30 * SECOND)
         async with lab(Lab(plan, datagram_max=8_000)) as made:
             groups = []
             for index, receiver in enumerate(plan.groups[0]):
