@@ -1,13 +1,17 @@
 """The engine and the peers tell the same story, event for event."""
 
+from collections import Counter
+
 import msgspec
 import numpy as np
 import pytest
 
+from ordercast.protocols.epto.protocol import cyclon_options
+from ordercast.scale.cyclon import cyclon_targets
 from ordercast.scale.network import Latencies
-from ordercast.scale.run import Outcome, run
+from ordercast.scale.run import CONTACTS, WARMUP_ROUNDS, Outcome, run
 from ordercast.scale.setup import Setup
-from tests.scale.reference import Event, Story, World
+from tests.scale.reference import Event, Story, Views, World
 
 FAR = 700
 """Latencies up to six rounds, as measured between distant hosts."""
@@ -24,7 +28,27 @@ def spread_out(seed: int, measured: int = 0) -> Latencies:
 
 def both(setup: Setup, latencies: Latencies) -> tuple[Outcome, Story]:
     outcome = run(setup, latencies, arrivals=True, balls=True, keep=True, cores=1)
-    return outcome, World(setup, latencies, outcome.line.ticks).run()
+    views = views_of(outcome, latencies) if setup.sampling == "cyclon" else None
+    return outcome, World(setup, latencies, outcome.line.ticks, views).run()
+
+
+def views_of(outcome: Outcome, latencies: Latencies) -> Views:
+    """What Cyclon's arrays choose; `test_cyclon` proves that Cyclon itself does so too."""
+    setup, line = outcome.setup, outcome.line
+    options = cyclon_options(setup.fanout, setup.round_ticks, setup.drift_ticks)
+    warmup = WARMUP_ROUNDS * setup.round_ticks
+    targets = cyclon_targets(setup, latencies, line, options, contacts=CONTACTS, warmup_ticks=warmup)
+    process_of = {
+        (int(line.slot[process]), int(line.first_turn[process]) + turn): (process, turn + 1)
+        for process in range(len(line.slot))
+        for turn in range(int(line.turns[process]))
+    }
+    turns: Counter[int] = Counter()
+    views: Views = {}
+    for slot, chosen in zip(line.slots.tolist(), targets.tolist(), strict=True):
+        views[process_of[slot, turns[slot]]] = [peer for peer in chosen if peer >= 0]
+        turns[slot] += 1
+    return views
 
 
 def names(outcome: Outcome) -> list[Event]:
@@ -68,6 +92,11 @@ CASES = {
     "churn logical": Setup(processes=30, fanout=8, ttl=20, churn=0.1, clock="logical", loss=0.05),
     "churn, few relays": Setup(processes=30, fanout=3, ttl=5, churn=0.2, loss=0.1),
     "great drift": Setup(processes=30, fanout=8, ttl=10, drift=0.4),
+    "cyclon": Setup(processes=40, fanout=8, ttl=10, sampling="cyclon", loss=0.05),
+    "cyclon, churn": Setup(processes=40, fanout=6, ttl=10, sampling="cyclon", churn=0.1),
+    "cyclon, churn, logical": Setup(
+        processes=40, fanout=6, ttl=16, sampling="cyclon", churn=0.05, loss=0.1, clock="logical"
+    ),
     "in step": Setup(processes=30, fanout=8, ttl=10, in_step=True, drift=0.0),
     "short rounds": Setup(processes=20, fanout=6, ttl=20, round_ticks=20, drift=0.1, rounds=30, rate=0.02),
     "busy": Setup(processes=20, fanout=6, ttl=8, rate=0.9, clock="logical", rounds=8),

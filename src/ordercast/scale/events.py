@@ -1,6 +1,6 @@
 """Which events there are: each process broadcasts in a round with a probability, at the round's beginning.
 
-A process that has just joined waits until it knows as many peers as it throws balls, like a peer does.
+The first event of a process waits until it knows as many peers as it throws balls, like a peer's.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from ordercast.sampling.draws import stream as stream_of
 from ordercast.scale.draws import draw, stream
@@ -41,14 +42,14 @@ def threshold(share: float) -> np.uint64:
 
 def events_of(setup: Setup, line: Timeline, views: Numbers) -> Events:
     """All events of a run, or the first ones that it tracks; `views` are those of Cyclon, if it has them."""
-    ready = line.first_turn
+    enough = np.empty((0, 0), np.bool_)
     if len(views):
-        ready = _ready(line.slot, line.first_turn, line.turns, line.slots, views[:, _enough(setup)])
+        enough = _enough(line.turn_tick.shape, line.slots, views[:, _last_wanted(setup)])
     seed = np.uint64(stream_of(setup.seed, PROCESSES))
     source, turn = _draw(
         line.slot,
         line.first_turn,
-        ready,
+        enough,
         line.turns,
         line.turn_tick,
         setup.rounds * setup.round_ticks,
@@ -63,37 +64,28 @@ def events_of(setup: Setup, line: Timeline, views: Numbers) -> Events:
     return Events(born[order], source[order], turn[order])
 
 
-def _enough(setup: Setup) -> int:
+def _last_wanted(setup: Setup) -> int:
     """The place in a view that is taken if enough peers are known."""
     return max(0, min(setup.fanout, setup.processes - 1) - 1)
 
 
 @njit(cache=True, nogil=True)
-def _ready(
-    slot: Numbers, first_turn: Numbers, turns: Numbers, slots: Numbers, last_known: Numbers
-) -> Numbers:
-    """[process] The first turn in which it knows enough peers; beyond its turns if there is none."""
-    ready = first_turn + turns
-    processes = slot.max() + 1
-    cursor = np.zeros(processes, np.int32)
-    enough = np.zeros((processes, 1 + (first_turn + turns).max()), np.bool_)
+def _enough(shape: tuple[int, int], slots: Numbers, last_wanted: Numbers) -> NDArray[np.bool_]:
+    """[slot, turn] Whether enough peers are known then."""
+    cursor = np.zeros(shape[0], np.int32)
+    enough = np.zeros(shape, np.bool_)
     for index in range(slots.shape[0]):
-        at = slots[index]
-        enough[at, cursor[at]] = last_known[index] >= 0
-        cursor[at] += 1
-    for process in range(slot.shape[0]):
-        for turn in range(first_turn[process], first_turn[process] + turns[process]):
-            if enough[slot[process], turn]:
-                ready[process] = turn
-                break
-    return ready
+        slot = slots[index]
+        enough[slot, cursor[slot]] = last_wanted[index] >= 0
+        cursor[slot] += 1
+    return enough
 
 
 @njit(cache=True, nogil=True)
 def _draw(
     slot: Numbers,
     first_turn: Numbers,
-    ready: Numbers,
+    enough: NDArray[np.bool_],
     turns: Numbers,
     turn_tick: Ticks,
     until: int,
@@ -106,11 +98,15 @@ def _draw(
     turn = np.empty(room, np.int32)
     for process in range(slot.shape[0]):
         broadcasts = stream(process_seed(seed, process), BROADCAST)
+        waits = enough.shape[0] > 0
         for number in range(turns[process]):
             at = first_turn[process] + number
             if turn_tick[slot[process], at] >= until:
                 break
-            if at >= ready[process] and draw(broadcasts, number + 1, 0) < limit:
+            if draw(broadcasts, number + 1, 0) < limit:
+                if waits and not enough[slot[process], at]:
+                    continue
+                waits = False
                 if found == room:
                     source = np.concatenate((source, np.empty(room, np.int32)))
                     turn = np.concatenate((turn, np.empty(room, np.int32)))

@@ -27,6 +27,8 @@ from ordercast.scale.types import Bytes, Numbers, Offsets, Ticks
 BLOCK_BYTES = 192 << 20
 """Memory of one block under way, about."""
 BLOCK_EVENTS = 1024
+BLOCK_LEAST = 64
+"""Fewer would take as long: a row of them is a line of the cache."""
 BLOCK_ROUNDS = 32
 """The births of a block lie within so many rounds, for its turns are kept in bytes."""
 WARMUP_ROUNDS = 100
@@ -131,8 +133,8 @@ def _views(setup: Setup, latencies: Latencies, line: Timeline) -> Numbers:
 def _blocks(setup: Setup, latencies: Latencies, events: Events, cores: int) -> list[tuple[int, int]]:
     """Cut the events into blocks, each small enough in memory and in time."""
     ring = _ring(setup, latencies)
-    most = max(1, min(BLOCK_EVENTS, BLOCK_BYTES // (setup.processes * (ring + 1))))
-    most = max(1, min(most, -(-len(events) // cores)))
+    most = min(BLOCK_EVENTS, BLOCK_BYTES // (setup.processes * (ring + 1)), -(-len(events) // cores))
+    most = max(most, BLOCK_LEAST)
     span = BLOCK_ROUNDS * setup.round_ticks
     edges = [0]
     while edges[-1] < len(events):
