@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ordercast.core import Deployment, RemoteError
 from ordercast.protocols import find_protocol
-from ordercast.protocols.epto.clocks import GlobalClock, LogicalClock
+from ordercast.protocols.epto.clocks import JUMP_MAX, GlobalClock, LogicalClock
 from ordercast.protocols.epto.dissemination import NextBall
 from ordercast.protocols.epto.messages import (
     BALL_BYTES,
@@ -163,7 +163,14 @@ def test_a_logical_clock_is_one_above_all_it_heard_and_all_it_gave() -> None:
     assert clock.stamp(now=99, floor=-1) == 6
     assert clock.stamp(now=99, floor=20) == 21
     assert clock.read(now=99) == 21
-    assert clock.believes(CLOCK_MAX, now=0)
+
+
+def test_a_logical_clock_does_not_believe_in_a_jump_that_would_use_the_numbers_up() -> None:
+    clock = LogicalClock()
+    clock.hear(5)
+    assert clock.believes(5 + JUMP_MAX, now=0)
+    assert not clock.believes(6 + JUMP_MAX, now=0)
+    assert CLOCK_MAX // JUMP_MAX > 1_000_000
 
 
 def test_a_global_clock_is_the_time_unless_that_is_behind_what_was_delivered() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from ordercast.core import Delivered, LocalError, NodeId, OutOfOrder, RemoteError, Stamp
-from ordercast.protocols.epto.messages import Ball, Event, Hello, LogicalTime
+from ordercast.protocols.epto.messages import CLOCK_MAX, Ball, Event, Hello, LogicalTime
 from ordercast.protocols.epto.ordering import START
 from ordercast.protocols.epto.peer import SLEPT_MAX, Peer
 from tests.epto.lab import ROUND, SECOND, Bench, event, global_clock
@@ -82,6 +82,17 @@ def test_an_event_from_the_far_future_is_neither_relayed_nor_ordered() -> None:
 
 
 # Bad input
+
+
+def test_a_made_up_logical_time_does_not_end_all_that_comes_after_it() -> None:
+    bench = Bench(me=0, ttl=2)
+    bench.hear((event("absurd", CLOCK_MAX), 1), (event("true", 5), 1))
+    bench.peer.on_message(1, LogicalTime(CLOCK_MAX))
+    bench.submit("mine")
+    bench.round(5)
+    assert bench.words() == ["true", "mine"]
+    assert bench.peer.explain().state["not believed"] == 2
+    assert bench.peer.explain().state["clock"] == 6
 
 
 BAD = [

@@ -150,10 +150,17 @@ class Peer(Member):
         elif isinstance(message, Hello):
             self.env.send(source, LogicalTime(self._clock.read(self.env.now)))
         elif isinstance(message, LogicalTime):
-            self._clock.hear(message.clock)
-            self._newcomer.answer()
+            self._learn(message.clock)
         else:
             self._sampler.on_message(source, message)
+
+    def _learn(self, clock: int) -> None:
+        """A peer told the time; one that knows nothing yet has to believe it."""
+        if self._newcomer.done and not self._clock.believes(clock, self.env.now):
+            self._unbelieved += 1
+            return
+        self._clock.hear(clock)
+        self._newcomer.answer()
 
     def _take(self, source: NodeId, ball: Ball) -> None:
         if len(ball.ttls) != len(ball.events):

@@ -140,6 +140,7 @@ def vary(rng: Random) -> dict[str, object]:
         "late": rng.choice(("drop", "tag")),
         "memory": rng.choice((16, 1 << 16)),
         "window": rng.choice((2, 1024)),
+        "relay_bytes": rng.choice((0, 2000)),
         "events": rng.choice((16, 1 << 18)),
         "ahead_ns": rng.choice((1_000_000, 10_000_000_000)),
         "durable": rng.random() < 0.5,
