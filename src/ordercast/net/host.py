@@ -185,6 +185,12 @@ class LiveHost:
         self._reserved[env.me] = message_id(env.me, min(first + RESERVED, NUMBER_MAX))
         self.store.save(OURS, f"messages {env.me}", str(first + RESERVED).encode())
 
+    def skip_messages(self, node: NodeId, count: int) -> None:
+        """Before the start: a sender has used so many identities, which its store may have forgotten."""
+        name = f"messages {node}"
+        if int(self.store.load(OURS).get(name, b"0")) < count:
+            self.store.save(OURS, name, str(count).encode())
+
     async def stop(self) -> None:
         """Send what is ready and stop; what applications had not been delivered yet is not lost elsewhere."""
         if self._closed:

@@ -1,0 +1,194 @@
+"""EpTO as applications see it: what is pending and how sure it is, messages that come too late, `why`."""
+
+import asyncio
+import base64
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ordercast
+from ordercast.check import verdict
+from ordercast.cli.tail import line_text
+from ordercast.core import Explanation, LocalError, Message, NodeId, Stamp, Wait, message_id
+from ordercast.core.bundle import Item, pack
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.control.client import ControlClient
+from ordercast.net.control.facts import HostFact, NodeFact, node_fact
+from ordercast.net.control.why import why_oldest
+from ordercast.net.group import Group, LiveDelivery, join
+from ordercast.net.loop import run
+from ordercast.net.pending import pending_messages
+from ordercast.net.recording.turning import finish_run
+from ordercast.protocols.epto.messages import Ball
+from ordercast.trace import Kind, events_of, find_runs
+from tests.live.cluster_files import write_cluster
+from tests.live.processes import PATIENCE_S
+from tests.live.wires import until
+
+ROUND_NS = 20_000_000
+
+
+def cluster(folder: Path, options: str = "", trace: bool = False) -> Path:
+    """Three peers that send too."""
+    top = f"senders = 3\ncolocated = true\ntrace = {str(trace).lower()}"
+    options = f"round_ns = {ROUND_NS}\n{options}"
+    return write_cluster(folder, protocol="epto", receivers=3, top=top, options=options)
+
+
+@asynccontextmanager
+async def joined(config: Path) -> AsyncIterator[list[Group]]:
+    """All peers, in this loop."""
+    async with AsyncExitStack() as exits:
+        joining = [join(config, "orders", host=host, run="run") for host in range(3)]
+        yield [await exits.enter_async_context(one) for one in joining]
+
+
+async def take(group: Group, count: int) -> list[LiveDelivery | None]:
+    return [await asyncio.wait_for(group.receive(), PATIENCE_S) for _ in range(count)]
+
+
+def test_what_is_pending_is_told_with_its_probability_and_then_delivered(tmp_path: Path) -> None:
+    config = cluster(tmp_path, "ttl = 60")
+
+    async def act() -> None:
+        async with joined(config) as (one, other, third):
+            message = await one.send(b"early")
+            await until(lambda: bool(other.pending()))
+            (pending,) = other.pending()
+            assert (pending.message, pending.payload, pending.sender) == (message, b"early", 0)
+            assert pending.name == "0#0" and pending.stamp is not None
+            seen = []
+            while now := other.pending():
+                seen.append(now[0].stable or 0.0)
+                await asyncio.sleep(ROUND_NS / 1e9)
+            assert seen == sorted(seen), "it only gets surer"
+            assert seen[-1] > 0.9, "and was nearly sure before it was delivered"
+            for group in (one, other, third):
+                (received,) = await take(group, 1)
+                assert isinstance(received, ordercast.Received) and received.payload == b"early"
+                assert received.stamp == pending.stamp
+        with pytest.raises(LocalError, match="closed"):
+            other.pending()
+
+    run(act())
+
+
+def test_scripts_see_what_is_pending_too(tmp_path: Path) -> None:
+    # Alone it has nobody to relay to, but its own event waits for its rounds all the same.
+    config = cluster(tmp_path, 'ttl = 40\nclock = "global"')
+    with ordercast.join_sync(config, "orders", host=0) as group:
+        group.send(b"mine")
+        while not (found := group.pending()):
+            assert group.receive(timeout=0.005) is None
+        assert [pending.payload for pending in found] == [b"mine"]
+        delivery = group.receive(timeout=PATIENCE_S)
+        assert isinstance(delivery, ordercast.Received) and delivery.payload == b"mine"
+        assert group.pending() == []
+
+
+def wait(number: int, *payloads: bytes, **more: Any) -> Wait:
+    items = [Item(message_id(1, number + place), 7, payload) for place, payload in enumerate(payloads)]
+    return Wait("a packet", "something", 5, pack(items), **more)
+
+
+def test_pending_messages_come_by_place_of_this_group_alone_and_not_without_limit() -> None:
+    explanation = Explanation(
+        {},
+        (
+            Wait("all messages", "no sequencer is known alive", 1),
+            wait(30, b"late", stamp=Stamp(9, 1)),
+            wait(20, b"unknown place"),
+            wait(10, b"of others", groups=(1,), stamp=Stamp(1, 1)),
+            wait(0, b"a", b"b", groups=(0, 1), stamp=Stamp(4, 2), stable=0.5),
+            Wait("a packet", "something", 5, b"no bundle"),
+        ),
+    )
+    found = pending_messages(explanation, 0, 10)
+    assert [pending.payload for pending in found] == [b"a", b"b", b"late", b"unknown place"]
+    assert [pending.stable for pending in found] == [0.5, 0.5, None, None]
+    assert [pending.name for pending in found[:2]] == ["1#0", "1#1"]
+    assert [pending.payload for pending in pending_messages(explanation, 0, 1)] == [b"a"]
+    assert pending_messages(explanation, 0, 0) == []
+
+
+@pytest.mark.parametrize(
+    ("stable", "text"),
+    [
+        (None, "something."),
+        (0.25, "something; with 25.0 % probability all know it already."),
+        (1.0, "something; with more than 99.9 % probability all know it already."),
+    ],
+)
+def test_why_tells_how_sure_it_is_that_all_know_a_message(stable: float | None, text: str) -> None:
+    fact: NodeFact = node_fact("peer", Explanation({}, (wait(0, b"x", stable=stable),)), 10)
+    answer = why_oldest([HostFact(0, {0: fact})], {})
+    assert answer.sentence.endswith(text)
+    assert answer.stable == stable
+
+
+class Hush:
+    """Keeps a peer's balls from leaving, until they are let go."""
+
+    def __init__(self, group: Group) -> None:
+        self._post: Callable[[NodeId, tuple[NodeId, ...], Message], None] = group.host.post
+        self._host = group.host
+        self.kept: list[tuple[NodeId, tuple[NodeId, ...], Message]] = []
+        vars(group.host)["post"] = self._keep
+
+    def _keep(self, source: NodeId, to: tuple[NodeId, ...], message: Message) -> None:
+        if isinstance(message, Ball):
+            self.kept.append((source, to, message))
+        else:
+            self._post(source, to, message)
+
+    def let_go(self) -> None:
+        """The first ball leaves, late."""
+        del vars(self._host)["post"]
+        self._post(*self.kept[0])
+        self._host.end_turn()
+
+
+def test_late_messages_reach_the_application_as_such_and_tails_and_traces_mark_them(tmp_path: Path) -> None:
+    config = cluster(tmp_path, 'late = "tag"\nttl = 12', trace=True)
+    loaded = load_cluster(config)
+    lines: list[dict[str, Any]] = []
+
+    def watch() -> None:
+        with ControlClient(0, loaded.socket_path(0), PATIENCE_S) as client:
+            lines.extend(list(client.tail(["orders"], 0, 4))[1:])
+
+    async def act() -> None:
+        async with joined(config) as (one, other, third):
+            watching = threading.Thread(target=watch)
+            watching.start()
+            hush = Hush(third)
+            late = await third.send(b"late")
+            await until(lambda: bool(hush.kept))
+            for number in range(3):  # one after the other, so that their times go beyond that of the late one
+                await one.send(b"%d" % number)
+                (received,) = await take(other, 1)
+                assert isinstance(received, ordercast.Received)
+            await take(one, 3)
+            hush.let_go()
+            heard = [(await take(group, 1))[0] for group in (one, other)]
+            for found in heard:
+                assert isinstance(found, ordercast.OutOfOrder)
+                assert (found.message, found.payload, found.name) == (late, b"late", "2#0")
+                assert not isinstance(found, ordercast.Received)
+            own = await take(third, 4)
+            assert all(isinstance(found, ordercast.Received) for found in own), "to itself it came in time"
+            await asyncio.to_thread(watching.join)
+
+    run(act())
+    assert [base64.b64decode(line["payload"]) for line in lines] == [b"0", b"1", b"2", b"late"]
+    assert [line.get("out_of_order", False) for line in lines] == [False, False, False, True]
+    assert line_text(lines[3]).plain.endswith("late (out of order)")
+    finish_run(loaded.traces, loaded.plan(), "run", complete=True)
+    (stored,) = find_runs(loaded.traces)
+    late_rows = [event for event in events_of(stored.table()) if event.kind is Kind.OUT_OF_ORDER]
+    assert [event.node for event in sorted(late_rows, key=lambda event: event.node)] == [0, 1]
+    assert verdict(stored.description, events_of(stored.table())).violations == []
