@@ -61,8 +61,22 @@ def test_derived_claims_follow_from_printed_ones(derived: str, above: list[str],
     assert BY_ID[derived].note.startswith("derived, not printed")
 
 
+@pytest.mark.parametrize(
+    ("further", "printed"),
+    [("epto.internet.growth", "epto.scale_log"), ("epto.internet.holes", "epto.holes")],
+)
+def test_claims_for_more_processes_have_the_bands_of_printed_ones(further: str, printed: str) -> None:
+    assert band(further) == band(printed)
+    assert BY_ID[further].note.startswith(f"derived, not printed: {printed} ")
+
+
+def test_what_is_seen_is_at_most_the_bound() -> None:
+    assert band("epto.bound") == (1.0, 0.0, 1.0)
+    assert BY_ID["epto.bound"].note.startswith("derived, not printed: Figure 3")
+
+
 def test_a_derived_claim_is_there_for_each_row() -> None:
-    assert len(read_claims("derived.csv")) == 3
+    assert len(read_claims("derived.csv")) == 6
 
 
 def test_a_claim_is_selected_by_its_id_or_a_prefix() -> None:

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from ordercast.pipeline.claims import ClaimResult
 
 _SHOWN = ("id", "published", "accept_low", "accept_high", "measured", "met", "note")
+_DERIVED = {
+    "baseline.": "two ratios that are, bands too",
+    "epto.bound": "a bound that is: nothing may exceed it",
+    "epto.internet.": "what is said of fewer processes, bands too",
+}
 _VERDICTS = {True: "[green]met[/]", False: "[bold red]missed[/]", None: "[dim]not measured[/]"}
 
 
@@ -78,8 +83,9 @@ def _show(claims: "list[ClaimResult]", report: Path, broken: int) -> None:
         console.print(f"{text}{_VERDICTS[claim.met]}", soft_wrap=True)
         if not claim.met:
             console.print(f"  {claim.note}", markup=False, soft_wrap=True)
-    if any(claim.id.startswith("baseline.") for claim in measured):
-        console.print("baseline.*: not printed in the paper, but derived from two ratios that are, bands too")
+    for prefix, origin in _DERIVED.items():
+        if any(claim.id.startswith(prefix) for claim in measured):
+            console.print(f"{prefix}*: not printed in the paper, but derived from {origin}", soft_wrap=True)
     counts = {met: sum(claim.met is met for claim in claims) for met in _VERDICTS}
     said = ", ".join(f"{count} {_VERDICTS[met]}" for met, count in counts.items() if count)
     console.print(f"{len(claims)} claim{'' if len(claims) == 1 else 's'}: {said}")

@@ -1,8 +1,9 @@
 """The published claims, as they came with the papers, and those that follow from them.
 
 `claims.csv` has one printed number a row, with the band in which a measured one counts as the same.
-`derived.csv` has the same columns for numbers that no paper prints but that follow from printed ones,
-by multiplication and division, with the band from the ends of theirs. Both are older than any measurement.
+`derived.csv` has the same columns for numbers that no paper prints but that follow from printed ones: by
+multiplication and division, with the band from the ends of theirs; or because what is printed should hold
+further on as well, with the same band. Each says which. Both files are older than any measurement.
 """
 
 import csv

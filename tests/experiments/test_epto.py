@@ -1,0 +1,247 @@
+"""EpTO's experiments: the cases are the paper's setup, and the evaluations are arithmetic."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ordercast.experiments import Case, Setup, all_experiments
+from ordercast.experiments import epto_bounds as bounds
+from ordercast.experiments.epto_latencies import FILE, STAND_IN, latencies_of
+from ordercast.experiments.epto_runs import BY_LEMMA, measure, named_holes, percentiles, run_case
+from ordercast.experiments.published import all_claims
+from ordercast.pipeline.functions import call
+from ordercast.protocols.epto.bounds import expected_balls, figure_3
+from ordercast.scale.run import run
+from ordercast.scale.setup import Setup as Asked
+from tests.experiments import made_up
+
+EXPERIMENTS = {each.name: each for each in all_experiments() if each.name.startswith("epto-")}
+QUICK = Setup(quick=True)
+
+
+def cases_of(name: str, setup: Setup = QUICK) -> list[Case]:
+    return list(EXPERIMENTS[name].cases(setup))
+
+
+def tiny(**changes: object) -> dict[str, float]:
+    """A run of 60 processes."""
+    arguments: dict[str, object] = {"processes": 60, "clock": "global", "ttl": 0, "rate": 0.05, "loss": 0.0}
+    arguments |= {"churn": 0.0, "sampling": "uniform", "in_step": False, "model": STAND_IN, "file": ""}
+    arguments |= {"rounds": 20, "seed": 3, **changes}
+    return measure(**arguments)  # type: ignore[arg-type]  # the names of its arguments
+
+
+# Cases
+
+
+def test_every_claim_of_epto_is_measured() -> None:
+    claims = {claim.id for claim in all_claims() if claim.system == "epto"}
+    assert {claim for each in EXPERIMENTS.values() for claim in each.claims} == claims
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_quick_is_less_and_no_case_is_there_twice(name: str) -> None:
+    quick, full = cases_of(name), cases_of(name, Setup())
+    assert 0 < len(quick) < len(full)
+    for cases in (quick, full):
+        assert len({case.name() for case in cases}) == len(cases)
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_all_runs_are_those_of_the_figures_and_none_else(quick: bool) -> None:
+    setup = Setup(quick=quick)
+    together = {case.name() for case in cases_of("epto-all", setup)}
+    figures = ("epto-6", "epto-7a", "epto-7b", "epto-8", "epto-9", "epto-10")
+    separate = [case for name in figures for case in cases_of(name, setup) if "processes" in case.parameters]
+    assert together == {case.name() for case in separate}
+    assert len(together) < len(separate), "runs that two figures need are the same case"
+
+
+def test_the_sizes_rates_and_shares_are_those_of_the_paper() -> None:
+    def varied(name: str, parameter: str) -> set[object]:
+        return {case.parameters[parameter] for case in cases_of(name, Setup())}
+
+    assert {0.01, 0.1} <= varied("epto-7a", "rate") and varied("epto-7b", "rate") == {0.05}
+    assert varied("epto-7a", "processes") == varied("epto-8", "processes") == {500}
+    assert {100, 10_000} <= varied("epto-7b", "processes")
+    assert varied("epto-7a", "clock") == varied("epto-7b", "clock") == {"global", "logical"}
+    assert varied("epto-10", "loss") == {0.0, 0.01, 0.05, 0.1}
+    assert varied("epto-9", "sampling") == {"uniform", "cyclon"}
+
+
+def test_a_million_is_left_out_of_quick_runs() -> None:
+    most = [max(made_up.number(case, "processes") for case in cases_of("epto-internet", setup))
+            for setup in (QUICK, Setup())]  # fmt: skip
+    assert most == [100_000, 1_000_000]
+
+
+def test_with_data_the_latencies_are_the_authors(tmp_path: Path) -> None:
+    target = tmp_path / FILE
+    target.parent.mkdir()
+    np.savez(target, lat_ticks=np.array([[-1, 9], [30, -1]], np.int16))
+    data = Setup(quick=True, data=tmp_path)
+    assert {case.parameters["model"] for case in cases_of("epto-6", data)} == {"drawn", "matrix"}
+    assert {case.arguments["file"] for case in cases_of("epto-6", data)} == {str(target)}
+    assert {case.parameters["model"] for case in cases_of("epto-6")} == {"stand-in"}
+
+
+# Runs
+
+
+def test_a_run_tells_delays_holes_and_order() -> None:
+    found = tiny()
+    assert found == tiny(), "the same arguments give the same"
+    assert found["holes"] == found["violations"] == 0 and found[BY_LEMMA] == 1
+    assert found["fanout"] == 16 and found["ttl"] == 14
+    assert found["deliveries"] == 60 * found["events"] > 1_000
+    assert 0 < found["first_p50"] < found["p00"] <= found["p50"] <= found["p99"] <= found["p100"]
+    assert named_holes(found) == ""
+
+
+def test_holes_are_counted_and_named_and_no_error() -> None:
+    found = tiny(ttl=2)
+    assert found["holes"] > 0 and found["violations"] == 0 and found[BY_LEMMA] == 0
+    assert found["holes"] == found["holes_never_heard_of"] + found["holes_came_too_late"]
+    assert found["holes"] + found["deliveries"] == 60 * found["events"]
+    assert named_holes(found).startswith("process ") and "lacks the event of" in named_holes(found)
+
+
+def test_under_churn_what_is_missing_has_its_cause() -> None:
+    found = tiny(churn=0.1)
+    assert found["left_before"] > 0 and found["holes"] == found["holes_at_newcomers"] == 0
+    assert found["fanout"] > tiny()["fanout"] - 1
+
+
+def test_percentiles_are_those_of_the_deliveries() -> None:
+    histogram = np.zeros(100, np.int64)
+    histogram[10] = 50
+    histogram[20] = 49
+    histogram[90] = 1
+    found = percentiles(histogram, "x_")
+    assert [found[f"x_p{each}"] for each in ("00", "50", "51", "99", "100")] == [10, 10, 20, 20, 90]
+    assert percentiles(np.zeros(3, np.int64)) == {}
+
+
+def test_the_first_events_are_delivered_alike_whoever_else_is_followed() -> None:
+    """With a global clock nothing that is born later is before them."""
+    few, many = 64, 300
+    asked = {"processes": 1_000, "fanout": 20, "ttl": 23, "rounds": 8, "seed": 5}
+    outcomes = [
+        run(Asked(**asked, tracked=tracked), latencies_of(STAND_IN), keep=True, cores=1)  # type: ignore[arg-type]
+        for tracked in (few, many)
+    ]
+    assert np.array_equal(outcomes[0].delivered[:, :few], outcomes[1].delivered[:, :few])
+    medians = [percentiles(outcome.delays)["p50"] for outcome in outcomes]
+    # What is born later has more before it in the order, and waits a little longer.
+    assert medians[0] <= medians[1] <= 1.08 * medians[0]
+
+
+# Figure 3
+
+
+@pytest.mark.parametrize(("processes", "fanout", "c"), [(100, 2, 1.0), (100, 3, 0.5), (1_000, 2, 0.5)])
+def test_holes_are_seen_and_fewer_than_the_bound(processes: int, fanout: int, c: float) -> None:
+    runs = [bounds.measure(processes=processes, fanout=fanout, c=c, seed=seed) for seed in range(5)]
+    share = bounds.interval([each[bounds.AT_PROCESS] for each in runs])
+    assert share.low is not None and share.high is not None
+    assert 0 < share.low < share.y < share.high < figure_3(processes, c).at_process
+    assert all(each["enough"] > 0.5 for each in runs), "most events arrive as often as the bound assumes"
+    assert all(each["came_too_late"] == 0 for each in runs), "in step, what comes is in time"
+
+
+def test_the_lowered_ttl_is_the_smallest_and_far_below_the_lemmas() -> None:
+    ttl = bounds.lowered_ttl(1_000, 2, 1.0)
+    assert expected_balls(1_000, 2, ttl - 1) < bounds.wanted_balls(1_000, 1.0)
+    assert ttl < 23
+
+
+# Evaluations
+
+
+def delays(median: float, **others: float) -> dict[str, float]:
+    """Made-up values of a run: percentiles around a median."""
+    shares = {f"p{share:02}": median * (0.5 + share / 100) for share in range(101)}
+    first = {f"first_{name}": value / 4 for name, value in shares.items()}
+    causes = ("holes_never_heard_of", "holes_came_too_late", "left_before", "gone_with_source")
+    counts = dict.fromkeys((*causes, "holes", "violations", "holes_at_newcomers"), 0.0)
+    counts |= dict.fromkeys(("newcomers_with_holes", "newcomers_rounds_most"), 0.0)
+    counts |= {"deliveries": 1_000.0, "fanout": 20.0, "ttl": 15.0, BY_LEMMA: 1.0}
+    return shares | first | counts | {"wall_seconds": 3.0, "memory_bytes": 2.0**30} | others
+
+
+def fake(case: Case) -> Mapping[str, float]:
+    """Delays grow by a tenth with the rate, with the logarithm of the size, and with what is lost."""
+    if "processes" not in case.parameters:
+        return delays(125)
+    number = {name: made_up.number(case, name) for name in ("processes", "rate", "loss", "churn")
+              if name in case.parameters}  # fmt: skip
+    clock = 2 if case.parameters.get("clock") == "logical" else 1
+    median = clock * 100 * np.log10(number["processes"]) * (1 + number.get("rate", 0) + number.get("loss", 0))
+    small = case.parameters.get("ttl") == 5
+    cyclon = case.parameters.get("sampling") == "cyclon" and number["churn"] == 0.1
+    holes = 3.0 if small else 1.0 if cyclon else 0.0
+    named = {"hole0_process": 7.0, "hole0_source": 8.0, "hole0_born": 9.0} if holes else {}
+    counts = {"holes": holes, "holes_never_heard_of": holes, BY_LEMMA: float(not small)}
+    return delays(median, **counts, **named)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("epto-6", {"epto.cost_of_order": 4.0, "epto.small_ttl": 3 * 3}),
+        ("epto-7a", {"epto.rate_insensitive": 1.1 / 1.01}),
+        ("epto-7b", {"epto.scale_log": 2.0}),
+        ("epto-8", {"epto.churn": 0.0}),
+        ("epto-9", {"epto.cyclon": 2 * 1}),
+        ("epto-10", {"epto.loss10": 1.15 / 1.05}),
+        ("epto-all", {"epto.holes": 2 * 1, "epto.order_violations": 0.0}),
+        ("epto-internet", {"epto.internet.growth": 5 / 4, "epto.internet.holes": 0.0}),
+    ],
+)
+def test_evaluations_are_arithmetic(name: str, expected: dict[str, float]) -> None:
+    outcome = EXPERIMENTS[name].evaluate(made_up.results(cases_of(name), fake))
+    measured = {each.claim: each.value for each in outcome.measurements}
+    assert measured == pytest.approx(expected)
+    for figure in outcome.figures:
+        assert all(curve.points for curve in figure.curves), figure.id
+
+
+def test_a_hole_is_named_where_it_is_counted() -> None:
+    outcome = EXPERIMENTS["epto-9"].evaluate(made_up.results(cases_of("epto-9"), fake))
+    (measured,) = outcome.measurements
+    assert "process 7 lacks the event of 8 at tick 9" in measured.note
+    assert "never heard of" in measured.note
+
+
+def test_broken_order_counts_with_whatever_ttl() -> None:
+    def broken(case: Case) -> Mapping[str, float]:
+        return {**fake(case), "violations": 1.0}
+
+    cases = cases_of("epto-all")
+    outcome = EXPERIMENTS["epto-all"].evaluate(made_up.results(cases, broken))
+    assert {each.claim: each.value for each in outcome.measurements}["epto.order_violations"] == len(cases)
+
+
+def seen(case: Case) -> Mapping[str, float]:
+    """Half of the bound, a little more or less."""
+    bound = figure_3(int(case.parameters["processes"]), made_up.number(case, "c"))
+    shares = {bounds.AT_PROCESS: bound.at_process, bounds.ANYWHERE: bound.anywhere}
+    factor = 0.5 + 0.001 * (case.seed % 2)
+    return {name: share * factor for name, share in shares.items()} | {"events": 1e4, "holes": 5.0}
+
+
+def test_the_claim_of_the_bound_is_the_largest_share_of_it() -> None:
+    outcome = EXPERIMENTS["epto-3"].evaluate(made_up.results(cases_of("epto-3"), seen))
+    (measured,) = outcome.measurements
+    assert 0.5 < measured.value < 0.51
+    assert [figure.id for figure in outcome.figures] == ["epto-3a", "epto-3b"]
+    labels = [curve.label for curve in outcome.figures[0].curves]
+    assert {"bound, c = 1", "bound, c = 2", "bound, c = 3", "seen, c = 1, K = 2"} <= set(labels)
+
+
+def test_a_case_runs_as_a_task_would_run_it() -> None:
+    case = run_case(QUICK, 1, processes=100, churn=0.05, sampling="cyclon")
+    found = call(case)
+    assert found["violations"] == 0 and found["deliveries"] > 1_000
