@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from ordercast.bench.spec import BenchResult, BenchSpec, Load
+from ordercast.cli.config import parse_options
 from ordercast.cli.output import console, errors, print_json
 from ordercast.core import LocalError
 from ordercast.protocols import find_protocol
@@ -102,15 +103,7 @@ def _options(protocol: str, sequencers: int, texts: list[str]) -> dict[str, obje
     options: dict[str, object] = {}
     if "sequencers" in find_protocol(protocol).options.__struct_fields__:
         options["sequencers"] = sequencers
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise LocalError(f"--option takes NAME=VALUE, not {text}")
-        try:
-            options[name] = msgspec.json.decode(value)
-        except msgspec.DecodeError:
-            options[name] = value
-    return options
+    return options | parse_options(texts)
 
 
 def _show(result: BenchResult) -> None:

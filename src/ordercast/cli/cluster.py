@@ -12,7 +12,7 @@ import typer
 
 from ordercast.cli.cluster_ends import await_cluster, await_hosts, finish_trace, settled, unfinished_runs
 from ordercast.cli.cluster_table import ask_hosts, print_status, status_object
-from ordercast.cli.config import CONFIG, ConfigOption, read_config
+from ordercast.cli.config import CONFIG, ConfigOption, parse_options, read_config
 from ordercast.cli.output import console, errors, print_json
 from ordercast.core import Fault, LocalError
 from ordercast.net.cluster.cluster import Cluster, HostSpec
@@ -58,6 +58,9 @@ def init(
     spares: Annotated[
         int | None, typer.Option(help="Sequencers that are started when wanted; 1 if not said.", min=0)
     ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="Option of the protocol, as NAME=VALUE; may be repeated.")
+    ] = None,
     port: Annotated[int, typer.Option(help="Of the first host; the others follow.")] = 7400,
     plaintext: Annotated[bool, typer.Option("--plaintext", help="Do not encrypt.")] = False,
     force: Annotated[
@@ -66,16 +69,19 @@ def init(
 ) -> int:
     """Write a cluster file that works on this machine, with comments, and its secret key.
 
-    [bold]Example[/]
+    [bold]Examples[/]
 
     ordercast cluster init --protocol hydra --receivers 3 --sequencers 2 && ordercast cluster up
+
+    ordercast cluster init --protocol epto --receivers 30 --option peers_per_host=5 --option sampling=cyclon
     """
     wanted = {"sequencers": sequencers, "spares": spares}
-    options = {option: value for option, value in wanted.items() if value is not None}
+    options: dict[str, object] = {name: value for name, value in wanted.items() if value is not None}
     if spares is None and _has_option(protocol, "spares"):
         options["spares"] = 1
     if applications and _has_option(protocol, "durable"):
         options["durable"] = True  # programs come and go, and a receiver must not forget where it was
+    options |= parse_options(option or [])
     text = NewCluster(
         name=name,
         protocol=protocol,

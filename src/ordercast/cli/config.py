@@ -1,10 +1,12 @@
-"""The option that names a cluster, for all commands that speak to one."""
+"""The option that names a cluster, for all commands that speak to one, and how options are written."""
 
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
+import msgspec
 import typer
 
+from ordercast.core import LocalError
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 
@@ -18,3 +20,17 @@ ConfigOption: TypeAlias = Annotated[
 def read_config(config: Path) -> Cluster:
     """A cluster to speak to; its keys are for its hosts to read."""
     return load_cluster(config, check_keys=False)
+
+
+def parse_options(texts: list[str]) -> dict[str, object]:
+    """Options of a protocol, from words such as ``window=64``."""
+    options: dict[str, object] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise LocalError(f"--option takes NAME=VALUE, not {text}")
+        try:
+            options[name] = msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            options[name] = value
+    return options

@@ -29,8 +29,8 @@ from ordercast.sim.clock import Clock
 REPORT_S = 0.02
 DRAIN_S = 1.0
 UNREPORTED_MAX = 1 << 20
-"""More messages than a host can have submitted and not reported when it was killed. Where its disk is lost too,
-their identities must not be given to others."""
+"""More messages than a host can have submitted and not reported when it was killed. Where its disk is lost
+too, their identities must not be given to others."""
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 _encode = msgspec.json.encode

@@ -57,7 +57,7 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
     """0: one on each receiver's host."""
     applications: int = 0
     """Receivers of each group, the last ones, that are left to applications."""
-    options: dict[str, int] = {}
+    options: dict[str, object] = {}
     port: int = 7400
     """Of the first host; the others follow."""
     plaintext: bool = False
@@ -81,7 +81,9 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
             groups="\n".join(f"{name} = {self.receivers}" for name in group_names(self.groups)),
             security=_security(self.plaintext),
         )
-        left_out = _spares(plan, self.options.get("spares", 0)) | self._applications(plan)
+        spares = self.options.get("spares", 0)
+        assert isinstance(spares, int)  # the plan has been made with it
+        left_out = _spares(plan, spares) | self._applications(plan)
         tables = (
             _host(plan, host, self.port + index, left_out.get(host, "")) for index, host in enumerate(hosts)
         )
@@ -105,8 +107,8 @@ def group_names(count: int) -> list[str]:
     return ["all"] if count == 1 else [f"group-{index}" for index in range(count)]
 
 
-def _toml(value: int) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _toml(value: object) -> str:
+    return msgspec.json.encode(value).decode()  # the same as TOML for plain values
 
 
 def _security(plaintext: bool) -> str:

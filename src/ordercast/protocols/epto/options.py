@@ -50,6 +50,8 @@ class EptoOptions(Options, frozen=True):
     """How many undelivered events a peer keeps, about; more are refused, as if they had been lost."""
     ahead_ns: Nanos = 10_000_000_000
     """With a global clock, events stamped further in the future than this are not believed."""
+    peers_per_host: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] = 1
+    """How many peers share a host, which is one process where they are real."""
     durable: bool = False
     """Keep the place in the order over a restart."""
 

@@ -104,7 +104,8 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         return Peer(env, setting, clock, _sampler(env, options, cyclon, count, seed), stability, seed)
 
     nodes = tuple(
-        Node(node, "peer" if node < receivers else "publisher", node, make) for node in range(count)
+        Node(node, "peer" if node < receivers else "publisher", node // options.peers_per_host, make)
+        for node in range(count)
     )
     codec = Codec([Ball, Hello, LogicalTime, *MESSAGES])
     return Plan("epto", guarantees(options), nodes, setting.groups, senders, codec)
