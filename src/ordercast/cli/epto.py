@@ -1,9 +1,10 @@
-"""`ordercast epto`: what to choose for EpTO, and why."""
+"""`ordercast epto`: what to choose for EpTO, and why; and runs with very many processes."""
 
 from typing import Annotated
 
 import typer
 
+from ordercast.cli.epto_simulate import simulate
 from ordercast.cli.output import console, print_json
 from ordercast.core import LocalError, format_ns
 from ordercast.protocols.epto.clocks import Clock
@@ -12,9 +13,11 @@ from ordercast.protocols.epto.parameters import parameters as choose
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Epidemic total order: choose its parameters.",
+    help="Epidemic total order: choose its parameters, and try them with very many processes.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.command()(simulate)
 
 
 @app.command()

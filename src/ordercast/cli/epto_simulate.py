@@ -1,0 +1,303 @@
+"""`ordercast epto simulate`: a run of very many processes on the array engine, and what they lack."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from ordercast.cli.output import console, print_json, progress_bar
+from ordercast.core import LocalError
+from ordercast.protocols.epto.parameters import lemma_parameters
+
+if TYPE_CHECKING:  # at run time only when something runs: Numba is an extra, and slow to import
+    from ordercast.scale.holes import Hole
+    from ordercast.scale.network import Latencies
+    from ordercast.scale.run import Outcome
+    from ordercast.scale.setup import Setup
+
+_WHO = "The processes"
+_WORLD = "The network and the rounds"
+_RESULT = "The result"
+SHOWN = 10
+LISTED = 1_000
+"""Holes that are shown to people, and listed for programs."""
+BYTES_MAX = 6 << 30
+FIRST_BYTES_MAX = 1 << 30
+"""Up to so much memory the times of first arrivals are kept, too."""
+PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
+
+
+def simulate(
+    processes: Annotated[int, typer.Option(help="How many there are.", rich_help_panel=_WHO)],
+    fanout: Annotated[int, typer.Option(help="K; 0: by the lemmas.", rich_help_panel=_WHO)] = 0,
+    ttl: Annotated[int, typer.Option(help="TTL; 0: by the lemmas.", rich_help_panel=_WHO)] = 0,
+    c: Annotated[float, typer.Option(help="The constant of the lemmas.", rich_help_panel=_WHO)] = 1.25,
+    clock: Annotated[str, typer.Option(help="global or logical.", rich_help_panel=_WHO)] = "global",
+    rate: Annotated[
+        float, typer.Option(help="The probability of a broadcast in a round.", rich_help_panel=_WHO)
+    ] = 0.05,
+    rounds: Annotated[int, typer.Option(help="Rounds with broadcasts.", rich_help_panel=_WHO)] = 20,
+    events: Annotated[
+        int, typer.Option(help="Follow the first ones only; 0: all.", rich_help_panel=_WHO)
+    ] = 0,
+    sampling: Annotated[str, typer.Option(help="uniform or cyclon.", rich_help_panel=_WHO)] = "uniform",
+    seed: Annotated[int, typer.Option(help="Decides everything random.", rich_help_panel=_WHO)] = 0,
+    latencies: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE.npz|LIST",
+            help="A matrix of ticks, or percentiles: 5:15,50:125,95:366. Without: as published.",
+            rich_help_panel=_WORLD,
+        ),
+    ] = "",
+    nodes: Annotated[
+        bool,
+        typer.Option(
+            "--nodes", help="The first processes are the nodes of the matrix.", rich_help_panel=_WORLD
+        ),
+    ] = False,
+    round_ticks: Annotated[int, typer.Option(help="Of a round.", rich_help_panel=_WORLD)] = 125,
+    drift: Annotated[
+        float, typer.Option(help="By which share rounds are longer or shorter.", rich_help_panel=_WORLD)
+    ] = 0.01,
+    loss: Annotated[float, typer.Option(help="The share of lost messages.", rich_help_panel=_WORLD)] = 0.0,
+    churn: Annotated[
+        float, typer.Option(help="The share that leaves in a round.", rich_help_panel=_WORLD)
+    ] = 0.0,
+    in_step: Annotated[
+        bool, typer.Option("--in-step", help="All begin their rounds together.", rich_help_panel=_WORLD)
+    ] = False,
+    cores: Annotated[int, typer.Option(help="0: all.", rich_help_panel=_RESULT)] = 0,
+    trace: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write a trace below this folder.", rich_help_panel=_RESULT),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=_RESULT)
+    ] = False,
+) -> int:
+    """Run EpTO with up to millions of processes, and say how long deliveries took and what is missing.
+
+    A tick is what latencies are measured in, as a millisecond. With [bold]--events[/] a run of very many
+    processes fits into memory: events do not slow each other down, and with a global clock the first ones are
+    delivered as if all were followed.
+
+    A hole is an event that a process should have delivered and did not: it never heard of it, or too late.
+    What was broadcast before a process joined, or not delivered before it left, is no hole. Holes are what
+    probability is for, and no error; exit code 1 means that the order was broken, which never happens.
+
+    [bold]Examples[/]
+
+    ordercast epto simulate --processes 1000
+
+    ordercast epto simulate --processes 500 --churn 0.05 --sampling cyclon --json
+
+    ordercast epto simulate --processes 100 --ttl 5 --latencies 50:80,99:400 --trace traces
+    """
+    from ordercast.scale.run import run
+
+    network = _latencies(latencies, nodes)
+    chosen = lemma_parameters(processes, c, loss=loss, churn=churn, clock=_clock(clock))
+    setup = _setup(
+        processes=processes,
+        fanout=fanout or max(1, chosen.fanout),
+        ttl=ttl or chosen.ttl,
+        clock=clock,
+        round_ticks=round_ticks,
+        drift=0.0 if in_step else drift,
+        rate=rate,
+        rounds=rounds,
+        loss=loss,
+        churn=churn,
+        sampling=sampling,
+        in_step=in_step,
+        tracked=events,
+        seed=seed,
+    )
+    expected = _check_size(setup)
+    # Newcomers are sent old events, too, which says nothing about how fast events spread.
+    first = not churn and 4 * processes * expected <= FIRST_BYTES_MAX
+    start = time.perf_counter()
+    with progress_bar() as bar:
+        task = bar.add_task(f"{processes:,} processes, {expected:,.0f} events", total=None)
+        outcome = run(
+            setup,
+            network,
+            arrivals=first,
+            keep=trace is not None,
+            cores=cores,
+            progress=lambda done, wanted: bar.update(task, completed=done, total=wanted),
+        )
+    seconds = time.perf_counter() - start
+    folder = _write(outcome, trace) if trace else None
+    found = _object(outcome, seconds, folder)
+    if json:
+        print_json(found)
+    else:
+        _show(outcome, found, by_lemmas=not (fanout or ttl))
+    return 1 if outcome.violations else 0
+
+
+def _clock(clock: str) -> Any:
+    if clock not in ("global", "logical"):
+        raise LocalError(f"--clock is global or logical, not '{clock}'")
+    return clock
+
+
+def _latencies(text: str, nodes: bool) -> Latencies:
+    from ordercast.scale.latencies import of_matrix, of_percentiles, published, read_matrix
+
+    if text.endswith(".npz"):
+        return of_matrix(read_matrix(Path(text)), nodes=nodes)
+    if nodes:
+        raise LocalError("--nodes are those of a matrix: give it with --latencies FILE.npz")
+    if not text:
+        return published()
+    try:
+        pairs = [tuple(map(float, each.split(":"))) for each in text.split(",")]
+        knots = [(percent / 100, ticks) for percent, ticks in pairs]
+    except ValueError:
+        raise LocalError(
+            f"--latencies is a file .npz, or lists percentiles and ticks, as 50:125,95:366, not '{text}'"
+        ) from None
+    return of_percentiles(knots)
+
+
+def _setup(**content: object) -> Setup:
+    from ordercast.scale.setup import Setup
+
+    try:
+        return msgspec.convert(content, Setup)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$.")
+        name = where.rstrip("`")
+        option = "events" if name == "tracked" else name.replace("_", "-")
+        raise LocalError(f"--{option} {content.get(name)}: {what[0].lower()}{what[1:]}") from None
+
+
+def _check_size(setup: Setup) -> float:
+    """How many events there will be, about; an error if they do not fit into memory."""
+    expected = setup.rate * setup.processes * setup.rounds
+    if setup.tracked:
+        expected = min(expected, setup.tracked)
+    size = 2 * setup.processes * (1 + setup.churn * (setup.rounds + 3 * setup.ttl)) * expected
+    if size > BYTES_MAX:
+        most = int(expected * BYTES_MAX / size)
+        raise LocalError(
+            f"{expected:,.0f} events of {setup.processes:,} processes take {size / 2**30:.0f} GiB of memory: "
+            f"follow the first ones only (--events {most} at most), or have fewer rounds"
+        )
+    return expected
+
+
+def _write(outcome: Outcome, folder: Path) -> str:
+    from ordercast.scale.trace import write_trace
+
+    return str(write_trace(outcome, folder))
+
+
+def _percentiles(histogram: Any) -> dict[str, int]:
+    """Delays in ticks; none without deliveries."""
+    total, found, seen = int(histogram.sum()), {}, 0
+    if not total:
+        return {}
+    wanted = [(f"p{percent:02}", max(1, -(-percent * total // 100))) for percent in PERCENTILES]
+    for ticks, count in enumerate(histogram.tolist()):
+        seen += count
+        while wanted and seen >= wanted[0][1]:
+            found[wanted.pop(0)[0]] = ticks
+    return found | {"longest": len(histogram) - 1}
+
+
+def _object(outcome: Outcome, seconds: float, folder: str | None) -> dict[str, Any]:
+    """The run as programs read it."""
+    missing = outcome.holes()
+    owed = [hole for hole in missing if hole.owed]
+    return {
+        "setup": outcome.setup,
+        "events": len(outcome.events),
+        "deliveries": outcome.deliveries,
+        "delay_ticks": _percentiles(outcome.delays),
+        "first_ball_ticks": _percentiles(outcome.arrivals),
+        "holes": {
+            "count": len(owed),
+            "processes": len({hole.process for hole in owed}),
+            "causes": dict(Counter(hole.cause for hole in owed)),
+            "first": [_hole(outcome, hole) for hole in owed[:LISTED]],
+        },
+        "not_owed": dict(Counter(hole.cause for hole in missing if not hole.owed)),
+        "not_listed": outcome.missing.count - len(missing),
+        "out_of_order": outcome.violations,
+        "seconds": round(seconds, 3),
+        "process_rounds": outcome.rounds_run,
+        "process_rounds_per_s": round(outcome.rounds_run / seconds),
+        "memory_bytes": outcome.memory_bytes,
+        "trace": folder,
+    }
+
+
+def _hole(outcome: Outcome, hole: Hole) -> dict[str, Any]:
+    line = outcome.line
+    turn = int(outcome.events.turn[hole.event] - line.first_turn[hole.source]) + 1
+    return {
+        "process": hole.process,
+        "joined": hole.joined,
+        "left": None if hole.left < 0 else hole.left,
+        "event": {"source": hole.source, "round": turn, "tick": hole.born},
+        "cause": hole.cause,
+    }
+
+
+def _show(outcome: Outcome, found: dict[str, Any], *, by_lemmas: bool) -> None:
+    setup = outcome.setup
+    about = f"{setup.processes:,} processes, fanout {setup.fanout}, ttl {setup.ttl}"
+    about += f"{' (by the lemmas)' if by_lemmas else ''}, {setup.clock} clock"
+    followed = f"{found['events']:,} events" + (" followed" if setup.tracked else "")
+    console.print(f"{about}: {followed}", soft_wrap=True)
+    _show_delays("delivered", found["delay_ticks"])
+    _show_delays("first ball", found["first_ball_ticks"])
+    _show_holes(found)
+    if found["out_of_order"]:
+        console.print(f"[bold red]{found['out_of_order']:,} deliveries out of order[/]")
+    else:
+        console.print(f"order       kept in all {found['deliveries']:,} deliveries")
+    speed = f"{found['process_rounds']:,} rounds of processes in {found['seconds']:.3g} s"
+    per_s = f"{found['process_rounds_per_s']:,} a second"
+    console.print(
+        f"[dim]{speed}, {per_s}; {found['memory_bytes'] / 2**20:,.1f} MiB of arrays[/]", soft_wrap=True
+    )
+    if found["trace"]:
+        console.print(f"trace: {found['trace']}", markup=False, soft_wrap=True)
+
+
+def _show_delays(name: str, delays: dict[str, int]) -> None:
+    if delays:
+        said = ", ".join(f"{percentile} {ticks}" for percentile, ticks in delays.items())
+        console.print(f"{name:<10}  {said} ticks", soft_wrap=True)
+
+
+def _show_holes(found: dict[str, Any]) -> None:
+    holes = found["holes"]
+    if not holes["count"]:
+        console.print("holes       [green]none[/]")
+    else:
+        causes = ", ".join(f"{count:,} {cause}" for cause, count in holes["causes"].items())
+        where = f"{holes['count']:,} at {holes['processes']:,} processes"
+        console.print(f"holes       [yellow]{where}[/]: {causes}", soft_wrap=True)
+    for hole in holes["first"][:SHOWN]:
+        event = hole["event"]
+        joined = f", which joined at tick {hole['joined']}," if hole["joined"] else ""
+        said = f"lacks the event of process {event['source']} at tick {event['tick']}: {hole['cause']}"
+        console.print(f"  process {hole['process']}{joined} {said}", soft_wrap=True)
+    if holes["count"] > SHOWN:
+        console.print(f"  ... and {holes['count'] - SHOWN:,} more: --json lists {LISTED:,}")
+    if found["not_owed"]:
+        excused = ", ".join(f"{count:,} {cause}" for cause, count in found["not_owed"].items())
+        console.print(f"not owed    {excused}", soft_wrap=True)
+    if found["not_listed"]:
+        console.print(f"[yellow]{found['not_listed']:,} more are missing, too many to list[/]")
