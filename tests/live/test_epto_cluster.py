@@ -17,6 +17,7 @@ from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.supervisor_client import is_supervised, report
 from ordercast.net.control.client import ControlClient
 from ordercast.protocols import find_protocol
+from ordercast.trace import Kind, events_of, find_runs
 from tests.live.cluster_files import free_port_range, write_cluster
 from tests.live.live_lab import WINDOW, Lab, lab, run
 from tests.live.processes import PATIENCE_S, alive, until
@@ -125,6 +126,9 @@ def test_peers_find_each_other_lose_some_and_go_on_under_the_commands(tmp_path: 
         (trace,) = cluster.traces.iterdir()
         judged = json.loads(said("check", trace, "--json"))
         assert (judged["runs"], judged["violations"], judged["incomplete"]) == (1, [], [])
+        (stored,) = find_runs(trace)
+        back = [event.label for event in events_of(stored.table()) if event.kind is Kind.RECOVER]
+        assert back == ["lost", "lost"], "a peer that keeps nothing is a new one, though its host has a disk"
 
 
 def test_init_makes_every_peer_a_sender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
