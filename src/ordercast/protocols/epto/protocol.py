@@ -136,7 +136,7 @@ def vary(rng: Random) -> dict[str, object]:
         "clock": rng.choice(("logical", "global")),
         "round_ns": rng.choice(rounds),
         "fanout": rng.choice((0, 0, 1, 2)),
-        "ttl": rng.choice((0, 0, 1, 5)),
+        "ttl": rng.choice((0, 0, 2, 5)),
         "jitter": rng.choice((0.0, 0.01, 0.3)),
         "late": rng.choice(("drop", "tag")),
         "memory": rng.choice((16, 1 << 16)),
