@@ -6,8 +6,14 @@ every round's time, each leaver replaced by somebody new. Cyclon's view and peri
 gets EpTO. A view still holds processes that have left, and lacks those that have just come.
 
 A process that stayed was there before the first broadcast, and until the others had delivered an event: with
-a tenth leaving in each round, hardly anybody is there to the end. Newcomers are told apart: nobody can send
-them what is under way before they are in some view.
+a tenth leaving in each round, hardly anybody is there to the end. What newcomers lack is counted by itself,
+and the note says how much it is. With a list of all processes it is nothing. With Cyclon, in 20 seeds, it was
+no event of 4.3 million deliveries with 1% churn, 28 of 2.2 million with 5%, and 245 of 0.8 million with 10%,
+half of them broadcast within two rounds after the process had joined. With 10%, three quarters of them were
+at newcomers to whom no more than three balls went in the eight rounds after the broadcast: few views held
+them. Newcomers were told apart after a first look, in which they counted, and in which the claim of Cyclon was
+missed by them alone. The paper looks at processes "that remained in the system long enough", and says itself
+that new ones may take long to appear in the views of others.
 """
 
 from ordercast.experiments.epto_results import (
