@@ -9,9 +9,9 @@ A process that stayed was there before the first broadcast, and until the others
 a tenth leaving in each round, hardly anybody is there to the end. What newcomers lack is counted by itself,
 and the note says how much it is. With a list of all processes it is nothing. With Cyclon, in 20 seeds, it was
 no event of 4.3 million deliveries with 1% churn, 28 of 2.2 million with 5%, and 245 of 0.8 million with 10%,
-half of them broadcast within two rounds after the process had joined. With 10%, three quarters of them were
+half of them broadcast within three rounds after the process had joined. With 10%, three quarters of them were
 at newcomers to whom no more than three balls went in the eight rounds after the broadcast: few views held
-them. Newcomers were told apart after a first look, in which they counted, and in which the claim of Cyclon was
+them. Newcomers were told apart after a first look, in which they counted, and in which Cyclon's claim was
 missed by them alone. The paper looks at processes "that remained in the system long enough", and says itself
 that new ones may take long to appear in the views of others.
 """
