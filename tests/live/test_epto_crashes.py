@@ -96,6 +96,7 @@ def test_a_third_is_killed_and_comes_back_and_the_others_go_on(sampling: str, st
     assert back == [state] * len(VICTIMS)
 
 
+@pytest.mark.slow
 def test_the_example_has_the_same_verdict_simulated_and_live() -> None:
     scenario = load_scenario(EXAMPLES / "epto-crashes.toml")
     simulated = simulate(scenario)
