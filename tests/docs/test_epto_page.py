@@ -119,3 +119,13 @@ def test_the_command_that_chooses_works(capsys: pytest.CaptureFixture[str]) -> N
     (line,) = re.findall(r"^ordercast (epto parameters .*)$", PAGE, flags=re.MULTILINE)
     assert run_command(line.split()) == 0
     assert "fanout  24" in capsys.readouterr().out
+
+
+def test_the_runs_of_the_engine_are_as_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for line in re.findall(r"^ordercast (epto simulate .*)$", PAGE, flags=re.MULTILINE):
+        assert run_command(line.split()) == 0
+        said.append(capsys.readouterr().out)
+    first, _, third = said
+    assert re.search(r"^holes +none$", first, flags=re.MULTILINE)
+    assert re.search(r"^holes +[1-9].*came too late", third, flags=re.MULTILINE)
