@@ -11,7 +11,7 @@ from ordercast.sim.faults import Crash, FaultSpec, Restart
 from ordercast.sim.run import simulate
 from ordercast.sim.scenario import Scenario, WorkloadSpec
 from ordercast.sim.scenario_file import load_scenario
-from ordercast.trace import Kind, events_of
+from ordercast.trace import Event, Kind, events_of
 from tests.live.flowing import run_flowing
 
 pytestmark = pytest.mark.xdist_group("live scenarios")
@@ -58,6 +58,11 @@ def submitted(run: LiveRun) -> dict[int, tuple[NodeId, int]]:
     }
 
 
+def _is_later(event: Event, recoveries: dict[NodeId, Event]) -> bool:
+    recovery = recoveries.get(event.node)
+    return recovery is not None and event.time_ns > recovery.time_ns
+
+
 def judged(run: LiveRun) -> None:
     assert run.violations == [] and run.hindrance == ""
     assert audit(run.description, run.table).violations == []
@@ -92,8 +97,10 @@ def test_a_third_is_killed_and_comes_back_and_the_others_go_on(sampling: str, st
     began = min(time for _, time in all_of_them.values())
     after = {message for message in theirs if all_of_them[message][1] > began + crash}
     assert after, "some were sent when the others had gone"
-    back = [event.label for event in events_of(run.table) if event.kind is Kind.RECOVER]
-    assert back == [state] * len(VICTIMS)
+    back = {event.node: event for event in events_of(run.table) if event.kind is Kind.RECOVER}
+    assert {node: event.label for node, event in back.items()} == dict.fromkeys(VICTIMS, state)
+    again_at = [e.node for e in events_of(run.table) if e.kind is Kind.DELIVER and _is_later(e, back)]
+    assert set(again_at) == set(VICTIMS), "all that came back take part again"
 
 
 @pytest.mark.slow
