@@ -168,7 +168,7 @@ def delays(median: float, **others: float) -> dict[str, float]:
     counts = dict.fromkeys((*causes, "holes", "violations", "holes_at_newcomers"), 0.0)
     counts |= dict.fromkeys(("newcomers_with_holes", "newcomers_rounds_most"), 0.0)
     counts |= {"deliveries": 1_000.0, "fanout": 20.0, "ttl": 15.0, BY_LEMMA: 1.0}
-    return shares | first | counts | {"wall_seconds": 3.0, "memory_bytes": 2.0**30} | others
+    return shares | first | counts | {"cpu_seconds": 3.0, "memory_bytes": 2.0**30} | others
 
 
 def fake(case: Case) -> Mapping[str, float]:
