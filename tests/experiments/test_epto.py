@@ -9,7 +9,7 @@ import pytest
 from ordercast.experiments import Case, Setup, all_experiments
 from ordercast.experiments import epto_bounds as bounds
 from ordercast.experiments.epto_latencies import FILE, STAND_IN, latencies_of
-from ordercast.experiments.epto_runs import BY_LEMMA, measure, named_holes, percentiles, run_case
+from ordercast.experiments.epto_runs import BY_LEMMA, by_lemma, measure, named_holes, percentiles, run_case
 from ordercast.experiments.published import all_claims
 from ordercast.pipeline.functions import call
 from ordercast.protocols.epto.bounds import expected_balls, figure_3
@@ -28,8 +28,8 @@ def cases_of(name: str, setup: Setup = QUICK) -> list[Case]:
 def tiny(**changes: object) -> dict[str, float]:
     """A run of 60 processes."""
     arguments: dict[str, object] = {"processes": 60, "clock": "global", "ttl": 0, "rate": 0.05, "loss": 0.0}
-    arguments |= {"churn": 0.0, "sampling": "uniform", "in_step": False, "model": STAND_IN, "file": ""}
-    arguments |= {"rounds": 20, "seed": 3, **changes}
+    arguments |= {"churn": 0.0, "sampling": "uniform", "in_step": False, "model": STAND_IN}
+    arguments |= {"file": "", "digest": "", "rounds": 20, "seed": 3, **changes}
     return measure(**arguments)  # type: ignore[arg-type]  # the names of its arguments
 
 
@@ -111,7 +111,7 @@ def test_holes_are_counted_and_named_and_no_error() -> None:
 def test_under_churn_what_is_missing_has_its_cause() -> None:
     found = tiny(churn=0.1)
     assert found["left_before"] > 0 and found["holes"] == found["holes_at_newcomers"] == 0
-    assert found["fanout"] > tiny()["fanout"] - 1
+    assert found["fanout"] == by_lemma(60, "global", churn=0.1).fanout > tiny()["fanout"]
 
 
 def test_percentiles_are_those_of_the_deliveries() -> None:

@@ -47,6 +47,16 @@ def test_the_matrix_is_of_the_first_processes_and_its_values_of_all_others(data:
     assert drawn.matrix.size == 0 and drawn.longest == 300
 
 
+def test_another_file_in_its_place_is_noticed(data: Path) -> None:
+    arguments = latencies.file_arguments(latencies.find_file(data))
+    file, digest = str(arguments["file"]), str(arguments["digest"])
+    assert latencies.latencies_of(latencies.DRAWN, file, digest).longest == 300
+    np.savez_compressed(data / latencies.FILE, lat_ticks=SMALL + 2 * (SMALL > 0))
+    assert latencies.file_arguments(file)["digest"] != digest
+    with pytest.raises(LocalError, match="not the file that the experiment was prepared with"):
+        latencies.latencies_of(latencies.DRAWN, file, digest)
+
+
 def test_without_data_there_is_no_file(tmp_path: Path) -> None:
     assert latencies.find_file(None) == ""
     with pytest.raises(LocalError, match="leave --data out for a stand-in"):
@@ -71,14 +81,14 @@ def test_without_data_there_is_no_file(tmp_path: Path) -> None:
 def test_what_is_no_matrix_of_latencies_is_refused(data: Path, arrays: dict[str, Any], says: str) -> None:
     np.savez_compressed(data / latencies.FILE, **arrays)
     with pytest.raises(LocalError, match=says):
-        latencies.find_file(data)
+        latencies.file_arguments(latencies.find_file(data))
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off", b"no archive at all"])
 def test_a_mangled_file_is_refused(data: Path, content: bytes) -> None:
     (data / latencies.FILE).write_bytes(content)
     with pytest.raises(LocalError, match="not a file of NumPy arrays"):
-        latencies.find_file(data)
+        latencies.file_arguments(latencies.find_file(data))
 
 
 def test_percentiles_make_latencies_that_are_straight_between_them() -> None:

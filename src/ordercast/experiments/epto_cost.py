@@ -20,6 +20,7 @@ from ordercast.experiments.epto_latencies import (
     MATRIX,
     STAND_IN,
     Model,
+    file_arguments,
     find_file,
     latencies_of,
 )
@@ -45,9 +46,9 @@ PROCESSES, SMALL_TTL, LARGE_TTL = 100, 5, 15
 COST, SMALL = "epto.cost_of_order", "epto.small_ttl"
 
 
-def latency_percentiles(*, model: Model, file: str, seed: int) -> dict[str, float]:
+def latency_percentiles(*, model: Model, file: str, digest: str, seed: int) -> dict[str, float]:
     """Figure 5: the latencies themselves."""
-    return percentiles(np.bincount(latencies_of(model, file).values))
+    return percentiles(np.bincount(latencies_of(model, file, digest).values))
 
 
 def cases(setup: Setup) -> list[Case]:
@@ -57,7 +58,7 @@ def cases(setup: Setup) -> list[Case]:
         parameters={"model": DRAWN if file else STAND_IN},
         seed=0,
         function="ordercast.experiments.epto_cost:latency_percentiles",
-        arguments={"file": file},
+        arguments=file_arguments(file),
     )
     found = [shown]
     for seed in seeds(setup, quick=3, full=10):

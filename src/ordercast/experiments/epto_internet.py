@@ -11,9 +11,15 @@ which shows how much that matters.
 """
 
 import time
-from typing import Literal
 
-from ordercast.experiments.epto_latencies import DRAWN, STAND_IN, Model, find_file, latencies_of
+from ordercast.experiments.epto_latencies import (
+    DRAWN,
+    STAND_IN,
+    Model,
+    file_arguments,
+    find_file,
+    latencies_of,
+)
 from ordercast.experiments.epto_results import (
     HIGH,
     MEDIAN,
@@ -37,24 +43,25 @@ MORE = {SMALLEST: 1_000, MIDDLE: 320}
 CPU, MEMORY = "cpu_seconds", "memory_bytes"
 
 
-def measure(*, processes: int, tracked: int, model: Model, file: str, seed: int) -> dict[str, float]:
+def measure(
+    *, processes: int, tracked: int, model: Model, file: str, digest: str, seed: int
+) -> dict[str, float]:
     """Delays and holes of the first events, and what it took to know them: seconds, memory."""
     from ordercast.scale import run as engine
     from ordercast.scale.setup import Setup as Asked
 
     chosen = by_lemma(processes, GLOBAL)
-    clock: Literal["global"] = "global"
     asked = Asked(
         processes=processes,
         fanout=chosen.fanout,
         ttl=chosen.ttl,
-        clock=clock,
+        clock=GLOBAL,
         rounds=2,
         tracked=tracked,
         seed=seed,
     )
     start = time.process_time()
-    outcome = engine.run(asked, latencies_of(model, file), cores=1)
+    outcome = engine.run(asked, latencies_of(model, file, digest), cores=1)
     return summary(outcome) | {BY_LEMMA: 1.0, CPU: time.process_time() - start}
 
 
@@ -68,7 +75,7 @@ def cases(setup: Setup) -> list[Case]:
             parameters={"processes": processes, "tracked": tracked, "model": DRAWN if file else STAND_IN},
             seed=seed,
             function="ordercast.experiments.epto_internet:measure",
-            arguments={"file": file},
+            arguments=file_arguments(file),
         )
         for processes, tracked in points
         for seed in (range(1) if processes == LARGEST else seeds(setup, quick=1, full=3))

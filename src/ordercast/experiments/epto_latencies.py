@@ -12,6 +12,7 @@ The authors took them from 226 nodes of PlanetLab, one tick being a millisecond.
 Without the file there is `STAND_IN`, made from what the paper prints: see `ordercast.scale.latencies`.
 """
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -38,16 +39,30 @@ def find_file(data: Path | None) -> str:
             f"no {FILE} in {data}: EpTO's latencies are there, or leave --data out for a stand-in that is"
             " made from the published figures"
         )
-    latencies_of(DRAWN, str(path))
     return str(path)
 
 
-def latencies_of(model: Model, file: str = "") -> "Latencies":
-    """What the engine takes."""
+def file_arguments(file: str) -> dict[str, str | int | float | bool]:
+    """What a case needs to read the file wherever it runs; another content makes another case."""
+    if not file:
+        return {"file": "", "digest": ""}
+    latencies_of(DRAWN, file)  # better an error now than one in every task
+    return {"file": file, "digest": _digest(file)}
+
+
+def latencies_of(model: Model, file: str = "", digest: str = "") -> "Latencies":
+    """What the engine takes; an error if the file is another one than that of the digest."""
     from ordercast.scale.latencies import of_matrix, published, read_matrix
 
     if model == STAND_IN:
         return published()
     if not file:
         raise LocalError(f"latencies '{model}' need the file that they are in")
-    return of_matrix(read_matrix(Path(file)), nodes=model == MATRIX)
+    matrix = read_matrix(Path(file))
+    if digest and _digest(file) != digest:
+        raise LocalError(f"{file} is not the file that the experiment was prepared with")
+    return of_matrix(matrix, nodes=model == MATRIX)
+
+
+def _digest(file: str) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]

@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ordercast.experiments.epto_latencies import DRAWN, STAND_IN, Model, find_file, latencies_of
+from ordercast.experiments.epto_latencies import (
+    DRAWN,
+    STAND_IN,
+    Model,
+    file_arguments,
+    find_file,
+    latencies_of,
+)
 from ordercast.experiments.experiment import Case, Setup
 from ordercast.protocols.epto.parameters import Parameters, lemma_parameters
 
@@ -93,7 +100,7 @@ def run_case(
         },
         seed=seed,
         function="ordercast.experiments.epto_runs:measure",
-        arguments={"file": file, "rounds": rounds_of(processes, setup.quick)},
+        arguments={**file_arguments(file), "rounds": rounds_of(processes, setup.quick)},
     )
 
 
@@ -109,6 +116,7 @@ def measure(
     in_step: bool,
     model: Model,
     file: str,
+    digest: str,
     rounds: int,
     seed: int,
 ) -> dict[str, float]:
@@ -131,7 +139,9 @@ def measure(
         in_step=in_step,
         seed=seed,
     )
-    outcome = engine.run(asked, latencies_of(model, file), arrivals=processes <= ARRIVALS_MAX, cores=1)
+    outcome = engine.run(
+        asked, latencies_of(model, file, digest), arrivals=processes <= ARRIVALS_MAX, cores=1
+    )
     values = summary(outcome) | {BY_LEMMA: float(asked.ttl >= chosen.ttl)}
     if processes <= ARRIVALS_MAX:
         values |= percentiles(outcome.arrivals, "first_")
