@@ -134,4 +134,4 @@ class Overlay:
         self.run_until(self.now + periods * self.options.period_ns)
 
     def views(self) -> dict[NodeId, Sequence[NodeId]]:
-        return {node: sampler.known() for node, sampler in self.alive.items()}
+        return {node: tuple(entry[0] for entry in sampler.entries()) for node, sampler in self.alive.items()}

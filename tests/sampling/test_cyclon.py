@@ -229,7 +229,10 @@ def test_what_was_sent_and_left_meanwhile_gives_no_place() -> None:
 def test_one_that_does_not_answer_is_gone_and_counted_when_patience_is_over() -> None:
     node = aged(1, 4, 2, 3)
     assert node.shuffle()[0] == 1
-    assert 1 not in node.cyclon.known()
+    assert 1 not in [peer for peer, _ in node.cyclon.entries()]
+    assert node.cyclon.known()[-1] == 1, "it may be alive, and is known until it has been silent too long"
+    assert 1 not in node.cyclon.sample(1, 3), "but is sent to only where there are too few others"
+    assert node.cyclon.sample(1, 9)[-1] == 1
     node.shuffle()
     assert node.cyclon.purged == 0
     node.shuffle()

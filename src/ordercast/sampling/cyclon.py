@@ -156,12 +156,27 @@ class Cyclon(Sampler):
         return True
 
     def sample(self, round_number: int, count: int) -> list[NodeId]:
-        """Neighbours, each as likely as the other."""
-        return [self._view[place] for place in choose(self._targets, round_number, count, len(self._view))]
+        """Neighbours, each as likely as the other; if they are too few, those too that were just asked."""
+        chosen = [self._view[place] for place in choose(self._targets, round_number, count, len(self._view))]
+        if len(chosen) < count:
+            chosen += self._asked_lately()[: count - len(chosen)]
+        return chosen
 
     def known(self) -> Sequence[NodeId]:
-        """The neighbours, in the order of their places in the view."""
-        return tuple(self._view)
+        """The neighbours, in the order of their places in the view, and those that were just asked."""
+        return (*self._view, *self._asked_lately())
+
+    def _asked_lately(self) -> list[NodeId]:
+        """Who is out of the view because an answer is due, the last asked first.
+
+        In a group that is hardly larger than a view, these are a good part of all there are.
+        """
+        nodes: list[NodeId] = []
+        for number in range(self.shuffles - 1, max(-1, self.shuffles - 1 - self._options.patience), -1):
+            asked = self._asked[number % self._options.patience]
+            if asked and asked.number == number and asked.node not in self._view and asked.node not in nodes:
+                nodes.append(asked.node)
+        return nodes
 
     def state(self) -> dict[str, int]:
         """How many neighbours there are, and how the shuffles went."""

@@ -336,12 +336,24 @@ def _merge(
 
 @njit(nogil=True)
 def _sample(nodes: Nodes, slot: int, chosen: Numbers) -> None:
-    """Whom the process in a slot sends to in its next round; NOBODY where its view has no more."""
+    """Whom the process in a slot sends to in its next round; NOBODY where it knows no more."""
     nodes.rounds[slot] += 1
     seed = stream(nodes.seed[slot], TARGETS)
     found = choose(seed, nodes.rounds[slot], chosen.shape[0], nodes.size[slot], chosen)
     for index in range(found):
         chosen[index] = nodes.known[slot, chosen[index]]
+    patience = nodes.asked_number.shape[1]
+    number = nodes.shuffles[slot] - 1
+    oldest = max(0, number - patience + 1)
+    while found < chosen.shape[0] and number >= oldest:
+        asked = number % patience
+        node = nodes.asked_node[slot, asked]
+        due = nodes.asked_number[slot, asked] == number
+        outside = due and _find(nodes.known[slot], nodes.size[slot], node) == NOBODY
+        if outside and _find(chosen, found, node) == NOBODY:
+            chosen[found] = node
+            found += 1
+        number -= 1
     chosen[found:] = NOBODY
 
 

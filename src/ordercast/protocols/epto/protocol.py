@@ -112,7 +112,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
 
 
 def _sampler(env: Env, options: EptoOptions, cyclon: CyclonOptions, count: int, seed: int) -> Sampler:
-    if options.sampling == "uniform":
+    if options.sampling == "uniform" or count <= options.contacts:  # who knows everybody needs no view
         return Uniform(env, seed, range(count))
     return Cyclon(env, seed, range(min(options.contacts, count)), cyclon, range(count))
 
