@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ordercast.core import LocalError
 from ordercast.scale.draws import below, draw
 from ordercast.scale.types import Ticks
 
@@ -31,6 +32,22 @@ class Latencies:
     """Of the first processes, row = source; ABSENT where there is none."""
     values: Ticks
     """Of all others, every value equally likely."""
+
+    def __post_init__(self) -> None:
+        matrix = self.matrix
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise LocalError(f"latencies: the matrix must be square, not {matrix.shape}")
+        if np.any((matrix < 1) & (matrix != ABSENT)) or np.any(self.values < 1):
+            raise LocalError(
+                f"latencies are a tick or more each, or {ABSENT} where a pair of the matrix has none"
+            )
+
+    def check(self, processes: int) -> None:
+        """Refuse to leave processes without latencies."""
+        if not len(self.values) and processes > len(self.matrix):
+            raise LocalError(
+                f"latencies of {len(self.matrix)} processes only, and no values for the others of {processes}"
+            )
 
     @property
     def longest(self) -> int:

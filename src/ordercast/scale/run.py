@@ -34,6 +34,8 @@ BLOCK_ROUNDS = 32
 WARMUP_ROUNDS = 100
 """After which Cyclon's views are well mixed, up to ten thousand processes at least."""
 CONTACTS = 3
+TICKS_MAX = 1 << 28
+"""How long a run may last: where the turns of each tick begin is kept, in 8 bytes."""
 MISSING_MAX = 1 << 20
 """Undelivered events that are listed one by one, at most, for each thread."""
 
@@ -105,11 +107,19 @@ def run(
     progress: Progress | None = None,
 ) -> Outcome:
     """Run the engine. `arrivals`, `balls` and `keep` ask for what costs more to know."""
+    if cores < 0:
+        raise LocalError(f"cores are 1 or more, or 0 for all there are, not {cores}")
+    latencies.check(setup.processes)
     cores = cores or os.cpu_count() or 1
     lives = 3 if setup.leavers or balls else 1  # balls fly for long after all is delivered
     rounds = setup.rounds + lives * setup.ttl + latencies.longest // setup.round_ticks + 8
     for _ in range(6):
         ticks = rounds * (setup.round_ticks + setup.drift_ticks)
+        if ticks > TICKS_MAX:
+            raise LocalError(
+                f"the run would last {ticks:,} ticks, {TICKS_MAX:,} is the limit: have fewer rounds, or "
+                "longer ticks (round_ticks and latencies of smaller numbers)"
+            )
         line = timeline(setup, ticks)
         views = _views(setup, latencies, line)
         events = events_of(setup, line, views)

@@ -1,6 +1,6 @@
 """What the engine is asked to run: EpTO as the paper's section 6 simulates it, in whole ticks."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_type_hints
 
 import msgspec
 
@@ -36,6 +36,13 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)] = 0
 
     def __post_init__(self) -> None:
+        for name, kind in get_type_hints(Setup, include_extras=True).items():
+            try:
+                msgspec.convert(getattr(self, name), kind)
+            except msgspec.ValidationError as error:  # arrays would go wrong without a word
+                raise LocalError(
+                    f"{name} {getattr(self, name)}: {str(error)[0].lower()}{str(error)[1:]}"
+                ) from None
         if self.in_step and self.drift:
             raise LocalError("processes that drift do not stay in step: give one of in_step and drift")
 

@@ -101,7 +101,8 @@ def spread(
 
     It ends when no ball is under way; or, unless all of it `to_the_end` is wanted, when every event is stable
     everywhere. Balls fly on for long after that, for what was relayed over slow links still counts few
-    relays, but they tell nobody anything new.
+    relays, but they tell nobody anything new. Where one that counts would land beyond the timeline, the
+    timeline is too short: that ball is not lost.
 
     Fills, by process and event: `known`, the turn in which it entered the process's order, and `stable`, the
     turn in which it is old enough there, both less `base` of the process plus 1, 0 for never; `arrived`, if
@@ -135,6 +136,7 @@ def spread(
     following = 0
     heard = 0
     quiet = tick
+    beyond = False
     while tick < ticks and (following < count or (waiting > 0 and (to_the_end or missing > 0))):
         if step < leavers.shape[0] and tick == (step + 1) * period:
             for place in range(leavers.shape[1]):
@@ -206,7 +208,10 @@ def spread(
                 if loss > 0 and draw(losses, turn - first_turn[process] + 1, place) < loss:
                     continue
                 takes = latency_of(matrix, values, latency_seed, slot, target)
-                if takes < 0 or tick + takes >= left[peer]:
+                if takes < 0:
+                    continue
+                if tick + takes >= left[peer]:
+                    beyond |= left[peer] == ticks
                     continue
                 got += 1
                 at = cursor[target]
@@ -227,7 +232,7 @@ def spread(
                     if out[event] >= 2:
                         balls[event] += got
         tick += 1
-    if following < count or (waiting > 0 and (to_the_end or missing > 0)):
+    if following < count or ((waiting > 0 or beyond) and (to_the_end or missing > 0)):
         return TOO_SHORT, heard, quiet
     # From here on ages grow by one a turn, which needs no simulation.
     for slot in range(processes):

@@ -1,0 +1,106 @@
+"""The engine at the edges of what it can be asked: it is right, or it says what is wrong."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ordercast.core import LocalError
+from ordercast.scale.network import Latencies
+from ordercast.scale.run import Outcome, run
+from ordercast.scale.setup import Setup
+from tests.scale.reference import World
+
+NOBODY = np.empty((0, 0), np.int16)
+
+
+def delivered(outcome: Outcome) -> dict[tuple[int, tuple[int, int]], int]:
+    """By process and event, the tick."""
+    line, events = outcome.line, outcome.events
+    return {
+        (process, (source, int(events.turn[event] - line.first_turn[source]) + 1)): int(
+            line.turn_tick[line.slot[process], turn]
+        )
+        for (process, event), turn in np.ndenumerate(outcome.delivered)
+        if turn >= 0
+        for source in [int(events.source[event])]
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("setup", "latency"),
+    [
+        (Setup(processes=3, fanout=1, ttl=6, rate=0.1, rounds=3), 700),
+        (Setup(processes=5, fanout=2, ttl=8, rate=0.1, rounds=3), 2000),
+        (Setup(processes=30, fanout=8, ttl=12, rounds=3), 3000),
+    ],
+)
+def test_no_ball_is_lost_because_it_lands_after_the_end(setup: Setup, latency: int, seed: int) -> None:
+    """Peers whose world lasts far longer than the engine thought necessary deliver nothing more."""
+    asked = Setup(**{name: getattr(setup, name) for name in setup.__struct_fields__} | {"seed": seed})
+    latencies = Latencies.constant(latency)
+    outcome = run(asked, latencies, keep=True, cores=1)
+    relays = asked.ttl * (latency + 2 * asked.round_ticks)
+    story = World(asked, latencies, asked.rounds * asked.round_ticks + 2 * relays).run()
+    assert delivered(outcome) == story.delivered
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "cyclon"])
+def test_a_process_alone_delivers_what_it_broadcasts(sampling: Any) -> None:
+    outcome = run(Setup(processes=1, fanout=3, ttl=4, rate=0.5, sampling=sampling), Latencies.constant(9))
+    assert outcome.deliveries == len(outcome.events) > 0
+
+
+@pytest.mark.parametrize("clock", ["global", "logical"])
+def test_nothing_comes_of_nothing(clock: Any) -> None:
+    setup = Setup(processes=9, fanout=3, ttl=4, rate=0.0, clock=clock)
+    outcome = run(setup, Latencies.constant(9), arrivals=True, balls=True, keep=True)
+    assert (len(outcome.events), outcome.deliveries, outcome.holes()) == (0, 0, [])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"processes": 0},
+        {"fanout": 0},
+        {"ttl": 251},
+        {"drift": 1.5},
+        {"loss": 1.0},
+        {"churn": -0.1},
+        {"rate": 1.0},
+        {"round_ticks": 0},
+        {"seed": -1},
+        {"clock": "sundial"},
+        {"sampling": "none"},
+    ],
+)
+def test_a_setup_that_arrays_cannot_hold_is_refused(wrong: dict[str, Any]) -> None:
+    good: dict[str, Any] = {"processes": 20, "fanout": 5, "ttl": 10}
+    (name,) = wrong
+    with pytest.raises(LocalError, match=name):
+        Setup(**good | wrong)
+
+
+def test_latencies_that_cannot_be_are_refused() -> None:
+    with pytest.raises(LocalError, match="a tick or more"):
+        Latencies.constant(0)
+    with pytest.raises(LocalError, match="a tick or more"):
+        Latencies(np.full((3, 3), -2, np.int16), np.ones(1, np.int32))
+    with pytest.raises(LocalError, match="square"):
+        Latencies(np.ones((3, 2), np.int16), np.ones(1, np.int32))
+
+
+def test_processes_without_latencies_are_refused() -> None:
+    measured = Latencies(np.ones((5, 5), np.int16), np.empty(0, np.int32))
+    assert run(Setup(processes=5, fanout=2, ttl=4), measured).missing.count == 0
+    with pytest.raises(LocalError, match="5 processes only"):
+        run(Setup(processes=6, fanout=2, ttl=4), measured)
+
+
+def test_runs_too_long_for_ticks_and_fewer_than_no_cores_are_refused() -> None:
+    setup = Setup(processes=5, fanout=2, ttl=4, rounds=10_000, round_ticks=1 << 16)
+    with pytest.raises(LocalError, match="ticks"):
+        run(setup, Latencies(NOBODY, np.ones(1, np.int32)))
+    with pytest.raises(LocalError, match="cores"):
+        run(Setup(processes=5, fanout=2, ttl=4), Latencies.constant(9), cores=-1)
