@@ -128,7 +128,7 @@ def evaluate(results: Results) -> Outcome:
                 )
     events, holes = sum(results.values("events")), sum(results.values("holes"))
     note = (
-        f"the worst of {compared}: {where}; {holes:.0f} holes of {events:.0f} events in"
+        f"the worst of {compared}: {where}; {holes:.0f} holes, of {events:.0f} events at all processes, in"
         f" {len(results.all)} runs"
     )
     figures = (
