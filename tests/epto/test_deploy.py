@@ -2,9 +2,11 @@
 
 import pytest
 
-from ordercast.core import Agreement, Deployment, Fault, LocalError, Options, Order
+from ordercast.core import Agreement, Deployment, Fault, LocalError, Options, Order, Plan
 from ordercast.protocols import find_protocol
 from ordercast.protocols.epto.options import EptoOptions
+from ordercast.protocols.epto.parameters import parameters
+from ordercast.protocols.epto.peer import Setting
 from ordercast.protocols.epto.protocol import deploy, guarantees
 from ordercast.sampling import Cyclon, Uniform
 from ordercast.sim.run import simulate
@@ -40,6 +42,31 @@ def test_other_options_are_refused() -> None:
 def test_options_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(LocalError):
         EptoOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_k_and_ttl_are_those_of_the_lemmas_for_a_network_with_latency() -> None:
+    advice = parameters(30, loss=0.01, drift=0.01, latency_ns=1, target=1e-6)
+    first = advice.ttl - 1
+    assert parameters(30, loss=0.01, drift=0.01, target=1e-6).ttl == first, "Lemma 6 asks for one round more"
+    plan = deploy(Deployment.disjoint(1, 30, 1, colocated=True), EptoOptions())
+    setting = _setting(plan)
+    assert (setting.fanout, setting.ttl) == (advice.fanout, advice.ttl)
+
+
+def test_what_is_given_needs_no_lemmas() -> None:
+    wanted = Deployment.disjoint(1, 30, 1)
+    with pytest.raises(LocalError, match="TTL"):  # the lemmas ask for one above the limit
+        deploy(wanted, EptoOptions(drift=0.9, ttl=20))
+    setting = _setting(deploy(wanted, EptoOptions(drift=0.9, ttl=20, fanout=5)))
+    assert (setting.fanout, setting.ttl) == (5, 20)
+
+
+def _setting(plan: Plan) -> Setting:
+    world = World(plan)
+    world.run(0)
+    (setting,) = {env.process._set.fanout: env.process._set for env in world.envs}.values()  # type: ignore[attr-defined]
+    assert isinstance(setting, Setting)
+    return setting
 
 
 def test_what_is_promised_follows_from_the_options() -> None:

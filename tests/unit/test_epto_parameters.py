@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ordercast.core import LocalError
+from ordercast.protocols import epto
 from ordercast.protocols.epto.bounds import PROCESSES_MAX, expected_balls, hole_bound, proved_holes, reached
 from ordercast.protocols.epto.parameters import lemma_parameters, parameters
 from ordercast.protocols.epto.stability import Stability
@@ -183,3 +184,12 @@ def test_lemma_3_and_the_bounds_refuse_what_they_do_not_cover() -> None:
         Stability(10, 3, 5, pace=0.5)
     with pytest.raises(LocalError, match="ttl"):
         Stability(10, 3, 0)
+
+
+def test_what_is_known_may_be_given_in_order() -> None:
+    in_order = epto.parameters(100, 0.01, 0.02, 0.03, 5_000_000, "global", 1e-6)
+    named = epto.parameters(
+        n=100, loss=0.01, churn=0.02, drift=0.03, latency_ns=5_000_000, clock="global", target=1e-6
+    )
+    assert in_order == named
+    assert in_order.conditions.latency_ns == 5_000_000

@@ -151,13 +151,13 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
 
 def parameters(
     n: int,
-    *,
     loss: float = 0.0,
     churn: float = 0.0,
     drift: float = 0.0,
     latency_ns: Nanos = 0,
     clock: Clock = "logical",
     target: float = 1e-9,
+    *,
     strict: bool = False,
 ) -> Parameters:
     """The smallest parameters of the lemmas with which an event is missing anywhere at most so probably.

@@ -70,17 +70,10 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     else:
         senders = deployment.sender_ids()
         count = receivers + deployment.senders
-    advice = parameters(
-        count,
-        loss=options.loss,
-        churn=options.churn,
-        drift=options.drift,
-        clock=options.clock,
-        target=options.target,
-    )
+    fanout, ttl = _by_lemmas(count, options)
     setting = Setting(
-        fanout=options.fanout or advice.fanout,
-        ttl=options.ttl or advice.ttl,
+        fanout=fanout,
+        ttl=ttl,
         round_ns=options.round_ns,
         jitter_ns=int(options.round_ns * options.jitter),
         window=options.window,
@@ -91,7 +84,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         tags=options.late == "tag",
         memory=options.memory,
         durable=options.durable,
-        ball_bytes=options.relay_bytes // max(1, options.fanout or advice.fanout),
+        ball_bytes=options.relay_bytes // max(1, fanout),
     )
     stability = Stability(
         count, max(1, setting.fanout), setting.ttl, loss=options.loss, churn=options.churn, pace=PACE
@@ -109,6 +102,22 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     )
     codec = Codec([Ball, Hello, LogicalTime, *MESSAGES])
     return Plan("epto", guarantees(options), nodes, setting.groups, senders, codec)
+
+
+def _by_lemmas(count: int, options: EptoOptions) -> tuple[int, int]:
+    """K and TTL, as they are given or as the lemmas have them."""
+    if options.fanout and options.ttl:
+        return options.fanout, options.ttl
+    advice = parameters(
+        count,
+        loss=options.loss,
+        churn=options.churn,
+        drift=options.drift,
+        latency_ns=options.round_ns,  # that balls take time costs a round (Lemma 6), however much it is
+        clock=options.clock,
+        target=options.target,
+    )
+    return options.fanout or advice.fanout, options.ttl or advice.ttl
 
 
 def _sampler(env: Env, options: EptoOptions, cyclon: CyclonOptions, count: int, seed: int) -> Sampler:
