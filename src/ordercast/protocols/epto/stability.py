@@ -18,7 +18,9 @@ from ordercast.protocols.epto.bounds import Holes, proved_holes
 
 
 class Stability:
-    """What the age of an event says about others, looked up in a table; probabilities are lower bounds.
+    """What the age of an event says about others, looked up in a table.
+
+    Probabilities are lower bounds where ages run ahead of the throws by no more than `pace`.
 
     They are those of `proved_holes`, given also that whoever asks knows the event: if a process lacks it with
     probability u, then it does with at most u / (1 - u) among the runs in which another one has it.
@@ -54,8 +56,10 @@ class Stability:
     def stable(self, age: int, rounds: int | None = None) -> float:
         """The probability that all processes know an event of this age, at least.
 
-        With the rounds for which whoever asks has known it: all who know an event relay it once in each of
-        their rounds, so there were that many throws, and ages that ran ahead faster than `pace` do not count.
+        With the rounds for which whoever asks has known it, for that many throws there may have been at most:
+        who hears of an event throws it once, in its next round. Ages that ran ahead faster than `pace` do
+        not count then. What an event lost by reaching its TTL in fewer throws than that is not seen: it is a
+        bound as long as `pace` is one.
         """
         if rounds is not None:
             age = min(age, 1 + int(self._pace * rounds))
