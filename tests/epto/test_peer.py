@@ -227,8 +227,9 @@ def test_a_newcomer_broadcasts_when_half_of_the_peers_it_asked_have_answered() -
     bench = Bench(me=0, asks_time=True, peers=9, fanout=4)
     assert len(set(hellos(bench))) == 4
     assert not bench.submit("early")
-    bench.peer.on_message(1, LogicalTime(40))
-    assert not bench.submit("early")
+    for _ in range(4):
+        bench.peer.on_message(1, LogicalTime(40))
+        assert not bench.submit("early"), "one peer is one, however many copies of its answer arrive"
     bench.peer.on_message(2, LogicalTime(30))
     assert bench.submit("mine")
     assert "ask" not in bench.env.timers

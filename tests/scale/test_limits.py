@@ -104,3 +104,17 @@ def test_runs_too_long_for_ticks_and_fewer_than_no_cores_are_refused() -> None:
         run(setup, Latencies(NOBODY, np.ones(1, np.int32)))
     with pytest.raises(LocalError, match="cores"):
         run(Setup(processes=5, fanout=2, ttl=4), Latencies.constant(9), cores=-1)
+
+
+def test_what_is_not_followed_slows_nothing_down_but_makes_nothing_late() -> None:
+    """With a global clock, the followed are delivered when they are among all, or passed over there."""
+    setup = {"processes": 100, "fanout": 10, "ttl": 4, "rounds": 10}
+    network, late = Latencies(NOBODY, np.array([20, 100, 500], np.int32)), 0
+    for seed in range(4):
+        everything = run(Setup(**setup, seed=seed), network, keep=True)  # type: ignore[arg-type]
+        followed = run(Setup(**setup, seed=seed, tracked=20), network, keep=True)  # type: ignore[arg-type]
+        among_all = everything.delivered[:, :20]
+        there = among_all >= 0
+        assert (among_all[there] == followed.delivered[there]).all()
+        late += int(np.count_nonzero(~there & (followed.delivered >= 0)))
+    assert late > 0

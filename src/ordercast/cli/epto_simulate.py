@@ -85,7 +85,8 @@ def simulate(
 
     A tick is what latencies are measured in, as a millisecond. With [bold]--events[/] a run of very many
     processes fits into memory: events do not slow each other down, and with a global clock the first ones are
-    delivered as if all were followed.
+    delivered as if all were followed. Only an event that comes later than others are delivered may be a hole
+    among all, and none among those.
 
     A hole is an event that a process should have delivered and did not: it never heard of it, or too late.
     What was broadcast before a process joined, or not delivered before it left, is no hole. Holes are what

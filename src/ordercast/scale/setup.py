@@ -32,7 +32,7 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     in_step: bool = False
     """All processes begin their rounds at once, and no round drifts: the synchronous model of section 4."""
     tracked: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Follow so many events only, the first ones; 0: all."""
+    """Follow so many events only, the first ones; 0: all. Those that are not followed make none late."""
     seed: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)] = 0
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ longer than an event lives. The paper takes both for given, and does not say how
 them.
 """
 
-from ordercast.core import Env, Nanos
+from ordercast.core import Env, Nanos, NodeId
 from ordercast.protocols.epto.messages import Hello
 from ordercast.sampling import Sampler
 
@@ -30,7 +30,7 @@ class Newcomer:
         self._every = EVERY_ROUNDS * round_ns
         self._tries = 1 + ttl // EVERY_ROUNDS
         self._asked = 0
-        self._answers = 0
+        self._answered: set[NodeId] = set()
         self._time_known = not asks_time
         self.done = False
         """Whether it waits no more."""
@@ -52,15 +52,15 @@ class Newcomer:
         self._tries -= 1
         if not self._time_known:
             peers = self._sampler.sample(BEFORE_ROUNDS + self._tries, self._count)
-            self._asked, self._answers = len(peers), 0
+            self._asked, self._answered = len(peers), set()
             if peers:
                 self._env.multicast(peers, Hello())
             else:
                 self._time_known = self._count == 0
         self._env.set_timer(ASK, self._every)
 
-    def answer(self) -> None:
-        """A peer told the time."""
-        self._answers += 1
-        if self._answers * 2 >= self._asked:
+    def answer(self, source: NodeId) -> None:
+        """A peer told the time; it counts once, however often the network says it."""
+        self._answered.add(source)
+        if len(self._answered) * 2 >= self._asked:
             self._time_known = True

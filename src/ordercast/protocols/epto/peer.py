@@ -150,17 +150,17 @@ class Peer(Member):
         elif isinstance(message, Hello):
             self.env.send(source, LogicalTime(self._clock.read(self.env.now)))
         elif isinstance(message, LogicalTime):
-            self._learn(message.clock)
+            self._learn(source, message.clock)
         else:
             self._sampler.on_message(source, message)
 
-    def _learn(self, clock: int) -> None:
+    def _learn(self, source: NodeId, clock: int) -> None:
         """A peer told the time; one that knows nothing yet has to believe it."""
         if self._newcomer.done and not self._clock.believes(clock, self.env.now):
             self._unbelieved += 1
             return
         self._clock.hear(clock)
-        self._newcomer.answer()
+        self._newcomer.answer(source)
 
     def _take(self, source: NodeId, ball: Ball) -> None:
         if len(ball.ttls) != len(ball.events):
