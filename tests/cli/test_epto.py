@@ -10,7 +10,7 @@ def test_the_advice_for_programs_is_that_of_the_library(ordercast: Command) -> N
     words = ("--processes", 10_000, "--loss", 0.05, "--churn", 0.01, "--drift", 0.01, "--latency-ms", 120.5)
     outcome = ordercast("epto", "parameters", *words, "--clock", "global", "--target", 1e-6, "--json")
     chosen = parameters(
-        10_000, loss=0.05, churn=0.01, drift=0.01, latency_ns=120_500_000, clock="global", target=1e-6
+        10_000, loss=0.05, churn=0.01, drift=0.01, latency=120_500_000, clock="global", target=1e-6
     )
     found = outcome.json()
     assert outcome.code == 0

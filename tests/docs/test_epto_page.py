@@ -44,7 +44,7 @@ def chosen(
 ) -> Parameters:
     loss, churn = weather
     return parameters(
-        n, loss=loss, churn=churn, drift=0.01, latency_ns=MILLISECOND, clock=clock, target=target
+        n, loss=loss, churn=churn, drift=0.01, latency=MILLISECOND, clock=clock, target=target
     )
 
 

@@ -45,7 +45,7 @@ def test_options_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None
 
 
 def test_k_and_ttl_are_those_of_the_lemmas_for_a_network_with_latency() -> None:
-    advice = parameters(30, loss=0.01, drift=0.01, latency_ns=1, target=1e-6)
+    advice = parameters(30, loss=0.01, drift=0.01, latency=1, target=1e-6)
     first = advice.ttl - 1
     assert parameters(30, loss=0.01, drift=0.01, target=1e-6).ttl == first, "Lemma 6 asks for one round more"
     plan = deploy(Deployment.disjoint(1, 30, 1, colocated=True), EptoOptions())

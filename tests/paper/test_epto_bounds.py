@@ -67,9 +67,9 @@ def test_lemma_5_lengthens_the_ttl_by_the_ratio_of_rounds() -> None:
 
 
 def test_lemma_6_adds_a_round_and_makes_it_longer_than_the_latency() -> None:
-    chosen = lemma_parameters(100, 1.25, latency_ns=125_000_000)
+    chosen = lemma_parameters(100, 1.25, latency=125_000_000)
     assert (chosen.ttl, chosen.round_ns) == (31, 125_000_001)
-    drifting = lemma_parameters(100, 1.25, latency_ns=99, drift=0.01)
+    drifting = lemma_parameters(100, 1.25, latency=99, drift=0.01)
     assert drifting.round_ns == 101, "99 ns is what remains of 100 ns: not more than the latency"
     assert drifting.ttl == 32
 
@@ -205,7 +205,7 @@ def test_out_of_step_too_holes_are_rarer_than_the_bound_for_the_balls_that_arriv
 
 def test_lemma_6_counts_on_relays_that_take_about_a_round() -> None:
     """Where they take far less, ages run ahead, and c n log2(n) balls do not arrive within the TTL."""
-    chosen = lemma_parameters(100, 6.2, clock="global", latency_ns=1)
+    chosen = lemma_parameters(100, 6.2, clock="global", latency=1)
     promised = chosen.c * 100 * log2(100)
     rng = Random(6)
     slow, fast = (

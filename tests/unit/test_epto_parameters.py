@@ -122,7 +122,7 @@ def test_what_is_proved_leaves_out_the_throw_that_is_ignored() -> None:
 
 
 def test_a_million_processes_are_no_trouble() -> None:
-    chosen = parameters(1_000_000, loss=0.05, drift=0.01, latency_ns=200_000_000)
+    chosen = parameters(1_000_000, loss=0.05, drift=0.01, latency=200_000_000)
     assert chosen.within_target and chosen.fanout == 31 and chosen.ttl < 120
 
 
@@ -152,7 +152,7 @@ def test_a_fanout_beyond_the_others_reaches_the_others() -> None:
         ({"churn": 1.0}, "churn is a share"),
         ({"drift": 1.0}, "drift is a share"),
         ({"drift": math.nan}, "drift is a share"),
-        ({"latency_ns": -1}, "a latency is not negative"),
+        ({"latency": -1}, "a latency is not negative"),
         ({"clock": "atomic"}, "'logical' or 'global', not 'atomic'"),
         ({"target": 0.0}, "between 0 and 1"),
         ({"target": 1.0}, "between 0 and 1"),
@@ -189,7 +189,7 @@ def test_lemma_3_and_the_bounds_refuse_what_they_do_not_cover() -> None:
 def test_what_is_known_may_be_given_in_order() -> None:
     in_order = epto.parameters(100, 0.01, 0.02, 0.03, 5_000_000, "global", 1e-6)
     named = epto.parameters(
-        n=100, loss=0.01, churn=0.02, drift=0.03, latency_ns=5_000_000, clock="global", target=1e-6
+        n=100, loss=0.01, churn=0.02, drift=0.03, latency=5_000_000, clock="global", target=1e-6
     )
     assert in_order == named
     assert in_order.conditions.latency_ns == 5_000_000

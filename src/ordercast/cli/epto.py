@@ -51,7 +51,7 @@ def parameters(
         loss=loss,
         churn=churn,
         drift=drift,
-        latency_ns=round(latency_ms * 1_000_000),
+        latency=round(latency_ms * 1_000_000),
         clock=clock,
         target=target,
         strict=True,

@@ -12,8 +12,8 @@ differences between runs, which share nothing. Where the bound itself allows few
 together, too few could be seen to say anything, and nothing is said.
 
 Some of this was settled after first looks. They had c = 2, of which a single hole was seen where the bound
-allows less than one, which made a ratio of 1.34; bounds of 1, which nothing can break; and events so dense that
-those of a run were missed together, which left the confidence too wide to tell.
+allows less than one, which made a ratio of 1.34; bounds of 1, which nothing can break; and events so dense
+that those of a run were missed together, which left the confidence too wide to tell.
 """
 
 import math

@@ -154,7 +154,7 @@ def parameters(
     loss: float = 0.0,
     churn: float = 0.0,
     drift: float = 0.0,
-    latency_ns: Nanos = 0,
+    latency: Nanos = 0,
     clock: Clock = "logical",
     target: float = 1e-9,
     *,
@@ -162,12 +162,13 @@ def parameters(
 ) -> Parameters:
     """The smallest parameters of the lemmas with which an event is missing anywhere at most so probably.
 
-    With few processes and losses no fanout may do. Then the largest comes back, `within_target` is false and
+    The latency is the longest between peers that behave well, in nanoseconds; 0 if it does not count. With
+    few processes and losses no fanout may do. Then the largest comes back, `within_target` is false and
     `proved_anywhere` says what can be promised; with `strict` that is an error.
     """
     if not 0 < target < 1:
         raise LocalError(f"epto: the target is a probability between 0 and 1, not {target}; 1e-9 is usual")
-    conditions = Conditions(n=n, loss=loss, churn=churn, drift=drift, latency_ns=latency_ns, clock=clock)
+    conditions = Conditions(n=n, loss=loss, churn=churn, drift=drift, latency_ns=latency, clock=clock)
     rounds, c = _rounds(n, target)
     _check_ttl(conditions, rounds, f"for a target of {target:g}; accept a larger one, or less drift")
     fanout = _fanout(conditions, rounds, target)
@@ -188,11 +189,11 @@ def lemma_parameters(
     loss: float = 0.0,
     churn: float = 0.0,
     drift: float = 0.0,
-    latency_ns: Nanos = 0,
+    latency: Nanos = 0,
     clock: Clock = "logical",
 ) -> Parameters:
     """What the lemmas give for a constant c > 1, as they are printed; the paper's runs have c = 1.25."""
-    conditions = Conditions(n=n, loss=loss, churn=churn, drift=drift, latency_ns=latency_ns, clock=clock)
+    conditions = Conditions(n=n, loss=loss, churn=churn, drift=drift, latency_ns=latency, clock=clock)
     if not 1 < c < math.inf:
         raise LocalError(f"epto: Lemma 3 holds for c > 1, not {c}")
     rounds = max(1, math.ceil((max(c, C_MIN) + 1) * math.log2(n)))

@@ -113,7 +113,7 @@ def _by_lemmas(count: int, options: EptoOptions) -> tuple[int, int]:
         loss=options.loss,
         churn=options.churn,
         drift=options.drift,
-        latency_ns=options.round_ns,  # that balls take time costs a round (Lemma 6), however much it is
+        latency=options.round_ns,  # that balls take time costs a round (Lemma 6), however much it is
         clock=options.clock,
         target=options.target,
     )
