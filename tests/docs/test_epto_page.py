@@ -43,9 +43,7 @@ def chosen(
     n: int, clock: Literal["logical", "global"], target: float, weather: tuple[float, float]
 ) -> Parameters:
     loss, churn = weather
-    return parameters(
-        n, loss=loss, churn=churn, drift=0.01, latency=MILLISECOND, clock=clock, target=target
-    )
+    return parameters(n, loss=loss, churn=churn, drift=0.01, latency=MILLISECOND, clock=clock, target=target)
 
 
 def test_fanouts_and_ttls_of_the_page_are_those_of_the_lemmas() -> None:
