@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from ordercast.core import LocalError
+from ordercast.scale import run as engine
 from ordercast.scale.network import Latencies
 from ordercast.scale.run import Outcome, run
 from ordercast.scale.setup import Setup
 from tests.scale.reference import World
 
 NOBODY = np.empty((0, 0), np.int16)
+LATENCIES = Latencies(NOBODY, np.arange(1, 400, dtype=np.int32))
 
 
 def delivered(outcome: Outcome) -> dict[tuple[int, tuple[int, int]], int]:
@@ -118,3 +120,18 @@ def test_what_is_not_followed_slows_nothing_down_but_makes_nothing_late() -> Non
         assert (among_all[there] == followed.delivered[there]).all()
         late += int(np.count_nonzero(~there & (followed.delivered >= 0)))
     assert late > 0
+
+
+def test_what_processes_lack_that_left_takes_no_room_from_holes(monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = Setup(processes=60, fanout=4, ttl=6, churn=0.2, loss=0.2, rate=0.2)
+    plenty = run(setup, LATENCIES, cores=1)
+    holes = [hole for hole in plenty.holes() if hole.owed]
+    assert holes and plenty.missing.left_before > 10 * len(holes) and plenty.missing.not_listed == 0
+    monkeypatch.setattr(engine, "MISSING_MAX", len(plenty.missing.rows))
+    tight = [run(setup, LATENCIES, cores=cores) for cores in (1, 3)]
+    assert all(outcome.holes() == plenty.holes() for outcome in tight)
+    monkeypatch.setattr(engine, "MISSING_MAX", 1)
+    scarce = run(setup, LATENCIES, cores=1)
+    assert len(scarce.holes()) == 1
+    assert scarce.missing.not_listed == len(plenty.missing.rows) - 1
+    assert scarce.missing.left_before == plenty.missing.left_before

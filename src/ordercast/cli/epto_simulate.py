@@ -231,8 +231,8 @@ def _object(outcome: Outcome, seconds: float, folder: str | None) -> dict[str, A
             "causes": dict(Counter(hole.cause for hole in owed)),
             "first": [_hole(outcome, hole) for hole in owed[:LISTED]],
         },
-        "not_owed": dict(Counter(hole.cause for hole in missing if not hole.owed)),
-        "not_listed": outcome.missing.count - len(missing),
+        "not_owed": _not_owed(outcome, missing),
+        "not_listed": outcome.missing.not_listed,
         "out_of_order": outcome.violations,
         "seconds": round(seconds, 3),
         "process_rounds": outcome.rounds_run,
@@ -282,9 +282,16 @@ def _show_delays(name: str, delays: dict[str, int]) -> None:
         console.print(f"{name:<10}  {said} ticks", soft_wrap=True)
 
 
+def _not_owed(outcome: Outcome, missing: list[Hole]) -> dict[str, int]:
+    """How many are missing for which no process is to blame, by cause."""
+    causes = Counter({"left before": outcome.missing.left_before})
+    causes.update(hole.cause for hole in missing if not hole.owed)
+    return {cause: count for cause, count in causes.items() if count}
+
+
 def _show_holes(found: dict[str, Any]) -> None:
     holes = found["holes"]
-    if not holes["count"]:
+    if not holes["count"] and not found["not_listed"]:
         console.print("holes       [green]none[/]")
     else:
         causes = ", ".join(f"{count:,} {cause}" for cause, count in holes["causes"].items())

@@ -165,13 +165,14 @@ def holes(outcome: "Outcome") -> dict[str, float]:
     stayed = [hole for hole in owed if not hole.joined]
     new = [hole for hole in owed if hole.joined]
     # More may be missing than is listed; then none of what is not listed is excused.
-    unlisted = outcome.missing.count - len(missing)
+    unlisted = outcome.missing.not_listed
     counts = {HOLES: len(stayed) + unlisted, NEW_HOLES: len(new)}
     counts[NEW_PROCESSES] = len({hole.process for hole in new})
     longest = max((hole.born - hole.joined for hole in new), default=0)
     counts[NEW_ROUNDS] = -(-longest // outcome.setup.round_ticks)
     for cause, name in CAUSES.items():
         counts[name] = sum(hole.cause == cause for hole in missing)
+    counts[CAUSES["left before"]] = outcome.missing.left_before
     for place, hole in enumerate([*stayed, *new][:HOLES_NAMED]):
         about = {"process": hole.process, "source": hole.source, "born": hole.born, "joined": hole.joined}
         counts |= {f"hole{place}_{name}": number for name, number in about.items()}

@@ -11,13 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from ordercast.scale.events import Events
 from ordercast.scale.timeline import Timeline
 from ordercast.scale.types import Numbers, Ticks
 
-Cause = Literal["never heard of", "came too late", "left before", "gone with its source"]
+Cause = Literal["never heard of", "came too late", "gone with its source"]
 
 
 @dataclass(frozen=True)
@@ -25,8 +23,15 @@ class Missing:
     """What was not delivered."""
 
     count: int
+    left_before: int
+    """Of them, those that a process lacks because it left before."""
     rows: Numbers
-    """[(process, event, turn it was learnt of or -1, 1 if a later one was delivered)], as many as listed."""
+    """[(process, event, turn it was learnt of or -1)] The others, as many as are listed."""
+
+    @property
+    def not_listed(self) -> int:
+        """How many are not listed, though nobody left before."""
+        return self.count - self.left_before - len(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +50,16 @@ class Hole:
     """Whether it should have been delivered: a hole in the sense of the paper."""
 
 
-def find_holes(
-    line: Timeline, events: Events, missing: Missing, last_tick: Ticks, round_ticks: int
-) -> list[Hole]:
-    """Say of each missing event why it is missing."""
+def find_holes(line: Timeline, events: Events, missing: Missing, last_tick: Ticks) -> list[Hole]:
+    """Say of each listed event why it is missing."""
     found = []
-    for process, event, learnt, passed in missing.rows.tolist():
-        born = int(events.born[event])
-        joined, left = int(line.joined[process]), int(line.left[process])
+    for process, event, learnt in missing.rows.tolist():
         cause: Cause = "never heard of" if learnt < 0 else "came too late"
-        in_time = learnt >= 0 or left <= last_tick[event] + round_ticks
         if last_tick[event] < 0:
             cause = "gone with its source"
-        elif left < line.ticks and not passed and in_time:
-            cause = "left before"
-        owed = cause in ("never heard of", "came too late")
+        joined, left = int(line.joined[process]), int(line.left[process])
         gone = left if left < line.ticks else -1
-        found.append(Hole(process, event, int(events.source[event]), born, joined, gone, cause, owed))
+        owed = cause != "gone with its source"
+        source, born = int(events.source[event]), int(events.born[event])
+        found.append(Hole(process, event, source, born, joined, gone, cause, owed))
     return found
-
-
-def at_stayers(line: Timeline, missing: Missing) -> int:
-    """How many of the listed are missing at processes that were there from the beginning to the end."""
-    process = missing.rows[:, 0]
-    stayed = (line.joined[process] == 0) & (line.left[process] == line.ticks)
-    return int(np.count_nonzero(stayed))

@@ -105,30 +105,25 @@ def settle(
     born: Ticks,
     histogram: Offsets,
     last_tick: Ticks,
-    missing: Numbers,
+    lacks: Offsets,
     keep: Numbers,
-) -> tuple[int, int, int]:
+) -> tuple[int, int]:
     """Put the events in order at some processes.
 
     Adds the delays of deliveries, in ticks, to `histogram`; raises `last_tick` of an event to its last
-    delivery; lists (process, event, turn it was learnt of or NEVER, 1 if a later one was delivered) in
-    `missing` for what is not delivered, as far as there is room; and keeps all turns of delivery in `keep`,
-    if that has rows. Returns how many deliveries there were, how many missing, and how many out of order,
-    which must be none. What a process gets of events from before it joined counts for the order alone.
+    delivery; counts in `lacks` what a process does not deliver; and keeps all turns of delivery in `keep`, if
+    that has rows. Returns how many deliveries there were, and how many out of order, which must be none. What
+    a process gets of events from before it joined counts for the order alone.
     """
     count = order.shape[0]
     delivered = np.empty(count, np.int32)
     deliveries = 0
-    absent = 0
     violations = 0
     for process in chosen:
         deliver(process, order, block, base, known, stable, first_turn[process], turns[process], delivered)
         if keep.shape[0] > 0:
             keep[process] = delivered
         before = NEVER
-        last = count - 1
-        while last >= 0 and delivered[order[last]] == NEVER:
-            last -= 1
         for place in range(count):
             event = order[place]
             turn = delivered[event]
@@ -138,16 +133,59 @@ def settle(
             if born[event] < joined[process]:
                 continue
             if turn == NEVER:
-                if absent < missing.shape[0]:
-                    missing[absent, 0] = process
-                    missing[absent, 1] = event
-                    learnt = known[process, event]
-                    missing[absent, 2] = base[block[event], process] + learnt - 1 if learnt > 0 else NEVER
-                    missing[absent, 3] = 1 if place < last else 0
-                absent += 1
+                lacks[process] += 1
                 continue
             deliveries += 1
             tick = turn_tick[slot[process], turn]
             last_tick[event] = max(last_tick[event], tick)
             histogram[min(tick - born[event], histogram.shape[0] - 1)] += 1
-    return deliveries, absent, violations
+    return deliveries, violations
+
+
+@njit(cache=True, nogil=True)
+def list_missing(
+    chosen: Numbers,
+    order: Numbers,
+    block: Numbers,
+    base: Numbers,
+    known: Bytes,
+    stable: Bytes,
+    first_turn: Numbers,
+    turns: Numbers,
+    joined: Ticks,
+    left: Ticks,
+    born: Ticks,
+    last_tick: Ticks,
+    ticks: int,
+    round_ticks: int,
+    missing: Numbers,
+) -> tuple[int, int]:
+    """List (process, event, turn it was learnt of or NEVER) in `missing`, of what some processes lack.
+
+    What a process lacks because it left before is only counted (see `holes.py` for who owes what). Returns
+    how many that are, and how many others there are, of which as many are listed as there is room.
+    """
+    count = order.shape[0]
+    delivered = np.empty(count, np.int32)
+    left_before = 0
+    found = 0
+    for process in chosen:
+        deliver(process, order, block, base, known, stable, first_turn[process], turns[process], delivered)
+        last = count - 1
+        while last >= 0 and delivered[order[last]] == NEVER:
+            last -= 1
+        for place in range(count):
+            event = order[place]
+            if delivered[event] != NEVER or born[event] < joined[process]:
+                continue
+            learnt = known[process, event]
+            still_to_come = left[process] < ticks and place > last and last_tick[event] >= 0
+            if still_to_come and (learnt > 0 or left[process] <= last_tick[event] + round_ticks):
+                left_before += 1
+                continue
+            if found < missing.shape[0]:
+                missing[found, 0] = process
+                missing[found, 1] = event
+                missing[found, 2] = base[block[event], process] + learnt - 1 if learnt > 0 else NEVER
+            found += 1
+    return left_before, found

@@ -18,7 +18,7 @@ from ordercast.scale.cyclon import cyclon_targets
 from ordercast.scale.events import Events, events_of, threshold
 from ordercast.scale.holes import Hole, Missing, find_holes
 from ordercast.scale.network import LATENCY, Latencies
-from ordercast.scale.order import logical_times, settle
+from ordercast.scale.order import list_missing, logical_times, settle
 from ordercast.scale.setup import Setup
 from ordercast.scale.spread import DONE, TOO_LONG, spread
 from ordercast.scale.timeline import PROCESSES, Timeline, timeline
@@ -37,7 +37,7 @@ CONTACTS = 3
 TICKS_MAX = 1 << 28
 """How long a run may last: where the turns of each tick begin is kept, in 8 bytes."""
 MISSING_MAX = 1 << 20
-"""Undelivered events that are listed one by one, at most, for each thread."""
+"""Undelivered events that are listed one by one, at most."""
 
 Progress = Callable[[int, int], None]
 """Called with how many steps are done, and how many there are."""
@@ -77,8 +77,8 @@ class Outcome:
     """[process, event] The slot's turn in which it was delivered, -1 for never, if that was asked for."""
 
     def holes(self) -> list[Hole]:
-        """What was not delivered though it was owed, and what was not and why it was not owed."""
-        return find_holes(self.line, self.events, self.missing, self.last_tick, self.setup.round_ticks)
+        """What was not delivered, and why; without what processes lack because they left before."""
+        return find_holes(self.line, self.events, self.missing, self.last_tick)
 
 
 @dataclass
@@ -248,36 +248,54 @@ def _settle_all(
     parts = [part for part in np.array_split(np.arange(rows, dtype=np.int32), max(1, cores * 4)) if len(part)]
     histogram = line.ticks + 1
 
-    def one(part: Numbers) -> tuple[tuple[int, int, int], Offsets, Ticks, Numbers]:
+    lacks = np.zeros(rows, np.int64)
+
+    def one(part: Numbers) -> tuple[tuple[int, int], Offsets, Ticks]:
         delays, last = np.zeros(histogram, np.int64), np.full(count, -1, np.int32)
-        missing = np.empty((min(MISSING_MAX, len(part) * count), 4), np.int32)
         counts = settle(
             part, order, found.block, found.base, found.known, found.stable, line.slot, line.first_turn,
-            line.turns, line.turn_tick, line.joined, events.born, delays, last, missing, delivered,
+            line.turns, line.turn_tick, line.joined, events.born, delays, last, lacks, delivered,
         )  # fmt: skip
-        return counts, delays, last, missing[: counts[1]].copy()
+        return counts, delays, last
 
     answers = list(_in_threads(cores, one, parts))
+    last_tick = np.max([last for _, _, last in answers], axis=0, initial=-1)
     return Outcome(
         setup=setup,
         line=line,
         events=events,
         stamps=stamps,
         order=order,
-        delays=_trim(np.sum([delays for _, delays, _, _ in answers], axis=0)),
+        delays=_trim(np.sum([delays for _, delays, _ in answers], axis=0)),
         arrivals=_arrival_delays(found.arrived, events) if arrivals else np.zeros(1, np.int64),
         deliveries=sum(counts[0] for counts, *_ in answers),
-        violations=sum(counts[2] for counts, *_ in answers),
-        missing=Missing(
-            sum(counts[1] for counts, *_ in answers),
-            np.concatenate([missing for *_, missing in answers]),
-        ),
-        last_tick=np.max([last for _, _, last, _ in answers], axis=0, initial=-1),
+        violations=sum(counts[1] for counts, *_ in answers),
+        missing=_missing(setup, line, events, found, order, last_tick, lacks),
+        last_tick=last_tick,
         balls=found.balls,
         rounds_run=found.rounds,
         memory_bytes=found.memory + delivered.nbytes,
         delivered=delivered,
     )
+
+
+def _missing(
+    setup: Setup,
+    line: Timeline,
+    events: Events,
+    found: _Spread,
+    order: Numbers,
+    last_tick: Ticks,
+    lacks: Offsets,
+) -> Missing:
+    """What is missing, once it is known when each event was delivered by the last who did."""
+    chosen = np.flatnonzero(lacks).astype(np.int32)
+    rows = np.empty((min(MISSING_MAX, int(lacks.sum())), 3), np.int32)
+    left_before, others = list_missing(
+        chosen, order, found.block, found.base, found.known, found.stable, line.first_turn, line.turns,
+        line.joined, line.left, events.born, last_tick, line.ticks, setup.round_ticks, rows,
+    )  # fmt: skip
+    return Missing(int(lacks.sum()), left_before, rows[:others].copy())
 
 
 def _logical(line: Timeline, events: Events, found: _Spread) -> Offsets:
