@@ -118,10 +118,20 @@ def test_they_are_counted_only_where_agreement_is_probabilistic(agreement: Agree
     assert counted(trace) is None
 
 
-def test_they_are_counted_only_in_complete_runs() -> None:
+def test_they_are_not_counted_in_a_run_that_did_not_come_to_its_end() -> None:
     trace = Trace(PROBABLE, complete=False)
     trace.deliver(0, trace.submit())
     assert counted(trace) is None
+
+
+def test_they_are_counted_in_one_that_was_settled_without_all_nodes() -> None:
+    trace = Trace(PROBABLE, complete=False)
+    trace.description = msgspec.structs.replace(trace.description, settled=True)
+    trace.crash(1)
+    message = trace.submit()
+    trace.deliver(0, message)
+    holes = counted(trace)
+    assert holes == Holes((NodeHoles(1, "down", 1, (message,)), NodeHoles(2, "stayed", 1, (message,))))
 
 
 def by_parts(run: Run, size: int) -> Holes | None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.cli.conftest import Command
@@ -65,3 +66,34 @@ def test_other_protocols_have_none(ordercast: Command, tmp_path: Path) -> None:
     assert "holes" not in ordercast("simulate", *words, "--json").json()
     assert ordercast("check", tmp_path, "--json").json()["holes"] == []
     assert "hole" not in ordercast("check", tmp_path).out
+
+
+def not_complete(folder: Path, *, settled: bool) -> None:
+    """Make the only run of a folder one that was not complete."""
+    (path,) = folder.glob("*/run.json")
+    content = msgspec.json.decode(path.read_bytes())
+    path.write_bytes(msgspec.json.encode(content | {"complete": False, "settled": settled}))
+
+
+def test_holes_that_were_not_counted_are_not_said_to_be_none(
+    ordercast: Command, holed: Path, tmp_path: Path
+) -> None:
+    not_complete(holed, settled=False)
+    (name,) = (folder.name for folder in holed.iterdir())
+    (holes,) = ordercast("check", holed, "--json").json()["holes"]
+    assert holes == {"run": name, "count": None, "nodes": None, "nowhere": None}
+    alone = ordercast("check", holed).out
+    assert f"holes not counted in {name}: it was not complete" in alone
+    assert "no holes" not in alone
+    assert ordercast("simulate", scenario(tmp_path, 0, 0), "--out", holed).code == 0
+    beside = ordercast("check", holed).out
+    assert f"holes not counted in {name}" in beside
+    assert "no holes at receivers that stayed, in 1 run\n" in beside
+
+
+def test_they_are_counted_where_only_nodes_were_missing_at_the_end(ordercast: Command, holed: Path) -> None:
+    before = ordercast("check", holed, "--json").json()["holes"]
+    not_complete(holed, settled=True)
+    found = ordercast("check", holed, "--json").json()
+    assert len(found["incomplete"]) == 1
+    assert found["holes"] == before != []

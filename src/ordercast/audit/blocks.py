@@ -23,7 +23,7 @@ from ordercast.audit.columns import CODE, Ints, filled, kinds_of
 from ordercast.audit.judge import audit
 from ordercast.audit.parts import BLOCK_BITS, SUBMITTED, Edges, Key, Print, Summary, Turn
 from ordercast.check import END_OF_RUN, Holes, Verdict
-from ordercast.core import Agreement, Groups, NodeId, Order
+from ordercast.core import Groups, NodeId, Order
 from ordercast.trace import Kind, RunDescription
 
 SHARE_MAX = 0.5
@@ -78,7 +78,7 @@ def judge_selected(
 ) -> Verdict:
     """The verdict on a run of which the summaries left this; its rows are read when they are needed."""
     if selection.nothing:
-        return Verdict([], {}, Holes() if _counts_holes(description) else None)
+        return Verdict([], {}, Holes() if description.counts_holes else None)
     if not selection.doubt:
         found = _judge_excerpt(description, selection, read_parts, block_bits)
         # Where receivers disagree on stamps, the order of stamps proves nothing.
@@ -115,10 +115,6 @@ def _judge_excerpt(
     ]
     # A block in which something is missing somewhere is selected, so its holes are all there are.
     return Verdict(violations, verdict.suppressed, verdict.holes)
-
-
-def _counts_holes(description: RunDescription) -> bool:
-    return description.complete and description.guarantees.agreement is Agreement.PROBABILISTIC
 
 
 def _messages_in(stretches: tuple[tuple[Key, Key], ...], parts: Iterator[pa.Table]) -> Ints:
@@ -199,7 +195,7 @@ def _differing(description: RunDescription, prints: list[Print], down: Set[NodeI
 
     A receiver that is down at the end may have nothing of a block, unless holes are counted.
     """
-    if _counts_holes(description):
+    if description.counts_holes:
         down = frozenset()
     sums: dict[tuple[NodeId, Groups, int], list[int]] = {}
     for found in prints:

@@ -11,7 +11,7 @@ from ordercast.check.holes import NAMED_MAX, Holes, NodeHoles
 
 
 def holes(debts: Debts) -> Holes:
-    """The holes of a complete run."""
+    """The holes of a run that has come to its end."""
     account, count = debts.account, debts.count
     delivered = {node: marks[:count] for node, marks in debts.delivered.items()}
     somewhere: Flags = np.zeros(count, bool)

@@ -51,11 +51,12 @@ def audit(description: RunDescription, table: pa.Table) -> Verdict:
     if promised.views:
         view_synchrony(account, views, stays, findings)
     agreed = promised.agreement in (Agreement.ALL, Agreement.NOTIFIED)
-    counted = promised.agreement is Agreement.PROBABILISTIC
+    at_end = description.complete and (agreed or promised.validity)
     missing = None
-    if description.complete and (agreed or promised.validity or counted):
+    if at_end or description.counts_holes:
         debts = Debts(account, drops, views, changes, stays)
-        missing = holes(debts) if counted else None
+        missing = holes(debts) if description.counts_holes else None
+    if at_end:
         lacking = debts.lacking()
         told = agreement(debts, lacking, findings) if agreed else set()
         if promised.validity:

@@ -1,7 +1,8 @@
 """Holes: who lacks what others delivered, where agreement is promised with a probability only.
 
 A hole breaks no promise of such a run, but whoever runs it wants to know how many there are, and where. So
-they are counted at the end of a complete run, and never condemned. A receiver of a message's groups has a
+they are counted at the end of a run that is complete, or not complete only because nodes were missing at its
+end, and never condemned. A receiver of a message's groups has a
 hole if it never delivered the message, in its place or tagged as out of order, in any of its lives, and
 another receiver did. Holes of receivers that were down at the end, or that came back without their state, are
 told apart: those were not there all the time, and owe only what was broadcast while they were (EpTO, section

@@ -91,7 +91,7 @@ class Verdict(NamedTuple):
     violations: list[Violation]
     suppressed: dict[str, int]
     holes: Holes | None = None
-    """What is missing where; None unless agreement is probabilistic and the run complete."""
+    """What is missing where; None unless the run counts holes (`RunDescription`)."""
 
 
 class Judge:
@@ -113,7 +113,7 @@ class Judge:
             oracle.cursor = self._cursor
         tables = [(oracle.gated, oracle.handlers()) for oracle in self.oracles if oracle is not gate]
         self._holes: HoleCount | None = None
-        if description.complete and description.guarantees.agreement is Promise.PROBABILISTIC:
+        if description.counts_holes:
             self._holes = HoleCount(description)
             tables.append((True, self._holes.handlers()))
         self._free: dict[Kind, list[Handler]] = {}
@@ -201,7 +201,7 @@ class Judge:
         return {oracle.name: oracle.suppressed for oracle in self.oracles if oracle.suppressed}
 
     def holes(self) -> Holes | None:
-        """What is missing where so far; None unless agreement is probabilistic and the run complete."""
+        """What is missing where so far; None unless the run counts holes (`RunDescription`)."""
         return self._holes.holes() if self._holes is not None else None
 
 

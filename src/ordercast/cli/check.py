@@ -12,8 +12,10 @@ from ordercast.cli.output import (
     holes_object,
     print_holes,
     print_json,
+    print_uncounted,
     print_verdict,
     progress_bar,
+    uncounted_object,
     violation_object,
 )
 from ordercast.cli.sweep import progress_shown
@@ -32,7 +34,9 @@ class Judgement(msgspec.Struct):
     suppressed: int = 0
     incomplete: list[str] = []
     holes: list[tuple[str, Holes]] = []
-    """Of the runs whose agreement is probabilistic."""
+    """Of the runs whose agreement is probabilistic, and which came to their end."""
+    uncounted: list[str] = []
+    """Those of them that did not."""
     altered: list[str] | None = None
     """Runs whose events are not those that were written with them; None if that was not looked at."""
 
@@ -66,7 +70,8 @@ def check(
         violations = [violation_object(violation, run=name) for name, violation in judged.found]
         counts: dict[str, object] = {"events": judged.events, "runs": judged.runs}
         counts |= {"violations": violations, "suppressed": judged.suppressed}
-        counts |= {"holes": [holes_object(holes, run=name) for name, holes in judged.holes]}
+        counted = [holes_object(holes, run=name) for name, holes in judged.holes]
+        counts |= {"holes": counted + [uncounted_object(run=name) for name in judged.uncounted]}
         print_json(counts | {"altered": judged.altered, "incomplete": judged.incomplete})
         return 1 if judged.found else 0
     for name in judged.altered or ():
@@ -80,6 +85,7 @@ def check(
     )
     if judged.holes:
         print_holes([(f"in {name}", holes) for name, holes in judged.holes])
+    print_uncounted(judged.uncounted)
     return 1 if judged.found else 0
 
 
@@ -101,6 +107,8 @@ def _by_oracles(folder: Path) -> Judgement:
             judged.suppressed += sum(found.suppressed.values())
             if found.holes is not None:
                 judged.holes.append((name, found.holes))
+            elif run.description.may_have_holes:
+                judged.uncounted.append(name)
     return judged
 
 
@@ -114,7 +122,7 @@ def _warn_of_size(run: StoredRun) -> None:
 
 def _on_spark(folder: Path, master: str) -> Judgement:
     from ordercast.pipeline.session import running_spark
-    from ordercast.pipeline.traces import list_traces
+    from ordercast.pipeline.traces import list_traces, open_run
     from ordercast.pipeline.verify import judge_all
 
     traces = list_traces(folder)  # what is wrong with the folder is told before Spark starts
@@ -132,4 +140,6 @@ def _on_spark(folder: Path, master: str) -> Judgement:
         if row["holes"] is not None:
             nodes = tuple(msgspec.convert(one.asDict(), NodeHoles) for one in row["holes"])
             judged.holes.append((row["run"], Holes(nodes, row["nowhere"])))
+        elif not row["complete"] and open_run(row["folder"]).description.may_have_holes:
+            judged.uncounted.append(row["run"])
     return judged

@@ -10,7 +10,14 @@ from typing import Annotated
 
 import typer
 
-from ordercast.cli.cluster_ends import await_cluster, await_hosts, finish_trace, settled, unfinished_runs
+from ordercast.cli.cluster_ends import (
+    Ending,
+    await_cluster,
+    await_hosts,
+    ending,
+    finish_trace,
+    unfinished_runs,
+)
 from ordercast.cli.cluster_table import ask_hosts, print_status, status_object
 from ordercast.cli.config import CONFIG, ConfigOption, parse_options, read_config
 from ordercast.cli.output import console, errors, print_json
@@ -129,7 +136,7 @@ def up(
     run = run or f"{cluster.name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     if foreground:
         asyncio.run(Supervisor(cluster, run).serve())
-        finish_trace(cluster, run, complete=False)
+        finish_trace(cluster, run, Ending())
         return 0
     words = ["supervise", "--config", str(cluster.file), "--run", run]
     pid = spawn(cluster, [sys.executable, "-m", "ordercast.cli", "cluster", *words])
@@ -262,21 +269,22 @@ def down(
     """Stop all hosts and their supervisor, and finish the trace.
 
     It first waits until nothing is delivered any more. If that comes about with all hosts up, the trace
-    counts as complete, and `ordercast check` judges agreement and validity too.
+    counts as complete, and `ordercast check` judges agreement and validity too. With hosts missing it counts
+    holes, where agreement is probabilistic.
     """
     cluster = read_config(config)
     found = report(cluster)
-    complete = False
+    ended = Ending()
     if found is None:
         console.print(f"the cluster '{cluster.name}' is not up", markup=False)
     else:
-        complete = settled(cluster, found, settle)
+        ended = ending(cluster, found, settle)
         order(cluster, Order("down", timeout_s=timeout))
         if not await_end(cluster, timeout + 30):
             raise LocalError(f"the supervisor (process {found.pid}) does not end")
         console.print(f"the cluster '{cluster.name}' is down", markup=False)
     for run in unfinished_runs(cluster):
-        finish_trace(cluster, run, complete=complete and found is not None and found.run == run)
+        finish_trace(cluster, run, ended if found is not None and found.run == run else Ending())
     return 0
 
 

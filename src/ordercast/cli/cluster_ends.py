@@ -2,10 +2,11 @@
 
 import time
 from contextlib import suppress
+from typing import NamedTuple
 
 from ordercast.cli.cluster_table import ask_hosts
 from ordercast.cli.output import console, errors
-from ordercast.core import HostId, LocalError
+from ordercast.core import Agreement, HostId, LocalError
 from ordercast.net.cluster.cluster import Cluster, HostSpec
 from ordercast.net.cluster.supervisor import Order, Report
 from ordercast.net.cluster.supervisor_client import (
@@ -68,17 +69,34 @@ def _words(cluster: Cluster, host: HostId) -> str:
     return f"{last_lines(path)} (see {path})"
 
 
-def settled(cluster: Cluster, found: Report, quiet_s: float) -> bool:
-    """Wait until nothing has been delivered for a while, and no node holds anything to deliver.
+class Ending(NamedTuple):
+    """How a run ended (see `RunDescription`)."""
 
-    Some protocols take longer for one message than a while is.
+    complete: bool = False
+    settled: bool = False
 
-    False if that does not happen, or if a host is missing: a dead one, or one that an application has left or
-    never joined.
+
+def ending(cluster: Cluster, found: Report, quiet_s: float) -> Ending:
+    """Wait until a run has settled, if that makes a difference.
+
+    It is not complete if a host is missing: a dead one, or one that an application has left or never joined.
+    Then holes alone are of interest, and only if every receiver has taken part.
     """
     running = [host.id for host in found.hosts if host.state == "running"]
-    if any(host.state == "dead" for host in found.hosts) or _is_one_missing(cluster, found.run):
-        return False
+    dead = any(host.state == "dead" for host in found.hosts)
+    if not dead and not _is_one_missing(cluster, found.run):
+        return Ending(complete=_settle(cluster, running, quiet_s))
+    if cluster.plan().guarantees.agreement is not Agreement.PROBABILISTIC:
+        return Ending()
+    took_part = _receiving(cluster) <= _took_part(cluster, found.run)
+    return Ending(settled=took_part and _settle(cluster, running, quiet_s))
+
+
+def _settle(cluster: Cluster, running: list[HostId], quiet_s: float) -> bool:
+    """Wait until nothing has been delivered for a while, and no node holds anything to deliver.
+
+    Some protocols take longer for one message than a while is. False if that does not happen.
+    """
     end = time.monotonic() + SETTLE_MAX_S
     before, since = _progress(cluster, running), time.monotonic()
     while time.monotonic() < end:
@@ -106,12 +124,19 @@ def _holds(cluster: Cluster, hosts: list[HostId]) -> bool:
 
 def _is_one_missing(cluster: Cluster, run: str) -> bool:
     """Whether a host that took part, or one with a receiver, is not there."""
+    wanted = sorted(_receiving(cluster) | _took_part(cluster, run))
+    return len(ask_hosts(cluster, wanted)) < len(wanted)
+
+
+def _receiving(cluster: Cluster) -> set[HostId]:
+    plan = cluster.plan()
+    return {plan.nodes[node].host for members in plan.groups.values() for node in members}
+
+
+def _took_part(cluster: Cluster, run: str) -> set[HostId]:
     from ordercast.net.recording.turning import hosts_of
 
-    plan = cluster.plan()
-    receivers = {plan.nodes[node].host for members in plan.groups.values() for node in members}
-    wanted = sorted(receivers.union(hosts_of(cluster.traces / run)))
-    return len(ask_hosts(cluster, wanted)) < len(wanted)
+    return set(hosts_of(cluster.traces / run))
 
 
 def _progress(cluster: Cluster, hosts: list[HostId]) -> dict[HostId, list[int]]:
@@ -129,7 +154,7 @@ def unfinished_runs(cluster: Cluster) -> list[str]:
     return [path.name for path in folders if not (path / DESCRIPTION).exists()]
 
 
-def finish_trace(cluster: Cluster, run: str, *, complete: bool) -> None:
+def finish_trace(cluster: Cluster, run: str, ended: Ending) -> None:
     """Bring the trace of a run to its end, and say where it is."""
     from ordercast.net.recording.turning import finish_run
 
@@ -137,7 +162,12 @@ def finish_trace(cluster: Cluster, run: str, *, complete: bool) -> None:
         return
     try:
         where = finish_run(
-            cluster.traces, cluster.plan(), run, complete=complete, scenario=_as_scenario(cluster)
+            cluster.traces,
+            cluster.plan(),
+            run,
+            complete=ended.complete,
+            settled=ended.settled,
+            scenario=_as_scenario(cluster),
         )
     except LocalError as error:
         errors.print(f"the trace of {run} is not finished: {error}", markup=False, soft_wrap=True)

@@ -99,6 +99,11 @@ def holes_object(holes: Holes, **more: Any) -> dict[str, Any]:
     return {**more, "count": holes.count, "nodes": nodes, "nowhere": holes.nowhere}
 
 
+def uncounted_object(**more: Any) -> dict[str, Any]:
+    """The same of a run whose holes were not counted: they are not known, which is not none."""
+    return {**more, "count": None, "nodes": None, "nowhere": None}
+
+
 _STANDING = {
     "stayed": "",
     "down": ", which was down at the end,",
@@ -109,7 +114,9 @@ _STANDING = {
 def print_holes(runs: list[tuple[str, Holes]]) -> None:
     """What is missing where, in runs that may miss something."""
     if not any(holes.count for _, holes in runs):
-        console.print("[green]no holes[/] at receivers that stayed")
+        named = [where for where, _ in runs if where]
+        which = f", in {len(named)} run{'' if len(named) == 1 else 's'}" if named else ""
+        console.print(f"[green]no holes[/] at receivers that stayed{which}")
     for where, holes in runs:
         if holes.count:
             plural = "" if holes.count == 1 else "s"
@@ -119,6 +126,13 @@ def print_holes(runs: list[tuple[str, Holes]]) -> None:
             console.print(f"not delivered {escape(where)}".strip(), soft_wrap=True)
         for line in _hole_lines(holes):
             console.print(f"  {line}", markup=False, soft_wrap=True)
+
+
+def print_uncounted(runs: Iterable[str]) -> None:
+    """The runs of which nobody can tell what is missing."""
+    for run in runs:
+        why = "it was not complete, and what it lacked at its end may have been under way"
+        console.print(f"[yellow]holes not counted[/] in {escape(run)}: {why}", soft_wrap=True)
 
 
 def _hole_lines(holes: Holes) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ordercast.core import GroupId, Guarantees, HostId, NodeId, Plan
+from ordercast.core import Agreement, GroupId, Guarantees, HostId, NodeId, Plan
 
 FORMAT = 1
 
@@ -19,7 +19,9 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     """One run: who took part, what was promised, and whether it came to its end.
 
     ``complete`` says that every fault had healed and that the run went on until all that should be
-    delivered could be: promises about the end (agreement, validity) are judged only then.
+    delivered could be: promises about the end (agreement, validity) are judged only then. ``settled`` says
+    less, of a run that is not complete: nodes were missing at its end, each of which had taken part, but
+    nothing was under way among the others.
     """
 
     format: int = FORMAT
@@ -31,8 +33,19 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[NodeDescription, ...]
     groups: dict[GroupId, tuple[NodeId, ...]]
     complete: bool
+    settled: bool = False
     trace_hash: str | None = None
     scenario: dict[str, object] = msgspec.field(default_factory=dict)
+
+    @property
+    def may_have_holes(self) -> bool:
+        """Whether agreement is promised with a probability only."""
+        return self.guarantees.agreement is Agreement.PROBABILISTIC
+
+    @property
+    def counts_holes(self) -> bool:
+        """Whether what is missing at the end will not come any more, and is to be counted."""
+        return self.may_have_holes and (self.complete or self.settled)
 
 
 def describe(plan: Plan, *, run: str, source: str, seed: int | None, complete: bool) -> RunDescription:

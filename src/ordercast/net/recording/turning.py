@@ -104,13 +104,20 @@ def hosts_of(run_folder: Path) -> list[HostId]:
 
 
 def finish_run(
-    folder: Path, plan: Plan, run: str, *, complete: bool, scenario: dict[str, object] | None = None
+    folder: Path,
+    plan: Plan,
+    run: str,
+    *,
+    complete: bool,
+    settled: bool = False,
+    scenario: dict[str, object] | None = None,
 ) -> Path:
     """Bring the trace of a live run, all hosts of which have stopped, to its end; the folder that it is in.
 
     A host that did not stop in good order gets its crash, and so does one that could not write its trace any
-    more. `complete` says that every fault had healed and that all which should be delivered could be (see
-    `RunDescription`); a run of which a part is not on record is not complete.
+    more. `complete` says that every fault had healed and that all which should be delivered could be, and
+    `settled` that the latter is so at those which were left (see `RunDescription`); a run of which a part is
+    not on record is neither.
     """
     target = folder / run
     if (target / DESCRIPTION).exists():
@@ -127,7 +134,7 @@ def finish_run(
     if cut:
         _log.warning("the trace of %s ends before they stopped: they could not write it", ", ".join(cut))
     described = describe(plan, run=run, source="live", seed=None, complete=complete and not cut)
-    described = msgspec.structs.replace(described, scenario=scenario or {})
+    described = msgspec.structs.replace(described, settled=settled and not cut, scenario=scenario or {})
     _replace(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(described), indent=2))
     for path in spools.iterdir():
         path.unlink()
