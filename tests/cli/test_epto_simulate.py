@@ -75,6 +75,11 @@ def test_a_trace_is_one_that_check_judges(ordercast: Command, tmp_path: Path) ->
     checked = ordercast("check", tmp_path)
     assert checked.code == 0, checked.err
     assert str(found["holes"]["count"]) in checked.out.replace(",", "")
+    replayed = ordercast("replay", found["trace"])
+    assert replayed.code == 2 and not replayed.out
+    assert (
+        "a run of `ordercast epto simulate`; run that command again with its seed (--seed 0)" in replayed.err
+    )
 
 
 def test_the_nodes_of_a_matrix_are_the_first_processes(ordercast: Command, tmp_path: Path) -> None:
@@ -96,11 +101,13 @@ def test_the_nodes_of_a_matrix_are_the_first_processes(ordercast: Command, tmp_p
         (("--processes", 10, "--events", -1), "--events -1: expected `int` >= 0"),
         (("--processes", 10, "--loss", 1.0), "loss is a share"),
         (("--processes", 10, "--clock", "sand"), "--clock is global or logical, not 'sand'"),
-        (("--processes", 10, "--sampling", "all"), "--sampling all: invalid enum value"),
+        (("--processes", 10, "--sampling", "all"), "--sampling is uniform or cyclon, not 'all'"),
         (("--processes", 10, "--latencies", "fast"), "lists percentiles and ticks"),
         (("--processes", 10, "--latencies", "50:9,20:10"), "percentiles must rise"),
         (("--processes", 10, "--latencies", "none.npz"), "none.npz: no such file"),
         (("--processes", 10, "--nodes"), "--nodes are those of a matrix"),
+        (("--processes", 10_000, "--trace", "traces"), "run without it"),
+        (("--processes", 10_000, "--trace", "traces"), "follow the first ones only (--events 500 at most)"),
         (("--processes", 1_000_000), "follow the first ones only (--events 3221 at most)"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from pathlib import Path
@@ -15,6 +16,8 @@ from ordercast.core import LocalError
 from ordercast.protocols.epto.parameters import lemma_parameters
 
 if TYPE_CHECKING:  # at run time only when something runs: Numba is an extra, and slow to import
+    from rich.progress import Progress
+
     from ordercast.scale.holes import Hole
     from ordercast.scale.network import Latencies
     from ordercast.scale.run import Outcome
@@ -104,6 +107,8 @@ def simulate(
 
     network = _latencies(latencies, nodes)
     chosen = lemma_parameters(processes, c, loss=loss, churn=churn, clock=_clock(clock))
+    if sampling not in ("uniform", "cyclon"):
+        raise LocalError(f"--sampling is uniform or cyclon, not '{sampling}'")
     setup = _setup(
         processes=processes,
         fanout=fanout or max(1, chosen.fanout),
@@ -121,10 +126,13 @@ def simulate(
         seed=seed,
     )
     expected = _check_size(setup)
+    if trace is not None:
+        _check_trace(setup, expected)
     # Newcomers are sent old events, too, which says nothing about how fast events spread.
     first = not churn and 4 * processes * expected <= FIRST_BYTES_MAX
-    start = time.perf_counter()
     with progress_bar() as bar:
+        _compile(bar, setup, network, expected, arrivals=first, cores=cores)
+        start = time.perf_counter()
         task = bar.add_task(f"{processes:,} processes, {expected:,.0f} events", total=None)
         outcome = run(
             setup,
@@ -134,7 +142,7 @@ def simulate(
             cores=cores,
             progress=lambda done, wanted: bar.update(task, completed=done, total=wanted),
         )
-    seconds = time.perf_counter() - start
+        seconds = time.perf_counter() - start
     folder = _write(outcome, trace) if trace else None
     found = _object(outcome, seconds, folder)
     if json:
@@ -194,6 +202,43 @@ def _check_size(setup: Setup) -> float:
             f"follow the first ones only (--events {most} at most), or have fewer rounds"
         )
     return expected
+
+
+def _check_trace(setup: Setup, expected: float) -> None:
+    """An error, before anything runs, if a trace will not hold all deliveries."""
+    from ordercast.scale.trace import ROWS_MAX
+
+    deliveries = setup.processes * expected
+    if deliveries > ROWS_MAX:
+        most = ROWS_MAX // setup.processes
+        how = f"follow the first ones only (--events {most} at most), or " if most else ""
+        raise LocalError(
+            f"--trace has room for {ROWS_MAX:,} deliveries, and {expected:,.0f} events of "
+            f"{setup.processes:,} processes make {deliveries:,.0f}: {how}run without it"
+        )
+
+
+def _compile(
+    bar: Progress, setup: Setup, network: Latencies, expected: float, *, arrivals: bool, cores: int
+) -> None:
+    """Run next to nothing, so that Numba compiles before the clock starts, or reads what it had compiled."""
+    from ordercast.scale.run import BLOCK_LEAST, run
+
+    task = bar.add_task("compiling, once", total=None)
+    # Numba compiles for one block of events and for several apart.
+    several = expected > BLOCK_LEAST and (cores or os.cpu_count() or 1) > 1
+    tiny = msgspec.structs.replace(
+        setup,
+        processes=min(2, setup.processes),
+        fanout=1,
+        ttl=1,
+        rate=0.99,
+        rounds=BLOCK_LEAST if several else 2,
+        churn=0.0,
+        tracked=0,
+    )
+    run(tiny, network, arrivals=arrivals, cores=2 if several else 1)
+    bar.remove_task(task)
 
 
 def _write(outcome: Outcome, folder: Path) -> str:

@@ -66,6 +66,9 @@ def _scenario(path: Path | None, protocol: str | None, seed: int | None, packets
         (run, *more) = find_runs(path)
         if run.description.source == "live":
             raise LocalError(f"{path}: a live run; ordercast simulate --from-trace runs it again")
+        if run.description.source == "scale engine":
+            again = f"run that command again with its seed (--seed {run.description.seed})"
+            raise LocalError(f"{path}: a run of `ordercast epto simulate`; {again}")
         if more or not run.description.scenario:
             raise LocalError(f"{path}: not one simulated run; name the folder of one")
         scenario = to_scenario(run.description.scenario)
