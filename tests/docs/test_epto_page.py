@@ -116,7 +116,11 @@ def test_a_program_sees_how_sure_it_is(capsys: pytest.CaptureFixture[str]) -> No
 def test_the_command_that_chooses_works(capsys: pytest.CaptureFixture[str]) -> None:
     (line,) = re.findall(r"^ordercast (epto parameters .*)$", PAGE, flags=re.MULTILINE)
     assert run_command(line.split()) == 0
-    assert "fanout  24" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "fanout  24" in said and "ttl     77" in said
+    assert "That is a fanout of 24 and a TTL of 77." in PAGE
+    (row,) = (row for row in table("peers | K") if row[0] == "10,000")
+    assert (row[2], row[5]) == ("24", "77"), "as the table has it"
 
 
 def test_the_runs_of_the_engine_are_as_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import typer
 
 from ordercast.cli.epto_simulate import simulate
 from ordercast.cli.output import console, print_json
-from ordercast.core import LocalError, format_ns
+from ordercast.core import LocalError, Nanos, format_ns
 from ordercast.protocols.epto.clocks import Clock
 from ordercast.protocols.epto.parameters import Conditions, Parameters
 from ordercast.protocols.epto.parameters import parameters as choose
@@ -38,11 +38,15 @@ def parameters(
     A hole is an event that some process never delivers. With few processes that lose messages no choice may
     be good enough; then the exit code is 2, and the message says what can be had.
 
+    Without options it assumes no loss, churn or drift. A peer whose `fanout` and `ttl` are not given chooses
+    by the same lemmas, but for `loss` 0.01, `drift` 0.01, a latency that counts and `target` 1e-6, unless its
+    options say otherwise; `simulate` chooses as the paper's simulations do (c = 1.25, a global clock).
+
     [bold]Examples[/]
 
     ordercast epto parameters --processes 100
 
-    ordercast epto parameters --processes 10000 --loss 0.05 --churn 0.01 --latency-ms 120 --target 1e-6
+    ordercast epto parameters --processes 10000 --loss 0.05 --churn 0.01 --drift 0.01 --latency-ms 120
     """
     if not 0 <= latency_ms <= 3_600_000:
         raise LocalError(f"--latency-ms is 0 to an hour, not {latency_ms}")
@@ -69,8 +73,9 @@ def _show(chosen: Parameters) -> None:
         ("ttl", str(chosen.ttl), _why_ttl(chosen)),
     ]
     if chosen.round_ns is not None:
-        why = "above the latency even when drift cuts it short, and not much above (Lemma 6)"
-        choices.append(("round", format_ns(chosen.round_ns, 9), why))
+        why = "at least, above the latency even when drift cuts it short (Lemma 6)"
+        why += "; plus the longest pause that you want to bear"
+        choices.append(("round", format_ns(_rounded_up(chosen.round_ns), 3), why))
     width = max(len(value) for _, value, _ in choices)
     for name, value, why in choices:
         console.print(f"[bold]{name:<6}  {value:<{width}}[/]  {why}", soft_wrap=True)
@@ -85,6 +90,12 @@ def _show(chosen: Parameters) -> None:
     if chosen.ttl_proved is not None and chosen.ttl_proved < chosen.ttl:
         enough = f"for rounds in step a ttl of {chosen.ttl_proved} is proved to be enough"
         console.print(f"[dim]the lemmas are generous: {enough}[/]", soft_wrap=True)
+
+
+def _rounded_up(duration: Nanos) -> Nanos:
+    """To three figures: nobody writes more into a file."""
+    unit: int = 10 ** max(0, len(str(duration)) - 3)
+    return -(-duration // unit) * unit
 
 
 def _show_bound(where: str, probability: float, when: str) -> None:
