@@ -17,6 +17,8 @@ from ordercast.scale.run import run
 from ordercast.scale.setup import Setup
 from ordercast.scale.types import Offsets
 
+pytestmark = pytest.mark.xdist_group("compiled")  # so that functions are compiled once
+
 PAGE = (Path(__file__).parents[2] / "docs" / "protocols" / "epto.md").read_text()
 CALM, ROUGH, WILD = (0.0, 0.0), (0.05, 0.01), (0.10, 0.10)
 """Loss and churn of the columns."""

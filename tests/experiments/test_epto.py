@@ -17,6 +17,8 @@ from ordercast.scale.run import run
 from ordercast.scale.setup import Setup as Asked
 from tests.experiments import made_up
 
+pytestmark = pytest.mark.xdist_group("compiled")  # so that functions are compiled once
+
 EXPERIMENTS = {each.name: each for each in all_experiments() if each.name.startswith("epto-")}
 QUICK = Setup(quick=True)
 
