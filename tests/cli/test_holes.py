@@ -97,3 +97,20 @@ def test_they_are_counted_where_only_nodes_were_missing_at_the_end(ordercast: Co
     found = ordercast("check", holed, "--json").json()
     assert len(found["incomplete"]) == 1
     assert found["holes"] == before != []
+
+
+def test_deliveries_out_of_order_are_told(ordercast: Command, tmp_path: Path) -> None:
+    path = scenario(tmp_path, 1, 3)
+    path.write_text(path.read_text().replace("ttl = 3", 'ttl = 3, late = "tag"'))
+    found = ordercast("simulate", path, "--json").json()
+    assert found["out_of_order"] > 0
+    said = ordercast("simulate", path, "--out", tmp_path / "traces").out
+    assert f", and {found['out_of_order']} tagged as out of order" in said
+    assert ordercast("check", tmp_path / "traces", "--json").json()["out_of_order"] == found["out_of_order"]
+    checked = ordercast("check", tmp_path / "traces").out
+    assert f"{found['out_of_order']} deliveries tagged as out of order\n" in checked
+
+
+def test_there_is_no_word_of_them_where_there_are_none(ordercast: Command, holed: Path) -> None:
+    assert "out of order" not in ordercast("check", holed).out
+    assert ordercast("check", holed, "--json").json()["out_of_order"] == 0

@@ -4,10 +4,13 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 
 from ordercast.check import Holes, NodeHoles, Violation, verdict
 from ordercast.cli.output import (
+    console,
     errors,
     holes_object,
     print_holes,
@@ -20,7 +23,7 @@ from ordercast.cli.output import (
 )
 from ordercast.cli.sweep import progress_shown
 from ordercast.core import RemoteError
-from ordercast.trace import StoredRun, events_of, find_runs, trace_hash
+from ordercast.trace import Kind, StoredRun, events_of, find_runs, trace_hash
 
 MANY_EVENTS = 3_000_000
 
@@ -37,6 +40,8 @@ class Judgement(msgspec.Struct):
     """Of the runs whose agreement is probabilistic, and which came to their end."""
     uncounted: list[str] = []
     """Those of them that did not."""
+    out_of_order: int | None = None
+    """Deliveries tagged as out of order, which are held to no order; None if they were not counted."""
     altered: list[str] | None = None
     """Runs whose events are not those that were written with them; None if that was not looked at."""
 
@@ -56,8 +61,8 @@ def check(
     Without [bold]--master[/], oracles look at one event after the other, in this process. With it, the
     same properties are judged over whole columns by Spark tasks: for many runs, or for large ones. The two
     judges were written apart from each other; ask both if much depends on it. Only the first also compares
-    the events with the hash that was written with them. Spark takes seconds to start: a few small runs are
-    judged faster without.
+    the events with the hash that was written with them, and counts deliveries tagged as out of order. Spark
+    takes seconds to start: a few small runs are judged faster without.
 
     [bold]Examples[/]
 
@@ -69,7 +74,11 @@ def check(
     if json:
         violations = [violation_object(violation, run=name) for name, violation in judged.found]
         counts: dict[str, object] = {"events": judged.events, "runs": judged.runs}
-        counts |= {"violations": violations, "suppressed": judged.suppressed}
+        counts |= {
+            "out_of_order": judged.out_of_order,
+            "violations": violations,
+            "suppressed": judged.suppressed,
+        }
         counted = [holes_object(holes, run=name) for name, holes in judged.holes]
         counts |= {"holes": counted + [uncounted_object(run=name) for name in judged.uncounted]}
         print_json(counts | {"altered": judged.altered, "incomplete": judged.incomplete})
@@ -83,6 +92,9 @@ def check(
         [f"of {name}, which was not complete" for name in judged.incomplete],
         f": {judged.runs} run{'' if judged.runs == 1 else 's'}, {judged.events} events",
     )
+    if judged.out_of_order:
+        plural = "y" if judged.out_of_order == 1 else "ies"
+        console.print(f"{judged.out_of_order} deliver{plural} tagged as out of order")
     if judged.holes:
         print_holes([(f"in {name}", holes) for name, holes in judged.holes])
     print_uncounted(judged.uncounted)
@@ -92,11 +104,13 @@ def check(
 def _by_oracles(folder: Path) -> Judgement:
     runs = list(find_runs(folder))
     judged = Judgement(runs=len(runs), altered=[])
+    late = 0
     with progress_bar() as bar:
         for run in bar.track(runs, description="judging"):
             _warn_of_size(run)
             table = run.table()
             judged.events += len(table)
+            late += pc.sum(pc.equal(table["kind"].cast(pa.string()), Kind.OUT_OF_ORDER)).as_py() or 0
             name = run.description.run
             if not run.description.complete:
                 judged.incomplete.append(name)
@@ -109,6 +123,7 @@ def _by_oracles(folder: Path) -> Judgement:
                 judged.holes.append((name, found.holes))
             elif run.description.may_have_holes:
                 judged.uncounted.append(name)
+    judged.out_of_order = late
     return judged
 
 

@@ -80,7 +80,8 @@ def number_rows(summary: Summary) -> dict[str, str]:
     """What was submitted and delivered, and how fast."""
     return {
         "submitted": f"{summary.submitted} messages",
-        "delivered": f"{summary.delivered} at all receivers together",
+        "delivered": f"{summary.delivered} at all receivers together"
+        + (f", and {summary.out_of_order} tagged as out of order" if summary.out_of_order else ""),
         "dropped": f"{summary.dropped} drop notifications",
         "latency": latency_text(summary.latency_ns),
         "throughput": f"{summary.throughput_per_s:,.0f} messages a second",

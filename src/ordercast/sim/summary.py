@@ -17,8 +17,9 @@ become good, or never."""
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A run in numbers. ``delivered`` counts deliveries at all receivers together, and
-    ``throughput_per_s`` the different messages delivered, by second of virtual or real time.
+    """A run in numbers. ``delivered`` counts deliveries at all receivers together, without those tagged as
+    out of order, and ``throughput_per_s`` the different messages delivered, by second of virtual or real
+    time.
     """
 
     protocol: str
@@ -27,6 +28,7 @@ class Summary(msgspec.Struct, frozen=True):
     events: int
     submitted: int
     delivered: int
+    out_of_order: int
     dropped: int
     violations: list[Violation]
     latency_ns: dict[str, int | None]
@@ -70,6 +72,7 @@ def sum_up(
         events=len(table),
         submitted=counts[Kind.SUBMIT],
         delivered=counts[Kind.DELIVER],
+        out_of_order=counts[Kind.OUT_OF_ORDER],
         dropped=counts[Kind.DROP],
         violations=violations,
         latency_ns=_percentiles(times - submitted),
