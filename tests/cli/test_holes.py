@@ -114,3 +114,13 @@ def test_deliveries_out_of_order_are_told(ordercast: Command, tmp_path: Path) ->
 def test_there_is_no_word_of_them_where_there_are_none(ordercast: Command, holed: Path) -> None:
     assert "out of order" not in ordercast("check", holed).out
     assert ordercast("check", holed, "--json").json()["out_of_order"] == 0
+
+
+def test_simulate_says_that_a_partition_kept_it_from_counting(ordercast: Command, tmp_path: Path) -> None:
+    path = scenario(tmp_path, 0, 0)
+    fault = '[[fault]]\nkind = "partition"\nat_ms = 1\nsides = [[0, 1, 2], [3, 4, 5]]\n'
+    path.write_text(f"{path.read_text()}\n{fault}")
+    assert ordercast("simulate", path, "--json").json()["holes"]["count"] is None
+    said = ordercast("simulate", path).out
+    assert "holes not counted, because a partition was still in force" in said
+    assert "no holes" not in said

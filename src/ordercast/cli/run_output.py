@@ -13,10 +13,12 @@ from ordercast.cli.output import (
     print_holes,
     print_json,
     print_verdict,
+    uncounted_object,
     violation_object,
 )
 from ordercast.core import Fault, format_ns
 from ordercast.sim.summary import Summary
+from ordercast.trace import RunDescription
 
 
 class Shown(Protocol):
@@ -32,7 +34,11 @@ class Shown(Protocol):
 
     @property
     def holes(self) -> Holes | None:
-        """What is missing where, if agreement is probabilistic."""
+        """What is missing where, if agreement is probabilistic and the run came to its end."""
+
+    @property
+    def description(self) -> RunDescription:
+        """Who took part, and what was promised."""
 
     @property
     def beyond_contract(self) -> list[Fault]:
@@ -54,6 +60,8 @@ def run_object(run: Shown, folder: Path | None) -> dict[str, Any]:
     content["beyond_contract"] = run.beyond_contract
     if run.holes is not None:
         content["holes"] = holes_object(run.holes)
+    elif run.description.may_have_holes:
+        content["holes"] = uncounted_object()
     return content | ({"out": str(folder)} if folder else {})
 
 
@@ -106,6 +114,8 @@ def print_judgement(run: Shown) -> None:
     print_verdict(found, sum(run.suppressed.values()), unjudged, " of its contract")
     if run.holes is not None:
         print_holes([("", run.holes)])
+    elif run.description.may_have_holes:
+        console.print(f"[yellow]holes not counted[/], because {run.hindrance}", soft_wrap=True)
 
 
 def ending_text(run: Shown) -> str:
