@@ -131,6 +131,25 @@ def test_peers_find_each_other_lose_some_and_go_on_under_the_commands(tmp_path: 
         assert back == ["lost", "lost"], "a peer that keeps nothing is a new one, though its host has a disk"
 
 
+@pytest.mark.slow
+def test_a_peer_that_is_down_at_the_end_does_not_keep_holes_from_being_counted(
+    tmp_path: Path, said: Said
+) -> None:
+    with cluster_of(tmp_path) as cluster:
+        config = ("--config", cluster.file)
+        said("cluster", "up", *config)
+        assert until(lambda: all(known(cluster, node) >= 3 for node in range(PEERS)))
+        said("cluster", "kill", "3", *config)
+        said("send", "orders", "a", "--node", 0, *config)
+        said("cluster", "down", *config)  # it waits for what is under way, though a peer is missing
+        (trace,) = cluster.traces.iterdir()
+        judged = json.loads(said("check", trace, "--json"))
+        (holes,) = judged["holes"]
+        assert judged["incomplete"] == [trace.name]
+        assert holes["count"] == 0, "the others have it"
+        assert holes["nodes"] == [{"node": 3, "standing": "down", "count": 1, "messages": ["0#0"]}]
+
+
 def test_init_makes_every_peer_a_sender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
     monkeypatch.chdir(tmp_path)
     said("cluster", "init", "--protocol", "epto", "--receivers", 24, "--port", free_port_range(24))

@@ -11,7 +11,7 @@ from ordercast.pipeline.traces import list_traces
 from ordercast.pipeline.verify import verify
 from ordercast.trace import events_of, find_runs
 from tests.cli.conftest import Command, ordercast
-from tests.cli.test_holes import holed
+from tests.cli.test_holes import holed, not_complete
 
 __all__ = ["holed", "ordercast"]  # fixtures
 
@@ -39,3 +39,14 @@ def test_the_command_says_the_same_with_and_without_spark(ordercast: Command, ho
         ordercast("check", holed, *words, "--json").json() for words in ((), ("--master", "local[2]"))
     )
     assert alone["holes"] == on_spark["holes"] != []
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("settled", [False, True])
+def test_so_it_does_of_a_run_that_was_not_complete(ordercast: Command, holed: Path, settled: bool) -> None:
+    not_complete(holed, settled=settled)
+    alone, on_spark = (
+        ordercast("check", holed, *words, "--json").json() for words in ((), ("--master", "local[2]"))
+    )
+    assert alone["holes"] == on_spark["holes"]
+    assert (alone["holes"][0]["count"] is None) is not settled
