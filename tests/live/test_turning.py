@@ -201,6 +201,19 @@ def test_damage_in_the_middle_of_a_life_is_named(plan: Plan, tmp_path: Path) -> 
         finish_run(tmp_path, plan, "demo-1", complete=False)
 
 
+def test_a_host_that_left_in_good_order_before_the_end_counts_as_crashed(plan: Plan, tmp_path: Path) -> None:
+    sender, left, stayed = (begun(tmp_path, host, 10) for host in (SENDER, 0, 1))
+    submit(sender, 20, 0)
+    deliver(left, 30, 0, 0, 20)
+    deliver(stayed, 40, 1, 0, 20)
+    for recorder in (sender, left, stayed):
+        recorder.close()
+    run = stored(finish_run(tmp_path, plan, "demo-1", complete=False, settled=True, gone={0}))
+    assert (run.description.complete, run.description.settled) == (False, True)
+    crashes = [(event.node, event.time_ns) for event in events_of(run.table()) if event.kind is Kind.CRASH]
+    assert crashes == [(0, 30)], "at the time of its last event; the others were there"
+
+
 def test_a_run_in_which_nothing_happened_can_be_read(plan: Plan, tmp_path: Path) -> None:
     begun(tmp_path, 0, 1).close()
     folder = finish_run(tmp_path, plan, "demo-1", complete=True, scenario={"seed": 3})

@@ -74,6 +74,8 @@ class Ending(NamedTuple):
 
     complete: bool = False
     settled: bool = False
+    gone: frozenset[HostId] = frozenset()
+    """Hosts that had taken part and were missing, if it settled without them."""
 
 
 def ending(cluster: Cluster, found: Report, quiet_s: float) -> Ending:
@@ -84,12 +86,15 @@ def ending(cluster: Cluster, found: Report, quiet_s: float) -> Ending:
     """
     running = [host.id for host in found.hosts if host.state == "running"]
     dead = any(host.state == "dead" for host in found.hosts)
-    if not dead and not _is_one_missing(cluster, found.run):
+    receiving, took_part = _receiving(cluster), _took_part(cluster, found.run)
+    wanted = receiving | took_part
+    gone = wanted.difference(ask_hosts(cluster, sorted(wanted)))
+    if not dead and not gone:
         return Ending(complete=_settle(cluster, running, quiet_s))
-    if cluster.plan().guarantees.agreement is not Agreement.PROBABILISTIC:
+    if cluster.plan().guarantees.agreement is not Agreement.PROBABILISTIC or not receiving <= took_part:
         return Ending()
-    took_part = _receiving(cluster) <= _took_part(cluster, found.run)
-    return Ending(settled=took_part and _settle(cluster, running, quiet_s))
+    settled = _settle(cluster, running, quiet_s)
+    return Ending(settled=settled, gone=frozenset(gone) if settled else frozenset())
 
 
 def _settle(cluster: Cluster, running: list[HostId], quiet_s: float) -> bool:
@@ -122,18 +127,14 @@ def _holds(cluster: Cluster, hosts: list[HostId]) -> bool:
     return False
 
 
-def _is_one_missing(cluster: Cluster, run: str) -> bool:
-    """Whether a host that took part, or one with a receiver, is not there."""
-    wanted = sorted(_receiving(cluster) | _took_part(cluster, run))
-    return len(ask_hosts(cluster, wanted)) < len(wanted)
-
-
 def _receiving(cluster: Cluster) -> set[HostId]:
+    """The hosts with a receiver."""
     plan = cluster.plan()
     return {plan.nodes[node].host for members in plan.groups.values() for node in members}
 
 
 def _took_part(cluster: Cluster, run: str) -> set[HostId]:
+    """The hosts that are or were there."""
     from ordercast.net.recording.turning import hosts_of
 
     return set(hosts_of(cluster.traces / run))
@@ -167,6 +168,7 @@ def finish_trace(cluster: Cluster, run: str, ended: Ending) -> None:
             run,
             complete=ended.complete,
             settled=ended.settled,
+            gone=ended.gone,
             scenario=_as_scenario(cluster),
         )
     except LocalError as error:

@@ -9,7 +9,7 @@ then the spool file is removed. Cut off in between, it is turned again, to the s
 import fcntl
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -110,6 +110,7 @@ def finish_run(
     *,
     complete: bool,
     settled: bool = False,
+    gone: Collection[HostId] = (),
     scenario: dict[str, object] | None = None,
 ) -> Path:
     """Bring the trace of a live run, all hosts of which have stopped, to its end; the folder that it is in.
@@ -117,7 +118,7 @@ def finish_run(
     A host that did not stop in good order gets its crash, and so does one that could not write its trace any
     more. `complete` says that every fault had healed and that all which should be delivered could be, and
     `settled` that the latter is so at those which were left (see `RunDescription`); a run of which a part is
-    not on record is neither.
+    not on record is neither. Hosts that were `gone` before the end count as crashed, in good order or not.
     """
     target = folder / run
     if (target / DESCRIPTION).exists():
@@ -126,7 +127,7 @@ def finish_run(
     for host in sorted({node.host for node in plan.nodes}):
         with locked(spools, host):
             state = turn_all(spools, host)
-            if state.life >= 0 and not state.ended:
+            if state.life >= 0 and (host in gone or not state.ended):
                 _bury(target, run, host, state)
     if not any(target.glob("*.parquet")):
         _write_segment(target / EVENTS, iter([SCHEMA.empty_table()]))
