@@ -63,6 +63,12 @@ def test_what_nobody_owes_under_churn_is_told_apart(ordercast: Command) -> None:
     assert "first ball" not in outcome.out
 
 
+def test_a_fanout_beyond_the_others_is_said_to_be_that(ordercast: Command) -> None:
+    said = ordercast(*RUN, 10, "--fanout", 50, "--ttl", 9).out
+    assert said.startswith("10 processes, fanout 50 (there are 9 others), ttl 9, ")
+    assert "others" not in ordercast(*RUN, 10).out
+
+
 def test_only_the_first_events_are_followed(ordercast: Command) -> None:
     outcome = ordercast(*RUN, 2_000, "--events", 7, "--clock", "logical")
     assert (

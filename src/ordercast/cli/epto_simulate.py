@@ -301,7 +301,9 @@ def _hole(outcome: Outcome, hole: Hole) -> dict[str, Any]:
 
 def _show(outcome: Outcome, found: dict[str, Any], *, by_lemmas: bool) -> None:
     setup = outcome.setup
-    about = f"{setup.processes:,} processes, fanout {setup.fanout}, ttl {setup.ttl}"
+    others = setup.processes - 1
+    fanout = f"fanout {setup.fanout}" + (f" (there are {others} others)" if setup.fanout > others else "")
+    about = f"{setup.processes:,} processes, {fanout}, ttl {setup.ttl}"
     about += f"{' (by the lemmas)' if by_lemmas else ''}, {setup.clock} clock"
     followed = f"{found['events']:,} events" + (" followed" if setup.tracked else "")
     console.print(f"{about}: {followed}", soft_wrap=True)
