@@ -1,6 +1,6 @@
 """The arrays that the engine is made of."""
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,4 +10,3 @@ Ticks: TypeAlias = NDArray[np.int32]
 Numbers: TypeAlias = NDArray[np.int32]
 Seeds: TypeAlias = NDArray[np.uint64]
 Offsets: TypeAlias = NDArray[np.int64]
-Array: TypeAlias = NDArray[Any]
