@@ -13,11 +13,11 @@ from statistics import mean
 
 import numpy as np
 
-from ordercast.sampling.cyclon import CyclonOptions
-from ordercast.scale.cyclon import cyclon_targets
-from ordercast.scale.network import Latencies
-from ordercast.scale.setup import Setup
-from ordercast.scale.timeline import timeline
+from ordercast.components.sampling.cyclon import CyclonOptions
+from ordercast.engines.epto.cyclon import cyclon_targets
+from ordercast.engines.epto.network import Latencies
+from ordercast.engines.epto.setup import Setup
+from ordercast.engines.epto.timeline import timeline
 
 PROCESSES, FANOUT, ROUND, ROUNDS, WARMUP = 500, 19, 125, 60, 100
 MEAN, DEVIATION, LONGEST = 157.0, 119.0, 6 * ROUND

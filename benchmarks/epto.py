@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from ordercast.engines.epto.latencies import published
+from ordercast.engines.epto.network import Latencies
+from ordercast.engines.epto.run import BLOCK_BYTES, BLOCK_EVENTS, Outcome, run
+from ordercast.engines.epto.setup import Setup
 from ordercast.protocols.epto.parameters import lemma_parameters
-from ordercast.scale.latencies import published
-from ordercast.scale.network import Latencies
-from ordercast.scale.run import BLOCK_BYTES, BLOCK_EVENTS, Outcome, run
-from ordercast.scale.setup import Setup
 
 C = 1.25
 SLAB_BYTES = 1 << 20

@@ -21,6 +21,7 @@ from zlib import crc32
 
 import simpy
 
+from ordercast.catalogue import find_protocol
 from ordercast.core import (
     Delivered,
     Delivery,
@@ -36,7 +37,6 @@ from ordercast.core import (
     message_id,
 )
 from ordercast.core.bundle import Item, pack, unpack
-from ordercast.protocols import find_protocol
 from ordercast.sim.host import Cpu
 from ordercast.sim.latency import Uniform
 from ordercast.sim.network import Conditions, LatencyNetwork

@@ -23,9 +23,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from ordercast.bench.run import run_bench
-from ordercast.bench.spec import BenchResult, BenchSpec
 from ordercast.core import HostId
+from ordercast.lab.bench.run import run_bench
+from ordercast.lab.bench.spec import BenchResult, BenchSpec
 
 MIB = 1 << 20
 RISE_A_MINUTE = 1.0

@@ -1,96 +1,21 @@
 """The rules of style that a test can enforce, each a function from a module to its faults.
 
 `tests/unit/test_tidy.py` holds the sources to them, and proves each rule on small snippets. What
-the rules know about sets is in `tests/tidy_sets.py`.
+the rules know about sets is in `tests/tidy_sets.py`, and about layers in `tests/tidy_layers.py`.
 """
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.tidy_layers import MAY_IMPORT, PEERS, PURE, layer_of
 from tests.tidy_sets import set_order_leaks
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
 LINES_MAX = 500
-
-_BELOW_PIPELINE = frozenset(
-    {
-        "core",
-        "java",
-        "toml_file",
-        "consensus",
-        "sampling",
-        "trace",
-        "check",
-        "audit",
-        "protocols",
-        "scale",
-        "replication",
-        "transactions",
-        "determinism",
-        "sim",
-        "net",
-        "report",
-    }
-)
-_ALL = _BELOW_PIPELINE | {"bench", "live", "pipeline", "experiments", "model", "cli", "dashboard"}
-
-MAY_IMPORT: Mapping[str, frozenset[str]] = {
-    "core": frozenset(),
-    "java": frozenset({"core"}),
-    "toml_file": frozenset({"core"}),
-    "consensus": frozenset({"core"}),
-    "sampling": frozenset({"core"}),
-    "trace": frozenset({"core"}),
-    "check": frozenset({"core", "trace"}),
-    "audit": frozenset({"core", "trace", "check"}),
-    "protocols": frozenset({"core", "consensus", "sampling"}),
-    "scale": frozenset({"core", "sampling", "protocols", "trace"}),
-    "replication": frozenset({"core", "consensus", "protocols"}),
-    "transactions": frozenset({"core", "consensus", "protocols", "replication"}),
-    "determinism": frozenset({"core", "protocols"}),
-    "sim": frozenset(
-        {
-            "core",
-            "toml_file",
-            "trace",
-            "check",
-            "protocols",
-            "consensus",
-            "sampling",
-            "replication",
-            "transactions",
-        }
-    ),
-    "net": frozenset(
-        {
-            "core",
-            "toml_file",
-            "trace",
-            "protocols",
-            "consensus",
-            "sampling",
-            "replication",
-            "transactions",
-            "determinism",
-        }
-    ),
-    "bench": frozenset({"core", "toml_file", "protocols", "net", "trace", "check"}),
-    "live": frozenset({"core", "toml_file", "trace", "check", "protocols", "sim", "net", "report"}),
-    "report": frozenset({"core"}),
-    "model": frozenset({"core", "java", "consensus", "trace", "check", "protocols"}),
-    "pipeline": _BELOW_PIPELINE,
-    "experiments": _BELOW_PIPELINE | {"pipeline"},
-    "cli": _ALL,
-    "dashboard": _ALL,
-}
-"""Which package may import which; a package is always allowed its own modules."""
-
-PURE = frozenset({"core", "consensus", "protocols", "replication", "transactions", "check", "sampling"})
-"""Where the same inputs must give the same outputs, so nothing of the world may be asked."""
 
 PURE_THIRD_PARTY = frozenset({"msgspec"})
 ENTROPY = frozenset(
@@ -122,9 +47,8 @@ class Module:
 
     @property
     def layer(self) -> str:
-        """The package directly below `ordercast`; empty for its root and for what is elsewhere."""
-        parts = self.name.split(".")
-        return parts[1] if parts[0] == "ordercast" and len(parts) > 1 else ""
+        """The layer it belongs to; empty for the root of `ordercast` and for what is elsewhere."""
+        return layer_of(self.name)
 
 
 Fault = tuple[int, str]
@@ -166,21 +90,20 @@ def layering(module: Module) -> Iterator[Fault]:
         yield 1, f"package {module.layer!r} has no place in MAY_IMPORT"
         return
     for line, name in imports(module):
-        parts = name.split(".")
-        if parts[0] != "ordercast":
+        if name.split(".")[0] != "ordercast":
             continue
-        target = parts[1] if len(parts) > 1 else ""
+        target = layer_of(name)
         if target == module.layer:
-            yield from _across_protocols(module, line, parts)
+            yield from _across_protocols(module, line, name.split("."))
         elif target not in allowed:
             yield line, f"{module.layer} may not import {name}"
 
 
 def _across_protocols(module: Module, line: int, target: list[str]) -> Iterator[Fault]:
     own = module.name.split(".")
-    if module.layer != "protocols" or len(own) < 3 or len(target) < 3:
+    if module.layer not in PEERS or len(own) < 3 or len(target) < 3:
         return
-    # A module directly below `protocols` serves all of them; only packages are protocols.
+    # A module directly below serves all of them; only packages are protocols.
     is_protocol = (SOURCE.joinpath(*target[:3]) / "__init__.py").exists()
     if is_protocol and target[2] != own[2]:
         yield line, f"protocol {own[2]} may not import protocol {target[2]}"

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from benchmarks.peers.roles import NUMBER_BYTES, Recorder, Rounds, Shared
-from ordercast.bench.waiting import Waiting
+from ordercast.lab.bench.waiting import Waiting
 from ordercast.net.loop import run
 
 LOOK_S = 0.02

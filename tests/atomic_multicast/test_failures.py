@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ordercast.consensus import ConsensusOptions
-from ordercast.consensus.messages import Accept, Accepted, Commit
+from ordercast.components.consensus import ConsensusOptions
+from ordercast.components.consensus.messages import Accept, Accepted, Commit
 from ordercast.core import Message, NodeId
 from ordercast.protocols.atomic_multicast import AtomicMulticastOptions
 from ordercast.protocols.atomic_multicast.ledger import Ledger

@@ -4,11 +4,11 @@ from typing import cast
 
 import pytest
 
-from ordercast.consensus import ConsensusOptions, Replica
-from ordercast.consensus.messages import Accept, Accepted
+from ordercast.catalogue import find_protocol
+from ordercast.components.consensus import ConsensusOptions, Replica
+from ordercast.components.consensus.messages import Accept, Accepted
 from ordercast.core import Deployment, LocalError, Options, RemoteError, message_name
 from ordercast.core.bundle import unpack
-from ordercast.protocols import find_protocol
 from ordercast.protocols.atomic_multicast import PROTOCOL, AtomicMulticastOptions, deploy
 from ordercast.protocols.atomic_multicast.ledger import LIVES_MAX, Ledger
 from ordercast.protocols.atomic_multicast.messages import (

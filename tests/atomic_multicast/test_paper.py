@@ -2,7 +2,7 @@
 
 import pytest
 
-from ordercast.consensus.messages import Accept
+from ordercast.components.consensus.messages import Accept
 from ordercast.protocols.atomic_multicast.messages import Final, Request, Timestamp, decode_command
 from tests.atomic_multicast.lab import Lab
 

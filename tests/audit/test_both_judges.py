@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from ordercast.audit import audit
-from ordercast.check import judge
 from ordercast.core import RemoteError
+from ordercast.judge.columns import audit
+from ordercast.judge.online import judge
 from ordercast.trace import Event, RunDescription, build_table
 from tests.audit.tampering import EVERYTHING, PLANS, foresees, honest, tampered
 from tests.audit.turnover import turnover

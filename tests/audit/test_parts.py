@@ -7,10 +7,10 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from ordercast.audit import audit
-from ordercast.audit.blocks import Selection, judge_selected, select
-from ordercast.audit.parts import may_be_parted, summarize
 from ordercast.core import Causality, RemoteError
+from ordercast.judge.columns import audit
+from ordercast.judge.columns.blocks import Selection, judge_selected, select
+from ordercast.judge.columns.parts import may_be_parted, summarize
 from ordercast.sim.faults import Crash
 from ordercast.sim.run import simulate
 from ordercast.sim.scenario import Scenario, WorkloadSpec

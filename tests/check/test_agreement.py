@@ -2,8 +2,8 @@
 
 import msgspec
 
-from ordercast.check import END_OF_RUN
 from ordercast.core import Agreement, Gaps, Guarantees, message_id
+from ordercast.judge.online import END_OF_RUN
 from tests.check.traces import NOTIFIED, STRICT, Trace
 
 ALL = Guarantees(agreement=Agreement.ALL, validity=True)

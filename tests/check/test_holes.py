@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from ordercast.audit import COLUMNS, audit
-from ordercast.audit.blocks import judge_selected, select
-from ordercast.audit.parts import summarize
-from ordercast.check import Holes, NodeHoles, verdict
 from ordercast.core import Agreement, Guarantees, Order
+from ordercast.judge.columns import COLUMNS, audit
+from ordercast.judge.columns.blocks import judge_selected, select
+from ordercast.judge.columns.parts import summarize
+from ordercast.judge.online import Holes, NodeHoles, verdict
 from ordercast.sim.run import Run, simulate
 from ordercast.sim.swarm import swarm_scenario
 from ordercast.trace import build_table

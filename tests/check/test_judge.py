@@ -6,10 +6,10 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordercast.check import ORACLES, Judge, oracles_for, verdict
-from ordercast.check.acyclic_order import AcyclicOrder
-from ordercast.check.validity import Validity
 from ordercast.core import Guarantees, Order, RemoteError, message_id
+from ordercast.judge.online import ORACLES, Judge, oracles_for, verdict
+from ordercast.judge.online.acyclic_order import AcyclicOrder
+from ordercast.judge.online.validity import Validity
 from ordercast.trace import Event, Kind
 from tests.check.test_order import ACROSS, triangle
 from tests.check.traces import NOTIFIED, STRICT, Trace

@@ -2,8 +2,8 @@
 
 from itertools import permutations
 
-from ordercast.check import VIOLATIONS_MAX, Judge
 from ordercast.core import Guarantees, Order
+from ordercast.judge.online import VIOLATIONS_MAX, Judge
 from ordercast.trace import Kind
 from tests.check.traces import Trace
 

@@ -5,7 +5,7 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordercast.check.precedence import LABEL_GAP, Precedence
+from ordercast.judge.online.precedence import LABEL_GAP, Precedence
 
 VERTICES = 9
 Edges = list[tuple[int, int]]
@@ -29,7 +29,7 @@ ENDS = st.integers(0, VERTICES)
 
 @given(st.lists(st.tuples(ENDS, ENDS), max_size=60), st.sampled_from([1, 2, LABEL_GAP]))
 def test_agrees_with_depth_first_search(sequence: Edges, label_gap: int) -> None:
-    with patch("ordercast.check.precedence.LABEL_GAP", label_gap):
+    with patch("ordercast.judge.online.precedence.LABEL_GAP", label_gap):
         agree(sequence)
 
 

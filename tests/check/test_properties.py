@@ -5,8 +5,8 @@ from itertools import combinations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ordercast.check import PROPERTIES, Judge, judge
 from ordercast.core import Causality, Guarantees, MessageId, NodeId, Order
+from ordercast.judge.online import PROPERTIES, Judge, judge
 from tests.check.traces import STRICT, Trace
 
 Logs = dict[NodeId, list[int]]

@@ -6,8 +6,8 @@ import time
 import msgspec
 import pytest
 
-from ordercast.check import VIOLATIONS_MAX, Judge
 from ordercast.core import Causality, Gaps, Guarantees, MessageId, Order
+from ordercast.judge.online import VIOLATIONS_MAX, Judge
 from tests.check.traces import Trace
 
 COUNT = 8_000

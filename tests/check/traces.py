@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-from ordercast.audit import audit
-from ordercast.check import Judge, Violation, judge
 from ordercast.core import (
     MICROSECOND,
     Agreement,
@@ -17,6 +15,8 @@ from ordercast.core import (
     Order,
     message_id,
 )
+from ordercast.judge.columns import audit
+from ordercast.judge.online import Judge, Violation, judge
 from ordercast.trace import ADDED, REMOVED, Event, Kind, NodeDescription, RunDescription, build_table
 
 STRICT = Guarantees(

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ordercast.scale.latencies import of_percentiles
-from ordercast.scale.run import run
-from ordercast.scale.setup import Setup
+from ordercast.engines.epto.latencies import of_percentiles
+from ordercast.engines.epto.run import run
+from ordercast.engines.epto.setup import Setup
 from tests.cli.conftest import Command
 
 pytestmark = pytest.mark.xdist_group("compiled")  # so that functions are compiled once
@@ -128,7 +128,7 @@ def test_what_makes_no_sense_is_refused_in_a_line(
 
 
 def test_without_numba_it_says_what_to_install(ordercast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("ordercast.scale")]:
+    for name in [name for name in sys.modules if name.startswith("ordercast.engines.epto")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     outcome = ordercast(*RUN, 10)

@@ -5,7 +5,7 @@ from random import Random
 
 import msgspec
 
-from ordercast.consensus import MESSAGES, ConsensusOptions, Replica
+from ordercast.components.consensus import MESSAGES, ConsensusOptions, Replica
 from ordercast.core import (
     MILLISECOND,
     Codec,

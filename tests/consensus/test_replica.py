@@ -2,10 +2,10 @@
 
 import pytest
 
-from ordercast.consensus import MESSAGES, ConsensusOptions, Replica
-from ordercast.consensus.election import Election
-from ordercast.consensus.log import Group, Log
-from ordercast.consensus.messages import Accept, Accepted, Commit, Learn, Promise
+from ordercast.components.consensus import MESSAGES, ConsensusOptions, Replica
+from ordercast.components.consensus.election import Election
+from ordercast.components.consensus.log import Group, Log
+from ordercast.components.consensus.messages import Accept, Accepted, Commit, Learn, Promise
 from ordercast.core import LocalError
 from ordercast.sim.network import Conditions
 from tests.consensus.harness import LogWorld

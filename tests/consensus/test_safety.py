@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from ordercast.consensus import ConsensusOptions
+from ordercast.components.consensus import ConsensusOptions
 from ordercast.sim.network import Conditions
 from tests.consensus.harness import LogWorld
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ordercast.catalogue import find_protocol, protocol_names
 from ordercast.core import Codec, Deployment, LocalError, Message, Payload, RemoteError
 from ordercast.core.message import PACKET_BYTES_MAX, PAYLOAD_BYTES_MAX
-from ordercast.protocols import find_protocol, protocol_names
 
 
 class Note(Message, frozen=True, tag=1):

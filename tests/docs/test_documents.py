@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from ordercast.check import PROPERTIES
+from ordercast.catalogue import find_protocol, protocol_names
 from ordercast.cli import run
 from ordercast.core import Deployment, Fault
+from ordercast.judge.online import PROPERTIES
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.supervisor_client import report
-from ordercast.protocols import find_protocol, protocol_names
 from ordercast.sim import Scenario, conformance, load_scenario
 from tests.live.cluster_files import free_port_range
 from tests.live.processes import alive, until

@@ -9,13 +9,13 @@ import pytest
 
 from ordercast.cli import run as run_command
 from ordercast.core import MILLISECOND, Stamp
+from ordercast.engines.epto.network import Latencies
+from ordercast.engines.epto.run import run
+from ordercast.engines.epto.setup import Setup
+from ordercast.engines.epto.types import Offsets
 from ordercast.net.pending import Pending
 from ordercast.protocols.epto.parameters import Parameters, parameters
 from ordercast.protocols.epto.protocol import SHUFFLE, SPARE, cyclon_options
-from ordercast.scale.network import Latencies
-from ordercast.scale.run import run
-from ordercast.scale.setup import Setup
-from ordercast.scale.types import Offsets
 
 pytestmark = pytest.mark.xdist_group("compiled")  # so that functions are compiled once
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ordercast.components.sampling import Uniform
 from ordercast.core import Delivered, Delivery, GroupId, Message, NodeId, OutOfOrder
 from ordercast.protocols.epto.clocks import GlobalClock, LogicalClock, StampClock
 from ordercast.protocols.epto.messages import Ball, Event, Key
 from ordercast.protocols.epto.ordering import Ordering
 from ordercast.protocols.epto.peer import Peer, Setting
 from ordercast.protocols.epto.stability import Stability
-from ordercast.sampling import Uniform
 from tests.hydra.lab import RecordingEnv
 
 ROUND = 1_000_000

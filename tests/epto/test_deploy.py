@@ -2,13 +2,13 @@
 
 import pytest
 
+from ordercast.catalogue import find_protocol
+from ordercast.components.sampling import Cyclon, Uniform
 from ordercast.core import Agreement, Deployment, Fault, LocalError, Options, Order, Plan
-from ordercast.protocols import find_protocol
 from ordercast.protocols.epto.options import EptoOptions
 from ordercast.protocols.epto.parameters import parameters
 from ordercast.protocols.epto.peer import Setting
 from ordercast.protocols.epto.protocol import deploy, guarantees
-from ordercast.sampling import Cyclon, Uniform
 from ordercast.sim.run import simulate
 from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim.world import World

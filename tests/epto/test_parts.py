@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, RemoteError
-from ordercast.protocols import find_protocol
 from ordercast.protocols.epto.clocks import JUMP_MAX, GlobalClock, LogicalClock
 from ordercast.protocols.epto.dissemination import NextBall
 from ordercast.protocols.epto.messages import (

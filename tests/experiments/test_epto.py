@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ordercast.engines.epto.run import run
+from ordercast.engines.epto.setup import Setup as Asked
 from ordercast.experiments import Case, Setup, all_experiments
-from ordercast.experiments import epto_bounds as bounds
-from ordercast.experiments.epto_latencies import FILE, STAND_IN, latencies_of
-from ordercast.experiments.epto_runs import BY_LEMMA, by_lemma, measure, named_holes, percentiles, run_case
+from ordercast.experiments.epto import bounds
+from ordercast.experiments.epto.latencies import FILE, STAND_IN, latencies_of
+from ordercast.experiments.epto.runs import BY_LEMMA, by_lemma, measure, named_holes, percentiles, run_case
 from ordercast.experiments.published import all_claims
 from ordercast.pipeline.functions import call
 from ordercast.protocols.epto.bounds import expected_balls, figure_3
-from ordercast.scale.run import run
-from ordercast.scale.setup import Setup as Asked
 from tests.experiments import made_up
 
 pytestmark = pytest.mark.xdist_group("compiled")  # so that functions are compiled once

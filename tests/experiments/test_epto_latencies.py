@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.experiments import epto_latencies as latencies
-from ordercast.scale import latencies as made
+from ordercast.engines.epto import latencies as made
+from ordercast.experiments.epto import latencies
 
 SMALL = np.array([[-1, 7, 20], [9, -1, -1], [300, 4, -1]], np.int16)
 

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from ordercast.experiments import Case, Setup, all_experiments
-from ordercast.experiments import hydra_micro as micro
-from ordercast.experiments.hydra_bench import LATENCY, MEAN, RATE, closed_loop
-from ordercast.experiments.hydra_testbed import CPU, PACKET_NS, SWITCH_CPU, hydra_options, microbenchmark
+from ordercast.experiments.hydra import micro
+from ordercast.experiments.hydra.bench import LATENCY, MEAN, RATE, closed_loop
+from ordercast.experiments.hydra.testbed import CPU, PACKET_NS, SWITCH_CPU, hydra_options, microbenchmark
 from ordercast.pipeline.functions import call
 from ordercast.sim import simulate
 from ordercast.sim.scenario import Scenario
@@ -175,7 +175,7 @@ def test_a_run_gives_the_same_twice() -> None:
     case = Case(
         parameters={"system": "hydra", "flush": "adaptive", "clients": 4},
         seed=3,
-        function="ordercast.experiments.hydra_bench:closed_loop",
+        function="ordercast.experiments.hydra.bench:closed_loop",
         arguments=TINY,
     )
     first, second = call(case), call(case)

@@ -7,7 +7,7 @@ import pytest
 
 from ordercast.core import Delivered, LocalError, Message, Node, NodeId
 from ordercast.experiments import Case, Results, Setup, all_experiments
-from ordercast.experiments import hydra_fat_tree as data_centre
+from ordercast.experiments.hydra import fat_tree as data_centre
 from ordercast.pipeline.cases import CaseResult
 from ordercast.pipeline.functions import call
 from ordercast.sim.fat_tree import FatTreeSizes
@@ -115,7 +115,7 @@ def test_hydra_runs_in_the_data_centre_and_repeats_itself(monkeypatch: pytest.Mo
     case = Case(
         parameters={"sequencers": 8, "route": "congestion", "bursts": True},
         seed=3,
-        function="ordercast.experiments.hydra_network:latency",
+        function="ordercast.experiments.hydra.network:latency",
         arguments={"measured_ms": SHORT_MS},
     )
     found = call(case)

@@ -3,11 +3,8 @@
 import pytest
 
 from ordercast.experiments import Case, Outcome, Setup, all_experiments
-from ordercast.experiments import hydra_failover as failover
-from ordercast.experiments import hydra_flush as flush
-from ordercast.experiments import hydra_scale as scale
-from ordercast.experiments import hydra_skew as skew
-from ordercast.experiments.hydra_bench import LATENCY, MEAN, RATE
+from ordercast.experiments.hydra import failover, flush, scale, skew
+from ordercast.experiments.hydra.bench import LATENCY, MEAN, RATE
 from ordercast.protocols.hydra.options import HydraOptions
 from tests.experiments import made_up
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from ordercast.check import Violation, judge
 from ordercast.core import (
     MILLISECOND,
     Deployment,
@@ -15,6 +14,7 @@ from ordercast.core import (
     Process,
     message_name,
 )
+from ordercast.judge.online import Violation, judge
 from ordercast.protocols.hydra.messages import Plans
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.protocol import deploy

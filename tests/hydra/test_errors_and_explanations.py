@@ -2,8 +2,8 @@
 
 import pytest
 
+from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, LocalError, Message, NodeId, Options, RemoteError
-from ordercast.protocols import find_protocol
 from ordercast.protocols.hydra import PROTOCOL, HydraOptions
 from ordercast.protocols.hydra.messages import (
     MESSAGES,

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from ordercast.core import HostId, Plan
-from ordercast.live import child, hosts
-from ordercast.live.setting import Setting
+from ordercast.lab.trial import child, hosts
+from ordercast.lab.trial.setting import Setting
 from ordercast.sim.scenario import Scenario
 from tests.sim.mutants_hydra import Hasty, changed, forgetful, merging
 

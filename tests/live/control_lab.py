@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ordercast.catalogue import find_protocol
 from ordercast.core import (
     Delivered,
     Deployment,
@@ -26,7 +27,6 @@ from ordercast.net.control.facts import SenderFact
 from ordercast.net.control.server import ControlServer
 from ordercast.net.host import Batch, Heard
 from ordercast.net.metrics import Metrics
-from ordercast.protocols import find_protocol
 
 T = TypeVar("T")
 SUBMITTED_NS = 1_000

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from ordercast.core import HostId, Nanos
-from ordercast.live.run import STEP_S, Conductor, LiveRun, Progress, run_live
+from ordercast.lab.trial.run import STEP_S, Conductor, LiveRun, Progress, run_live
 from ordercast.sim.scenario import Scenario
 from tests.live.processes import PATIENCE_S
 
@@ -36,6 +36,6 @@ class FlowingConductor(Conductor):
 def run_flowing(scenario: Scenario) -> LiveRun:
     """What `run_live` does, with the times of faults counted from when messages flow."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("ordercast.live.run.Conductor", FlowingConductor)
+        patched.setattr("ordercast.lab.trial.run.Conductor", FlowingConductor)
         run, _ = run_live(scenario)
     return run

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, HostId, MessageId, NodeId, Plan
 from ordercast.net.cluster.address import Address
 from ordercast.net.cluster.keys import Keyring
@@ -16,7 +17,6 @@ from ordercast.net.metrics import Metrics
 from ordercast.net.store import Store
 from ordercast.net.transports.transport import Transport
 from ordercast.net.transports.udp import UdpTransport
-from ordercast.protocols import find_protocol
 from tests.live.processes import PATIENCE_S
 from tests.live.wire_pairs import KEYS
 from tests.live.wires import free_addresses, until

@@ -5,7 +5,7 @@ from collections import defaultdict
 import pytest
 
 from ordercast.core import Gaps, Guarantees, MessageId, NodeId
-from ordercast.live.run import LiveRun, run_live
+from ordercast.lab.trial.run import LiveRun, run_live
 from ordercast.sim.scenario import NetworkSpec, Scenario, WorkloadSpec
 from ordercast.trace import Kind, events_of
 

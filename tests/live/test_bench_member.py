@@ -7,10 +7,10 @@ from typing import cast
 
 import pytest
 
-from ordercast.bench.member import Meter
-from ordercast.bench.spec import BenchSpec
 from ordercast.core import Delivered, MessageId
 from ordercast.core.bundle import Bundle
+from ordercast.lab.bench.member import Meter
+from ordercast.lab.bench.spec import BenchSpec
 from ordercast.net.group import Group
 from ordercast.net.host import Batch
 

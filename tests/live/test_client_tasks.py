@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.peers.client_tasks import ClientTasks
 from benchmarks.peers.roles import NUMBER_BYTES, Recorder, Shared
-from ordercast.bench import BenchSpec
-from ordercast.bench.waiting import GIVE_UP_S, LOOK_S, Waiting
 from ordercast.core import LocalError
+from ordercast.lab.bench import BenchSpec
+from ordercast.lab.bench.waiting import GIVE_UP_S, LOOK_S, Waiting
 
 CLIENTS = 4
 
@@ -124,8 +124,8 @@ def test_a_delivery_before_the_call_returns_counts(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_lost_message_is_no_round_and_its_task_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ordercast.bench.waiting.GIVE_UP_S", 0.02)
-    monkeypatch.setattr("ordercast.bench.waiting.LOOK_S", 0.005)
+    monkeypatch.setattr("ordercast.lab.bench.waiting.GIVE_UP_S", 0.02)
+    monkeypatch.setattr("ordercast.lab.bench.waiting.LOOK_S", 0.005)
     clients = make_clients(monkeypatch, 1.0)
     lost = set(range(CLIENTS))  # the first message of every client
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from ordercast.catalogue import protocol_names
 from ordercast.cli import run
 from ordercast.cli.node import ends_host
 from ordercast.net.cluster.cluster import Cluster
@@ -25,7 +26,6 @@ from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.keys import load_keys
 from ordercast.net.cluster.supervisor_client import is_supervised, report
 from ordercast.net.control.client import ControlClient
-from ordercast.protocols import protocol_names
 from tests.live.cluster_files import free_ports, write_cluster
 from tests.live.processes import PATIENCE_S, alive, beside, until
 

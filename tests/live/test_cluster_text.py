@@ -5,12 +5,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ordercast.catalogue import protocol_names
 from ordercast.core import LocalError
 from ordercast.net.cluster.address import Address
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.text import NewCluster
-from ordercast.protocols import protocol_names
 
 
 def written(folder: Path, wanted: NewCluster) -> Cluster:

@@ -3,7 +3,7 @@
 import pytest
 
 from ordercast.core import Fault
-from ordercast.live.run import LiveRun
+from ordercast.lab.trial.run import LiveRun
 from ordercast.sim.faults import Crash, FaultSpec, Restart
 from ordercast.sim.scenario import ConstantSpec, NetworkSpec, Scenario, WorkloadSpec
 from ordercast.trace import Event, Kind, events_of

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.audit import audit
 from ordercast.core import NodeId
-from ordercast.live.run import LiveRun
+from ordercast.judge.columns import audit
+from ordercast.lab.trial.run import LiveRun
 from ordercast.sim.faults import Crash, FaultSpec, Restart
 from ordercast.sim.run import simulate
 from ordercast.sim.scenario import Scenario, WorkloadSpec

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from ordercast.audit import COLUMNS, audit
-from ordercast.audit.blocks import files_in_order, judge_selected, select
-from ordercast.audit.parts import Summary, summarize
 from ordercast.core import Causality
+from ordercast.judge.columns import COLUMNS, audit
+from ordercast.judge.columns.blocks import files_in_order, judge_selected, select
+from ordercast.judge.columns.parts import Summary, summarize
 from ordercast.sim.run import simulate
 from ordercast.sim.scenario import ClocksSpec, Scenario, WorkloadSpec
 from ordercast.trace import Kind, RunDescription, StoredRun, find_runs

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.audit import audit
 from ordercast.core import LocalError
-from ordercast.live.differences import ignored
-from ordercast.live.hosts import Hosts
-from ordercast.live.run import LiveRun, run_live
-from ordercast.live.schedule import schedule
-from ordercast.live.words import Life
+from ordercast.judge.columns import audit
+from ordercast.lab.trial.differences import ignored
+from ordercast.lab.trial.hosts import Hosts
+from ordercast.lab.trial.run import LiveRun, run_live
+from ordercast.lab.trial.schedule import schedule
+from ordercast.lab.trial.words import Life
 from ordercast.sim.faults import Crash, Heal, Partition, Pause, Restart
 from ordercast.sim.host import Cpu
 from ordercast.sim.recorded_run import Submission, scenario_of, submissions_of

@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, HostId, NodeId, Plan
 from ordercast.net.host import LiveHost
 from ordercast.net.transports.transport import Datagram
-from ordercast.protocols import find_protocol
 from tests.live.live_lab import Lab, hydra_plan, lab, run
 from tests.live.wires import until
 

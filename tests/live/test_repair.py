@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
+from ordercast.catalogue import find_protocol
 from ordercast.core import MILLISECOND, SECOND, Deployment, HostId, Plan
 from ordercast.net.links.packet import PLACES_MAX, Missing, Piece, write_missing
 from ordercast.net.links.pieces import ASK_AGAIN_NS, ASKED_MAX, ASKS_MAX, QUIET_NS, UNFINISHED_NS, Pieces
 from ordercast.net.links.repair import KEPT_BYTES_MAX, KEPT_NS, REPEATS, Fragmented
 from ordercast.net.transports.impair import ImpairedTransport, Impairment
 from ordercast.net.transports.transport import Transport
-from ordercast.protocols import find_protocol
 from ordercast.toml_file import convert_options
 from tests.live.live_lab import Lab, lab
 from tests.live.wire_pairs import Net

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ordercast.live.run import LiveRun, run_live
+from ordercast.lab.trial.run import LiveRun, run_live
 from ordercast.sim.network import Conditions
 from ordercast.sim.recorded_run import scenario_of
 from ordercast.sim.run import simulate

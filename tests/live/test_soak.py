@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.soak import MIB, judge, soak, table
-from ordercast.bench.packets import account_by_packet
+from ordercast.lab.bench.packets import account_by_packet
 
 
 def test_a_short_soak_passes_and_leaves_nothing_behind() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, Plan, message_id
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
@@ -13,7 +14,6 @@ from ordercast.net.opening import open_host
 from ordercast.net.recording.recorder import TraceRecorder
 from ordercast.net.recording.spool_file import cut_path
 from ordercast.net.recording.turning import finish_run, spool_folder
-from ordercast.protocols import find_protocol
 from ordercast.trace import Kind, StoredRun, events_of, find_runs
 from tests.live.cluster_files import write_cluster
 from tests.live.live_lab import run

@@ -6,14 +6,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ordercast.audit import audit
-from ordercast.check import verdict
+from ordercast.catalogue import find_protocol
 from ordercast.core import Delivered, Deployment, LocalError, NodeId, Plan, RemoteError, message_id
 from ordercast.core.bundle import Bundle
+from ordercast.judge.columns import audit
+from ordercast.judge.online import verdict
 from ordercast.net.recording import turning
 from ordercast.net.recording.recorder import TraceRecorder
 from ordercast.net.recording.turning import finish_run, spool_folder
-from ordercast.protocols import find_protocol
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import swarm_scenario
 from ordercast.trace import Event, Kind, StoredRun, events_of, find_runs

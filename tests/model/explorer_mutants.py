@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from ordercast.model.explorer_case import Case
-from ordercast.model.explorer_hydra import BOTH, FIRST, LEFT, RIGHT, case
+from ordercast.lab.model.explorer_case import Case
+from ordercast.lab.model.explorer_hydra import BOTH, FIRST, LEFT, RIGHT, case
 from ordercast.protocols.hydra.follower import Follower
 from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.merge import END, Merge, Position

@@ -22,14 +22,14 @@ from ordercast.core import (
     Process,
     View,
 )
-from ordercast.model import explorer_hydra
-from ordercast.model.explorer import explore
-from ordercast.model.explorer_case import Case, Properties
-from ordercast.model.explorer_copy import clone, fingerprint
-from ordercast.model.explorer_hydra import BOTH, FIRST, case
-from ordercast.model.explorer_search import Search
-from ordercast.model.explorer_world import History, Jump, Packet, Timer
-from ordercast.model.result import HOLDS
+from ordercast.lab.model import explorer_hydra
+from ordercast.lab.model.explorer import explore
+from ordercast.lab.model.explorer_case import Case, Properties
+from ordercast.lab.model.explorer_copy import clone, fingerprint
+from ordercast.lab.model.explorer_hydra import BOTH, FIRST, case
+from ordercast.lab.model.explorer_search import Search
+from ordercast.lab.model.explorer_world import History, Jump, Packet, Timer
+from ordercast.lab.model.result import HOLDS
 from tests.model.explorer_mutants import MUTANTS, Mutant, addition, removal
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ordercast.core import Delivered, Deployment, Dropped, OutOfOrder, Stamp, View
-from ordercast.model.explorer_hydra_properties import HydraProperties
-from ordercast.model.explorer_world import History, Packet
+from ordercast.lab.model.explorer_hydra_properties import HydraProperties
+from ordercast.lab.model.explorer_world import History, Packet
 from ordercast.protocols.hydra.messages import Announce, Flush, Groupcast, Plans, Step
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.protocol import PROTOCOL

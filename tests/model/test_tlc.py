@@ -8,9 +8,9 @@ import pytest
 
 from ordercast.cli import run
 from ordercast.core import LocalError
-from ordercast.model import explorer, tlc
-from ordercast.model.result import HOLDS, Result, violated
-from ordercast.model.tlc import Check, Step, list_checks, parse_output, run_check
+from ordercast.lab.model import explorer, tlc
+from ordercast.lab.model.result import HOLDS, Result, violated
+from ordercast.lab.model.tlc import Check, Step, list_checks, parse_output, run_check
 
 CHECKS = {check.name: check for check in list_checks("hydra")}
 QUICK = [name for name, check in CHECKS.items() if not check.deep]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ordercast.check import Violation
 from ordercast.core import Deployment, Guarantees, MessageId, NodeId
+from ordercast.judge.online import Violation
 from ordercast.protocols.epto.clocks import LogicalClock
 from ordercast.protocols.epto.messages import Ball
 from ordercast.protocols.epto.options import EptoOptions

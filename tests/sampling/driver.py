@@ -8,9 +8,9 @@ import heapq
 from collections.abc import Callable, Sequence
 from random import Random
 
+from ordercast.components.sampling import Cyclon, CyclonOptions, draw, stream
+from ordercast.components.sampling.messages import MESSAGES, ShuffleRequest
 from ordercast.core import Codec, Delivery, Env, Message, Nanos, NodeId
-from ordercast.sampling import Cyclon, CyclonOptions, draw, stream
-from ordercast.sampling.messages import MESSAGES, ShuffleRequest
 
 Fate = Callable[[NodeId, NodeId, bool, int], Nanos | None]
 """How long a message takes, None if it is lost; of its source, its target, whether it asks, and its number:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from ordercast.components.sampling import Cyclon, CyclonOptions, choose, draw, stream
+from ordercast.components.sampling.cyclon import ANSWERS, OFFERS, SHUFFLE_TIMER, WAITS
+from ordercast.components.sampling.messages import AGE_MAX, MESSAGES, Entry, ShuffleAnswer, ShuffleRequest
+from ordercast.components.sampling.sampler import TARGETS
 from ordercast.core import Codec, LocalError, Message
-from ordercast.sampling import Cyclon, CyclonOptions, choose, draw, stream
-from ordercast.sampling.cyclon import ANSWERS, OFFERS, SHUFFLE_TIMER, WAITS
-from ordercast.sampling.messages import AGE_MAX, MESSAGES, Entry, ShuffleAnswer, ShuffleRequest
-from ordercast.sampling.sampler import TARGETS
 from tests.sampling.driver import StubEnv
 
 ME = 100

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordercast.core import Codec, Message, RemoteError
-from ordercast.core.ids import NODE_MAX
-from ordercast.sampling import Cyclon, CyclonOptions
-from ordercast.sampling.cyclon import SHUFFLE_TIMER
-from ordercast.sampling.messages import (
+from ordercast.components.sampling import Cyclon, CyclonOptions
+from ordercast.components.sampling.cyclon import SHUFFLE_TIMER
+from ordercast.components.sampling.messages import (
     AGE_MAX,
     MESSAGES,
     SHUFFLE_MAX,
@@ -20,6 +18,8 @@ from ordercast.sampling.messages import (
     ShuffleAnswer,
     ShuffleRequest,
 )
+from ordercast.core import Codec, Message, RemoteError
+from ordercast.core.ids import NODE_MAX
 from tests.sampling.driver import StubEnv
 
 ME = 3

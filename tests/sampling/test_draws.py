@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordercast.sampling import below, choose, draw, mix, stream
-from ordercast.sampling.draws import GOLDEN, MASK
+from ordercast.components.sampling import below, choose, draw, mix, stream
+from ordercast.components.sampling.draws import GOLDEN, MASK
 
 SEEDS = (0, 1, 2, 12345, MASK)
 UINT64 = st.integers(0, MASK)

@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from ordercast.sampling import CyclonOptions, stream
+from ordercast.components.sampling import CyclonOptions, stream
 from tests.sampling.driver import Overlay, network
 from tests.sampling.graph import (
     clustering,

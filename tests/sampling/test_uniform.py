@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from ordercast.sampling import Uniform
-from ordercast.sampling.messages import ShuffleRequest
+from ordercast.components.sampling import Uniform
+from ordercast.components.sampling.messages import ShuffleRequest
 from tests.sampling.driver import StubEnv
 from tests.sampling.test_draws import chi_square, chi_square_limit
 

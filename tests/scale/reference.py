@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from ordercast.components.sampling import Sampler, Uniform, below, choose, draw, stream
 from ordercast.core import Delivered, Delivery, Env, Message, NodeId
+from ordercast.engines.epto.events import BROADCAST
+from ordercast.engines.epto.network import LATENCY, LOSS, Latencies
+from ordercast.engines.epto.setup import Setup
+from ordercast.engines.epto.timeline import CHURN, PROCESSES
 from ordercast.protocols.epto.clocks import GlobalClock, LogicalClock, StampClock
 from ordercast.protocols.epto.messages import Ball
 from ordercast.protocols.epto.peer import PERIODS, Peer, Setting
 from ordercast.protocols.epto.stability import Stability
-from ordercast.sampling import Sampler, Uniform, below, choose, draw, stream
-from ordercast.scale.events import BROADCAST
-from ordercast.scale.network import LATENCY, LOSS, Latencies
-from ordercast.scale.setup import Setup
-from ordercast.scale.timeline import CHURN, PROCESSES
 
 Event = tuple[int, int]
 """Its source, and the source's round."""

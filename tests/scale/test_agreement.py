@@ -6,11 +6,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from ordercast.engines.epto.cyclon import cyclon_targets
+from ordercast.engines.epto.network import Latencies
+from ordercast.engines.epto.run import CONTACTS, WARMUP_ROUNDS, Outcome, run
+from ordercast.engines.epto.setup import Setup
 from ordercast.protocols.epto.protocol import cyclon_options
-from ordercast.scale.cyclon import cyclon_targets
-from ordercast.scale.network import Latencies
-from ordercast.scale.run import CONTACTS, WARMUP_ROUNDS, Outcome, run
-from ordercast.scale.setup import Setup
 from tests.scale.reference import Event, Story, Views, World
 
 FAR = 700

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from ordercast.components.sampling import Cyclon, CyclonOptions, choose, draw, stream
 from ordercast.core import LocalError
-from ordercast.sampling import Cyclon, CyclonOptions, choose, draw, stream
-from ordercast.scale.cyclon import cyclon_health, cyclon_targets
-from ordercast.scale.cyclon_steps import ANSWER_LOSS, CONTACTS, REQUEST_LOSS
-from ordercast.scale.network import LATENCY, Latencies, latency_of
-from ordercast.scale.setup import Setup
-from ordercast.scale.timeline import PROCESSES, Timeline, timeline
+from ordercast.engines.epto.cyclon import cyclon_health, cyclon_targets
+from ordercast.engines.epto.cyclon_steps import ANSWER_LOSS, CONTACTS, REQUEST_LOSS
+from ordercast.engines.epto.network import LATENCY, Latencies, latency_of
+from ordercast.engines.epto.setup import Setup
+from ordercast.engines.epto.timeline import PROCESSES, Timeline, timeline
 from tests.sampling.driver import Fate, Overlay
 
 ROUNDS = 25
@@ -29,7 +29,7 @@ def random_latencies(seed: int, measured: int) -> Latencies:
 
 
 class Reference:
-    """A run of the engine with `ordercast.sampling.Cyclon` in each process."""
+    """A run of the engine with `ordercast.components.sampling.Cyclon` in each process."""
 
     def __init__(
         self,

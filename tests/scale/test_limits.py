@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.scale import run as engine
-from ordercast.scale.network import Latencies
-from ordercast.scale.run import Outcome, run
-from ordercast.scale.setup import Setup
+from ordercast.engines.epto import run as engine
+from ordercast.engines.epto.network import Latencies
+from ordercast.engines.epto.run import Outcome, run
+from ordercast.engines.epto.setup import Setup
 from tests.scale.reference import World
 
 NOBODY = np.empty((0, 0), np.int16)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from ordercast.core import NodeId
+from ordercast.engines.epto.network import Latencies
+from ordercast.engines.epto.setup import Setup
 from ordercast.protocols.epto.parameters import lemma_parameters
 from ordercast.protocols.epto.protocol import PACE
 from ordercast.protocols.epto.stability import Stability
-from ordercast.scale.network import Latencies
-from ordercast.scale.setup import Setup
 from tests.scale.reference import Event, World, name_of
 
 PEERS, LOSS = 30, 0.05

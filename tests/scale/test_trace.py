@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ordercast.check import verdict
 from ordercast.core import LocalError
-from ordercast.scale.network import Latencies
-from ordercast.scale.run import run
-from ordercast.scale.setup import Setup
-from ordercast.scale.trace import trace_of, write_trace
+from ordercast.engines.epto.network import Latencies
+from ordercast.engines.epto.run import run
+from ordercast.engines.epto.setup import Setup
+from ordercast.engines.epto.trace import trace_of, write_trace
+from ordercast.judge.online import verdict
 from ordercast.trace import Event, Kind, events_of, find_runs
 
 SETUP = Setup(processes=40, fanout=10, ttl=12, rounds=6, churn=0.05, loss=0.05, clock="logical")

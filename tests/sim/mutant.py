@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, Fault, NodeId, Plan
-from ordercast.protocols import find_protocol
 from ordercast.sim.run import Run, simulate
 from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim.swarm import swarm_scenario

@@ -5,6 +5,7 @@ from itertools import count
 
 import pytest
 
+from ordercast.catalogue import find_protocol
 from ordercast.core import (
     Codec,
     Delivered,
@@ -22,7 +23,6 @@ from ordercast.core import (
     Plan,
     Process,
 )
-from ordercast.protocols import find_protocol
 from ordercast.protocols.unordered.protocol import Data, Receiver, Sender
 from ordercast.sim.conformance import conformance
 from ordercast.sim.swarm import MakePlan

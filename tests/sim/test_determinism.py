@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from ordercast.protocols import protocol_names
+from ordercast.catalogue import protocol_names
 
 SEEDS = 25
 SCRIPT = """
 import json, sys
-from ordercast.protocols import protocol_names
+from ordercast.catalogue import protocol_names
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import swarm_scenario
 print(json.dumps({

@@ -4,11 +4,12 @@ from functools import partial
 
 import pytest
 
+from ordercast.catalogue import find_protocol, protocol_names
 from ordercast.core import Causality, Deployment, Plan
-from ordercast.protocols import find_protocol, protocol_names
 from ordercast.sim.conformance import conformance
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import MakePlan, swarm_scenario
+from tests.sim import trace_hashes
 from tests.sim.models import peers, sequencer
 
 SEEDS = 300
@@ -25,8 +26,10 @@ MODELS: dict[str, MakePlan] = {
 @pytest.mark.parametrize("protocol", protocol_names())
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_protocol_keeps_its_promises_on_hundreds_of_seeds(protocol: str, part: int) -> None:
+    hashes = dict(enumerate(trace_hashes.recorded().get(protocol, ())))
     for seed in range(part, SEEDS, PARTS):
         run = simulate(swarm_scenario(protocol, seed))
+        assert run.description.trace_hash == hashes.get(seed, run.description.trace_hash), f"seed {seed}"
         assert run.description.complete
         assert run.violations == [], f"seed {seed}"
 

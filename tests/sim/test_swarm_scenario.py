@@ -12,8 +12,9 @@ from random import Random
 import msgspec
 import pytest
 
+from ordercast.catalogue import protocol_names
 from ordercast.core import Crashes, Deployment, Fault, Guarantees, LocalError, Plan
-from ordercast.protocols import protocol_names, unordered
+from ordercast.protocols import unordered
 from ordercast.sim.faults import Crash, Heal, Partition, Pause, Restart, SetClock
 from ordercast.sim.run import simulate
 from ordercast.sim.scenario import Scenario, ScenarioError
@@ -23,7 +24,7 @@ from tests.sim.probes import probe_plan
 SEEDS = range(200)
 SCRIPT = """
 import json, sys, msgspec
-from ordercast.protocols import protocol_names
+from ordercast.catalogue import protocol_names
 from ordercast.sim.swarm import swarm_scenario
 print(json.dumps([
     msgspec.to_builtins(swarm_scenario(name, seed)) for name in protocol_names() for seed in range(40)

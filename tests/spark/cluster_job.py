@@ -18,7 +18,7 @@ from ordercast.pipeline.verify import judge_all, verify
 def look_around(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Where an executor has the package from, and what it finds in there."""
     import ordercast
-    from ordercast.protocols import find_protocol, protocol_names
+    from ordercast.catalogue import find_protocol, protocol_names
 
     for _ in batches:
         protocols = [find_protocol(name).name for name in protocol_names()]

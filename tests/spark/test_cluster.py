@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from ordercast.catalogue import protocol_names
 from ordercast.core import LocalError
 from ordercast.pipeline import cluster
 from ordercast.pipeline.cluster import local_cluster
 from ordercast.pipeline.sweep import run_sweep
-from ordercast.protocols import protocol_names
 from tests.spark.sweeps import small_sweep, table_bytes, trace_bytes
 
 START = """\

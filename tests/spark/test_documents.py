@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ordercast.catalogue import protocol_names
 from ordercast.experiments.published import all_claims
-from ordercast.protocols import protocol_names
 from tests.cli.conftest import Command, ordercast
 from tests.docs.test_documents import ROOT, blocks, commands, on_spark
 

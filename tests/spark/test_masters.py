@@ -117,7 +117,7 @@ def test_the_package_can_be_imported_from_its_zip(tmp_path: Path) -> None:
     assert "ordercast/pipeline/log4j2.properties" in names
     assert not [name for name in names if "__pycache__" in name]
     code = (
-        "import ordercast, ordercast.pipeline; from ordercast.protocols import find_protocol, protocol_names;"
+        "import ordercast, ordercast.pipeline; from ordercast.catalogue import find_protocol, protocol_names;"
         "print(ordercast.__file__, *(find_protocol(name).name for name in protocol_names()))"
     )
     environment = os.environ | {"PYTHONPATH": str(target)}

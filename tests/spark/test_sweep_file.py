@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ordercast.catalogue import protocol_names
 from ordercast.core import LocalError
 from ordercast.pipeline import sweep_file
 from ordercast.pipeline.sweep_file import Sweep, load_sweep
-from ordercast.protocols import protocol_names
 from ordercast.sim.run import simulate
 from ordercast.sim.scenario import Scenario
 from ordercast.sim.swarm import swarm_scenario

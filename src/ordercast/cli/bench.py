@@ -7,11 +7,11 @@ import msgspec
 import typer
 from rich.table import Table
 
-from ordercast.bench.spec import BenchResult, BenchSpec, Load
+from ordercast.catalogue import find_protocol
 from ordercast.cli.config import parse_options
 from ordercast.cli.output import console, errors, print_json
 from ordercast.core import LocalError
-from ordercast.protocols import find_protocol
+from ordercast.lab.bench.spec import BenchResult, BenchSpec, Load
 
 
 def bench(
@@ -61,7 +61,7 @@ def bench(
 
     ordercast bench --clients 64 --tasks
     """
-    from ordercast.bench.run import run_bench
+    from ordercast.lab.bench.run import run_bench
 
     chosen = [name for name, given in (("--rate", rate), ("--max", maximum), ("--clients", clients)) if given]
     if len(chosen) > 1:

@@ -289,7 +289,7 @@ def down(
 
 
 def _has_option(protocol: str, option: str) -> bool:
-    from ordercast.protocols import find_protocol
+    from ordercast.catalogue import find_protocol
 
     return option in find_protocol(protocol).options.__struct_fields__
 

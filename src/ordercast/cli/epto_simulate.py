@@ -18,10 +18,10 @@ from ordercast.protocols.epto.parameters import lemma_parameters
 if TYPE_CHECKING:  # at run time only when something runs: Numba is an extra, and slow to import
     from rich.progress import Progress
 
-    from ordercast.scale.holes import Hole
-    from ordercast.scale.network import Latencies
-    from ordercast.scale.run import Outcome
-    from ordercast.scale.setup import Setup
+    from ordercast.engines.epto.holes import Hole
+    from ordercast.engines.epto.network import Latencies
+    from ordercast.engines.epto.run import Outcome
+    from ordercast.engines.epto.setup import Setup
 
 _WHO = "The processes"
 _WORLD = "The network and the rounds"
@@ -103,7 +103,7 @@ def simulate(
 
     ordercast epto simulate --processes 100 --ttl 5 --latencies 50:80,99:400 --trace traces
     """
-    from ordercast.scale.run import run
+    from ordercast.engines.epto.run import run
 
     network = _latencies(latencies, nodes)
     chosen = lemma_parameters(processes, c, loss=loss, churn=churn, clock=_clock(clock))
@@ -159,7 +159,7 @@ def _clock(clock: str) -> Any:
 
 
 def _latencies(text: str, nodes: bool) -> Latencies:
-    from ordercast.scale.latencies import of_matrix, of_percentiles, published, read_matrix
+    from ordercast.engines.epto.latencies import of_matrix, of_percentiles, published, read_matrix
 
     if text.endswith(".npz"):
         return of_matrix(read_matrix(Path(text)), nodes=nodes)
@@ -178,7 +178,7 @@ def _latencies(text: str, nodes: bool) -> Latencies:
 
 
 def _setup(**content: object) -> Setup:
-    from ordercast.scale.setup import Setup
+    from ordercast.engines.epto.setup import Setup
 
     try:
         return msgspec.convert(content, Setup)
@@ -206,7 +206,7 @@ def _check_size(setup: Setup) -> float:
 
 def _check_trace(setup: Setup, expected: float) -> None:
     """An error, before anything runs, if a trace will not hold all deliveries."""
-    from ordercast.scale.trace import ROWS_MAX
+    from ordercast.engines.epto.trace import ROWS_MAX
 
     deliveries = setup.processes * expected
     if deliveries > ROWS_MAX:
@@ -222,7 +222,7 @@ def _compile(
     bar: Progress, setup: Setup, network: Latencies, expected: float, *, arrivals: bool, cores: int
 ) -> None:
     """Run next to nothing, so that Numba compiles before the clock starts, or reads what it had compiled."""
-    from ordercast.scale.run import BLOCK_LEAST, run
+    from ordercast.engines.epto.run import BLOCK_LEAST, run
 
     task = bar.add_task("compiling, once", total=None)
     # Numba compiles for one block of events and for several apart.
@@ -242,7 +242,7 @@ def _compile(
 
 
 def _write(outcome: Outcome, folder: Path) -> str:
-    from ordercast.scale.trace import write_trace
+    from ordercast.engines.epto.trace import write_trace
 
     return str(write_trace(outcome, folder))
 

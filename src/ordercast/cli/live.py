@@ -10,8 +10,8 @@ from ordercast.cli.output import console, print_json, progress_bar
 from ordercast.cli.run_output import ending_text, number_rows, print_judgement, print_rows, run_object
 from ordercast.cli.simulate import start_from
 from ordercast.core import MILLISECOND, LocalError, format_ns
-from ordercast.live.run import LiveRun, run_live
-from ordercast.live.silence import Silence
+from ordercast.lab.trial.run import LiveRun, run_live
+from ordercast.lab.trial.silence import Silence
 from ordercast.sim.scenario import Scenario, to_scenario
 from ordercast.toml_file import naming_lines_of
 

@@ -11,7 +11,7 @@ from ordercast.core import LocalError
 
 if TYPE_CHECKING:
     # At run time only when a model is checked.
-    from ordercast.model.result import Result
+    from ordercast.lab.model.result import Result
 
 
 def model(
@@ -36,8 +36,8 @@ def model(
     """
     if spec_only and code_only:
         raise LocalError("--spec-only and --code-only leave nothing to check")
-    from ordercast.model.explorer import explore_all
-    from ordercast.model.tlc import list_checks, run_check
+    from ordercast.lab.model.explorer import explore_all
+    from ordercast.lab.model.tlc import list_checks, run_check
 
     checks = [check for check in list_checks(protocol) if deep or not check.deep]
     results: dict[str, list[Result]] = {}

@@ -6,9 +6,9 @@ import msgspec
 import typer
 from rich.table import Table
 
+from ordercast.catalogue import find_protocol, protocol_names
 from ordercast.cli.output import console, print_json
 from ordercast.core import Protocol
-from ordercast.protocols import find_protocol, protocol_names
 
 
 def protocols(

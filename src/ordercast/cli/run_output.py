@@ -5,7 +5,6 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ordercast.check import Holes, Violation
 from ordercast.cli.output import (
     console,
     holes_object,
@@ -17,6 +16,7 @@ from ordercast.cli.output import (
     violation_object,
 )
 from ordercast.core import Fault, format_ns
+from ordercast.judge.online import Holes, Violation
 from ordercast.sim.summary import Summary
 from ordercast.trace import RunDescription
 

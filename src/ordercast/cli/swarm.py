@@ -12,9 +12,9 @@ from typing import Annotated
 import msgspec
 import typer
 
+from ordercast.catalogue import find_protocol
 from ordercast.cli.output import console, print_json, progress_bar
 from ordercast.core import LocalError, exception_text
-from ordercast.protocols import find_protocol
 from ordercast.sim.run import simulate
 from ordercast.sim.seeds import parse_seeds
 from ordercast.sim.swarm import swarm_scenario

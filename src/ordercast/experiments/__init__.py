@@ -1,4 +1,7 @@
-"""The experiments of the papers: each module here that offers `EXPERIMENTS` is found by itself."""
+"""The experiments of the papers: a package for each paper.
+
+Each module that offers `EXPERIMENTS` is found by itself.
+"""
 
 import importlib
 import pkgutil
@@ -13,8 +16,8 @@ __all__ = ["Case", "Experiment", "Measurement", "Outcome", "Results", "Setup", "
 def all_experiments() -> list[Experiment]:
     """All experiments, in order of the names of their modules; two may not measure the same claim."""
     found: list[Experiment] = []
-    for module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
-        found += getattr(importlib.import_module(f"{__name__}.{module.name}"), "EXPERIMENTS", ())
+    for name in sorted(module.name for module in pkgutil.walk_packages(__path__, f"{__name__}.")):
+        found += getattr(importlib.import_module(name), "EXPERIMENTS", ())
     owners: dict[str, str] = {}
     for experiment in found:
         for claim in experiment.claims:

@@ -24,8 +24,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, StructField, StructType
 
-from ordercast.check import Violation
 from ordercast.core import LocalError, exception_text
+from ordercast.judge.online import Violation
 from ordercast.pipeline.package import PACKAGE
 from ordercast.pipeline.schemas import FINDING, RUNS
 from ordercast.sim.run import Run
@@ -44,7 +44,7 @@ SIMULATED = StructType([*RUNS.fields, StructField("findings", ArrayType(FINDING,
 Simulate = Callable[[Scenario], Run]
 
 LAYERS = (
-    "check", "consensus", "core", "protocols", "replication", "sampling", "sim", "toml_file", "trace",
+    "catalogue", "components", "core", "judge", "protocols", "replication", "sim", "toml_file", "trace",
     "transactions",
 )  # fmt: skip
 """The packages and modules of ordercast that a run can depend on: the simulator's, and what it may import."""

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ordercast.catalogue import protocol_names
 from ordercast.core import LocalError, Plan
-from ordercast.protocols import protocol_names
 from ordercast.sim.build import build_workload, build_world
 from ordercast.sim.run import run_name
 from ordercast.sim.scenario import Scenario, ScenarioError, to_scenario

@@ -16,11 +16,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
-from ordercast.audit import COLUMNS, audit
-from ordercast.audit.blocks import files_in_order, judge_selected, select
-from ordercast.audit.parts import Summary, may_be_parted, summarize
-from ordercast.check import Verdict
 from ordercast.core import OrdercastError
+from ordercast.judge.columns import COLUMNS, audit
+from ordercast.judge.columns.blocks import files_in_order, judge_selected, select
+from ordercast.judge.columns.parts import Summary, may_be_parted, summarize
+from ordercast.judge.online import Verdict
 from ordercast.pipeline.progress import Report, silent, watched
 from ordercast.pipeline.schemas import VERDICTS
 from ordercast.pipeline.traces import open_run

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, HostId, LocalError, Plan
-from ordercast.protocols import find_protocol
 from ordercast.sim.faults import FaultSpec
 from ordercast.sim.host import Cpu
 from ordercast.sim.network import Conditions

@@ -10,8 +10,8 @@ from random import Random
 
 import msgspec
 
+from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, Fault, HostId, LocalError, Plan
-from ordercast.protocols import find_protocol
 from ordercast.sim.crashes import (
     FAULTS_MS,
     HEALED_MS,

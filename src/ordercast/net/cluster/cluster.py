@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, HostId, LocalError, NodeId, Plan
 from ordercast.net.cluster.address import Address
-from ordercast.protocols import find_protocol
 from ordercast.toml_file import about, convert_options
 
 TransportKind: TypeAlias = Literal["udp", "multicast", "tcp"]

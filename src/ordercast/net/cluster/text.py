@@ -2,9 +2,9 @@
 
 import msgspec
 
+from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, HostId, LocalError, Plan
 from ordercast.net.cluster.address import PORT_MAX
-from ordercast.protocols import find_protocol
 from ordercast.toml_file import convert_options
 
 LOOPBACK = "127.0.0.1"

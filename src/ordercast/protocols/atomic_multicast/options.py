@@ -1,6 +1,6 @@
 """Options of atomic multicast, with defaults for one local network."""
 
-from ordercast.consensus import ConsensusOptions
+from ordercast.components.consensus import ConsensusOptions
 from ordercast.core import MILLISECOND, LocalError, Nanos, Options
 
 

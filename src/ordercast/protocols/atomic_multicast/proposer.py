@@ -12,7 +12,7 @@ from what is known to be unsettled, and clients ask again for the rest.
 from collections import deque
 from itertools import islice
 
-from ordercast.consensus import Replica
+from ordercast.components.consensus import Replica
 from ordercast.core import NodeId
 from ordercast.protocols.atomic_multicast.messages import (
     Command,

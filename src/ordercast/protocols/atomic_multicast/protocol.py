@@ -5,8 +5,8 @@ follow them. Genuine: only the client and the receivers of a message's groups ta
 delivery.
 """
 
-from ordercast.consensus import LIVE_TIMEOUTS
-from ordercast.consensus import MESSAGES as CONSENSUS_MESSAGES
+from ordercast.components.consensus import LIVE_TIMEOUTS
+from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.core import (
     MILLISECOND,
     Agreement,

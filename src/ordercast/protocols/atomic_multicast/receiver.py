@@ -28,7 +28,7 @@ finds out what was dropped. Messages that wait are bounded by the windows of the
 from collections.abc import Mapping
 from struct import Struct
 
-from ordercast.consensus import Replica
+from ordercast.components.consensus import Replica
 from ordercast.core import (
     Delivered,
     Env,

@@ -8,9 +8,9 @@ longer than an event lives. The paper takes both for given, and does not say how
 them.
 """
 
+from ordercast.components.sampling import Sampler
 from ordercast.core import Env, Nanos, NodeId
 from ordercast.protocols.epto.messages import Hello
-from ordercast.sampling import Sampler
 
 ASK = "ask"
 EVERY_ROUNDS = 4

@@ -10,6 +10,7 @@ from functools import partial
 
 import msgspec
 
+from ordercast.components.sampling import Sampler, below, draw, stream
 from ordercast.core import (
     Delivered,
     Env,
@@ -34,7 +35,6 @@ from ordercast.protocols.epto.messages import Ball, Event, Hello, Key, LogicalTi
 from ordercast.protocols.epto.newcomer import ASK, Newcomer
 from ordercast.protocols.epto.ordering import START, Ordering
 from ordercast.protocols.epto.stability import Stability
-from ordercast.sampling import Sampler, below, draw, stream
 
 PERIODS = 2
 """The stream that says how long each round lasts."""

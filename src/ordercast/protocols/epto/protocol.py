@@ -2,6 +2,8 @@
 
 from random import Random
 
+from ordercast.components.sampling import MESSAGES, Cyclon, CyclonOptions, Sampler, Uniform
+from ordercast.components.sampling.cyclon import VIEW_MAX
 from ordercast.core import (
     Agreement,
     Codec,
@@ -26,8 +28,6 @@ from ordercast.protocols.epto.options import EptoOptions
 from ordercast.protocols.epto.parameters import parameters
 from ordercast.protocols.epto.peer import Peer, Setting
 from ordercast.protocols.epto.stability import Stability
-from ordercast.sampling import MESSAGES, Cyclon, CyclonOptions, Sampler, Uniform
-from ordercast.sampling.cyclon import VIEW_MAX
 
 SPARE, SHUFFLE = 6, 8
 """How many more peers a view has than a ball goes to, and how many entries a shuffle exchanges."""

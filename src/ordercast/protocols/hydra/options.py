@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from ordercast.consensus import ConsensusOptions
+from ordercast.components.consensus import ConsensusOptions
 from ordercast.core import MICROSECOND, MILLISECOND, LocalError, Nanos, Options
 
 FlushPolicy: TypeAlias = Literal["periodic", "solicited", "adaptive", "aggregated", "nudged"]

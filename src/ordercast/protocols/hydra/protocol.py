@@ -5,8 +5,8 @@ from random import Random
 
 import msgspec
 
-from ordercast.consensus import LIVE_TIMEOUTS
-from ordercast.consensus import MESSAGES as CONSENSUS_MESSAGES
+from ordercast.components.consensus import LIVE_TIMEOUTS
+from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.core import (
     MILLISECOND,
     Agreement,

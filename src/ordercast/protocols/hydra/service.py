@@ -11,7 +11,7 @@ a sequencer away from everybody at once, but neither is it left behind for ever.
 
 from collections.abc import Mapping
 
-from ordercast.consensus import Replica
+from ordercast.components.consensus import Replica
 from ordercast.core import Env, Explanation, GroupId, Message, Nanos, NodeId, Process, RemoteError, Wait
 from ordercast.protocols.hydra.messages import (
     Announce,

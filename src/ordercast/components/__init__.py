@@ -1,0 +1,1 @@
+"""Parts that processes embed: consensus, peer sampling."""

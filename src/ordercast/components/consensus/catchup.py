@@ -1,0 +1,89 @@
+"""How a replica that does not lead follows the committed prefix, and gets what it missed.
+
+A commit notice names a ballot, and only what was accepted in that very ballot is committed by it:
+the leader of a ballot proposes one value for a slot and counts in its own ballot alone. A record of
+another ballot may hold another value, so it is fetched, in chunks, each asked for after the one
+before.
+"""
+
+from ordercast.components.consensus.log import Log
+from ordercast.components.consensus.messages import Fetch, Learn
+from ordercast.components.consensus.options import BACKOFF_MAX
+from ordercast.core import Nanos, NodeId, Wait
+
+
+class Catchup:
+    """The last commit notice, and the fetching of what is missing below it."""
+
+    __slots__ = ("_asked", "_ballot", "_goal", "_log", "_reached", "_since", "fetching")
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._ballot = 0
+        self._goal = 0
+        self._since: Nanos = 0
+        self.fetching = False
+        self._asked = 0
+        """Questions in a row without an answer."""
+        self._reached = -1
+
+    def heed(self, ballot: int, committed: int) -> None:
+        """A commit notice: apply what was accepted in its ballot, and arrange to fetch the rest."""
+        log = self._log
+        self._goal = max(committed, self._goal) if ballot == self._ballot else committed
+        self._ballot = ballot
+        while log.committed < self._goal:
+            entry = log.journal.entries.get(log.committed)
+            if entry is None or entry[0] != ballot:
+                break
+            log.apply_next()
+        if log.committed < self._goal and not self.fetching:
+            # Not at once: on a network that reorders, what is missing may be about to arrive.
+            self.fetching = True
+            self._since = log.env.now
+            log.env.set_timer(f"{log.prefix}fetch", log.options.retry_ns)
+
+    def on_timer(self, leader: NodeId | None) -> None:
+        """Ask the leader for what is missing, until nothing is."""
+        log = self._log
+        self.fetching = log.committed < self._goal
+        if self.fetching:
+            self._asked = self._asked + 1 if log.committed == self._reached else 0
+            self._reached = log.committed
+            if leader is not None:
+                log.env.send(leader, Fetch(log.committed))
+            log.env.set_timer(f"{log.prefix}fetch", log.options.retry_ns << min(self._asked, BACKOFF_MAX))
+
+    def stop(self) -> None:
+        """This replica leads now: what it lacks it proposes."""
+        self.fetching = False
+        self._log.env.cancel_timer(f"{self._log.prefix}fetch")
+
+    def on_learn(self, source: NodeId, message: Learn) -> bool:
+        """Apply what was learned; whether that was all that the sender has."""
+        log = self._log
+        before = log.committed
+        if message.start <= before:
+            for value in message.values[before - message.start :]:
+                log.journal.learn(log.committed, value)
+                log.apply_next()
+            self.heed(self._ballot, self._goal)
+        # Without progress it was a duplicate, and asking again would multiply it.
+        if before < log.committed < message.committed:
+            log.env.send(source, Fetch(log.committed))
+        return log.committed >= message.committed
+
+    def teach(self, source: NodeId, start: int) -> None:
+        """Send a chunk of committed values to a replica that is behind."""
+        log = self._log
+        if log.journal.base <= start < log.committed:
+            values = log.journal.values_from(start, log.committed, log.options.chunk_bytes)
+            log.env.send(source, Learn(start, values, log.committed))
+
+    def waits(self, leader: NodeId | None) -> list[Wait]:
+        """What is missing here, and since when."""
+        if not self.fetching or self._log.committed >= self._goal:
+            return []
+        source = "no leader known" if leader is None else f"node {leader} to send them"
+        subject = f"slots {self._log.committed} to {self._goal - 1}"
+        return [Wait(subject, f"behind: {source}", self._since)]

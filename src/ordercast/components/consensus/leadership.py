@@ -1,0 +1,150 @@
+"""Phase 2 at a leader: slots in flight, acknowledgements, commit notices, repetition.
+
+A leader commits only by counting in its own ballot, and in the order of slots. When nothing is left
+in flight it says so at once; while slots follow each other, the notice rides on the next Accept.
+"""
+
+from itertools import islice
+
+from ordercast.components.consensus.journal import NOOP
+from ordercast.components.consensus.log import Log
+from ordercast.components.consensus.messages import Accept, Accepted, Commit
+from ordercast.components.consensus.options import BACKOFF_MAX
+from ordercast.core import Nanos, Wait
+
+
+class Flight:
+    """One slot in flight: a bit for each replica that accepted it, and when it was last sent."""
+
+    __slots__ = ("accepted", "began", "repeats", "sent")
+
+    def __init__(self, accepted: int, now: Nanos) -> None:
+        self.accepted = accepted
+        self.began = now
+        self.sent = now
+        self.repeats = 0
+
+
+class Leadership:
+    """One ballot in which this replica leads."""
+
+    __slots__ = (
+        "_applying",
+        "_following",
+        "_log",
+        "_recovered",
+        "_sent",
+        "ballot",
+        "flights",
+        "stable",
+    )
+
+    def __init__(self, log: Log, ballot: int, recovered: dict[int, bytes]) -> None:
+        self.ballot = ballot
+        self.flights: dict[int, Flight] = {}
+        """In the order of slots, as they are proposed in that order."""
+        self.stable = [log.journal.base] * len(log.group.peers)
+        """For each replica, slots below are in its durable snapshot."""
+        self._log = log
+        self._recovered = recovered
+        """Values that phase 1 found and that were not proposed yet; holes become no-ops."""
+        self._sent = log.committed
+        """Slots below were proposed in this ballot, or committed before it."""
+        self._following = max(recovered, default=log.committed - 1) + 1
+        """The slot that the next new value gets."""
+        self._applying = False
+        self._pump()
+        self._advance()
+
+    def propose(self, value: bytes) -> bool:
+        """Put a new value into the next slot, if the window and the log have room."""
+        self._pump()
+        slot = self._following
+        if slot - self._log.committed >= self._log.options.window or self.full():
+            return False
+        self._following = self._sent = slot + 1
+        self._launch(slot, value)
+        self._advance()
+        return True
+
+    def full(self) -> bool:
+        """Whether as many slots are kept as the log may hold."""
+        return self._following - self._log.journal.base >= self._log.options.log_limit
+
+    def on_accepted(self, index: int, message: Accepted) -> None:
+        """A replica accepted a slot."""
+        flight = self.flights.get(message.slot)
+        if message.ballot == self.ballot and flight is not None:
+            flight.accepted |= 1 << index
+            self._advance()
+
+    def on_stable(self, index: int, slot: int) -> None:
+        """A replica's snapshot covers the slots below this one."""
+        self.stable[index] = max(self.stable[index], slot)
+
+    def tick(self) -> None:
+        """Heartbeat, truncation, and repetition of what was not acknowledged in time."""
+        log, now = self._log, self._log.env.now
+        self.on_stable(log.group.index, log.journal.stable)
+        # The announcement goes out first: by then the own snapshot is durable, and slots may go.
+        self._announce()
+        log.journal.truncate(min(self.stable))
+        for slot, flight in islice(self.flights.items(), log.options.burst):
+            if now - flight.sent >= log.options.retry_ns << min(flight.repeats, BACKOFF_MAX):
+                self._repeat(slot, flight)
+
+    def waits(self) -> list[Wait]:
+        """What is in flight, and who keeps the log from growing."""
+        peers = self._log.group.peers
+        waits = []
+        for slot, flight in self.flights.items():
+            silent = (str(p) for i, p in enumerate(peers) if not flight.accepted >> i & 1)
+            blocker = f"no acknowledgement from {', '.join(silent)}"
+            waits.append(Wait(f"slot {slot}", blocker, flight.began))
+        if self.full():
+            floor = min(self.stable)
+            behind = (str(p) for p, slot in zip(peers, self.stable, strict=True) if slot == floor)
+            blocker = f"log full, no snapshot after slot {floor} from {', '.join(behind)}"
+            waits.append(Wait("new proposals", blocker, self._log.env.now))
+        return waits
+
+    def _launch(self, slot: int, value: bytes) -> None:
+        log = self._log
+        log.journal.accept(slot, self.ballot, value)
+        self.flights[slot] = Flight(1 << log.group.index, log.env.now)
+        log.env.multicast(log.group.others, Accept(self.ballot, slot, value, log.committed))
+
+    def _pump(self) -> None:
+        """Propose what phase 1 found, as far as the window allows."""
+        while self._sent < min(self._following, self._log.committed + self._log.options.window):
+            slot = self._sent
+            self._sent = slot + 1
+            self._launch(slot, self._recovered.pop(slot, NOOP))
+
+    def _advance(self) -> None:
+        """Commit and apply what a majority accepted; `apply` may propose, but not re-enter this."""
+        if self._applying:
+            return
+        log, before = self._log, self._log.committed
+        self._applying = True
+        while flight := self.flights.get(log.committed):
+            if flight.accepted.bit_count() < log.group.majority:
+                break
+            del self.flights[log.committed]
+            log.apply_next()
+            self._pump()
+        self._applying = False
+        if log.committed > before and not self.flights:
+            self._announce()
+
+    def _announce(self) -> None:
+        log = self._log
+        log.env.multicast(log.group.others, Commit(self.ballot, log.committed, min(self.stable)))
+
+    def _repeat(self, slot: int, flight: Flight) -> None:
+        log = self._log
+        flight.sent = log.env.now
+        flight.repeats += 1
+        missing = [p for i, p in enumerate(log.group.peers) if not flight.accepted >> i & 1]
+        value = log.journal.entries[slot][1]
+        log.env.multicast(missing, Accept(self.ballot, slot, value, log.committed))

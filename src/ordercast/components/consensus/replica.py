@@ -1,0 +1,329 @@
+"""Multi-Paxos log, as a component that a process embeds.
+
+Theory of operation. Replica i of n owns the ballots i, i+n, i+2n, ... A leader of ballot b has the
+promises of a majority (phase 1) and proposes values for slots in b (phase 2); a slot that a
+majority accepted in b is chosen, and slots are committed and applied in order. Replica 0 leads from
+the first boot: ballot 0 is the lowest, nothing can have been accepted before it, so it needs no
+phase 1.
+
+Rules beyond plain Paxos, each with its reason:
+
+- A commit notice names a ballot. A follower commits only what it accepted in that ballot: the
+  leader of a ballot proposes one value for a slot. What it lacks it fetches, in bounded chunks.
+- A leader commits only by counting in its own ballot and takes no lessons (`Learn`). Otherwise it
+  could put its ballot's name on a value that a later ballot chose.
+- No promise to a candidate that has committed less: it gets what it lacks, and asks again. So a
+  leader has every slot that its voters have committed, and no follower of its majority is ahead of
+  it.
+- A candidate keeps its ballot until somebody rejects it, so a replica that sends but does not hear
+  cannot push the ballots up for ever.
+
+Limits. At most `window` slots are in flight and at most `log_limit` are kept; beyond, `propose`
+returns False. A slot is kept until the snapshots of all replicas cover it, so a replica that lags
+always finds what it lacks; the price is that a replica which stays away stops the log after
+`log_limit` slots. Without a snapshot function nothing is truncated.
+
+Durability. What a message depends on is saved before the message is sent. The committed index is
+not saved: after a restart the owner's state is that of the last snapshot, and `apply` is called
+again for each slot after it, as the group confirms them. Amnesia (a restart without the saved
+state) is not tolerated.
+"""
+
+from collections.abc import Callable, Mapping
+
+from ordercast.components.consensus.catchup import Catchup
+from ordercast.components.consensus.election import Election
+from ordercast.components.consensus.leadership import Leadership
+from ordercast.components.consensus.log import Apply, Group, Log
+from ordercast.components.consensus.messages import (
+    MESSAGES,
+    VALUE_BYTES_MAX,
+    Accept,
+    Accepted,
+    Commit,
+    Fetch,
+    Learn,
+    Prepare,
+    Promise,
+    Reject,
+    Stable,
+)
+from ordercast.components.consensus.options import BACKOFF_MAX, ConsensusOptions
+from ordercast.core import Env, Explanation, LocalError, Message, Nanos, NodeId, RemoteError, Wait
+
+_TYPES = frozenset(MESSAGES)
+BALLOTS_AHEAD_MAX = 1 << 32
+"""No ballot is so far above all that a replica has heard of: it would leave none for those who come after."""
+
+
+class Replica:
+    """One replica of a log. The owner routes messages and timers to it (see `handles`, `owns`).
+
+    `apply(slot, value)` is called in the order of slots, once for each; not for the no-ops with
+    which a new leader fills holes, so slots may be skipped. It may call `propose`. `snapshot()`
+    returns the owner's state after the slot last applied, and `restore(state)` takes it back at the
+    start.
+    """
+
+    def __init__(
+        self,
+        env: Env,
+        peers: tuple[NodeId, ...],
+        apply: Apply,
+        options: ConsensusOptions | None = None,
+        *,
+        snapshot: Callable[[], bytes] | None = None,
+        restore: Callable[[bytes], None] | None = None,
+        prefix: str = "consensus.",
+    ) -> None:
+        self.env = env
+        self.leader: NodeId | None = None
+        """Who leads, as far as this replica knows."""
+        self._group = Group(env.me, peers)
+        self._options = options or ConsensusOptions()
+        self._log = Log(env, self._group, self._options, prefix, apply, snapshot)
+        self._journal = self._log.journal
+        self._catchup = Catchup(self._log)
+        self._restore = restore
+        self._prefix = prefix
+        self._election: Election | None = None
+        self._leadership: Leadership | None = None
+        self._seen = 0
+        """Highest ballot heard of; the next candidacy goes above it."""
+        self._reported = (0, 0)
+        """Ballot and first slot of the last chunk that a candidate got."""
+        self._elections = 0
+        """Elections seen since there was a leader."""
+        self._heard: Nanos = 0
+        self._patience: Nanos = 0
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this replica leads, as far as it knows."""
+        return self._leadership is not None
+
+    @property
+    def ballot(self) -> int:
+        """The ballot promised; a leadership has one of its own, so a change of it shows here."""
+        return self._journal.promised
+
+    @property
+    def committed(self) -> int:
+        """Slots below are committed and applied."""
+        return self._log.committed
+
+    @property
+    def in_flight(self) -> int:
+        """Slots proposed here and not committed yet."""
+        return len(self._leadership.flights) if self._leadership else 0
+
+    @staticmethod
+    def handles(message: Message) -> bool:
+        """Whether a message is one of consensus."""
+        return type(message) in _TYPES
+
+    def owns(self, timer: str) -> bool:
+        """Whether a timer is one of this replica."""
+        return timer.startswith(self._prefix)
+
+    def propose(self, value: bytes) -> bool:
+        """Put a value into the log; False when not the leader, or a limit is reached.
+
+        A proposal is no promise: it may be lost when the leadership is. The owner sees it in
+        `apply`, or asks again.
+        """
+        if not 0 < len(value) <= VALUE_BYTES_MAX:
+            raise LocalError(f"consensus: a value has 1 to {VALUE_BYTES_MAX} bytes, not {len(value)}")
+        return self._leadership is not None and self._leadership.propose(value)
+
+    def explain(self) -> Explanation:
+        """The state of this replica and what it waits for, oldest first."""
+        role = "leader" if self._leadership else "candidate" if self._election else "follower"
+        state: dict[str, str | int] = {
+            "role": role,
+            "leader": "unknown" if self.leader is None else self.leader,
+            "ballot": self.ballot,
+            "committed": self.committed,
+            "slots kept": len(self._journal.entries),
+        }
+        waits = self._catchup.waits(self.leader)
+        if self._leadership:
+            waits = self._leadership.waits()
+        elif self._election:
+            waits += self._election.waits()
+        elif self.leader is None:
+            waits.append(Wait("leadership", "no leader known", self._heard))
+        return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)))
+
+    def on_start(self, saved: Mapping[str, bytes]) -> None:
+        """Begin, or go on from what an earlier life saved."""
+        restarted, state = self._journal.restore(saved)
+        if state is not None and self._restore is not None:
+            self._restore(state)
+        self._log.committed = self._journal.stable
+        self._await_leader()
+        if not restarted:
+            self.leader = self._group.peers[0]
+            if self._group.index == 0:
+                self._lead(Leadership(self._log, 0, {}))
+
+    def on_timer(self, name: str) -> None:
+        """A timer of this replica went off."""
+        kind = name[len(self._prefix) :]
+        if kind == "tick":
+            self._tick()
+        elif kind == "election":
+            self._check_leader()
+        elif kind == "fetch":
+            self._catchup.on_timer(self.leader)
+
+    def on_message(self, source: NodeId, message: Message) -> None:
+        """A message of consensus arrived; those from strangers are ignored."""
+        index = self._group.indices.get(source)
+        if index is None:
+            return
+        if isinstance(message, Prepare | Accept | Commit | Reject):
+            self._check_ballot(source, message.ballot)
+        match message:
+            case Accept():
+                self._on_accept(source, message)
+            case Accepted() if self._leadership:
+                self._leadership.on_accepted(index, message)
+            case Commit():
+                self._on_commit(source, message)
+            case Prepare():
+                self._on_prepare(source, message)
+            case Promise() if self._election:
+                self._election.on_promise(source, message)
+                self._conclude(self._election)
+            case Reject():
+                self._on_reject(message)
+            case Fetch():
+                self._catchup.teach(source, message.start)
+            case Learn() if self._leadership is None:
+                if self._catchup.on_learn(source, message) and self._election:
+                    self._election.solicit()
+            case Stable() if self._leadership:
+                self._leadership.on_stable(index, message.index)
+
+    def _check_ballot(self, source: NodeId, ballot: int) -> None:
+        if ballot - max(self._seen, self._journal.promised) > BALLOTS_AHEAD_MAX:
+            raise RemoteError(f"ballot {ballot} from node {source}, the highest so far is {self.ballot}")
+
+    def _on_accept(self, source: NodeId, message: Accept) -> None:
+        if not self._follow(source, message.ballot):
+            return
+        # A committed slot keeps its record: what is chosen need not be accepted again.
+        if message.slot >= self._log.committed:
+            self._journal.accept(message.slot, message.ballot, message.value)
+        self.env.send(source, Accepted(message.ballot, message.slot))
+        self._catchup.heed(message.ballot, message.committed)
+
+    def _on_commit(self, source: NodeId, message: Commit) -> None:
+        if not self._follow(source, message.ballot):
+            return
+        self._catchup.heed(message.ballot, message.committed)
+        self._journal.truncate(message.floor)
+        if self._journal.stable > message.floor:
+            self.env.send(source, Stable(self._journal.stable))
+
+    def _follow(self, source: NodeId, ballot: int) -> bool:
+        """Take the sender of a phase 2 message for the leader; False if its ballot is outdated."""
+        if self._group.owner(ballot) != source:
+            return False
+        if ballot < self._journal.promised:
+            self.env.send(source, Reject(self._journal.promised))
+            return False
+        self._journal.promise(ballot)
+        self._step_down()
+        self.leader = source
+        self._heard = self.env.now
+        if self._elections:
+            self._elections = 0
+            self._await_leader()
+        return True
+
+    def _on_prepare(self, source: NodeId, message: Prepare) -> None:
+        if self._group.owner(message.ballot) != source:
+            return
+        if message.ballot < self._journal.promised:
+            self.env.send(source, Reject(self._journal.promised))
+        elif message.committed < self._log.committed:
+            self._catchup.teach(source, message.committed)
+        else:
+            if message.ballot > self._journal.promised:
+                self._journal.promise(message.ballot)
+                self._step_down()
+                self.leader = None
+                self._elections += 1
+                self._await_leader()
+            # A candidate that only repeats itself, because it hears nobody, is no reason to wait.
+            elif (message.ballot, message.start) > self._reported:
+                self._heard = self.env.now
+            self._reported = max(self._reported, (message.ballot, message.start))
+            chunk = self._journal.accepted_from(message.start, self._options.chunk_bytes)
+            self.env.send(source, Promise(message.ballot, message.start, *chunk))
+
+    def _on_reject(self, message: Reject) -> None:
+        self._seen = max(self._seen, message.ballot)
+        active = self._election or self._leadership
+        if active and message.ballot > active.ballot:
+            self._step_down()
+            self.leader = None
+
+    def _step_down(self) -> None:
+        if self._election or self._leadership:
+            self._election = self._leadership = None
+            self.env.cancel_timer(f"{self._prefix}tick")
+            self._await_leader()
+
+    def _await_leader(self) -> None:
+        """Wait a random time, and longer the more elections in a row have failed.
+
+        Phase 1 takes as long as it takes to report what was accepted, chunk by chunk; others who
+        become impatient meanwhile would start all over.
+        """
+        self._heard = self.env.now
+        patience = self.env.rng.randint(self._options.election_ns_min, self._options.election_ns_max)
+        self._patience = patience << min(self._elections, BACKOFF_MAX)
+        self.env.set_timer(f"{self._prefix}election", self._patience)
+
+    def _check_leader(self) -> None:
+        """The timer is not moved at each message: when it goes off, the silence is measured."""
+        if self._leadership:
+            return
+        silence = self.env.now - self._heard
+        if silence < self._patience:
+            self.env.set_timer(f"{self._prefix}election", self._patience - silence)
+            return
+        if self._election is None:
+            self._stand()
+        self._await_leader()
+
+    def _stand(self) -> None:
+        self.leader = None
+        self._elections += 1
+        ballot = self._group.ballot_above(max(self._seen, self._journal.promised))
+        self._election = Election(self._log, ballot)
+        self._tick()
+        self._conclude(self._election)
+
+    def _conclude(self, election: Election) -> None:
+        if election.won():
+            self._election = None
+            self._lead(Leadership(self._log, election.ballot, election.values()))
+
+    def _lead(self, leadership: Leadership) -> None:
+        self._catchup.stop()
+        self._leadership = leadership
+        self._elections = 0
+        self.leader = self.env.me
+        self._tick()
+
+    def _tick(self) -> None:
+        if self._leadership:
+            self._leadership.tick()
+            self.env.set_timer(f"{self._prefix}tick", self._options.heartbeat_ns)
+        elif self._election:
+            self._election.solicit()
+            self.env.set_timer(f"{self._prefix}tick", self._options.retry_ns)

@@ -1,0 +1,284 @@
+"""Cyclon: a small view of the system at each node, shuffled all the time (Voulgaris, Gavidia and van Steen,
+2005). EpTO's evaluation draws its targets from it (section 6, Figure 9).
+
+A node's view is a list of neighbours with ages. Every period a node, the asker:
+
+1. makes all its neighbours one older, takes the oldest one out of the view, and sends it up to `length` - 1
+   others, drawn at random. The asker itself comes with them as an entry of age 0.
+2. The receiver draws up to `length` of its own neighbours, never the asker, and sends them back.
+3. Both take in what they got: an entry that they have keeps the lower age; others go to free places first,
+   and then to the places of the entries that were sent, in the order in which they were. An entry that was
+   sent and came in too stays. What then finds no place is dropped: a view never outgrows its size.
+
+So the link from the asker to the oldest neighbour turns round, and nodes stay about equally well known. A
+neighbour that does not answer is gone from the view already: that is how the dead are forgotten, and why
+the oldest is asked. A living one that was not heard, as a message was lost, is in other views and comes back.
+
+Answers may take longer than a period. A node remembers what it sent in its last `patience` shuffles. An
+answer counts once, if it is to one of those and from the node that was asked. Others are ignored: what came
+too late is as if it were lost, and nobody gets into a view by answers to questions that were never put.
+
+All choices are draws of the node's seed, named by what they are for and by the number of the shuffle (or of
+the answer), both counted from 0 in each life.
+"""
+
+from collections.abc import Sequence
+
+from ordercast.components.sampling.draws import choose, draw, stream
+from ordercast.components.sampling.messages import (
+    AGE_MAX,
+    NUMBER_MAX,
+    SHUFFLE_MAX,
+    Entry,
+    ShuffleAnswer,
+    ShuffleRequest,
+)
+from ordercast.components.sampling.sampler import TARGETS, Sampler
+from ordercast.core import MILLISECOND, Env, LocalError, Message, Nanos, NodeId, Options, RemoteError
+from ordercast.core.ids import NODE_MAX
+
+WAITS = 101
+"""The stream of the waits before shuffles: step 0 is the one before the first."""
+OFFERS = 102
+"""The stream that chooses what a request carries."""
+ANSWERS = 103
+"""The stream that chooses what an answer carries."""
+
+VIEW_MAX = 1024
+PATIENCE_MAX = 64
+SHUFFLE_TIMER = "cyclon shuffle"
+
+
+class CyclonOptions(Options, frozen=True):
+    """Sizes and times; all nodes of a system use the same."""
+
+    view: int = 20
+    """Neighbours that a node knows at most."""
+    length: int = 8
+    """Entries that two nodes exchange, the asker's own included."""
+    period_ns: Nanos = 100 * MILLISECOND
+    """Time between two shuffles that a node starts."""
+    jitter_ns: Nanos = MILLISECOND
+    """How much shorter or longer a period may be."""
+    patience: int = 4
+    """Shuffles, the latest included, whose answers still count: the time of a round trip, in periods."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.view <= VIEW_MAX:
+            raise LocalError(f"cyclon: a view holds 1 to {VIEW_MAX} neighbours, not {self.view}")
+        if not 1 <= self.length <= min(self.view, SHUFFLE_MAX):
+            raise LocalError(
+                f"cyclon: length is {self.length}; a shuffle exchanges at least 1 entry (the asker's own) "
+                f"and at most {min(self.view, SHUFFLE_MAX)}, for a view of {self.view}"
+            )
+        if self.period_ns < 1:
+            raise LocalError(
+                f"cyclon: period_ns is the time between shuffles, at least 1, not {self.period_ns}"
+            )
+        if not 0 <= self.jitter_ns < self.period_ns:
+            raise LocalError(
+                f"cyclon: jitter_ns is {self.jitter_ns}; it is taken from a period or added to it, "
+                f"so it is at least 0 and less than period_ns, which is {self.period_ns}"
+            )
+        if not 1 <= self.patience <= PATIENCE_MAX:
+            raise LocalError(
+                f"cyclon: patience is {self.patience}; answers count for 1 to {PATIENCE_MAX} shuffles"
+            )
+
+
+class _Asked:
+    """A shuffle that waits for its answer."""
+
+    __slots__ = ("node", "number", "sent")
+
+    def __init__(self, number: int, node: NodeId, sent: list[NodeId]) -> None:
+        self.number = number
+        self.node = node
+        self.sent = sent
+
+
+class Cyclon(Sampler):
+    """One node's part in the shuffling; the process it is part of hands it messages and timers."""
+
+    def __init__(
+        self,
+        env: Env,
+        seed: int,
+        contacts: Sequence[NodeId],
+        options: CyclonOptions | None = None,
+        nodes: range = range(NODE_MAX + 1),
+    ) -> None:
+        """Begin with `contacts` as neighbours, and take in no node but those in `nodes`."""
+        self._options = options or CyclonOptions()
+        self._env = env
+        self._nodes = nodes
+        self._targets = stream(seed, TARGETS)
+        self._waits = stream(seed, WAITS)
+        self._offers = stream(seed, OFFERS)
+        self._answers = stream(seed, ANSWERS)
+        self._contacts = self._checked_contacts(contacts)
+        self._view: list[NodeId] = []
+        self._ages: list[int] = []
+        self._asked: list[_Asked | None] = [None] * self._options.patience
+        self.shuffles = 0
+        """Shuffles that this node started."""
+        self.answers = 0
+        """Shuffles that others started and this node answered."""
+        self.purged = 0
+        """Neighbours that were asked and did not answer in time."""
+        self.ignored = 0
+        """Answers that came too late, twice, or unasked."""
+
+    def on_start(self) -> None:
+        """Know the contacts, and shuffle first after a random part of a period."""
+        self._return_to_contacts()
+        self._env.set_timer(SHUFFLE_TIMER, draw(self._waits, 0, 0) % self._options.period_ns)
+
+    def on_timer(self, name: str) -> bool:
+        """Start a shuffle, if it is time."""
+        if name != SHUFFLE_TIMER:
+            return False
+        self._shuffle()
+        self.shuffles += 1
+        self._env.set_timer(SHUFFLE_TIMER, self._wait(self.shuffles))
+        return True
+
+    def on_message(self, source: NodeId, message: Message) -> bool:
+        """Answer a request, or take in an answer."""
+        if isinstance(message, ShuffleRequest):
+            self._check(source, message, self._options.length - 1)
+            self._answer(source, message)
+        elif isinstance(message, ShuffleAnswer):
+            self._check(source, message, self._options.length)
+            self._accept(source, message)
+        else:
+            return False
+        return True
+
+    def sample(self, round_number: int, count: int) -> list[NodeId]:
+        """Neighbours, each as likely as the other; if they are too few, those too that were just asked."""
+        chosen = [self._view[place] for place in choose(self._targets, round_number, count, len(self._view))]
+        if len(chosen) < count:
+            chosen += self._asked_lately()[: count - len(chosen)]
+        return chosen
+
+    def known(self) -> Sequence[NodeId]:
+        """The neighbours, in the order of their places in the view, and those that were just asked."""
+        return (*self._view, *self._asked_lately())
+
+    def _asked_lately(self) -> list[NodeId]:
+        """Who is out of the view because an answer is due, the last asked first.
+
+        In a group that is hardly larger than a view, these are a good part of all there are.
+        """
+        nodes: list[NodeId] = []
+        for number in range(self.shuffles - 1, max(-1, self.shuffles - 1 - self._options.patience), -1):
+            asked = self._asked[number % self._options.patience]
+            if asked and asked.number == number and asked.node not in self._view and asked.node not in nodes:
+                nodes.append(asked.node)
+        return nodes
+
+    def state(self) -> dict[str, int]:
+        """How many neighbours there are, and how the shuffles went."""
+        return {
+            "peers known": len(self._view),
+            "shuffles": self.shuffles,
+            "shuffles answered": self.answers,
+            "peers purged": self.purged,
+        }
+
+    def entries(self) -> list[Entry]:
+        """The neighbours with their ages, in the order of their places in the view."""
+        return list(zip(self._view, self._ages, strict=True))
+
+    def _wait(self, number: int) -> Nanos:
+        jitter = self._options.jitter_ns
+        return self._options.period_ns - jitter + draw(self._waits, number, 0) % (2 * jitter + 1)
+
+    def _checked_contacts(self, contacts: Sequence[NodeId]) -> list[NodeId]:
+        for node in contacts:
+            if node not in self._nodes:
+                raise LocalError(
+                    f"cyclon: contact {node} is not one of the nodes "
+                    f"{self._nodes.start} to {self._nodes.stop - 1}"
+                )
+        others = [node for node in dict.fromkeys(contacts) if node != self._env.me]
+        return others[: self._options.view]
+
+    def _return_to_contacts(self) -> None:
+        self._view = list(self._contacts)
+        self._ages = [0] * len(self._contacts)
+
+    def _shuffle(self) -> None:
+        """Rule 1. With nobody to ask, the wait goes on: others may know this node."""
+        number = self.shuffles
+        slot = number % self._options.patience
+        self.purged += self._asked[slot] is not None
+        self._asked[slot] = None
+        if not self._view:
+            self._return_to_contacts()
+        if not self._view:
+            return
+        # An age that a peer made up must not grow into one that no peer accepts.
+        self._ages = [min(age + 1, AGE_MAX) for age in self._ages]
+        oldest = self._ages.index(max(self._ages))
+        node = self._view.pop(oldest)
+        del self._ages[oldest]
+        places = choose(self._offers, number, self._options.length - 1, len(self._view))
+        self._asked[slot] = _Asked(number, node, [self._view[place] for place in places])
+        self._env.send(node, ShuffleRequest(number, self._at(places)))
+
+    def _answer(self, source: NodeId, request: ShuffleRequest) -> None:
+        """Rule 2, and rule 3 for the receiver."""
+        others = [place for place, node in enumerate(self._view) if node != source]
+        chosen = choose(self._answers, self.answers, self._options.length, len(others))
+        places = [others[index] for index in chosen]
+        self.answers += 1
+        self._env.send(source, ShuffleAnswer(request.number, self._at(places)))
+        self._merge([(source, 0), *request.entries], [self._view[place] for place in places])
+
+    def _accept(self, source: NodeId, answer: ShuffleAnswer) -> None:
+        """Rule 3 for the asker."""
+        slot = answer.number % self._options.patience
+        asked = self._asked[slot]
+        if asked is None or asked.number != answer.number or asked.node != source:
+            self.ignored += 1
+            return
+        self._asked[slot] = None
+        self._merge(answer.entries, asked.sent)
+
+    def _merge(self, received: Sequence[Entry], sent: Sequence[NodeId]) -> None:
+        """Rule 3: what was sent may have left the view meanwhile, through another shuffle."""
+        view, ages = self._view, self._ages
+        came = [node for node, _ in received]
+        replaceable = iter([view.index(node) for node in sent if node in view and node not in came])
+        for node, age in received:
+            if node in view:
+                place = view.index(node)
+                ages[place] = min(ages[place], age)
+            elif len(view) < self._options.view:
+                view.append(node)
+                ages.append(age)
+            elif (free := next(replaceable, None)) is not None:
+                view[free] = node
+                ages[free] = age
+
+    def _at(self, places: Sequence[int]) -> tuple[Entry, ...]:
+        return tuple((self._view[place], self._ages[place]) for place in places)
+
+    def _check(self, source: NodeId, message: ShuffleRequest | ShuffleAnswer, limit: int) -> None:
+        """Refuse what no correct peer sends: nobody names itself, the other side or the same node twice."""
+        if source == self._env.me or source not in self._nodes:
+            raise RemoteError(f"cyclon: a shuffle from node {source}, which is no peer of {self._env.me}")
+        if not 0 <= message.number <= NUMBER_MAX:
+            raise RemoteError(f"cyclon: shuffle {message.number} of node {source} cannot be")
+        entries = message.entries
+        if len(entries) > limit:
+            raise RemoteError(f"cyclon: {len(entries)} entries from node {source}, the limit is {limit}")
+        seen = [self._env.me, source]
+        for node, age in entries:
+            if node in seen:
+                raise RemoteError(f"cyclon: node {source} names itself, its peer or {node} twice")
+            if node not in self._nodes or not 0 <= age <= AGE_MAX:
+                raise RemoteError(f"cyclon: node {source} names node {node} of age {age}, which cannot be")
+            seen.append(node)

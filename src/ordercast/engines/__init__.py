@@ -1,0 +1,1 @@
+"""Engines that run one protocol over arrays, for sizes that no simulator of processes reaches."""

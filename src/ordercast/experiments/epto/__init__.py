@@ -1,0 +1,1 @@
+"""The experiments of EpTO (Middleware 2015)."""

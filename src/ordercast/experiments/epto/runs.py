@@ -1,0 +1,201 @@
+"""Runs of EpTO's evaluation (Middleware 2015, section 6): one case is one run of the array engine.
+
+From the paper: rounds of 125 ticks with a uniformly random drift of 1%, a broadcast by each process with a
+probability in each round, latencies as measured between nodes of PlanetLab, and K and TTL as the lemmas give
+them for c = 1.25: only that gives the printed TTL of 15 for 100 processes. Neither drift nor latency enters
+into them, or it would be more. Under churn and loss, K is that of Lemma 7.
+
+Ours: processes begin their rounds at random phases, for nothing in the paper makes them begin together.
+There are broadcasts for so many rounds that some hundred events come together. Cyclon has run for a while
+when they begin.
+
+A *hole* is an event that a process owes and never delivers: it was there when the event was broadcast, and
+until the others had delivered it. The paper looks at processes "that remained in the system long enough":
+here, those that were there before the first broadcast. What processes lack that joined later is counted by
+itself, and what is missing at processes that left, or left with its source, by its cause.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordercast.experiments.epto.latencies import (
+    DRAWN,
+    STAND_IN,
+    Model,
+    file_arguments,
+    find_file,
+    latencies_of,
+)
+from ordercast.experiments.experiment import Case, Setup
+from ordercast.protocols.epto.parameters import Parameters, lemma_parameters
+
+if TYPE_CHECKING:  # at run time only in a task: the engine is an extra
+    from ordercast.engines.epto.run import Outcome
+
+C = 1.25
+TICKS_A_SECOND = 1_000
+ARRIVALS_MAX = 1_000
+"""Up to so many processes the first arrivals of events are kept too."""
+HOLES_NAMED = 3
+
+Clock = Literal["global", "logical"]
+GLOBAL: Clock = "global"
+LOGICAL: Clock = "logical"
+CLOCKS = (GLOBAL, LOGICAL)
+
+CAUSES = {
+    "never heard of": "holes_never_heard_of",
+    "came too late": "holes_came_too_late",
+    "left before": "left_before",
+    "gone with its source": "gone_with_source",
+}
+"""Why an event is missing, and the name of the count; the first two are holes."""
+HOLES, VIOLATIONS, BY_LEMMA = "holes", "violations", "by_lemma"
+NEW_HOLES, NEW_PROCESSES, NEW_ROUNDS = "holes_at_newcomers", "newcomers_with_holes", "newcomers_rounds_most"
+"""Of processes that joined during the run: how many events they lack, how many such processes there are, and
+how many rounds one of them had been there at most when such an event was broadcast."""
+
+
+def by_lemma(processes: int, clock: Clock, *, loss: float = 0.0, churn: float = 0.0) -> Parameters:
+    """K and TTL of the evaluation."""
+    return lemma_parameters(processes, C, loss=loss, churn=churn, clock=clock)
+
+
+def rounds_of(processes: int, quick: bool) -> int:
+    """For how long there are broadcasts: 500 events of 100 processes, in full."""
+    least = 10 if quick else 20
+    return max(least, (4_000 if quick else 10_000) // processes)
+
+
+def run_case(
+    setup: Setup,
+    seed: int,
+    *,
+    processes: int,
+    clock: Clock = GLOBAL,
+    ttl: int = 0,
+    rate: float = 0.05,
+    loss: float = 0.0,
+    churn: float = 0.0,
+    sampling: Literal["uniform", "cyclon"] = "uniform",
+    in_step: bool = False,
+    model: Model = DRAWN,
+) -> Case:
+    """A case; two figures that need the same run name it alike, so that it runs once."""
+    file = find_file(setup.data)
+    return Case(
+        parameters={
+            "processes": processes,
+            "clock": clock,
+            "ttl": ttl,
+            "rate": rate,
+            "loss": loss,
+            "churn": churn,
+            "sampling": sampling,
+            "in_step": in_step,
+            "model": model if file else STAND_IN,
+        },
+        seed=seed,
+        function="ordercast.experiments.epto.runs:measure",
+        arguments={**file_arguments(file), "rounds": rounds_of(processes, setup.quick)},
+    )
+
+
+def measure(
+    *,
+    processes: int,
+    clock: Clock,
+    ttl: int,
+    rate: float,
+    loss: float,
+    churn: float,
+    sampling: Literal["uniform", "cyclon"],
+    in_step: bool,
+    model: Model,
+    file: str,
+    digest: str,
+    rounds: int,
+    seed: int,
+) -> dict[str, float]:
+    """Delays in ticks by percentile, holes by cause, and what broke the order; a TTL of 0 is the lemmas'."""
+    from ordercast.engines.epto import run as engine
+    from ordercast.engines.epto.setup import Setup as Asked
+
+    chosen = by_lemma(processes, clock, loss=loss, churn=churn)
+    asked = Asked(
+        processes=processes,
+        fanout=chosen.fanout,
+        ttl=ttl or chosen.ttl,
+        clock=clock,
+        drift=0.0 if in_step else 0.01,
+        rate=rate,
+        rounds=rounds,
+        loss=loss,
+        churn=churn,
+        sampling=sampling,
+        in_step=in_step,
+        seed=seed,
+    )
+    outcome = engine.run(
+        asked, latencies_of(model, file, digest), arrivals=processes <= ARRIVALS_MAX, cores=1
+    )
+    values = summary(outcome) | {BY_LEMMA: float(asked.ttl >= chosen.ttl)}
+    if processes <= ARRIVALS_MAX:
+        values |= percentiles(outcome.arrivals, "first_")
+    return values
+
+
+def summary(outcome: "Outcome") -> dict[str, float]:
+    """What every run tells."""
+    setup, line = outcome.setup, outcome.line
+    counts = percentiles(outcome.delays) | holes(outcome) | {VIOLATIONS: outcome.violations}
+    counts |= {"events": len(outcome.events), "deliveries": outcome.deliveries}
+    counts |= {"fanout": setup.fanout, "ttl": setup.ttl, "seconds": line.ticks / TICKS_A_SECOND}
+    counts |= {"process_rounds": outcome.rounds_run, "memory_bytes": outcome.memory_bytes}
+    return counts
+
+
+def holes(outcome: "Outcome") -> dict[str, float]:
+    """Holes by cause, apart from those of newcomers, and the first ones by name."""
+    missing = outcome.holes()
+    owed = [hole for hole in missing if hole.owed]
+    stayed = [hole for hole in owed if not hole.joined]
+    new = [hole for hole in owed if hole.joined]
+    # More may be missing than is listed; then none of what is not listed is excused.
+    unlisted = outcome.missing.not_listed
+    counts = {HOLES: len(stayed) + unlisted, NEW_HOLES: len(new)}
+    counts[NEW_PROCESSES] = len({hole.process for hole in new})
+    longest = max((hole.born - hole.joined for hole in new), default=0)
+    counts[NEW_ROUNDS] = -(-longest // outcome.setup.round_ticks)
+    for cause, name in CAUSES.items():
+        counts[name] = sum(hole.cause == cause for hole in missing)
+    counts[CAUSES["left before"]] = outcome.missing.left_before
+    for place, hole in enumerate([*stayed, *new][:HOLES_NAMED]):
+        about = {"process": hole.process, "source": hole.source, "born": hole.born, "joined": hole.joined}
+        counts |= {f"hole{place}_{name}": number for name, number in about.items()}
+    return {name: float(count) for name, count in counts.items()}
+
+
+def percentiles(histogram: NDArray[np.int64], prefix: str = "") -> dict[str, float]:
+    """All from the shortest delay, p00, to the longest, p100; none if nothing was delivered."""
+    total = int(histogram.sum())
+    if not total:
+        return {}
+    cumulated = np.cumsum(histogram)
+    ranks = np.maximum(1, np.ceil(np.arange(101) / 100 * total))
+    ticks = np.searchsorted(cumulated, ranks)
+    return {f"{prefix}p{percent:02}": float(tick) for percent, tick in enumerate(ticks)}
+
+
+def named_holes(values: Mapping[str, float]) -> str:
+    """The first holes of a run in words, or nothing."""
+    said = []
+    for place in range(HOLES_NAMED):
+        names = [f"hole{place}_{name}" for name in ("process", "source", "born")]
+        if all(name in values for name in names):
+            process, source, born = (int(values[name]) for name in names)
+            said.append(f"process {process} lacks the event of {source} at tick {born}")
+    return "; ".join(said)

@@ -1,0 +1,1 @@
+"""The experiments of Hydra (NSDI 2023)."""

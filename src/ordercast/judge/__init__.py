@@ -1,0 +1,1 @@
+"""The judges of traces: one event by event, one over whole columns."""

@@ -1,0 +1,235 @@
+"""The parts of a large run put together: what they prove, and what is to be looked at in depth.
+
+What the summaries prove: each node's steps, times and clocks grow over all parts; nothing happened between
+a node's crash and its recovery; every sender's submissions are different messages; every receiver
+delivered, of each block, exactly what was submitted to it, and all with the same stamps; and along every
+node's deliveries the protocol's own order grows, so that no two contradict each other.
+
+Where a block's fingerprints differ, or deliveries step back in the order, the messages in question are
+taken out of the file with all their rows and judged by `audit` like a run of their own: each property but
+order speaks of one message (or, of one sender's, about two in the same lane), and a cycle of order lies
+within one stretch of steps back, as in `order.py`. Where the parts cannot tell, the whole run is judged.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Set
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from ordercast.core import Groups, NodeId, Order
+from ordercast.judge.columns.columns import CODE, Ints, filled, kinds_of
+from ordercast.judge.columns.judge import audit
+from ordercast.judge.columns.parts import BLOCK_BITS, SUBMITTED, Edges, Key, Print, Summary, Turn
+from ordercast.judge.online import END_OF_RUN, Holes, Verdict
+from ordercast.trace import Kind, RunDescription
+
+SHARE_MAX = 0.5
+"""The largest share of messages that is worth taking out of a run."""
+
+
+class Selection(NamedTuple):
+    """What is to be judged in depth: whole blocks, and stretches of the order."""
+
+    blocks: frozenset[int]
+    stretches: tuple[tuple[Key, Key], ...]
+    doubt: str = ""
+    """Why everything must be; empty if the selection will do."""
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the summaries prove that the run kept its promises."""
+        return not (self.blocks or self.stretches or self.doubt)
+
+
+def select(description: RunDescription, summaries: Iterable[Summary]) -> Selection:
+    """What the summaries of all parts leave to be judged."""
+    parts = sorted(summaries, key=lambda part: (part.segment, part.first))
+    doubt = next((part.doubt for part in parts if part.doubt), "")
+    doubt = doubt or _doubt_of_nodes(parts) or _doubt_of_lanes(parts)
+    if doubt:
+        return Selection(frozenset(), (), doubt)
+    down = {node for node, turns in _turns(parts).items() if not turns[-1].up}
+    blocks, total = _differing(description, [p for part in parts for p in part.prints], down)
+    if len(blocks) > SHARE_MAX * total:
+        return Selection(frozenset(), (), "most of its messages need a closer look")
+    return Selection(frozenset(blocks), tuple(_stretches(description, parts)))
+
+
+def files_in_order(summaries: Iterable[Summary]) -> bool:
+    """Whether the files, read one after the other, have the rows of each node in the order of its steps."""
+    parts = sorted(summaries, key=lambda part: (part.segment, part.first))
+    nodes = {node for part in parts for node in part.edges}
+    return all(
+        a.step < b.step
+        for node in nodes
+        for a, b in pairwise([part.edges[node] for part in parts if node in part.edges])
+    )
+
+
+def judge_selected(
+    description: RunDescription,
+    selection: Selection,
+    read_parts: Callable[[], Iterator[pa.Table]],
+    read_whole: Callable[[], pa.Table],
+    block_bits: int = BLOCK_BITS,
+) -> Verdict:
+    """The verdict on a run of which the summaries left this; its rows are read when they are needed."""
+    if selection.nothing:
+        return Verdict([], {}, Holes() if description.counts_holes else None)
+    if not selection.doubt:
+        found = _judge_excerpt(description, selection, read_parts, block_bits)
+        # Where receivers disagree on stamps, the order of stamps proves nothing.
+        if not any(violation.property == "stamp" for violation in found.violations):
+            return found
+    return audit(description, read_whole())
+
+
+def _judge_excerpt(
+    description: RunDescription,
+    selection: Selection,
+    read_parts: Callable[[], Iterator[pa.Table]],
+    block_bits: int,
+) -> Verdict:
+    """Judge the selected messages, with all their rows, and the crashes and recoveries."""
+    blocks = np.array(sorted(selection.blocks), np.int64)
+    messages = _messages_in(selection.stretches, read_parts()) if selection.stretches else blocks[:0]
+    tables, rows, before = [], [], 0
+    for part in read_parts():
+        kind, message = kinds_of(part["kind"]), filled(part["message"])
+        wanted = np.isin(message >> block_bits, blocks) | np.isin(message, messages)
+        wanted &= (kind == CODE[Kind.SUBMIT]) | (kind == CODE[Kind.DELIVER])
+        wanted |= (kind == CODE[Kind.CRASH]) | (kind == CODE[Kind.RECOVER])
+        tables.append(part.filter(wanted))
+        rows.append(before + np.flatnonzero(wanted))
+        before += len(part)
+    verdict = audit(description, pa.concat_tables(tables))
+    row_of = np.concatenate(rows)
+    violations = [
+        violation
+        if violation.step == END_OF_RUN
+        else msgspec.structs.replace(violation, step=int(row_of[violation.step]))
+        for violation in verdict.violations
+    ]
+    # A block in which something is missing somewhere is selected, so its holes are all there are.
+    return Verdict(violations, verdict.suppressed, verdict.holes)
+
+
+def _messages_in(stretches: tuple[tuple[Key, Key], ...], parts: Iterator[pa.Table]) -> Ints:
+    """The messages delivered within stretches of the order; by the clock, a few more than that do no harm."""
+    found = []
+    firsts = np.array([first[0] for first, _ in stretches])  # ascending, as the stretches are
+    lasts = np.maximum.accumulate([last[0] for _, last in stretches])
+    for part in parts:
+        clock, message = filled(part["stamp_clock"]), filled(part["message"])
+        near = np.searchsorted(firsts, clock, side="right") - 1
+        inside = (near >= 0) & (clock <= lasts[near])
+        found.append(np.unique(message[inside & (kinds_of(part["kind"]) == CODE[Kind.DELIVER])]))
+    return np.unique(np.concatenate(found))
+
+
+def _doubt_of_nodes(parts: list[Summary]) -> str:
+    """Each node's parts follow each other, and nothing happens while it is down."""
+    all_turns = _turns(parts)
+    for node in {node for part in parts for node in part.edges}:
+        edges = _edges_of(node, parts)
+        for a, b in pairwise(edges):
+            back = b.time_ns[0] < a.time_ns[1] or b.clock_ns[0] < a.clock_ns[1]
+            if back or b.step[0] <= a.step[1]:
+                return f"the steps, times or clocks of node {node} go back"
+        turns = all_turns.get(node, [])
+        if _out_of_order(node, parts):
+            return f"the rows of node {node} are not in the order of its steps"
+        for place, turn in enumerate(turns):
+            if turn.up == (place % 2 == 0):
+                return f"the crashes and recoveries of node {node} do not alternate"
+            until = turns[place + 1].step if place + 1 < len(turns) else edges[-1].step[1] + 1
+            if not turn.up and until != turn.step + 1:
+                return f"node {node} has rows while it is down"
+    return ""
+
+
+def _edges_of(node: NodeId, parts: list[Summary]) -> list[Edges]:
+    """A node in all parts, in the order of its steps."""
+    edges = [part.edges[node] for part in parts if node in part.edges]
+    return sorted(edges, key=lambda found: found.step)
+
+
+def _out_of_order(node: NodeId, parts: list[Summary]) -> bool:
+    """Whether the steps of a node go back from one part of a file to the next: then its rows do, too."""
+    steps = [(part.segment, part.edges[node].step) for part in parts if node in part.edges]
+    return any(a[0] == b[0] and b[1] < a[1] for a, b in pairwise(steps))
+
+
+def _turns(parts: list[Summary]) -> dict[NodeId, list[Turn]]:
+    """The crashes and recoveries of each node that has any, in order."""
+    found: dict[NodeId, list[Turn]] = {}
+    for turn in sorted((turn for part in parts for turn in part.turns), key=lambda turn: turn.step):
+        found.setdefault(turn.node, []).append(turn)
+    return found
+
+
+def _doubt_of_lanes(parts: list[Summary]) -> str:
+    """The messages of a sender grow over all parts: as submitted, and at each node where that is promised."""
+    last: dict[tuple[NodeId, NodeId], int] = {}
+    order = sorted(
+        (
+            (part.edges[lane.sender if lane.node == SUBMITTED else lane.node].step[0], lane)
+            for part in parts
+            for lane in part.lanes
+        ),
+        key=lambda found: found[0],
+    )
+    for _, lane in order:
+        key = (lane.node, lane.sender)
+        if lane.first <= last.get(key, -1):
+            return f"the messages of node {lane.sender} are not in order"
+        last[key] = lane.last
+    return ""
+
+
+def _differing(description: RunDescription, prints: list[Print], down: Set[NodeId]) -> tuple[set[int], int]:
+    """The blocks of which some receiver did not deliver just what was submitted; and how many there are.
+
+    A receiver that is down at the end may have nothing of a block, unless holes are counted.
+    """
+    if description.counts_holes:
+        down = frozenset()
+    sums: dict[tuple[NodeId, Groups, int], list[int]] = {}
+    for found in prints:
+        mine = sums.setdefault((found.node, found.groups, found.block), [0, 0, 0])
+        for place, more in enumerate((found.count, found.content, found.stamped)):
+            mine[place] = (mine[place] + more) % (1 << 64)
+    members = {groups: {n for g in groups for n in description.groups[g]} for _, groups, _ in sums}
+    stamps: dict[tuple[Groups, int], int] = {}
+    blocks: set[int] = set()
+    for (node, groups, block), (count, content, stamped) in sums.items():
+        if node == SUBMITTED:
+            owing = members[groups] - down
+            same = all((receiver, groups, block) in sums for receiver in owing)
+        else:
+            submitted = sums.get((SUBMITTED, groups, block), [0, 0, 0])
+            same = submitted[:2] == [count, content] and node in members[groups]
+            same = same and stamps.setdefault((groups, block), stamped) == stamped
+        if not same:
+            blocks.add(block)
+    return blocks, len({block for _, _, block in sums})
+
+
+def _stretches(description: RunDescription, parts: list[Summary]) -> list[tuple[Key, Key]]:
+    """The stretches of the protocol's order over which some node's deliveries step back."""
+    if description.guarantees.order is Order.NONE:
+        return []
+    steps = [step for part in parts for step in part.back]
+    for node in {node for part in parts for node in part.edges}:
+        keys = [edges.key for edges in _edges_of(node, parts) if edges.key is not None]
+        steps += [(b[0], a[1]) for a, b in pairwise(keys) if b[0] <= a[1]]
+    united: list[tuple[Key, Key]] = []
+    for first, last in sorted(steps):
+        if united and first <= united[-1][1]:
+            united[-1] = (united[-1][0], max(united[-1][1], last))
+        else:
+            united.append((first, last))
+    return united

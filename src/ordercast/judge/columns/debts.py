@@ -1,0 +1,302 @@
+"""What receivers owe at the end of a run: the account that agreement and validity are judged on.
+
+For each receiver, a mark for each message that it delivered. Where all marks are set nothing more is asked.
+Only messages that some correct receiver lacks are looked at one by one, with their slots, notifications and
+views.
+
+A *slot* is (issuer, group, number); those above the number up to which a view removes their issuer bind
+nobody, unless most of the group got them. Where views are promised, what was delivered in a view is owed by
+the members of that view which no later one leaves out, and what a node delivers after it was left out binds
+nobody.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ordercast.core import GroupId, Groups, Nanos, NodeId
+from ordercast.judge.columns.account import Account
+from ordercast.judge.columns.columns import Flags, Ints, by_key, factorize, list_columns, null_of
+from ordercast.judge.columns.population import Population
+from ordercast.judge.columns.rare import Change, Drop, View
+from ordercast.judge.columns.removals import Removals
+from ordercast.judge.columns.stays import Stays
+
+
+class Slot(NamedTuple):
+    """A number that an issuer gave for a group."""
+
+    issuer: int
+    group: GroupId
+    number: int
+
+
+class _SlotColumns(NamedTuple):
+    """The slots of messages, in columns."""
+
+    issuer: Ints
+    group: Ints
+    number: Ints
+    place: Ints
+
+
+class Debts:
+    """Who lacks what at the end of a run."""
+
+    def __init__(
+        self,
+        account: Account,
+        drops: list[Drop],
+        views: list[View],
+        changes: list[Change],
+        stays: Stays,
+    ) -> None:
+        self.account = account
+        self.population = Population(account.trace)
+        self._stays = stays
+        self._viewed = account.trace.description.guarantees.views
+        self._groups = account.trace.description.groups
+        self.count = len(account.submit_row)
+        """Messages from this place on were never submitted, and are owed to nobody."""
+        self.holders: dict[Slot, dict[NodeId, Nanos]] = {}
+        """For each slot, who was first notified of its drop when."""
+        self._drop_rows: dict[tuple[Slot, NodeId], int] = {}
+        for drop in drops:
+            slot = Slot(drop.issuer, drop.group, drop.number)
+            self.holders.setdefault(slot, {}).setdefault(drop.node, drop.time_ns)
+            self._drop_rows.setdefault((slot, drop.node), drop.row)
+        self._removals = Removals(changes)
+        self._left_out: dict[tuple[GroupId, NodeId], int] = {}
+        for view in views:
+            for group in view.groups:
+                for node in self._groups[group]:
+                    if node not in view.members:
+                        key = (group, node)
+                        self._left_out[key] = max(view.config, self._left_out.get(key, view.config))
+        self.delivered = {node: self._marks(node) for node in self._all_receivers()}
+        """For each receiver, which messages it delivered, in any life."""
+
+    def receivers(self, groups: Groups) -> list[NodeId]:
+        """The receivers of some groups together, ascending."""
+        return sorted(self.account.trace.receivers(groups))
+
+    def correct(self, groups: Groups) -> list[NodeId]:
+        """The correct ones among them."""
+        return [node for node in self.receivers(groups) if self.population.correct(node)]
+
+    def lacking(self) -> Ints:
+        """The messages that some correct receiver of theirs did not deliver."""
+        lacked = np.zeros(self.count, bool)
+        order, starts = by_key(self.account.destination[: self.count], len(self.account.destinations))
+        for code, groups in enumerate(self.account.destinations):
+            mine = order[starts[code] : starts[code + 1]]
+            everything = len(mine) == self.count
+            for node in self.correct(groups) if len(mine) else ():
+                if everything:
+                    lacked |= ~self.delivered[node][: self.count]
+                else:
+                    lacked[mine] |= ~self.delivered[node][mine]
+        return np.flatnonzero(lacked)
+
+    def groups(self, place: int) -> Groups:
+        """The groups that a message goes to."""
+        return self.account.destinations[int(self.account.destination[place])]
+
+    def first_delivery(self, node: NodeId, place: int) -> int:
+        """Where a node's first delivery of a message stands."""
+        return int(self._firsts[node][place])
+
+    def owing(self, place: int, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
+        """The receivers that owe a message which these nodes delivered, correct or not."""
+        groups = self.groups(place)
+        if not self._viewed:
+            return self.account.trace.receivers(groups)
+        rows = [(node, int(self.account.row[self.first_delivery(node, place)])) for node in witnesses]
+        return self._owing(groups, rows)
+
+    def owing_slot(self, slot: Slot, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
+        """The receivers that owe a slot of which these nodes were notified."""
+        if not self._viewed:
+            return self.account.trace.receivers((slot.group,))
+        return self._owing((slot.group,), [(node, self._drop_rows[slot, node]) for node in witnesses])
+
+    def notified(self, node: NodeId, place: int) -> bool:
+        """Whether a receiver got a notification for a message, in some group of its own."""
+        return any(node in self.holders.get(slot, ()) for slot in self.slots(place))
+
+    def binds(self, slot: Slot) -> bool:
+        """Whether a slot is one that its group settles, as all are of an issuer that is not removed.
+
+        One above the last number binds all the same if most of the group got it, as message or as
+        notification, or if most of any group delivered its message.
+        """
+        if not self._removals.cut_off(slot.issuer, slot.group, slot.number):
+            return True
+        got = set(self.holders.get(slot, ()))
+        for place in self.carried.get(slot, ()):
+            got.update(self._deliverers(place, slot.group))
+            if any(self._most(self._deliverers(place, s.group), s.group) for s in self.slots(place)):
+                return True
+        return self._most(got, slot.group)
+
+    def bound(self, node: NodeId, place: int) -> bool:
+        """Whether a message has a slot that binds in a group of a receiver, or none known there."""
+        slots = self.slots(place) if self._removals.last else []
+        mine = [slot for slot in slots if node in self._groups.get(slot.group, ())]
+        return not mine or any(self.binds(slot) for slot in mine)
+
+    def _deliverers(self, place: int, group: GroupId) -> list[NodeId]:
+        return [node for node in self._groups.get(group, ()) if self.delivered[node][place]]
+
+    def _most(self, nodes: Collection[NodeId], group: GroupId) -> bool:
+        return len(nodes) > len(self._groups.get(group, ())) // 2
+
+    def slots(self, place: int) -> list[Slot]:
+        """The slots of a message, as its first delivery names them."""
+        columns = self._slot_columns
+        first, last = np.searchsorted(columns.place, (place, place + 1))
+        return [
+            Slot(int(columns.issuer[i]), int(columns.group[i]), int(columns.number[i]))
+            for i in range(first, last)
+        ]
+
+    @cached_property
+    def slotted(self) -> Flags:
+        """For each message, whether some delivery of it names its slots."""
+        marks = np.zeros(len(self.account.messages), bool)
+        marks[self._slot_columns.place] = True
+        return marks
+
+    @cached_property
+    def carried(self) -> dict[Slot, list[int]]:
+        """The messages of each slot that somebody was notified of, or that a removal cut off."""
+        columns = self._slot_columns
+        numbers = np.array([slot.number for slot in self.holders], np.int64)
+        cut_off = self._removals.all_cut_off(columns.issuer, columns.group, columns.number)
+        found: dict[Slot, list[int]] = {}
+        for i in np.flatnonzero(cut_off | np.isin(columns.number, numbers)).tolist():
+            slot = Slot(int(columns.issuer[i]), int(columns.group[i]), int(columns.number[i]))
+            if cut_off[i] or slot in self.holders:
+                found.setdefault(slot, []).append(int(columns.place[i]))
+        return found
+
+    @cached_property
+    def bundled(self) -> bool:
+        """Whether several messages of the run share a slot."""
+        columns = self._slot_columns
+        keys = np.zeros(len(columns.place), np.int64)
+        for column in columns[:3]:
+            distinct, places = factorize(column)
+            _, keys = factorize(keys * max(1, len(distinct)) + places)
+        return int(keys.max(initial=-1)) + 1 < len(keys)
+
+    def unexplained(self) -> Counter[tuple[NodeId, GroupId]]:
+        """For each receiver and group, its notifications for slots that nobody saw the message of."""
+        return Counter(
+            (node, slot.group)
+            for slot, holders in self.holders.items()
+            if slot not in self.carried
+            for node in holders
+        )
+
+    def _all_receivers(self) -> list[NodeId]:
+        return self.receivers(tuple(self._groups))
+
+    @cached_property
+    def _spans(self) -> dict[NodeId, slice]:
+        """Where the deliveries of each node stand."""
+        nodes = self.account.node
+        wanted = self._all_receivers()
+        ids, starts = np.unique(nodes, return_index=True) if len(nodes) else (nodes, nodes)
+        stops = [*starts[1:].tolist(), len(nodes)]
+        found = {
+            int(node): slice(int(start), int(stop))
+            for node, start, stop in zip(ids.tolist(), starts.tolist(), stops, strict=False)
+        }
+        return {node: found.get(node, slice(0, 0)) for node in wanted}
+
+    def _marks(self, node: NodeId) -> Flags:
+        marks = np.zeros(len(self.account.messages), bool)
+        places = self.account.place[self._spans[node]]
+        marks[places[self._binding[self._spans[node]]] if self._viewed else places] = True
+        return marks
+
+    @cached_property
+    def _binding(self) -> Flags:
+        """For each delivery, whether its node was in the view of some group of the message, or had none."""
+        account = self.account
+        binding = np.ones(len(account.row), bool)
+        for node in {stay.node for stay in self._stays.all if stay.excluded}:
+            span = self._spans.get(node, slice(0, 0))
+            rows = account.row[span]
+            destination = account.to[span]
+            outside = {group: self._outside(node, group, rows) for group in self._groups}
+            for code in np.unique(destination).tolist():
+                mine = [group for group in account.destinations[code] if node in self._groups[group]]
+                if mine:
+                    everywhere = np.logical_and.reduce([outside[group] for group in mine])
+                    binding[span] &= ~(everywhere & (destination == code))
+        return binding
+
+    def _outside(self, node: NodeId, group: GroupId, rows: Ints) -> Flags:
+        """For each of a node's rows, whether it was in a view of the group that leaves it out."""
+        stays = self._stays.of.get((node, group), [])
+        excluded = np.array([*(stay.excluded for stay in stays), False], bool)  # the last is for no stay
+        flags: Flags = excluded[self._stays.numbers_at(node, group, rows)]
+        return flags
+
+    @cached_property
+    def _firsts(self) -> dict[NodeId, Ints]:
+        """For each receiver and message, where its first binding delivery stands."""
+        found = {}
+        for node, span in self._spans.items():
+            first = np.full(len(self.account.messages), -1, np.int64)
+            where = np.arange(span.start, span.stop)
+            if self._viewed:
+                where = where[self._binding[span]]
+            first[self.account.place[where[::-1]]] = where[::-1]
+            found[node] = first
+        return found
+
+    @cached_property
+    def _slot_columns(self) -> _SlotColumns:
+        """The slots of each message, from the first delivery that names them; by message."""
+        account, trace = self.account, self.account.trace
+        lengths, *places = list_columns(trace.table["numbers"])
+        issuers = trace.column("stamp_issuer")
+        naming = (lengths[account.row] > 0) & (issuers[account.row] != null_of(issuers))
+        if self._viewed:
+            naming &= self._binding
+        where = np.flatnonzero(naming)
+        sample = np.full(len(account.messages), -1, np.int64)
+        to = np.zeros(len(account.messages), np.int64)
+        # The row that comes first in the trace, whatever its node.
+        order = where[np.argsort(account.row[where], kind="stable")[::-1]]
+        sample[account.place[order]] = account.row[order]
+        to[account.place[order]] = account.to[order]
+        named = np.flatnonzero(sample >= 0)
+        parts: list[Sequence[Ints]] = []
+        sizes = np.array([len(groups) for groups in account.destinations], np.int64)
+        for at, column in enumerate(places):
+            there = named[(lengths[sample[named]] > at) & (sizes[to[named]] > at)]
+            group = np.array([groups[at] if len(groups) > at else -1 for groups in account.destinations])
+            rows = sample[there]
+            parts.append((issuers[rows], group[to[there]], column[rows], there))
+        empty = np.empty(0, np.int64)
+        columns = [np.concatenate(part) for part in zip(*parts, strict=True)] if parts else [empty] * 4
+        by_place = np.argsort(columns[3], kind="stable")
+        return _SlotColumns(*(column[by_place] for column in columns))
+
+    def _owing(self, groups: Groups, places: list[tuple[NodeId, int]]) -> Collection[NodeId]:
+        owing: set[NodeId] = set()
+        for group in groups:
+            stays = [self._stays.stay_at(node, group, row) for node, row in places]
+            views = {(stay.view.config, stay.view.members) for stay in stays if stay is not None}
+            for node in self._groups[group]:
+                left_out = self._left_out.get((group, node))
+                if left_out is None or any(node in m and config > left_out for config, m in views):
+                    owing.add(node)
+        return owing

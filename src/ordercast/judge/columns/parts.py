@@ -1,0 +1,296 @@
+"""A run too large to be judged in one piece: its parts, each summed up by itself.
+
+A *part* is some row groups of a Parquet file. Its summary has, for each node, the first and last of what
+must grow along its rows, and a fingerprint of what it delivered of each *block* of messages: how many, and
+the sum of a hash over identity, address, bytes and stamp. `blocks.py` puts the summaries of a run together.
+
+A fingerprint never condemns: it shows which blocks need not be looked at again. Two of 64 bits each agree
+by chance once in 10^19.
+"""
+
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from ordercast.core import Causality, Gaps, Groups, NodeId, Order
+from ordercast.judge.columns.columns import (
+    CODE,
+    Flags,
+    Ints,
+    by_key,
+    factorize,
+    filled,
+    list_columns,
+    null_of,
+)
+from ordercast.judge.columns.trace import PACKETS, Trace
+from ordercast.trace import Kind, RunDescription
+
+BLOCK_BITS = 12
+SUBMITTED: NodeId = -1
+"""In place of a node: the submissions."""
+Key = tuple[int, int, int]
+"""A delivery's place in the protocol's order: stamp clock, stamp issuer, message."""
+PROVABLE = (Kind.SUBMIT, Kind.DELIVER, Kind.COMPLETE, Kind.CRASH, Kind.RECOVER, *PACKETS)
+
+
+class Edges(msgspec.Struct, frozen=True):
+    """A node in a part: the first and the last of its rows."""
+
+    step: tuple[int, int]
+    time_ns: tuple[int, int]
+    clock_ns: tuple[int, int]
+    key: tuple[Key, Key] | None = None
+    """Of its deliveries, where order is promised; None if it has none."""
+
+
+class Lane(msgspec.Struct, frozen=True):
+    """The messages of one sender at one node (or as submitted) in a part: the first and the last."""
+
+    node: NodeId
+    sender: NodeId
+    first: int
+    last: int
+
+
+class Print(msgspec.Struct, frozen=True):
+    """The fingerprint of what a node delivered, or what was submitted, of a block to the same groups."""
+
+    node: NodeId
+    groups: Groups
+    block: int
+    count: int
+    content: int
+    stamped: int
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """A crash or a recovery."""
+
+    node: NodeId
+    step: int
+    up: bool
+
+
+class Summary(msgspec.Struct):
+    """What a part says of its rows."""
+
+    segment: int = 0
+    """The number of the file that the part is of."""
+    first: int = 0
+    """Where it begins there: its first row group."""
+    rows: int = 0
+    deliveries: int = 0
+    doubt: str = ""
+    """Why only the whole run can be judged; empty if the parts may do."""
+    edges: dict[NodeId, Edges] = msgspec.field(default_factory=dict)
+    lanes: list[Lane] = msgspec.field(default_factory=list)
+    prints: list[Print] = msgspec.field(default_factory=list)
+    turns: list[Turn] = msgspec.field(default_factory=list)
+    back: list[tuple[Key, Key]] = msgspec.field(default_factory=list)
+    """Where a node's deliveries step back in the protocol's order: from the second key to the first."""
+
+
+def may_be_parted(description: RunDescription) -> bool:
+    """Whether a run promises nothing but what parts can show."""
+    promised = description.guarantees
+    return (
+        not promised.views
+        and promised.gaps is not Gaps.NOTIFIED
+        and promised.causality is not Causality.CAUSAL
+        and all(node.id > SUBMITTED for node in description.nodes)
+    )
+
+
+def summarize(description: RunDescription, table: pa.Table, block_bits: int = BLOCK_BITS) -> Summary:
+    """Sum up a part of a run, its rows as they stand in the file."""
+    kinds = _Rows(description, table)
+    summary = Summary(rows=len(table), deliveries=len(kinds.delivered), doubt=kinds.doubt)
+    for walk in (_walk_nodes, _walk_order, _walk_lanes):
+        if not summary.doubt:
+            walk(kinds, summary)
+    if not summary.doubt:
+        summary.prints = _prints(kinds, block_bits)
+    return summary
+
+
+class _Rows:
+    """The rows of a part, by kind and by node."""
+
+    def __init__(self, description: RunDescription, table: pa.Table) -> None:
+        self.trace = trace = Trace(description, table)
+        self.step = filled(table["step"])
+        self.is_submit: Flags = trace.kind == CODE[Kind.SUBMIT]
+        self.is_delivery: Flags = trace.kind == CODE[Kind.DELIVER]
+        rows, self.starts = trace.by_node
+        self.by_node = rows
+        """All rows but those of packets, by node, each node's in order; `starts` has where each begins."""
+        self.delivered = rows[self.is_delivery[rows]]
+        """The deliveries, in the same order."""
+        self.doubt = self._doubt()
+
+    def _doubt(self) -> str:
+        trace = self.trace
+        if not trace.is_kind(*PROVABLE).all():
+            return "it has views, notifications or deliveries out of order"
+        if trace.lost:
+            return "a node recovered without its state"
+        speaks = self.is_submit | self.is_delivery
+        if (speaks & ((trace.message < 0) | (trace.groups.codes < 0))).any():
+            return "rows lack a message or its groups"
+        sender = trace.message >> 40
+        if (self.is_submit & (sender != trace.node)).any():
+            return "a node submitted a message of another"
+        if any(trace.known(groups) != groups or not groups for groups in trace.groups.tuples):
+            return "rows name groups that the run does not have"
+        submitted = trace.column("submitted_ns")
+        wrong = self.is_submit & (trace.time != submitted)
+        if trace.description.source == "simulator":  # clocks of different machines need not agree
+            wrong |= self.is_delivery & (trace.time < submitted)
+        if wrong.any():
+            return "times of submission do not fit"
+        peer = trace.column("peer")
+        other = self.is_delivery & (peer != sender)
+        if other.any() and (other & (peer != null_of(peer))).any():
+            return "a delivery names another sender"
+        return ""
+
+
+def _walk_nodes(rows: _Rows, summary: Summary) -> None:
+    """Each node's rows: time and clock do not go back; where they begin and end; crashes."""
+    trace, order = rows.trace, rows.by_node
+    columns = (rows.step, trace.time, trace.column("clock_ns"))
+    changes = rows.starts[1:-1] - 1
+    for place, values in enumerate(columns):
+        ordered = values[order]
+        grows: Flags = ordered[1:] >= ordered[:-1] if place else ordered[1:] > ordered[:-1]
+        grows[changes[(changes >= 0) & (changes < len(grows))]] = True
+        if not grows.all():
+            summary.doubt = "the steps, times or clocks of a node go back"
+            return
+    for place in np.flatnonzero(np.diff(rows.starts)).tolist():
+        first, last = order[rows.starts[place]], order[rows.starts[place + 1] - 1]
+        step, time_ns, clock_ns = [(int(values[first]), int(values[last])) for values in columns]
+        summary.edges[int(trace.node[first])] = Edges(step, time_ns, clock_ns)
+    for row in trace.rows(Kind.CRASH, Kind.RECOVER).tolist():
+        up = trace.kind[row] == CODE[Kind.RECOVER]
+        summary.turns.append(Turn(int(trace.node[row]), int(rows.step[row]), bool(up)))
+
+
+def _walk_order(rows: _Rows, summary: Summary) -> None:
+    """Along a node's deliveries the key grows, or the steps back are noted."""
+    trace, delivered = rows.trace, rows.delivered
+    if trace.description.guarantees.order is Order.NONE or not len(delivered):
+        return
+    clocks, issuers = trace.column("stamp_clock"), trace.column("stamp_issuer")
+    clock, node = clocks[delivered], trace.node[delivered]
+    if (clock == null_of(clock)).any():
+        summary.doubt = "deliveries have no stamp"
+        return
+
+    def key(place: int) -> Key:
+        row = delivered[place]
+        return int(clocks[row]), int(issuers[row]), int(trace.message[row])
+
+    changes = node[1:] != node[:-1]
+    for place in np.flatnonzero((clock[1:] <= clock[:-1]) & ~changes).tolist():
+        if key(place + 1) <= key(place):
+            summary.back.append((key(place + 1), key(place)))
+    firsts = [0, *(np.flatnonzero(changes) + 1).tolist()]
+    for first, following in pairwise([*firsts, len(delivered)]):
+        edges = summary.edges[int(node[first])]
+        ends = (key(first), key(following - 1))
+        summary.edges[int(node[first])] = msgspec.structs.replace(edges, key=ends)
+
+
+def _walk_lanes(rows: _Rows, summary: Summary) -> None:
+    """The submissions of a sender grow, and so they are different; its deliveries, where that is promised."""
+    trace = rows.trace
+    submitted = rows.by_node[rows.is_submit[rows.by_node]]
+    lanes = [(np.full(len(submitted), SUBMITTED), trace.message[submitted])]
+    if trace.description.guarantees.causality is Causality.FIFO:
+        lanes.append((trace.node[rows.delivered], trace.message[rows.delivered]))
+    for nodes, messages in lanes:
+        senders, sender = factorize(messages >> 40)
+        ids, index = factorize(nodes)
+        order, starts = by_key(index * max(1, len(senders)) + sender, len(ids) * len(senders))
+        ordered = messages[order]
+        grows = ordered[1:] > ordered[:-1]
+        grows[starts[(starts > 0) & (starts < len(order))] - 1] = True
+        if not grows.all():
+            summary.doubt = "the messages of a sender are not in order"
+            return
+        for lane in np.flatnonzero(np.diff(starts)).tolist():
+            node, who = int(ids[lane // len(senders)]), int(senders[lane % len(senders)])
+            ends = (int(ordered[starts[lane]]), int(ordered[starts[lane + 1] - 1]))
+            summary.lanes.append(Lane(node, who, *ends))
+
+
+def _prints(rows: _Rows, block_bits: int) -> list[Print]:
+    """The fingerprints of a part: one for each node (or the submissions), set of groups, and block."""
+    trace = rows.trace
+    speaks = rows.is_submit | rows.is_delivery
+    where: Ints | slice = slice(None) if speaks.all() else np.flatnonzero(speaks)
+    messages = trace.message[where]
+    if not len(messages):
+        return []
+    ids, node = factorize(np.where(rows.is_submit[where], SUBMITTED, trace.node[where]))
+    senders, sender = factorize(messages >> 40)
+    own = (messages & ((1 << 40) - 1)) >> block_bits
+    width, widths = int(own.max()) + 1, (len(trace.groups.tuples), len(senders))
+    keys = node.astype(np.int64)
+    for size, part in zip((*widths, width), (trace.groups.codes[where], sender, own), strict=True):
+        if size > 1:
+            keys *= size
+            keys += part
+    found, index = factorize(keys)
+    count = np.bincount(index, minlength=len(found))
+    content = _folded(trace, where, messages, ("digest", "size", "submitted_ns"))
+    stamped = _folded(trace, where, content, ("stamp_clock", "stamp_issuer"))
+    numbers = trace.table["numbers"]
+    if numbers.null_count == len(numbers):
+        stamped = _spread(stamped + np.uint64((1 << 64) - 1))  # as a length of -1, which stands for null
+    else:
+        lengths, *places = (column[where].astype(np.int64) for column in list_columns(numbers))
+        stamped = _spread(stamped + lengths.view(np.uint64))
+        for at, column in enumerate(places):
+            # Only what is there: how long the longest list of the part is must make no difference.
+            stamped = np.where(lengths > at, _spread(stamped + column.view(np.uint64)), stamped)
+    sums = [_sums(index, values, len(found)) for values in (_spread(content), _spread(stamped))]
+    prints = []
+    for place, key in enumerate(found.tolist()):
+        rest, block = divmod(key, width)
+        rest, who = divmod(rest, widths[1])
+        which, groups = divmod(rest, widths[0])
+        block += int(senders[who]) << (40 - block_bits)
+        values = (int(count[place]), int(sums[0][place]), int(sums[1][place]))
+        prints.append(Print(int(ids[which]), trace.groups.tuples[groups], block, *values))
+    return prints
+
+
+_FACTORS = [np.uint64(factor) for factor in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)]
+
+
+def _folded(trace: Trace, where: Ints | slice, start: Ints, names: tuple[str, ...]) -> Ints:
+    """Columns folded into 64 bits, each multiplied by a large odd number."""
+    folded = start.view(np.uint64) * np.uint64(0xD6E8FEB86659FD93)
+    for name, factor in zip(names, _FACTORS, strict=False):
+        folded += trace.column(name)[where].astype(np.int64, copy=False).view(np.uint64) * factor
+    return folded
+
+
+def _spread(folded: Ints) -> Ints:
+    """What differs in a bit then differs in many: else two exchanged values would sum up the same."""
+    spread: Ints = folded ^ (folded >> np.uint64(32))
+    spread *= np.uint64(0xD6E8FEB86659FD93)
+    spread ^= spread >> np.uint64(29)
+    return spread
+
+
+def _sums(index: Ints, values: Ints, count: int) -> Ints:
+    """The sum of the values of each index, modulo 2^64."""
+    sums = np.zeros(count, np.uint64)
+    np.add.at(sums, index, values)
+    return sums

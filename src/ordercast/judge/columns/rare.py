@@ -1,0 +1,117 @@
+"""Drop notifications and views: rows that are few, and are taken one by one.
+
+They pass integrity's gate too: a notification of a group that the receiver does not receive, and a view with
+members or of a group that the run does not have, are integrity's findings and go no further.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ordercast.core import GroupId, Groups, Nanos, NodeId, RemoteError, format_ns
+from ordercast.judge.columns.columns import null_of
+from ordercast.judge.columns.findings import Findings
+from ordercast.judge.columns.integrity import NAME
+from ordercast.judge.columns.trace import Trace
+from ordercast.judge.online.violation import listed
+from ordercast.trace import ADDED, REMOVED, Kind
+
+
+class Drop(NamedTuple):
+    """A notification that a number of an issuer will not be delivered to a group here."""
+
+    row: int
+    node: NodeId
+    time_ns: Nanos
+    issuer: int
+    group: GroupId
+    number: int
+
+
+class View(NamedTuple):
+    """A view of some groups, installed by a node."""
+
+    row: int
+    node: NodeId
+    time_ns: Nanos
+    config: int
+    groups: Groups
+    members: tuple[NodeId, ...]
+
+
+class Change(NamedTuple):
+    """A view of a group that adds an issuer after a number, or removes it up to one (Hydra section 4.4)."""
+
+    row: int
+    node: NodeId
+    time_ns: Nanos
+    config: int
+    group: GroupId
+    issuer: int
+    number: int
+    clock: int | None
+    added: bool
+
+
+def drops_of(trace: Trace, findings: Findings) -> list[Drop]:
+    """The notifications of a run."""
+    rows = trace.rows(Kind.DROP)
+    if not len(rows):
+        return []
+    table = trace.table.select(["groups", "numbers"]).take(rows)
+    issuers = trace.column("stamp_issuer")[rows].tolist()
+    null = null_of(trace.column("stamp_issuer"))
+    found = []
+    columns = [column.to_pylist() for column in table.columns]
+    for row, groups, numbers, issuer in zip(rows.tolist(), *columns, issuers, strict=True):
+        groups, numbers = groups or [], numbers or []
+        if len(groups) != 1 or len(numbers) != 1 or None in (*groups, *numbers) or issuer == null:
+            raise RemoteError(f"event {row}: a notification without one group, one number and their issuer")
+        node, time_ns = int(trace.node[row]), int(trace.time[row])
+        if node in trace.receivers(trace.known(tuple(groups))):
+            found.append(Drop(row, node, time_ns, issuer, groups[0], numbers[0]))
+        else:
+            detail = f"node {node} was notified of a drop in group {groups[0]}, which it does not receive,"
+            findings.add(NAME, (node,), (), (time_ns,), f"{detail} at {format_ns(time_ns)}", row)
+    return found
+
+
+def views_of(trace: Trace, findings: Findings) -> list[View]:
+    """The views of a run."""
+    rows = trace.rows(Kind.VIEW)
+    if not len(rows):
+        return []
+    table = trace.table.select(["groups", "config", "members"]).take(rows)
+    nodes = frozenset(trace.node_ids)
+    found = []
+    columns = [column.to_pylist() for column in table.columns]
+    for row, groups, config, members in zip(rows.tolist(), *columns, strict=True):
+        if not groups or config is None or members is None:
+            raise RemoteError(f"event {row}: a view without group, configuration or members")
+        node, time_ns = int(trace.node[row]), int(trace.time[row])
+        view = View(row, node, time_ns, config, tuple(groups), tuple(members))
+        strangers = [member for member in members if member not in nodes]
+        if not strangers and trace.known(view.groups) == view.groups:
+            found.append(view)
+            continue
+        what = f"members that the run does not have: {listed(strangers)}" if strangers else "unknown groups"
+        detail = f"node {node} installed view {config} at {format_ns(time_ns)} with {what}"
+        findings.add(NAME, (node,), (), (time_ns,), detail, row)
+    return found
+
+
+def changes_of(trace: Trace, views: list[View]) -> list[Change]:
+    """Those of some views that add or remove an issuer; the others only say who the members are."""
+    if not views:
+        return []
+    rows = np.array([view.row for view in views])
+    table = trace.table.select(["numbers", "stamp_issuer", "stamp_clock"]).take(rows)
+    columns = [column.to_pylist() for column in table.columns]
+    found = []
+    for view, label, numbers, issuer, clock in zip(views, trace.label(rows), *columns, strict=True):
+        if label not in (ADDED, REMOVED) or issuer is None or not numbers or None in numbers:
+            continue
+        place = (view.row, view.node, view.time_ns, view.config)
+        for group, number in zip(view.groups, numbers, strict=False):
+            found.append(Change(*place, group, issuer, number, clock, label == ADDED))
+    return found

@@ -1,0 +1,77 @@
+"""Which views nodes were in: a node's time in one view of a group is a *stay*, a range of its rows."""
+
+from bisect import bisect_left
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ordercast.core import GroupId, NodeId
+from ordercast.judge.columns.columns import Ints
+from ordercast.judge.columns.rare import View
+from ordercast.judge.columns.trace import Trace
+from ordercast.trace import Kind
+
+
+class Stay(NamedTuple):
+    """A node in one view of a group, from the row that installed it up to, not including, `until`."""
+
+    node: NodeId
+    group: GroupId
+    view: View
+    until: int
+    next: View | None
+    """The view of the group that it installed next, if it kept its state until then."""
+    whole: bool
+    """It did not crash before the end of the stay."""
+
+    @property
+    def excluded(self) -> bool:
+        """Whether the view does not have the node."""
+        return self.node not in self.view.members
+
+
+class Stays:
+    """All stays of a run."""
+
+    def __init__(self, trace: Trace, views: list[View]) -> None:
+        self.all: list[Stay] = []
+        """By node and group, in order."""
+        installed: dict[tuple[NodeId, GroupId], list[View]] = {}
+        for view in views:
+            for group in dict.fromkeys(view.groups):
+                installed.setdefault((view.node, group), []).append(view)
+        crashes = trace.rows(Kind.CRASH)
+        for (node, group), mine in installed.items():
+            lost = trace.lost.get(node, np.empty(0, np.int64))
+            crashed = crashes[trace.node[crashes] == node]
+            for view, following in zip(mine, [*mine[1:], None], strict=True):
+                until = len(trace.kind) if following is None else following.row
+                forgot = lost[(lost > view.row) & (lost < until)]
+                if len(forgot):
+                    until, following = int(forgot[0]), None
+                whole = not ((crashed > view.row) & (crashed < until)).any()
+                self.all.append(Stay(node, group, view, until, following, bool(whole)))
+
+    @cached_property
+    def of(self) -> dict[tuple[NodeId, GroupId], list[Stay]]:
+        """The stays of a node in views of a group."""
+        found: dict[tuple[NodeId, GroupId], list[Stay]] = {}
+        for stay in self.all:
+            found.setdefault((stay.node, stay.group), []).append(stay)
+        return found
+
+    def stay_at(self, node: NodeId, group: GroupId, row: int) -> Stay | None:
+        """The stay that a node is in, at one of its rows."""
+        stays = self.of.get((node, group), [])
+        place = bisect_left(stays, row, key=lambda stay: stay.view.row) - 1
+        return stays[place] if place >= 0 and row < stays[place].until else None
+
+    def numbers_at(self, node: NodeId, group: GroupId, rows: Ints) -> Ints:
+        """For each of a node's rows, ascending, which of its stays in the group it is in; -1 if none."""
+        stays = self.of.get((node, group), [])
+        numbers = np.full(len(rows), -1, np.int64)
+        for number, stay in enumerate(stays):
+            first, last = np.searchsorted(rows, (stay.view.row, stay.until))
+            numbers[first:last] = number
+        return numbers

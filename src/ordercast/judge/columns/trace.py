@@ -1,0 +1,152 @@
+"""A run's table, taken apart once for all properties.
+
+Rows are known by their place in the table. Those of one node, and of one host, stand in the order in which
+they happened; the order of rows of different hosts means nothing, because their clocks need not agree.
+
+*Lives*: a node that recovers without its saved state counts as a new receiver. The lives of a node are
+numbered from 0; in most runs there is one.
+"""
+
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from ordercast.core import Groups, NodeId, RemoteError
+from ordercast.judge.columns.columns import (
+    CODE,
+    KINDS,
+    Flags,
+    Ints,
+    Lists,
+    by_key,
+    factorize,
+    filled,
+    kinds_of,
+    words_at,
+)
+from ordercast.trace import LOST, Kind, RunDescription
+
+GATED = (Kind.SUBMIT, Kind.DELIVER, Kind.OUT_OF_ORDER, Kind.DROP, Kind.VIEW, Kind.CRASH, Kind.RECOVER)
+"""What only a node of the run can do."""
+COLUMNS = (
+    "time_ns",
+    "clock_ns",
+    "node",
+    "kind",
+    "message",
+    "groups",
+    "numbers",
+    "submitted_ns",
+    "stamp_clock",
+    "stamp_issuer",
+    "config",
+    "members",
+    "peer",
+    "size",
+    "digest",
+    "label",
+)
+"""What a run is judged on."""
+PACKETS = (Kind.SEND, Kind.RECEIVE, Kind.LOSE)
+
+
+class Trace:
+    """One run: its description, and its rows as arrays."""
+
+    def __init__(self, description: RunDescription, table: pa.Table) -> None:
+        self.description = description
+        self.table = table
+        self.kind = kinds_of(table["kind"])
+        self.node: Ints = filled(table["node"])
+        self.node_ids = [node.id for node in description.nodes]
+        self._screen_groups()
+        self._screen_nodes()
+
+    def rows(self, *kinds: Kind) -> Ints:
+        """The rows of these kinds."""
+        return np.flatnonzero(self.is_kind(*kinds))
+
+    def is_kind(self, *kinds: Kind) -> Flags:
+        """For each row, whether it is of one of these kinds."""
+        wanted = np.zeros(len(KINDS), bool)
+        wanted[[CODE[kind] for kind in kinds]] = True
+        flags: Flags = wanted[self.kind]
+        return flags
+
+    def column(self, name: str) -> Ints:
+        """A column of integers, null as the smallest number of its type."""
+        return filled(self.table[name])
+
+    @cached_property
+    def time(self) -> Ints:
+        """When each row happened."""
+        return self.column("time_ns")
+
+    @cached_property
+    def message(self) -> Ints:
+        """The message of each row."""
+        return self.column("message")
+
+    @cached_property
+    def groups(self) -> Lists:
+        """The groups of each row, as they are written there."""
+        return Lists(self.table["groups"])
+
+    @cached_property
+    def by_node(self) -> tuple[Ints, Ints]:
+        """All rows but those of packets, by node, each node's as they stand; and where each node begins."""
+        packets = self.is_kind(*PACKETS)
+        rows = np.flatnonzero(~packets) if packets.any() else None
+        nodes = self.node if rows is None else self.node[rows]
+        low, high = int(nodes.min(initial=0)), int(nodes.max(initial=0))
+        if low < 0 or high >= 1 << 16:
+            _, nodes = factorize(nodes)
+            high = int(nodes.max())
+        order, starts = by_key(nodes, high + 1)
+        return order if rows is None else rows[order], starts
+
+    def label(self, rows: Ints) -> list[str | None]:
+        """The labels of some rows."""
+        return words_at(self.table["label"], rows)
+
+    @cached_property
+    def lost(self) -> dict[NodeId, Ints]:
+        """For each node that recovered without its state, the rows in which it did."""
+        rows = self.rows(Kind.RECOVER)
+        found: dict[NodeId, list[int]] = {}
+        for row, label in zip(rows.tolist(), self.label(rows), strict=True):
+            if label == LOST:
+                found.setdefault(int(self.node[row]), []).append(row)
+        return {node: np.array(rows) for node, rows in found.items()}
+
+    def known(self, groups: Groups) -> Groups:
+        """Those of some groups that the run has, each once."""
+        return tuple(dict.fromkeys(group for group in groups if group in self.description.groups))
+
+    def receivers(self, groups: Groups) -> frozenset[NodeId]:
+        """The receivers of some groups of the run."""
+        return frozenset(node for group in groups for node in self.description.groups[group])
+
+    def _screen_groups(self) -> None:
+        known = set(self.node_ids)
+        for group, members in self.description.groups.items():
+            strangers = [node for node in members if node not in known]
+            if strangers:
+                raise RemoteError(
+                    f"run {self.description.run}: group {group} has a receiver {strangers[0]},"
+                    " which is not among the nodes"
+                )
+
+    def _screen_nodes(self) -> None:
+        ids, index = factorize(self.node)
+        known = np.isin(ids, self.node_ids)
+        if known.all():
+            return
+        strange = ~known[index] & self.is_kind(*GATED)
+        if strange.any():
+            row = int(np.argmax(strange))
+            raise RemoteError(
+                f"event {row} ({KINDS[self.kind[row]]}) is of node {self.node[row]},"
+                " which the run's description does not have"
+            )

@@ -1,0 +1,149 @@
+"""View synchrony (the hybrid paper's vs-multicast, section 5, and the usual properties of views).
+
+Nodes that go from one view to the next together deliver the same messages in between; a view has the same
+members everywhere; numbers grow at each node; a node installs only views that it is in, and one that leaves
+it out, after which it delivers nothing of the group; a message is delivered in one view only, everywhere.
+"""
+
+import numpy as np
+
+from ordercast.core import GroupId, NodeId, format_ns, message_name
+from ordercast.judge.columns.account import Account
+from ordercast.judge.columns.columns import Ints
+from ordercast.judge.columns.findings import Findings
+from ordercast.judge.columns.rare import View
+from ordercast.judge.columns.stays import Stay, Stays
+from ordercast.judge.online.violation import listed, messages_named
+
+NAME = "view-synchrony"
+
+
+def view_synchrony(account: Account, views: list[View], stays: Stays, findings: Findings) -> None:
+    """Judge the views that nodes installed, and what they delivered in them."""
+    _judge_views(views, stays, findings)
+    rows = {node: np.flatnonzero(account.node == node) for node in {view.node for view in views}}
+    delivered = {stay: _delivered(account, stay, rows[stay.node]) for stay in stays.all}
+    _judge_exclusions(account, stays, delivered, findings)
+    inside = {stay: where for stay, where in delivered.items() if not stay.excluded}
+    _judge_moves(account, inside, findings)
+    for group in account.trace.description.groups:
+        mine = {stay: where for stay, where in inside.items() if stay.group == group}
+        _judge_places(account, group, mine, findings)
+
+
+def _judge_views(views: list[View], stays: Stays, findings: Findings) -> None:
+    """What each view says by itself, and against the node's last one."""
+    known: dict[tuple[GroupId, int], tuple[NodeId, tuple[NodeId, ...]]] = {}
+    last = {(stay.node, stay.group, stay.next.row): stay for stay in stays.all if stay.next is not None}
+    for view in views:
+        members = tuple(sorted(view.members))
+        for group in view.groups:
+            what = f"node {view.node} installed view {view.config} of group {group}"
+            first, others = known.setdefault((group, view.config), (view.node, members))
+            before = last.get((view.node, group, view.row))
+            if others != members:
+                told = f"{what} with members {listed(members)}, node {first} with {listed(others)}"
+                _tell(findings, view, (view.node, first), told)
+            if view.node not in members and (before is None or before.excluded):
+                _tell(findings, view, (view.node,), f"{what}, whose members are {listed(members)}")
+            if before is not None and before.view.config >= view.config:
+                _tell(findings, view, (view.node,), f"{what} while it was in view {before.view.config}")
+
+
+def _delivered(account: Account, stay: Stay, mine: Ints) -> Ints:
+    """The deliveries of a stay that are addressed to its group."""
+    rows = account.row[mine]
+    first, last = np.searchsorted(rows, (stay.view.row, stay.until))
+    there = mine[first:last]
+    wanted = account.going_to(stay.group)
+    return np.asarray(there[wanted[account.to[there]]])
+
+
+def _judge_exclusions(
+    account: Account, stays: Stays, delivered: dict[Stay, Ints], findings: Findings
+) -> None:
+    """A node that is left out delivers nothing, unless for the sake of another group of its own."""
+    groups = account.trace.description.groups
+    for stay, where in delivered.items():
+        for delivery in where.tolist() if stay.excluded else ():
+            row = int(account.row[delivery])
+            destination = account.destinations[account.to[delivery]]
+            own = [group for group in destination if stay.node in groups[group]]
+            there = [stays.stay_at(stay.node, group, row) for group in own]
+            if any(other is None or not other.excluded for other in there):
+                continue
+            message = account.message(int(account.place[delivery]))
+            _tell_delivery(
+                account,
+                findings,
+                delivery,
+                (stay.node,),
+                f"node {stay.node} delivered {message_name(message)} of group {stay.group} after view"
+                f" {stay.view.config}, which leaves it out",
+            )
+
+
+def _judge_moves(account: Account, delivered: dict[Stay, Ints], findings: Findings) -> None:
+    """Those that went from one view to the next together delivered the same in between."""
+    first: dict[tuple[GroupId, int, int], tuple[Stay, Ints]] = {}
+    for stay, where in sorted(delivered.items(), key=lambda item: item[0].until):
+        following = stay.next
+        if following is None or not stay.whole or stay.node not in following.members:
+            continue
+        if following.config <= stay.view.config:
+            continue
+        move = (stay.group, stay.view.config, following.config)
+        places = np.unique(account.place[where])
+        other, theirs = first.setdefault(move, (stay, places))
+        if np.array_equal(places, theirs):
+            continue
+        lacks, extra = np.setdiff1d(theirs, places), np.setdiff1d(places, theirs)
+        messages = [account.message(place) for place in (*lacks.tolist(), *extra.tolist())]
+        _tell(
+            findings,
+            following,
+            (stay.node, other.node),
+            f"nodes {stay.node} and {other.node} went from view {move[1]} of group {move[0]} to {move[2]},"
+            f" but only one of them delivered {messages_named(messages)} in between",
+            messages,
+        )
+
+
+def _judge_places(account: Account, group: GroupId, delivered: dict[Stay, Ints], findings: Findings) -> None:
+    """Each message of a group is delivered in one view."""
+    null = np.iinfo(np.int64).min
+    config = np.full(len(account.messages), null, np.int64)
+    witness = np.full(len(account.messages), -1, np.int64)
+    for stay, where in delivered.items():
+        places = account.place[where]
+        fresh = config[places] == null
+        config[places[fresh]] = stay.view.config
+        witness[places[fresh]] = stay.node
+        for delivery in where[config[places] != stay.view.config].tolist():
+            place = int(account.place[delivery])
+            message = message_name(account.message(place))
+            _tell_delivery(
+                account,
+                findings,
+                delivery,
+                (stay.node, int(witness[place])),
+                f"node {stay.node} delivered {message} in view {stay.view.config} of group {group}, node"
+                f" {witness[place]} in view {config[place]}",
+            )
+
+
+def _tell(
+    findings: Findings, view: View, nodes: tuple[NodeId, ...], what: str, messages: list[int] | None = None
+) -> None:
+    findings.add(
+        NAME, nodes, messages or (), (view.time_ns,), f"{what} (at {format_ns(view.time_ns)})", view.row
+    )
+
+
+def _tell_delivery(
+    account: Account, findings: Findings, delivery: int, nodes: tuple[NodeId, ...], what: str
+) -> None:
+    time_ns = account.time(delivery)
+    message = account.message(int(account.place[delivery]))
+    row = int(account.row[delivery])
+    findings.add(NAME, nodes, (message,), (time_ns,), f"{what} (at {format_ns(time_ns)})", row)

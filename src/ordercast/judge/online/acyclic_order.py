@@ -1,0 +1,56 @@
+"""Acyclic order across groups.
+
+Let a < b if some receiver delivered a before b, whatever their groups. The relation has no cycle.
+This is *partial ordering* of Hydra section 4.1 (all messages with overlapping destinations are
+comparable, and the order is one for all receivers), *acyclic order* of genuine atomic multicast
+(Guerraoui and Schiper), and what sequencing atoms promise for overlapping groups. Total order in
+each group does not imply it: with a to groups 1 and 2, b to 2 and 3, c to 3 and 1, each group may
+be in order and all three not.
+
+A cycle that some group shows by itself is `total_order`'s finding. Where there is one, what else is in a
+cycle depends on which of the contradicting deliveries are believed: a run is judged by this property only
+if every group is in order by itself. The findings so far are withdrawn when that turns out not to be so.
+"""
+
+from ordercast.judge.online.oracle import Handler, Oracle
+from ordercast.judge.online.relation import Relation
+from ordercast.judge.online.total_order import TotalOrder, report_cycle
+from ordercast.trace import LOST, Event, Kind, RunDescription
+
+
+class AcyclicOrder(Oracle):
+    """No cycle of deliveries over all groups together."""
+
+    name = "acyclic-order"
+    statement = "the orders of all groups together have no cycle"
+
+    def __init__(self, description: RunDescription, total_order: TotalOrder | None = None) -> None:
+        """Whoever passes `total_order` shows it each event first; else the oracle keeps its own."""
+        super().__init__(description)
+        self._total_order = total_order or TotalOrder(description)
+        self._owner = total_order is None
+        self._relation = Relation()
+        self._lanes = {node.id: self._relation.lane(node.id) for node in description.nodes}
+
+    def handlers(self) -> dict[Kind, Handler]:
+        """Deliveries in order, and the recoveries that begin a new receiver."""
+        return {Kind.DELIVER: self._on_deliver, Kind.RECOVER: self._on_recover}
+
+    def _on_deliver(self, event: Event) -> None:
+        if self._owner:
+            self._total_order.on_deliver(event)
+        if self._total_order.violations:
+            self.violations.clear()
+            self.suppressed = 0
+            return
+        lane = self._lanes[event.node]
+        cycle = self._relation.deliver(lane, event.message, event.time_ns)  # type: ignore[arg-type]
+        if cycle is not None:
+            report_cycle(self, cycle)
+            self._relation.counting = self.full
+
+    def _on_recover(self, event: Event) -> None:
+        if self._owner:
+            self._total_order.on_recover(event)
+        if event.label == LOST:
+            self._lanes[event.node].clear()

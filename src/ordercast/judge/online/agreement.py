@@ -1,0 +1,122 @@
+"""Agreement: what one delivers, all deliver. Judged at the end of a complete run.
+
+*All* (Defago et al., section 2): if a correct receiver delivers m, every correct receiver of m's
+groups delivers m; *uniform*: if any receiver does, even one that crashed later.
+
+*Message or notification* (drop detection of Hydra, section 4.1): every correct receiver of m's
+groups delivers m or a notification for m's slot; and a slot of which one receiver is notified is
+delivered or notified at every correct receiver of its group. Where views are promised, *every* means
+the members of the view in which it was delivered that no later view leaves out (`ledger.py`). A
+slot is (issuer, group, number), never a count of deliveries: a notification has no place in the order.
+
+Hydra promises this to groups as wholes (Appendix B): when a sequencer is removed, a minority receiver may
+have got more of it than the last number that the quorum agreed on, and the others are told of neither.
+So a slot above the last number with which a view removes its issuer binds nobody in its group, if only a
+minority of the group got it, as message or as notification. A message to several groups is still owed in
+those that settle their number of it; and if a majority of one group delivered it, in all of them, as if
+there were no removal: every quorum has one of that majority in it, and reports speak of all groups.
+"""
+
+from ordercast.core import Agreement as Promise
+from ordercast.core import Groups, MessageId, NodeId, format_ns
+from ordercast.judge.online.ledger import Ledger, Slot
+from ordercast.judge.online.oracle import Handler, Oracle
+from ordercast.judge.online.violation import message_at, messages_named, nodes_named
+from ordercast.trace import Kind, RunDescription
+
+
+class Agreement(Oracle):
+    """Every correct receiver delivers what one delivers, or is told that it will not."""
+
+    name = "agreement"
+    statement = (
+        "what one receiver delivers, every correct receiver of its groups delivers,"
+        " or is notified of where that is the promise"
+    )
+
+    def __init__(self, description: RunDescription) -> None:
+        super().__init__(description)
+        self.ledger = Ledger(description)
+        self.flagged: set[MessageId] = set()
+        """Messages on which receivers do not agree; known after `finish`."""
+        self._notified = description.guarantees.agreement is Promise.NOTIFIED
+        self._uniform = description.guarantees.uniform
+
+    def handlers(self) -> dict[Kind, Handler]:
+        """Whatever the account needs."""
+        return self.ledger.handlers()
+
+    def finish(self) -> None:
+        """Compare what the receivers ended with."""
+        if self.description.complete:
+            for message in self.ledger.submissions:
+                self._judge_message(message)
+            if self._notified:
+                for slot in self.ledger.dropped:
+                    self._judge_slot(slot)
+
+    def _judge_message(self, message: MessageId) -> None:
+        ledger = self.ledger
+        groups = ledger.submissions[message].groups
+        missing = [n for n in self._correct(groups) if message not in ledger.delivered[n]]
+        if not missing:
+            return
+        receivers = ledger.receivers(groups)
+        witnesses = [n for n in receivers if self._binds(n) and message in ledger.delivered[n]]
+        owing = ledger.owing(message, witnesses)
+        missing = [node for node in missing if node in owing]
+        if self._notified:
+            missing = [
+                node
+                for node in missing
+                if not ledger.notified(node, message) and not ledger.unbound(node, message)
+            ]
+        if not witnesses or not missing:
+            return
+        self.flagged.add(message)
+        witness = witnesses[0]
+        time_ns = ledger.delivered[witness][message]
+        instead = "nor was notified of its drop" if self._notified else "and was up at the end"
+        self.report(
+            (witness, *missing),
+            (message,),
+            (time_ns,),
+            f"node {witness} delivered {message_at(message, time_ns)};"
+            f" {nodes_named(missing)} never delivered it, {instead}",
+            at_end=True,
+        )
+
+    def _judge_slot(self, slot: Slot) -> None:
+        ledger = self.ledger
+        holders = ledger.dropped[slot]
+        carried = ledger.carried.get(slot, [])
+        witnesses = [node for node in holders if self._binds(node)]
+        if not witnesses or ledger.beyond(slot) or not self.flagged.isdisjoint(carried):
+            return
+        witness = witnesses[0]
+        owing = ledger.owing_slot(slot, witnesses)
+        missing = [
+            node
+            for node in self._correct((slot.group,))
+            if node in owing and node not in holders and not any(m in ledger.delivered[node] for m in carried)
+        ]
+        if missing:
+            what = f" ({messages_named(carried)})" if carried else ""
+            self.report(
+                (witness, *missing),
+                carried,
+                (holders[witness],),
+                f"node {witness} was notified at {format_ns(holders[witness])} that number"
+                f" {slot.number} of issuer {slot.issuer} in group {slot.group}{what} is dropped;"
+                f" {nodes_named(missing)} got neither message nor notification",
+                at_end=True,
+            )
+
+    def _binds(self, node: NodeId) -> bool:
+        """Whether what this node delivered binds the others."""
+        return self._uniform or self.ledger.population.correct(node)
+
+    def _correct(self, groups: Groups) -> list[NodeId]:
+        """The correct receivers of some groups."""
+        correct = self.ledger.population.correct
+        return [node for node in self.ledger.receivers(groups) if correct(node)]

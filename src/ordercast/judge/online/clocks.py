@@ -1,0 +1,46 @@
+"""Clocks: a node's clock never runs backwards, over restarts too; nor does the time of its rows.
+
+The contract of `Env.now` (`core/process.py`), which Hydra section 4.3.1 needs of its sequencers and
+the others of their timestamps. Packet rows are not looked at: they are many, and the rows around
+them tell.
+"""
+
+from ordercast.core import Nanos, NodeId, format_ns
+from ordercast.judge.online.oracle import Handler, Oracle
+from ordercast.trace import Event, Kind, RunDescription
+
+PACKETS = (Kind.SEND, Kind.RECEIVE, Kind.LOSE)
+
+
+class Clocks(Oracle):
+    """The clock and the time of a node's rows never go down."""
+
+    name = "clock"
+    statement = "a node's clock never runs backwards, over restarts too, nor the time of its events"
+    gated = False
+
+    def __init__(self, description: RunDescription) -> None:
+        super().__init__(description)
+        self._last: dict[NodeId, tuple[Nanos, Nanos]] = {}
+
+    def handlers(self) -> dict[Kind, Handler]:
+        """Every row that is not of a packet."""
+        return {kind: self._on_event for kind in Kind if kind not in PACKETS}
+
+    def _on_event(self, event: Event) -> None:
+        now = event[:2]
+        last = self._last.get(event.node, now)
+        if now[0] < last[0]:
+            self._tell(event, "time", last[0], now[0])
+        if now[1] < last[1]:
+            self._tell(event, "clock", last[1], now[1])
+        self._last[event.node] = now
+
+    def _tell(self, event: Event, what: str, before: Nanos, after: Nanos) -> None:
+        self.report(
+            (event.node,),
+            () if event.message is None else (event.message,),
+            (before, after),
+            f"the {what} of node {event.node} ran back from {format_ns(before)} to"
+            f" {format_ns(after)} ({format_ns(before - after)}) at its event {event.kind}",
+        )

@@ -1,0 +1,213 @@
+"""Who submitted, delivered and was notified of what: the account that end-of-run promises are
+judged on.
+
+A *slot* is (issuer, group, number). A message's slots are those that its deliver rows name; several
+messages share a slot when the driver sent them in one bundle. A slot is *beyond* what its group settles
+if a view removes its issuer with a smaller last number, and what came of it binds nobody (Hydra, Appendix B).
+It does bind, for all that the view says, if a majority of the group, correct or not, delivered it or was
+notified of it; or if a majority of any group delivered its message, whose slots then bind in all groups.
+Where such views differ, which is `drop_detection`'s finding, the largest last number counts.
+
+Where views are promised, each delivery and notification is kept with the views that its node was in.
+What was delivered in a view is owed by the members of that view which no later one leaves out; what was
+delivered in none, by the receivers that no view leaves out. What an excluded node delivers is
+`view_synchrony`'s finding, and binds nobody.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from ordercast.core import Agreement, Gaps, GroupId, Groups, MessageId, Nanos, NodeId
+from ordercast.judge.online.changes import changes_of
+from ordercast.judge.online.oracle import Handler
+from ordercast.judge.online.population import Population
+from ordercast.trace import LOST, REMOVED, Event, Kind, RunDescription
+
+
+class Slot(NamedTuple):
+    """A number that an issuer gave for a group; None where a delivery leaves it out."""
+
+    issuer: int
+    group: GroupId
+    number: int | None
+
+
+class Submission(NamedTuple):
+    """A message as it was submitted, and how often its sender had crashed by then."""
+
+    sender: NodeId
+    groups: Groups
+    time_ns: Nanos
+    crashes: int
+
+
+class View(NamedTuple):
+    """A view of a group."""
+
+    config: int
+    members: tuple[NodeId, ...]
+
+
+Views = dict[GroupId, View]
+"""The views that a node is in; never changed, but replaced."""
+
+
+class Ledger:
+    """The account of a run."""
+
+    def __init__(self, description: RunDescription) -> None:
+        promised = description.guarantees
+        self._numbered = promised.gaps is Gaps.NOTIFIED or promised.agreement is Agreement.NOTIFIED
+        self.population = Population()
+        self.submissions: dict[MessageId, Submission] = {}
+        self.delivered: dict[NodeId, dict[MessageId, Nanos]] = {node.id: {} for node in description.nodes}
+        self.dropped: dict[Slot, dict[NodeId, Nanos]] = {}
+        self.slots: dict[MessageId, tuple[Slot, ...]] = {}
+        self.carried: dict[Slot, list[MessageId]] = {}
+        self._settled: dict[tuple[int, GroupId], int] = {}
+        """The last number of each issuer that was removed, for each group."""
+        self._viewed = promised.views
+        self._views: dict[NodeId, Views] = {node.id: {} for node in description.nodes}
+        self._delivered_in: dict[NodeId, dict[MessageId, Views]] = {n.id: {} for n in description.nodes}
+        self._dropped_in: dict[Slot, dict[NodeId, Views]] = {}
+        self._left_out: dict[tuple[GroupId, NodeId], int] = {}
+        """The newest view of a group that leaves out a receiver of it."""
+        self._members = description.groups
+        self._receivers: dict[Groups, tuple[NodeId, ...]] = {}
+
+    def handlers(self) -> dict[Kind, Handler]:
+        """How the account is fed."""
+        return {
+            Kind.SUBMIT: self._on_submit,
+            Kind.DELIVER: self._on_deliver,
+            Kind.OUT_OF_ORDER: self._on_deliver,
+            Kind.DROP: self._on_drop,
+            Kind.VIEW: self._on_view,
+            Kind.CRASH: self.population.on_crash,
+            Kind.RECOVER: self._on_recover,
+        }
+
+    def _on_submit(self, event: Event) -> None:
+        if event.message is not None and event.message not in self.submissions:
+            crashes = self.population.crashes.get(event.node, 0)
+            self.submissions[event.message] = Submission(
+                event.node, event.groups or (), event.time_ns, crashes
+            )
+
+    def _on_deliver(self, event: Event) -> None:
+        message = event.message
+        if message is None:
+            return
+        if self._viewed:
+            if self._excluded(event.node, event.groups or ()):
+                return
+            self._delivered_in[event.node].setdefault(message, self._views[event.node])
+        self.delivered[event.node].setdefault(message, event.time_ns)
+        if self._numbered and event.numbers and message not in self.slots and event.stamp_issuer is not None:
+            slots = tuple(Slot(event.stamp_issuer, *slot) for slot in event.slots())
+            self.slots[message] = slots
+            for slot in slots:
+                self.carried.setdefault(slot, []).append(message)
+
+    def _on_drop(self, event: Event) -> None:
+        if event.stamp_issuer is not None:
+            for group, number in event.slots():
+                slot = Slot(event.stamp_issuer, group, number)
+                self.dropped.setdefault(slot, {}).setdefault(event.node, event.time_ns)
+                if self._viewed:
+                    self._dropped_in.setdefault(slot, {}).setdefault(event.node, self._views[event.node])
+
+    def _on_view(self, event: Event) -> None:
+        config, members = event.config or 0, event.members or ()
+        for group, change in changes_of(event):
+            if change.what == REMOVED:
+                key = (change.issuer, group)
+                self._settled[key] = max(change.number, self._settled.get(key, change.number))
+        for group in event.groups or ():
+            self._views[event.node] = self._views[event.node] | {group: View(config, members)}
+            for node in self._members[group]:
+                if node not in members:
+                    self._left_out[group, node] = max(config, self._left_out.get((group, node), config))
+
+    def _on_recover(self, event: Event) -> None:
+        self.population.on_recover(event)
+        if event.label == LOST:
+            self._views[event.node] = {}
+
+    def _excluded(self, node: NodeId, groups: Groups) -> bool:
+        """Whether a node is left out of its view of each of the groups that it receives."""
+        views = self._views[node]
+        mine = [group for group in groups if node in self._members[group]]
+        return bool(mine) and all(group in views and node not in views[group].members for group in mine)
+
+    def receivers(self, groups: Groups) -> tuple[NodeId, ...]:
+        """The receivers of some groups together, ascending."""
+        receivers = self._receivers.get(groups)
+        if receivers is None:
+            found = {node for group in groups for node in self._members.get(group, ())}
+            receivers = self._receivers[groups] = tuple(sorted(found))
+        return receivers
+
+    def owing(self, message: MessageId, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
+        """The receivers that owe a message which these nodes delivered, correct or not."""
+        places = [self._delivered_in[node][message] for node in witnesses] if self._viewed else []
+        return self._owing(self.submissions[message].groups, places)
+
+    def owing_slot(self, slot: Slot, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
+        """The receivers that owe a slot of which these nodes were notified."""
+        places = [self._dropped_in[slot][node] for node in witnesses] if self._viewed else []
+        return self._owing((slot.group,), places)
+
+    def _owing(self, groups: Groups, places: list[Views]) -> Collection[NodeId]:
+        if not self._viewed:
+            return self.receivers(groups)
+        owing: set[NodeId] = set()  # only asked whether it contains a node
+        for group in groups:
+            views = list(dict.fromkeys(place[group] for place in places if group in place))
+            for node in self._members.get(group, ()):
+                left_out = self._left_out.get((group, node))
+                if left_out is None or any(node in v.members and v.config > left_out for v in views):
+                    owing.add(node)
+        return owing
+
+    def notified(self, node: NodeId, message: MessageId) -> bool:
+        """Whether a receiver got a notification for this message, in some group of its own."""
+        slots = self.slots.get(message, ())
+        return any(node in self.dropped.get(slot, ()) for slot in slots)
+
+    def beyond(self, slot: Slot) -> bool:
+        """Whether a slot is above the last number of a removed issuer, and minorities alone have it."""
+        last = self._settled.get((slot.issuer, slot.group))
+        if last is None or slot.number is None or slot.number <= last:
+            return False
+        carried = self.carried.get(slot, [])
+        holders = {*self.dropped.get(slot, ()), *(n for m in carried for n in self._holders(m, slot.group))}
+        return not self._is_majority(holders, slot.group) and not any(
+            self._is_majority(self._holders(message, other.group), other.group)
+            for message in carried
+            for other in self.slots[message]
+        )
+
+    def _holders(self, message: MessageId, group: GroupId) -> list[NodeId]:
+        return [node for node in self._members.get(group, ()) if message in self.delivered[node]]
+
+    def _is_majority(self, nodes: Collection[NodeId], group: GroupId) -> bool:
+        """Whether some receivers of a group are more than half of them."""
+        return 2 * len(nodes) > len(self._members.get(group, ()))
+
+    def unbound(self, node: NodeId, message: MessageId) -> bool:
+        """Whether the slots of a message in all groups of a receiver are beyond what these settle."""
+        if not self._settled:
+            return False
+        mine = [s for s in self.slots.get(message, ()) if node in self._members.get(s.group, ())]
+        return bool(mine) and all(self.beyond(slot) for slot in mine)
+
+    def unexplained(self) -> Counter[tuple[NodeId, GroupId]]:
+        """For each receiver and group, its notifications for slots that nobody saw the message of."""
+        return Counter(
+            (node, slot.group)
+            for slot, holders in self.dropped.items()
+            if slot not in self.carried
+            for node in holders
+        )

@@ -1,0 +1,142 @@
+"""The relation "some receiver delivered a before b" over some scope, and counterexamples from it.
+
+Each receiver adds one edge a delivery, from the message that it delivered last: the chain says the
+same as all pairs do. A receiver that missed messages adds an edge that skips them, which
+contradicts nobody. That is why no position, smallest or other, is compared: positions shift with
+every loss, precedence does not.
+
+Whoever has heard enough sets `counting`: from then on no cycle is searched for or told. What counts is
+that a receiver delivers two messages in a row which another delivered the other way round, so that
+the count is of the plain contradictions, and a lower bound.
+"""
+
+from itertools import islice
+
+from ordercast.core import MessageId, Nanos, NodeId, message_name
+from ordercast.judge.online.precedence import Edge, Precedence
+from ordercast.judge.online.violation import message_at
+
+
+class Lane:
+    """What one receiver delivered within the scope, in order."""
+
+    __slots__ = ("_places", "messages", "node", "times_ns")
+
+    def __init__(self, node: NodeId) -> None:
+        self.node = node
+        self.messages: list[MessageId] = []
+        self.times_ns: list[Nanos] = []
+        self._places: dict[MessageId, int] = {}
+
+    def place(self, message: MessageId) -> int:
+        """Where a message stands here, or -1. Indexed when first asked: most runs never do."""
+        places, messages = self._places, self.messages
+        for place in range(len(places), len(messages)):
+            places[messages[place]] = place
+        return places.get(message, -1)
+
+    def clear(self) -> None:
+        """The receiver lost its state, and begins again as a new one."""
+        self.messages.clear()
+        self.times_ns.clear()
+        self._places.clear()
+
+
+class Relation:
+    """The deliveries of one scope: a group, or everything."""
+
+    __slots__ = ("counting", "lanes", "precedence")
+
+    def __init__(self) -> None:
+        self.counting = False
+        """Cycles are only counted: no more are searched for, and those returned are empty."""
+        self.lanes: list[Lane] = []
+        self.precedence = Precedence()
+
+    def lane(self, node: NodeId) -> Lane:
+        """A lane for one more receiver."""
+        lane = Lane(node)
+        self.lanes.append(lane)
+        return lane
+
+    def deliver(self, lane: Lane, message: MessageId, time_ns: Nanos) -> list[Edge] | None:
+        """The receiver's next delivery; a cycle, as short as it can be told, if it closes one."""
+        messages = lane.messages
+        times_ns = lane.times_ns
+        if self.counting:
+            messages.append(message)
+            times_ns.append(time_ns)
+            return [] if self._contradicted(lane) else None
+        if messages:
+            last, last_ns = messages[-1], times_ns[-1]
+            path = self.precedence.add(last, message, lane.node, last_ns, time_ns)
+        else:
+            self.precedence.add_vertex(message)
+            last = last_ns = 0
+            path = None
+        messages.append(message)
+        times_ns.append(time_ns)
+        if path is None:
+            return None
+        closing = Edge(last, message, lane.node, last_ns, time_ns)
+        return self._inversion(lane) or merged([*path, closing])
+
+    def _contradicted(self, lane: Lane) -> bool:
+        """Whether another receiver delivered a lane's newest two messages the other way round."""
+        message = lane.messages[-1]
+        self.precedence.add_vertex(message)
+        if len(lane.messages) < 2 or self.precedence.in_order(lane.messages[-2], message):
+            return False
+        last = lane.messages[-2]
+        return any(
+            other is not lane and -1 < other.place(message) < other.place(last) for other in self.lanes
+        )
+
+    def _inversion(self, lane: Lane) -> list[Edge] | None:
+        """Another receiver that delivered a lane's newest message before an older one of it."""
+        message, last = lane.messages[-1], lane.messages[-2]
+        others = [other for other in self.lanes if other is not lane and other.place(message) >= 0]
+        for other in others:
+            if other.place(last) > other.place(message):
+                return self._opposites(lane, other, last)
+        for other in others:
+            for found in islice(other.messages, other.place(message) + 1, None):
+                if lane.place(found) >= 0:
+                    return self._opposites(lane, other, found)
+        return None
+
+    @staticmethod
+    def _opposites(lane: Lane, other: Lane, older: MessageId) -> list[Edge]:
+        """The two edges between a lane's newest message and an older one, which another has after it."""
+        message, time_ns = lane.messages[-1], lane.times_ns[-1]
+        first_ns, second_ns = other.times_ns[other.place(message)], other.times_ns[other.place(older)]
+        return [
+            Edge(message, older, other.node, first_ns, second_ns),
+            Edge(older, message, lane.node, lane.times_ns[lane.place(older)], time_ns),
+        ]
+
+
+def merged(cycle: list[Edge]) -> list[Edge]:
+    """The same cycle with each run of edges of one node told as one, around the seam too."""
+    start = next((i for i in range(len(cycle)) if cycle[i - 1].node != cycle[i].node), 0)
+    short: list[Edge] = []
+    for edge in cycle[start:] + cycle[:start]:
+        if short and short[-1].node == edge.node and short[-1].before != edge.after:
+            edge = edge._replace(before=short[-1].before, before_ns=short.pop().before_ns)
+        short.append(edge)
+    return short
+
+
+def told(cycle: list[Edge]) -> str:
+    """A cycle in words: who delivered what before what."""
+    return "; ".join(
+        f"node {edge.node} delivered {message_at(edge.before, edge.before_ns)} before"
+        f" {message_at(edge.after, edge.after_ns)}"
+        for edge in cycle
+    )
+
+
+def named(cycle: list[Edge]) -> str:
+    """A cycle's messages in its order: ``a < b < a``."""
+    names = [message_name(edge.before) for edge in cycle]
+    return " < ".join([*names, names[0]])

@@ -1,0 +1,50 @@
+"""Stamps: a message has one place in its protocol's order, and every receiver is told the same.
+
+If two receivers deliver m, both do so with the same stamp (clock, issuer and numbers), or both without
+one. A stamp that differs is an order that differs, even where the deliveries happen to agree. What is
+tagged as out of order has lost its place, and is not looked at.
+"""
+
+from ordercast.core import MessageId, format_ns
+from ordercast.judge.online.oracle import Handler, Oracle
+from ordercast.judge.online.violation import message_at
+from ordercast.trace import Event, Kind, RunDescription
+
+
+class Stamps(Oracle):
+    """One stamp a message."""
+
+    name = "stamp"
+    statement = "every receiver that delivers a message does so with the same stamp"
+
+    def __init__(self, description: RunDescription) -> None:
+        super().__init__(description)
+        self._first: dict[MessageId, Event] = {}
+
+    def handlers(self) -> dict[Kind, Handler]:
+        """Deliveries in their place."""
+        return {Kind.DELIVER: self._on_deliver}
+
+    def _on_deliver(self, event: Event) -> None:
+        message: MessageId = event.message  # type: ignore[assignment]  # integrity saw to it
+        first = self._first.setdefault(message, event)
+        if (
+            event.stamp_clock == first.stamp_clock
+            and event.stamp_issuer == first.stamp_issuer
+            and event.numbers == first.numbers
+        ):
+            return
+        self.report(
+            (first.node, event.node),
+            (message,),
+            (first.time_ns, event.time_ns),
+            f"node {first.node} delivered {message_at(message, first.time_ns)} {_stamp(first)},"
+            f" node {event.node} at {format_ns(event.time_ns)} {_stamp(event)}",
+        )
+
+
+def _stamp(event: Event) -> str:
+    if event.stamp_clock is None and event.stamp_issuer is None and event.numbers is None:
+        return "without a stamp"
+    numbers = "" if event.numbers is None else f" and numbers {', '.join(map(str, event.numbers))}"
+    return f"with stamp ({event.stamp_clock}, {event.stamp_issuer}){numbers}"

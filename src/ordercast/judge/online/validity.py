@@ -1,0 +1,125 @@
+"""Validity: what a correct sender submits is delivered. Judged at the end of a complete run.
+
+If a sender submits m and does not crash afterwards, every correct receiver of m's groups delivers m
+(Defago et al., section 2, with agreement folded in), or is notified of its drop where gaps are
+notified. Where views are promised, this is owed by the receivers that agreement would ask.
+
+A message that nobody delivered has no known slot, so no notification can be tied to it. Where a
+receiver was notified of slots that nobody saw the message of, each may have been one such message, and
+excuses one: the earliest submitted first. If the run has bundles, several messages with one number, each
+excuses as many as may have been one bundle: messages that one sender submitted one after another to the
+same groups.
+
+A message on which the receivers disagree is `agreement`'s finding, and is not told twice.
+"""
+
+from ordercast.core import Gaps, Groups, MessageId, NodeId
+from ordercast.judge.online.agreement import Agreement
+from ordercast.judge.online.ledger import Ledger
+from ordercast.judge.online.oracle import Handler, Oracle
+from ordercast.judge.online.violation import message_at, nodes_named
+from ordercast.trace import Kind, RunDescription
+
+
+class Validity(Oracle):
+    """Every correct receiver delivers what a correct sender submits."""
+
+    name = "validity"
+    statement = "what a sender submits and does not crash after, every correct receiver delivers"
+
+    def __init__(self, description: RunDescription, agreement: Agreement | None = None) -> None:
+        """Whoever passes `agreement` shows it each event, and finishes it first."""
+        super().__init__(description)
+        self._agreement = agreement
+        self._ledger = Ledger(description) if agreement is None else agreement.ledger
+        self._notified = description.guarantees.gaps is Gaps.NOTIFIED
+
+    def handlers(self) -> dict[Kind, Handler]:
+        """Whatever the account needs, unless agreement keeps it."""
+        return self._ledger.handlers() if self._agreement is None else {}
+
+    def finish(self) -> None:
+        """Look for each submission at each receiver."""
+        if not self.description.complete:
+            return
+        ledger = self._ledger
+        told = self._agreement.flagged if self._agreement is not None else set()
+        lacking: dict[MessageId, list[NodeId]] = {}
+        for message, submission in ledger.submissions.items():
+            steady = ledger.population.crashes.get(submission.sender, 0) == submission.crashes
+            if message not in told and steady:
+                missing = self._missing(message, submission.groups)
+                if missing:
+                    lacking[message] = missing
+        if self._notified:
+            lacking = self._unexcused(lacking)
+        for message, missing in lacking.items():
+            submission = ledger.submissions[message]
+            self.report(
+                (submission.sender, *missing),
+                (message,),
+                (submission.time_ns,),
+                f"node {submission.sender} submitted"
+                f" {message_at(message, submission.time_ns)} and did not crash afterwards;"
+                f" {nodes_named(missing)} never delivered it",
+                at_end=True,
+            )
+
+    def _missing(self, message: MessageId, groups: Groups) -> list[NodeId]:
+        """The receivers that owe a message, and neither delivered it nor got a notification for it."""
+        ledger = self._ledger
+        correct, receivers = ledger.population.correct, ledger.receivers(groups)
+        missing = [n for n in receivers if message not in ledger.delivered[n] and correct(n)]
+        if not missing:
+            return missing
+        owing = ledger.owing(message, [n for n in receivers if message in ledger.delivered[n]])
+        return [
+            node
+            for node in missing
+            if node in owing and not (self._notified and ledger.notified(node, message))
+        ]
+
+    def _unexcused(self, lacking: dict[MessageId, list[NodeId]]) -> dict[MessageId, list[NodeId]]:
+        """Leave out what may have been told of by a notification that cannot be tied to a message."""
+        ledger = self._ledger
+        excuses = ledger.unexplained()
+        if not excuses:
+            return lacking
+        bundled = any(len(messages) > 1 for messages in ledger.carried.values())
+        bundles = self._bundles(bundled)
+        excused: set[tuple[NodeId, int]] = set()
+        accused: set[tuple[NodeId, int]] = set()
+        unknown = [message for message in lacking if message not in ledger.slots]
+        # Those that fewer notifications can excuse come first, so that the others take what is left.
+        for message in sorted(unknown, key=lambda m: len(ledger.submissions[m].groups)):
+            groups = ledger.submissions[message].groups
+            for node in lacking[message]:
+                claim = (node, bundles[message])
+                if claim in excused or claim in accused:
+                    continue
+                group = max(groups, key=lambda g: excuses[node, g])
+                if excuses[node, group] > 0:
+                    excuses[node, group] -= 1
+                    excused.add(claim)
+                else:
+                    accused.add(claim)
+        left = {
+            message: [
+                node for node in missing if message in ledger.slots or (node, bundles[message]) not in excused
+            ]
+            for message, missing in lacking.items()
+        }
+        return {message: missing for message, missing in left.items() if missing}
+
+    def _bundles(self, bundled: bool) -> dict[MessageId, int]:
+        """For each message that has no slot, which bundle it may have been in: its own, if there are none."""
+        ledger = self._ledger
+        bundles: dict[MessageId, int] = {}
+        last: dict[NodeId, tuple[Groups, int]] = {}
+        for place, (message, submission) in enumerate(ledger.submissions.items()):
+            groups, bundle = last.get(submission.sender, ((), -1))
+            if not bundled or groups != submission.groups or message in ledger.slots:
+                bundle = place
+            bundles[message] = bundle
+            last[submission.sender] = (() if message in ledger.slots else submission.groups, bundle)
+        return bundles

@@ -1,0 +1,169 @@
+"""View synchrony.
+
+The definition of vs-multicast in the hybrid paper, section 5: if some process p of view V(i)
+delivered m in V(i) and installed V(i+1), then all processes of V(i) that installed V(i+1) delivered
+m before installing it. With it go the usual properties of views (Chockler, Keidar and Vitenberg,
+"Group communication specifications"): a configuration has the same members everywhere, numbers grow
+at each node, a node installs only views that it is in, and a message is delivered in one view only,
+everywhere.
+
+One view without itself a node may install: the one that follows a view that it was in, which is how it is
+told of its exclusion. From then on it must deliver nothing of the group until it is in a view again; a
+message that goes to another group of its own as well it may deliver for that one's sake.
+
+Two nodes are compared between v and v' if each installed v' next after v and did not crash in
+between. What a node delivers before its first view is not judged.
+"""
+
+from ordercast.core import GroupId, MessageId, Nanos, NodeId, format_ns, message_name
+from ordercast.judge.online.oracle import Handler, Oracle
+from ordercast.judge.online.violation import listed, message_at, messages_named
+from ordercast.trace import LOST, Event, Kind, RunDescription
+
+
+class _Stay:
+    """A node's time in one view of a group."""
+
+    __slots__ = ("config", "delivered", "excluded", "whole")
+
+    def __init__(self, config: int, excluded: bool) -> None:
+        self.config = config
+        self.excluded = excluded
+        """The view does not have the node."""
+        self.delivered: dict[MessageId, Nanos] = {}
+        self.whole = True
+        """The node did not crash in it."""
+
+
+class ViewSynchrony(Oracle):
+    """Nodes that go from one view to the next together deliver the same messages in between."""
+
+    name = "view-synchrony"
+    statement = (
+        "nodes that install the same two consecutive views deliver the same messages in between,"
+        " and views are the same everywhere"
+    )
+
+    def __init__(self, description: RunDescription) -> None:
+        super().__init__(description)
+        self._members: dict[tuple[GroupId, int], tuple[NodeId, tuple[NodeId, ...]]] = {}
+        self._stays: dict[tuple[NodeId, GroupId], _Stay] = {}
+        self._moves: dict[tuple[GroupId, int, int], tuple[NodeId, dict[MessageId, Nanos]]] = {}
+        self._seen_in: dict[tuple[GroupId, MessageId], tuple[int, NodeId, Nanos]] = {}
+
+    def handlers(self) -> dict[Kind, Handler]:
+        """Views, deliveries, and the crashes that interrupt a stay."""
+        return {
+            Kind.VIEW: self._on_view,
+            Kind.DELIVER: self._on_deliver,
+            Kind.OUT_OF_ORDER: self._on_deliver,
+            Kind.CRASH: self._on_crash,
+            Kind.RECOVER: self._on_recover,
+        }
+
+    def _on_view(self, event: Event) -> None:
+        config = event.config or 0
+        for group in event.groups or ():
+            self._judge_view(event, group, config)
+            stay = self._stays.get((event.node, group))
+            excluded = event.node not in (event.members or ())
+            inside = stay is not None and not stay.excluded and not excluded
+            if stay is not None and inside and stay.whole and stay.config < config:
+                self._judge_move(event, group, stay, config)
+            self._stays[event.node, group] = _Stay(config, excluded)
+
+    def _judge_view(self, event: Event, group: GroupId, config: int) -> None:
+        members = tuple(sorted(event.members or ()))
+        what = f"node {event.node} installed view {config} of group {group}"
+        first, known = self._members.setdefault((group, config), (event.node, members))
+        if known != members:
+            self._tell(
+                event,
+                (event.node, first),
+                f"{what} with members {listed(members)}, node {first} with {listed(known)}",
+            )
+        stay = self._stays.get((event.node, group))
+        if event.node not in members and (stay is None or stay.excluded):
+            self._tell(event, (event.node,), f"{what}, which has only members {listed(members)}")
+        if stay is not None and stay.config >= config:
+            self._tell(event, (event.node,), f"{what} when it was in view {stay.config}")
+
+    def _judge_move(self, event: Event, group: GroupId, stay: _Stay, config: int) -> None:
+        move = (group, stay.config, config)
+        first, delivered = self._moves.setdefault(move, (event.node, stay.delivered))
+        if delivered.keys() == stay.delivered.keys():
+            return
+        lacks = [message for message in delivered if message not in stay.delivered]
+        extra = [message for message in stay.delivered if message not in delivered]
+        parts = [
+            f"node {holder} delivered {messages_named(messages)} and node {other} did not"
+            for holder, other, messages in ((first, event.node, lacks), (event.node, first, extra))
+            if messages
+        ]
+        self._tell(
+            event,
+            (event.node, first),
+            f"nodes {event.node} and {first} both went from view {stay.config} of group {group} to"
+            f" {config}; in between {', '.join(parts)}",
+            (*lacks, *extra),
+        )
+
+    def _on_deliver(self, event: Event) -> None:
+        message = event.message
+        if message is None:
+            return
+        for group in event.groups or ():
+            stay = self._stays.get((event.node, group))
+            if stay is None:
+                continue
+            if stay.excluded:
+                if not self._entitled(event):
+                    self._tell(
+                        event,
+                        (event.node,),
+                        f"node {event.node} delivered {message_name(message)} of group {group}"
+                        f" after view {stay.config}, which does not have it",
+                        (message,),
+                    )
+                    return
+                continue
+            stay.delivered[message] = event.time_ns
+            here = (stay.config, event.node, event.time_ns)
+            config, first, first_ns = self._seen_in.setdefault((group, message), here)
+            if config != stay.config:
+                self._tell(
+                    event,
+                    (event.node, first),
+                    f"node {event.node} delivered {message_name(message)} in view {stay.config}"
+                    f" of group {group}, node {first} delivered"
+                    f" {message_at(message, first_ns)} in view {config}",
+                    (message,),
+                )
+
+    def _entitled(self, event: Event) -> bool:
+        """Whether some group of a message is one that the node receives and is not excluded from."""
+        return any(
+            event.node in self.description.groups[group]
+            and ((event.node, group) not in self._stays or not self._stays[event.node, group].excluded)
+            for group in event.groups or ()
+        )
+
+    def _on_crash(self, event: Event) -> None:
+        for group in self.description.groups:
+            stay = self._stays.get((event.node, group))
+            if stay is not None:
+                stay.whole = False
+
+    def _on_recover(self, event: Event) -> None:
+        if event.label == LOST:
+            for group in self.description.groups:
+                self._stays.pop((event.node, group), None)
+
+    def _tell(
+        self,
+        event: Event,
+        nodes: tuple[NodeId, ...],
+        what: str,
+        messages: tuple[MessageId, ...] = (),
+    ) -> None:
+        self.report(nodes, messages, (event.time_ns,), f"{what} (at {format_ns(event.time_ns)})")

@@ -1,0 +1,6 @@
+"""How fast a protocol is on this machine: real processes, real sockets, every message accounted for."""
+
+from ordercast.lab.bench.run import run_bench
+from ordercast.lab.bench.spec import BenchResult, BenchSpec, Latency
+
+__all__ = ["BenchResult", "BenchSpec", "Latency", "run_bench"]

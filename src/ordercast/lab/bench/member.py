@@ -1,0 +1,261 @@
+"""One member of the measured group, in a process of its own: `python -m ordercast.lab.bench.member`.
+
+It is told what to do by lines on its standard input, and ends when that ends. What it delivers it writes
+down, a few numbers a packet, so that every message can be accounted for afterwards; each second that goes to
+disk, so that a long measurement does not measure its own notes.
+"""
+
+import asyncio
+import sys
+import time
+from array import array
+from pathlib import Path
+
+import msgspec
+
+from ordercast.core import MessageId, Nanos
+from ordercast.core.delivery import Dropped
+from ordercast.lab.bench.spec import GROUP, BenchSpec
+from ordercast.lab.bench.waiting import Waiting
+from ordercast.net.group import Group, Received, join
+from ordercast.net.host import Batch
+from ordercast.net.loop import run
+
+CHUNK_BYTES = 4096
+REFILL = 8
+"""A window is filled up when this part of it is free."""
+PACE_S = 0.0005
+PROBE_S = 0.2
+LINGER_S = 0.4
+SPILL_S = 1.0
+LATE_S = 2.0
+"""How long after the end a client may still be at its last message."""
+
+
+class Log:
+    """What a member did: for each packet the first identity, the number of messages, and the time."""
+
+    NAMES = ("delivered", "submitted", "awaited")
+
+    def __init__(self) -> None:
+        self.delivered = array("q")
+        self.submitted = array("q")
+        self.awaited = array("q")
+        """Messages whose tasks went on, and when."""
+        self.drops = 0
+
+    def spill(self, folder: Path, host: int) -> None:
+        """Put what is new where the others' are."""
+        for name in self.NAMES:
+            rows = getattr(self, name)
+            with (folder / f"{name}-{host}.bin").open("ab") as file:
+                file.write(rows.tobytes())
+            del rows[:]
+
+    async def keep_short(self, folder: Path, host: int) -> None:
+        """Do so each second."""
+        while True:
+            self.spill(folder, host)
+            await asyncio.sleep(SPILL_S)
+
+
+class Meter:
+    """Sends and takes messages, and keeps account."""
+
+    def __init__(self, group: Group, spec: BenchSpec) -> None:
+        self._group = group
+        self._spec = spec
+        self._payload = bytes(spec.size)
+        self.log = Log()
+        self.heard_at = 0.0
+        self.probing = True
+        self._under_way = 0
+        self._taken = asyncio.Event()
+        self._clients = False
+        """Whether each message that is done is followed by another."""
+        self._waiting: Waiting[MessageId] = Waiting()
+
+    async def take(self) -> None:
+        """Take all that is delivered."""
+        group, log = self._group, self.log
+        while (heard := await group.receive_batch()) is not None:
+            if isinstance(heard, Batch):
+                self.heard_at = time.monotonic()
+                count = 0
+                for _ in heard.bundle.payloads:
+                    count += 1
+                log.delivered.extend((heard.bundle.first, count, time.time_ns()))
+                if heard.delivery.sender == group.sender and not self.probing:
+                    self._under_way -= count
+                    self._taken.set()
+                    if self._clients:
+                        await self._send(count)
+            elif isinstance(heard, Dropped):
+                log.drops += 1
+
+    async def take_each(self) -> None:
+        """Take all that is delivered, one by one as most applications do, and let tasks go on."""
+        log, waiting = self.log, self._waiting
+        async for heard in self._group:
+            if isinstance(heard, Received):
+                self.heard_at = time.monotonic()
+                log.delivered.extend((heard.message, 1, time.time_ns()))
+                waiting.end(heard.message)
+            elif isinstance(heard, Dropped):
+                log.drops += 1
+
+    async def probe(self) -> None:
+        """Send now and then, until all members have heard something: then the group works."""
+        while True:
+            await self._group.send(self._payload)
+            await asyncio.sleep(PROBE_S)
+
+    async def await_first(self) -> None:
+        """Wait until something was delivered here."""
+        while not self.heard_at:
+            await asyncio.sleep(PROBE_S / 4)
+
+    async def send(self, end: float) -> None:
+        """Send as the load says."""
+        self.probing = False
+        match self._spec.load:
+            case "max":
+                await self._fill(end)
+            case "rate":
+                await self._pace(end)
+            case "clients" if self._spec.tasks:
+                clients = [self._be_client(end) for _ in range(self._spec.clients)]
+                await self._waiting.attend(clients, end + LATE_S - time.monotonic())
+            case "clients":
+                await self._serve_clients(end)
+
+    async def _send(self, count: int) -> None:
+        now = time.time_ns()
+        self._under_way += count
+        self._note(await self._group.send_many([self._payload] * count), count, now)
+
+    def _note(self, first: MessageId, count: int, when: Nanos) -> None:
+        self.log.submitted.extend((first, count, when))
+
+    async def _fill(self, end: float) -> None:
+        """Keep the window full; what is done is replaced when it makes a fair packet."""
+        chunk = max(1, CHUNK_BYTES // max(1, self._spec.size))
+        limit = max(chunk, self._spec.window_bytes // max(1, self._spec.size))
+        refill = max(chunk, limit // REFILL)  # what is waited for must be room for a chunk, or it never waits
+        while time.monotonic() < end:
+            while self._under_way + chunk <= limit:
+                await self._send(chunk)
+            try:
+                while self._under_way > limit - refill:
+                    self._taken.clear()
+                    await asyncio.wait_for(self._taken.wait(), 1.0)
+            except TimeoutError:
+                if not self._expects():
+                    self._under_way = 0  # the rest is lost; they are counted afterwards
+
+    async def _pace(self, end: float) -> None:
+        """Send what is due; a message counts from when it should have been sent."""
+        start, start_ns, sent = time.monotonic(), time.time_ns(), 0
+        rate, chunk = self._spec.rate, 4096
+        while (now := time.monotonic()) < end:
+            due = min(int((now - start) * rate) - sent, chunk)
+            if due > 0:
+                first = await self._group.send_many([self._payload] * due)
+                if self._spec.by_packet:
+                    self._note(first, due, time.time_ns())
+                else:
+                    for index in range(due):
+                        self._note(first + index, 1, start_ns + int((sent + index) / rate * 1e9))
+                sent += due
+            await asyncio.sleep(0 if due == chunk else PACE_S)
+
+    async def _serve_clients(self, end: float) -> None:
+        """Each client sends when its last message was delivered here; those of one packet send together."""
+        self._clients = True
+        await self._send(self._spec.clients)
+        while (rest := end - time.monotonic()) > 0:
+            self._taken.clear()
+            try:
+                await asyncio.wait_for(self._taken.wait(), min(1.0, rest))
+                await asyncio.sleep(min(0.1, max(0.0, end - time.monotonic())))
+            except TimeoutError:
+                if rest > 1.0 and not self._expects():  # what was under way is lost; it is counted later
+                    self._under_way = 0
+                    await self._send(self._spec.clients)
+        self._clients = False
+
+    async def _be_client(self, end: float) -> None:
+        """Send, wait until it is delivered here, and send again."""
+        while time.monotonic() < end:
+            now = time.time_ns()
+            message = await self._group.send(self._payload)
+            self._note(message, 1, now)
+            if await self._waiting.expect(message):
+                self.log.awaited.extend((message, 1, time.time_ns()))
+
+    async def settle(self, patience_s: float = 5.0) -> None:
+        """Wait until nothing more comes, and nothing is known that could."""
+        begun = time.monotonic()
+        while time.monotonic() - max(begun, self.heard_at) < patience_s and self._expects():
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(LINGER_S)
+
+    def _expects(self) -> bool:
+        if time.monotonic() - self.heard_at < LINGER_S or self._group.host.metrics.backlog_messages:
+            return True
+        return bool(self._group.pending(1))
+
+
+async def main(folder: Path, host: int) -> None:
+    """Take part until told to end."""
+    spec = msgspec.json.decode((folder / "spec.json").read_bytes(), type=BenchSpec)
+    orders = await _orders()
+    async with join(folder / "cluster.toml", GROUP, host=host, run=GROUP) as group:
+        meter = Meter(group, spec)
+        each = spec.tasks and host == 0
+        taking = asyncio.create_task(meter.take_each() if each else meter.take())
+        probing = asyncio.create_task(meter.probe()) if host == 0 else None
+        noting = asyncio.create_task(meter.log.keep_short(folder, host))
+        try:
+            await meter.await_first()
+            _tell({"ready": host})
+            await _next(orders)
+            if probing is not None:
+                probing.cancel()
+                await meter.settle()
+            _tell({"begun": time.time_ns()})
+            await _next(orders)
+            if host == 0:
+                await meter.send(time.monotonic() + spec.warmup_s + spec.seconds)
+            _tell({"sent": host})
+            await _next(orders)
+            await meter.settle()
+            meter.log.spill(folder, host)
+            _tell({"drops": meter.log.drops})
+            await _next(orders)
+        finally:
+            taking.cancel()
+            noting.cancel()
+
+
+async def _orders() -> asyncio.StreamReader:
+    """Lines on the standard input."""
+    reader = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
+    return reader
+
+
+async def _next(orders: asyncio.StreamReader) -> None:
+    """Wait for the next word; whoever gave them may be gone, and then it is over."""
+    if not await orders.readline():
+        raise SystemExit(1)
+
+
+def _tell(content: object) -> None:
+    sys.stdout.write(msgspec.json.encode(content).decode() + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    run(main(Path(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,31 @@
+"""The steps of a counterexample, in words."""
+
+from ordercast.core import Delivered, Delivery, Dropped, OutOfOrder, Plan
+from ordercast.lab.model.explorer_world import Boot, Event, Jump, Packet, Timer
+
+
+def describe(event: Event, plan: Plan) -> str:
+    """What happens, and where."""
+    roles = [f"{node.role} {node.id}" for node in plan.nodes]
+    match event:
+        case Packet(source, to, message):
+            return f"{roles[to]} gets {message} from {roles[source]}"
+        case Timer(node, timer):
+            return f"timer '{timer}' of {roles[node]} goes off"
+        case Jump(node, by):
+            return f"clock of {roles[node]} jumps by {by}"
+        case Boot(node):
+            return f"{roles[node]} starts"
+
+
+def name(delivery: Delivery) -> str:
+    """What is delivered."""
+    match delivery:
+        case Delivered() | OutOfOrder():
+            place = f" at clock {delivery.stamp.clock} of {delivery.stamp.issuer}" if delivery.stamp else ""
+            return f"{delivery.payload.decode(errors='replace')}{place}"
+        case Dropped():
+            return f"notice of the loss of number {delivery.number} of {delivery.issuer}"
+        case _:
+            issuer = f" {delivery.stamp.issuer}" if delivery.stamp else ""
+            return f"view {delivery.config} ({delivery.change}{issuer})"

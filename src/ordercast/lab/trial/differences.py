@@ -1,0 +1,20 @@
+"""What a scenario says that has no meaning on real processes, in words."""
+
+from ordercast.lab.trial.stage import latency_us
+from ordercast.sim.host import Cpu
+from ordercast.sim.scenario import ConstantSpec, Scenario
+
+
+def ignored(scenario: Scenario) -> list[str]:
+    """Parts of a scenario that a live run does not have, each as a sentence."""
+    spec, found = scenario.network.latency, []
+    if scenario.network.background is not None:
+        found.append("there is no background traffic: nobody else uses these sockets")
+    if spec != ConstantSpec() and not latency_us(scenario):
+        kind = spec.__struct_config__.tag
+        found.append(f"the latency '{kind}' is not imitated: datagrams take as long as loopback takes")
+    if scenario.cpu != Cpu() or scenario.role_cpu:
+        found.append("the costs of CPUs are not imitated: work takes as long as it takes here")
+    if scenario.packets:
+        found.append("packets are not traced")
+    return found

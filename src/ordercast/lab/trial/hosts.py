@@ -1,0 +1,188 @@
+"""The host processes of a live scenario, seen from outside: started, killed, paused, told and heard.
+
+They are forked from a server that has read all libraries once, so that a host comes up, and comes back, in a
+moment; reading the libraries anew would take as long as a fail-over that is to be measured.
+"""
+
+import multiprocessing
+import os
+import signal
+import time
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import msgspec
+
+from ordercast.core import HostId, LocalError, NodeId
+from ordercast.lab.trial.child import run_child
+from ordercast.lab.trial.setting import Setting
+from ordercast.lab.trial.words import Life, Order, Report, Stop
+
+STOP_S = 15.0
+"""What hosts have to end in good order."""
+
+_encode = msgspec.json.encode
+_decoder: msgspec.json.Decoder[Report] = msgspec.json.Decoder(Report)
+
+
+class _Host:
+    """One life of a host."""
+
+    def __init__(self, process: BaseProcess, connection: Connection) -> None:
+        self.process = process
+        self.connection = connection
+        self.report: Report | None = None
+
+
+class Hosts:
+    """All host processes."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([run_child.__module__])
+        self._up: dict[HostId, _Host] = {}
+        self._stopped: set[HostId] = set()
+        self._past: list[Report] = []
+        """The last reports of lives that are over."""
+
+    @property
+    def up(self) -> list[HostId]:
+        """The hosts that have not been killed."""
+        return sorted(self._up)
+
+    def start(self, host: HostId, life: Life) -> None:
+        """Begin a life of a host."""
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=run_child,
+            args=(_encode(self._setting), _encode(life), host, theirs),
+            name=f"ordercast host {host}",
+            daemon=True,
+        )
+        process.start()
+        theirs.close()
+        self._up[host] = _Host(process, ours)
+
+    def kill(self, host: HostId) -> None:
+        """End a host at once."""
+        found = self._up.pop(host)
+        found.process.kill()
+        found.process.join()
+        self._hear(host, found)
+        if found.report is not None:
+            self._past.append(found.report)
+        found.connection.close()
+        self._stopped.discard(host)
+
+    def pause(self, host: HostId) -> None:
+        """Let a host stand still."""
+        self._signal(host, signal.SIGSTOP)
+        self._stopped.add(host)
+
+    def resume(self, host: HostId) -> None:
+        """Let it go on."""
+        if host in self._stopped:
+            self._stopped.discard(host)
+            self._signal(host, signal.SIGCONT)
+
+    def _signal(self, host: HostId, number: signal.Signals) -> None:
+        pid = self._up[host].process.pid
+        if pid is not None and self._up[host].process.is_alive():
+            os.kill(pid, number)
+
+    def order(self, host: HostId, order: Order) -> None:
+        """Tell a host what to do."""
+        try:
+            self._up[host].connection.send_bytes(_encode(order))
+        except OSError:
+            self._hear(host, self._up[host])
+            raise self._dead(host) from None
+
+    def hear(self, timeout_s: float) -> None:
+        """Take in what hosts report, waiting so long at most; `LocalError` if one has died by itself."""
+        connections = {found.connection: host for host, found in self._up.items()}
+        for ready in wait(list(connections), timeout_s):
+            host = connections[ready]  # type: ignore[index]  # it is one of those
+            self._hear(host, self._up[host])
+        for host, found in self._up.items():
+            if not found.process.is_alive() or (found.report is not None and found.report.error):
+                raise self._dead(host)
+
+    def await_ready(self, hosts: list[HostId], timeout_s: float) -> None:
+        """Wait until hosts have reported for the first time."""
+        end = time.monotonic() + timeout_s
+        while any(self._up[host].report is None for host in hosts):
+            self.hear(0.05)
+            if time.monotonic() > end:
+                raise LocalError(f"hosts {', '.join(map(str, hosts))} are not up within {timeout_s:g} s")
+
+    def reports(self) -> list[Report]:
+        """The newest report of each life, of those that are over too."""
+        return self._past + [found.report for found in self._up.values() if found.report is not None]
+
+    def newest(self, host: HostId) -> Report | None:
+        """What a host reported last in this life."""
+        return self._up[host].report if host in self._up else None
+
+    def submitted(self, host: HostId) -> dict[NodeId, int]:
+        """How many messages the senders of a host had submitted when it was heard of last."""
+        found: dict[NodeId, int] = {}
+        for report in self.reports():
+            for node, count in report.submitted.items():
+                found[node] = max(count, found.get(node, 0))
+        return found
+
+    def stop(self) -> list[HostId]:
+        """Ask all hosts to end, and kill those that do not; returns these."""
+        for host in list(self._stopped):
+            self.resume(host)
+        for found in self._up.values():
+            try:
+                found.connection.send_bytes(_encode(Stop()))
+            except OSError:
+                continue  # it ends, or has ended
+        end = time.monotonic() + STOP_S
+        stuck = []
+        for host, found in self._up.items():
+            while found.process.is_alive() and time.monotonic() < end:
+                self._hear(host, found)  # so that it does not wait for us to listen
+                found.process.join(0.01)
+            self._hear(host, found)
+            if found.process.is_alive():
+                found.process.kill()
+                found.process.join()
+                stuck.append(host)
+            elif found.process.exitcode or (found.report is not None and found.report.error):
+                raise self._dead(host)  # its trace would tell of a crash that nobody ordered
+        return stuck
+
+    def close(self) -> None:
+        """Leave no process behind, whatever happened."""
+        for found in self._up.values():
+            if found.process.is_alive():
+                found.process.kill()
+            found.process.join()
+            found.connection.close()
+
+    def _hear(self, host: HostId, found: _Host) -> None:
+        try:
+            while found.connection.poll():
+                found.report = _decoder.decode(found.connection.recv_bytes())
+        except (EOFError, OSError):
+            return  # it has hung up; whether it may is seen elsewhere
+
+    def _dead(self, host: HostId) -> LocalError:
+        found = self._up[host]
+        if found.report is not None and found.report.error:
+            return LocalError(f"host {host} ended: {found.report.error}")
+        return LocalError(f"host {host} ended by itself: {_last_line(self._setting.log_path(host))}")
+
+
+def _last_line(path: Path) -> str:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return lines[-1] if lines else "it said nothing"

@@ -1,0 +1,239 @@
+"""The applications of a host process: senders that submit by a schedule, or clients that wait for answers.
+
+Open-loop senders submit at times of their own. A closed-loop client waits for the answers of all receivers
+before it goes on; receivers answer by a small datagram past the protocol, as the simulator's do.
+"""
+
+import asyncio
+import socket
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from random import Random
+from struct import Struct
+
+from ordercast.core import MILLISECOND, SECOND, Groups, MessageId, Nanos, NodeId, message_sender
+from ordercast.lab.trial.schedule import schedule
+from ordercast.lab.trial.setting import LOOPBACK, Setting
+from ordercast.lab.trial.words import Life
+from ordercast.net.host import Batch, Heard, LiveHost
+from ordercast.sim.recorded_run import numbered_payload
+from ordercast.sim.workload import Destinations
+
+IN_A_ROW_MAX = 64
+"""Submissions that are late and made together, before anything else has its turn."""
+_ANSWER = Struct("<IQI")  # receiver, first message, how many
+
+
+class Load(ABC):
+    """What the senders on a host do."""
+
+    def __init__(self, live: LiveHost, life: Life) -> None:
+        self.live = live
+        self.senders = [node for node in live.plan.senders if node in live.nodes]
+        self.submitted = {node: life.submitted.get(node, 0) for node in self.senders}
+        """By each sender, in earlier lives too."""
+        self.expected = 0
+        self.refused = 0
+        self.timed_out = 0
+        self.late_ns: Nanos = 0
+        self._receivers: dict[Groups, frozenset[NodeId]] = {}
+
+    @property
+    @abstractmethod
+    def done(self) -> bool:
+        """Whether nothing more will be submitted here."""
+
+    @abstractmethod
+    async def run(self, start_ns: Nanos) -> None:
+        """Submit, from this reading of the monotonic clock on."""
+
+    def close(self) -> None:  # noqa: B027  (optional hook)
+        """Let go of everything."""
+
+    def receivers(self, groups: Groups) -> frozenset[NodeId]:
+        """All receivers of some groups."""
+        found = self._receivers.get(groups)
+        if found is None:
+            members = self.live.plan.groups
+            found = self._receivers[groups] = frozenset(node for group in groups for node in members[group])
+        return found
+
+    def submit(self, sender: NodeId, groups: Groups, payload: bytes) -> MessageId | None:
+        """Submit one message; None if there is no room for it."""
+        self.submitted[sender] += 1
+        message = self.live.submit(sender, groups, (payload,))
+        if message is None:
+            self.refused += 1
+        else:
+            self.expected += len(self.receivers(groups))
+        return message
+
+
+class OpenLoad(Load):
+    """Submits by the schedule; what fell into the time when the host was down is not made up for."""
+
+    def __init__(self, live: LiveHost, life: Life, setting: Setting) -> None:
+        super().__init__(live, life)
+        self._first_life = life.first
+        self._left = (
+            [
+                (number, submission)
+                for number, submission in enumerate(schedule(setting.scenario, live.plan), 1)
+                if submission.sender in self.submitted
+            ]
+            if self.senders
+            else []
+        )
+        self._left.reverse()
+
+    @property
+    def done(self) -> bool:
+        """Whether the schedule is used up."""
+        return not self._left
+
+    async def run(self, start_ns: Nanos) -> None:
+        """Submit each when it is due."""
+        left = self._left
+        if not self._first_life:
+            now = time.monotonic_ns()
+            while left and start_ns + left[-1][1].at_ns < now:
+                left.pop()
+        in_a_row = 0
+        while left and self.live.running:
+            number, submission = left[-1]
+            wait = start_ns + submission.at_ns - time.monotonic_ns()
+            if wait > 0 or in_a_row >= IN_A_ROW_MAX:
+                in_a_row = 0
+                await asyncio.sleep(max(0, wait) / SECOND)
+                continue
+            in_a_row += 1
+            self.late_ns = max(self.late_ns, -wait)
+            self.submit(submission.sender, submission.groups, numbered_payload(number, submission.size))
+            left.pop()
+
+
+class ClosedLoad(Load):
+    """Each sender keeps so many messages under way, the next when all receivers have answered one."""
+
+    def __init__(self, live: LiveHost, life: Life, setting: Setting, clock: Callable[[], Nanos]) -> None:
+        super().__init__(live, life)
+        self._spec = spec = setting.scenario.workload
+        self._clock = clock
+        self._answers = Answers(live, setting.answer_ports, self._on_answer)
+        self._destinations = Destinations(sorted(live.plan.groups), spec.spread)
+        self._rngs = {node: Random(f"{setting.scenario.seed}/workload/{node}") for node in self.senders}
+        share, more = divmod(spec.messages, len(live.plan.senders))
+        self._quota = {
+            node: share + (place < more) for place, node in enumerate(live.plan.senders) if node in live.nodes
+        }
+        self._awaited: dict[MessageId, tuple[NodeId, Nanos, set[NodeId]]] = {}
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def done(self) -> bool:
+        """Whether all was submitted and answered, or given up."""
+        return not self._awaited and all(self.submitted[node] >= self._quota[node] for node in self.senders)
+
+    async def run(self, start_ns: Nanos) -> None:
+        """Fill every sender's window."""
+        await asyncio.sleep(max(0, start_ns - time.monotonic_ns()) / SECOND)
+        for sender in self.senders:
+            for _ in range(self._spec.outstanding):
+                self._issue(sender)
+
+    def close(self) -> None:
+        """Stop listening for answers."""
+        self._answers.close()
+
+    def _issue(self, sender: NodeId) -> None:
+        if self.submitted[sender] >= self._quota[sender] or not self.live.running:
+            return
+        groups = self._destinations.choose(self._rngs[sender])
+        payload = numbered_payload(self.submitted[sender] + 1, self._spec.bytes)
+        before = self._clock()
+        message = self.submit(sender, groups, payload)
+        timeout_s = self._spec.timeout_ms * MILLISECOND / SECOND
+        if message is None:
+            self._loop.call_later(timeout_s, self._issue, sender)
+            return
+        self._awaited[message] = (sender, before, set(self.receivers(groups)))
+        self._loop.call_later(timeout_s, self._give_up, message)
+
+    def _on_answer(self, node: NodeId, first: MessageId, count: int) -> None:
+        for message in range(first, first + count):
+            awaited = self._awaited.get(message)
+            if awaited is None:
+                continue
+            sender, submitted, receivers = awaited
+            receivers.discard(node)
+            if not receivers:
+                del self._awaited[message]
+                if self.live.recorder is not None:
+                    now = max(self._clock(), submitted)
+                    self.live.recorder.completed(now, sender, message, submitted)
+                self._issue(sender)
+
+    def _give_up(self, message: MessageId) -> None:
+        awaited = self._awaited.pop(message, None)
+        if awaited is not None:
+            self.timed_out += 1
+            self._issue(awaited[0])
+
+
+class Answers:
+    """Tells clients what the receivers here have delivered, and hears what others tell."""
+
+    def __init__(
+        self,
+        live: LiveHost,
+        ports: Mapping[int, int],
+        heard: Callable[[NodeId, MessageId, int], None],
+    ) -> None:
+        self._heard = heard
+        self._here = live.host
+        self._ports = ports
+        self._hosts = {node.id: node.host for node in live.plan.nodes}
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        self._socket.bind((LOOPBACK, ports[live.host]))
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._socket.fileno(), self._read)
+        receivers = {node for members in live.plan.groups.values() for node in members}
+        for node in sorted(receivers & live.nodes.keys()):
+            live.add_listener(node, partial(self._answer, node))
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._loop.remove_reader(self._socket.fileno())
+        self._socket.close()
+
+    def _answer(self, node: NodeId, heard: Heard) -> None:
+        if not isinstance(heard, Batch):
+            return
+        first, count = heard.bundle.first, len(heard.bundle.payloads)
+        host = self._hosts.get(message_sender(first))
+        if host == self._here:
+            self._loop.call_soon(self._heard, node, first, count)
+        elif host is not None:
+            try:
+                self._socket.sendto(_ANSWER.pack(node, first, count), (LOOPBACK, self._ports[host]))
+            except OSError:
+                return  # nobody listens there now, or the buffer is full: the client will give up in time
+
+    def _read(self) -> None:
+        while True:
+            try:
+                content = self._socket.recv(_ANSWER.size + 1)
+            except OSError:  # nothing more, or news of an answer that nobody heard
+                return
+            if len(content) == _ANSWER.size:
+                self._heard(*_ANSWER.unpack(content))
+
+
+def make_load(live: LiveHost, life: Life, setting: Setting, clock: Callable[[], Nanos]) -> Load:
+    """The applications that a scenario has on a host."""
+    if setting.scenario.workload.kind == "closed":
+        return ClosedLoad(live, life, setting, clock)
+    return OpenLoad(live, life, setting)

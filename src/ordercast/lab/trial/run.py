@@ -1,0 +1,265 @@
+"""A scenario on real processes, from the first host to the verdict.
+
+As in the simulator there are two phases: the workload and the faults happen, then the run goes on until all
+is delivered, or nothing has been for the scenario's settling time; then loss, duplication and reordering
+stop, if there are any, and if again nothing comes for so long, what is missing counts as missing for good.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from ordercast.core import MILLISECOND, SECOND, Groups, LocalError, Nanos, Plan
+from ordercast.judge.online import verdict
+from ordercast.lab.trial.differences import ignored
+from ordercast.lab.trial.schedule import schedule
+from ordercast.lab.trial.setting import Setting, hosts_of
+from ordercast.lab.trial.silence import Silence, silences
+from ordercast.lab.trial.stage import Stage
+from ordercast.lab.trial.words import Report
+from ordercast.net.cluster.address import free_ports
+from ordercast.net.cluster.keys import create_keys
+from ordercast.net.recording.turning import finish_run, spool_folder
+from ordercast.sim.build import check_faults, clocks_of
+from ordercast.sim.contract import beyond_contract, hindrance_of
+from ordercast.sim.faults import Crash
+from ordercast.sim.run import run_name
+from ordercast.sim.scenario import Scenario
+from ordercast.sim.summary import Ending, Summary, sum_up
+from ordercast.trace import Kind, events_of, find_runs, trace_hash
+from ordercast.trace.store import DESCRIPTION
+
+STEP_S = 0.02
+HEAD_START: Nanos = 100 * MILLISECOND
+"""Between the word to begin and the beginning, so that all hosts have heard it."""
+LINGER_S = 0.1
+TIME_MAX_S = 600.0
+"""A run that takes longer is given up."""
+
+Progress = Callable[[int, int], None]
+"""Called now and then with the number of messages submitted so far and wanted in all."""
+
+
+class LiveRun:
+    """A finished live run: its trace, and what the checks found in it."""
+
+    def __init__(self, folder: Path, conducted: "Conductor") -> None:
+        (stored,) = find_runs(folder)
+        scenario, plan = conducted.scenario, conducted.plan
+        self.scenario = scenario
+        self.table: pa.Table = stored.table()
+        self.description = msgspec.structs.replace(stored.description, trace_hash=trace_hash(self.table))
+        judged = verdict(self.description, events_of(self.table))
+        self.violations, self.suppressed = judged.violations, judged.suppressed
+        self.holes = judged.holes
+        self.hindrance = conducted.hindrance
+        self.beyond_contract = beyond_contract(scenario, plan)
+        self.ignored = ignored(scenario)
+        """What the scenario says that has no live meaning, in words."""
+        self.late_ns = conducted.total("late_ns", of_all=max)
+        """How late a submission was, at most, against its schedule."""
+        clocks = clocks_of(scenario, hosts_of(plan))
+        ahead = {host: clock.read(0) for host, clock in clocks.items()}
+        start = conducted.started_ns
+        self.silences: list[Silence] = silences(self.table, plan, conducted.stage.crashes, start, ahead)
+        missing = _missing(self.table, plan)
+        self.ending: Ending = "settled after healing" if conducted.healed else "settled"
+        if missing:
+            self.ending = "deliveries missing"
+        self._conducted = conducted
+
+    def summary(self) -> Summary:
+        """The run in numbers; ``overflowed`` counts messages for which a link had no room."""
+        total = self._conducted.total
+        return sum_up(
+            self.description,
+            self.table,
+            self.violations,
+            seed=self.scenario.seed,
+            duration_ns=self._conducted.duration_ns,
+            ending=self.ending,
+            packets_lost=total("lost"),
+            overflowed=total("overflowed"),
+            refused=total("refused"),
+            timed_out=total("timed_out"),
+        )
+
+
+def run_live(
+    scenario: Scenario, out: Path | None = None, progress: Progress | None = None
+) -> tuple[LiveRun, Path | None]:
+    """Run a scenario on real processes and judge it; the trace stays below `out`, if that is given."""
+    plan = scenario.plan()
+    check_faults(scenario, hosts_of(plan))
+    _check_length(scenario, plan)
+    name = f"live-{run_name(scenario, plan)}"
+    with TemporaryDirectory(prefix="ordercast-") as work:
+        traces = out or Path(work) / "traces"
+        _clear(traces / name)
+        conducted = Conductor(scenario, plan, name, Path(work), traces)
+        conducted.conduct(progress)
+        complete = not conducted.hindrance
+        content: dict[str, Any] = msgspec.to_builtins(scenario)
+        folder = finish_run(traces, plan, name, complete=complete, scenario=content)
+        return LiveRun(folder, conducted), folder if out else None
+
+
+class Conductor:
+    """Leads a scenario through its phases."""
+
+    def __init__(self, scenario: Scenario, plan: Plan, name: str, work: Path, traces: Path) -> None:
+        self.scenario = scenario
+        self.plan = plan
+        ids = hosts_of(plan)
+        ports = free_ports(2 * len(ids))
+        setting = Setting(
+            scenario=scenario,
+            run=name,
+            folder=str(work),
+            traces=str(traces.absolute()),
+            ports=dict(zip(ids, ports, strict=False)),
+            answer_ports=dict(zip(ids, ports[len(ids) :], strict=True)),
+            epoch_ns=time.time_ns(),
+        )
+        create_keys(setting.key_file)
+        self.stage = Stage(setting)
+        self.started_ns: Nanos = 0
+        """The wall clock when the workload began."""
+        self.duration_ns: Nanos = 0
+        self.healed = False
+        """Whether some deliveries came only when the network had become good."""
+        self.hindrance = ""
+        self._reports: list[Report] = []
+
+    def conduct(self, progress: Progress | None) -> None:
+        """Run the scenario to its end; no process is left behind, whatever happens."""
+        stage = self.stage
+        try:
+            stage.open()
+            begin = time.monotonic_ns() + HEAD_START
+            self.started_ns = time.time_ns() + HEAD_START
+            stage.begin(begin)
+            finished = self._act(begin, progress)
+            patience_s = self.scenario.settle_ms * MILLISECOND / SECOND
+            if not self._settle(patience_s) and not stage.calm:
+                before = self._arrived()
+                stage.heal()
+                self._settle(patience_s)
+                self.healed = self._arrived() > before
+            self.duration_ns = time.monotonic_ns() - begin
+            self.hindrance = self._hindrance() if finished else "the workload had not come to its end"
+            stuck = stage.hosts.stop()
+            self._reports = stage.hosts.reports()
+            if stuck:
+                raise LocalError(f"host {stuck[0]} did not stop: its trace is not whole")
+        finally:
+            stage.hosts.close()
+
+    def total(self, name: str, of_all: Callable[[list[int]], int] = sum) -> int:
+        """A figure of all hosts and lives together."""
+        return of_all([getattr(report, name) for report in self._reports] or [0])
+
+    def _act(self, begin: Nanos, progress: Progress | None) -> bool:
+        """Let the workload and the faults happen; whether the workload came to its end."""
+        stage, faults = self.stage, sorted(self.scenario.fault, key=lambda fault: fault.at_ns)
+        end = max((fault.ends_ns for fault in faults), default=0)
+        wanted = self.scenario.workload.messages
+        while True:
+            now = time.monotonic_ns() - begin
+            stage.resume_due(now)
+            while faults and faults[0].at_ns <= now:
+                stage.strike(faults.pop(0))
+            if not faults and now >= end and stage.next_resume_ns is None and self._done():
+                return True
+            if now > TIME_MAX_S * SECOND:
+                return False
+            nexts = [fault.at_ns for fault in faults[:1]]
+            nexts += [due for due in (stage.next_resume_ns,) if due is not None]
+            wait_s = min([STEP_S, *((due - now) / SECOND for due in nexts)])
+            stage.hosts.hear(max(0.0, wait_s))
+            if progress:
+                submitted = sum(sum(report.submitted.values()) for report in stage.hosts.reports())
+                progress(min(submitted, wanted), wanted)
+
+    def _done(self) -> bool:
+        """Whether the senders that are up have submitted all."""
+        newest = [self.stage.hosts.newest(host) for host in self.stage.hosts.up]
+        return all(report is not None and report.done for report in newest)
+
+    def _settle(self, patience_s: float) -> bool:
+        """Wait until all that is expected has come, or nothing has for so long; whether all has."""
+        counts_tell = not any(isinstance(fault, Crash) for fault in self.scenario.fault)
+        progress, since = -1, time.monotonic()
+        end = since + TIME_MAX_S
+        while time.monotonic() < min(end, since + patience_s):
+            self.stage.hosts.hear(STEP_S)
+            reports, arrived = self.stage.hosts.reports(), self._arrived()
+            waiting = sum(report.waiting for report in reports)
+            if arrived != progress:
+                progress, since = arrived, time.monotonic()
+            # What a killed host delivered and did not report is not known: then silence alone can tell.
+            if counts_tell and not waiting and arrived >= sum(report.expected for report in reports):
+                self._linger()
+                return True
+        return False
+
+    def _arrived(self) -> int:
+        return sum(report.delivered + report.dropped for report in self.stage.hosts.reports())
+
+    def _linger(self) -> None:
+        """Go on a little, so that a stray duplicate shows."""
+        end = time.monotonic() + LINGER_S
+        while time.monotonic() < end:
+            self.stage.hosts.hear(STEP_S)
+
+    def _hindrance(self) -> str:
+        up = set(self.stage.hosts.up)
+        down = {node.id for node in self.plan.nodes if node.host not in up}
+        return hindrance_of(self.plan, down, cut=bool(self.stage.blocked))
+
+
+def _check_length(scenario: Scenario, plan: Plan) -> None:
+    """Refuse what takes longer than anybody waits, before it begins."""
+    last: Nanos = max((fault.ends_ns for fault in scenario.fault), default=0)
+    if scenario.workload.kind != "closed":
+        for submission in schedule(scenario, plan):
+            last = max(last, submission.at_ns)
+            if last > TIME_MAX_S * SECOND:
+                break
+    if last > TIME_MAX_S * SECOND:
+        raise LocalError(f"the scenario lasts longer than {TIME_MAX_S:g} s, which is the limit of a live run")
+
+
+def _clear(folder: Path) -> None:
+    """Take away an earlier run of the same name."""
+    spools = spool_folder(folder)
+    try:
+        for path in [folder / DESCRIPTION, *folder.glob("*.parquet"), *spools.glob("*")]:
+            path.unlink(missing_ok=True)
+        if spools.is_dir():
+            spools.rmdir()
+    except OSError as error:
+        raise LocalError(f"cannot write the trace to {folder}: {error.strerror or error}") from error
+
+
+def _missing(table: pa.Table, plan: Plan) -> int:
+    """How many deliveries are neither there nor told of by a drop notification, about."""
+    expected = 0
+    seen: set[tuple[object, ...]] = set()
+    receivers: dict[Groups, int] = {}
+    for event in events_of(table):
+        if event.kind is Kind.SUBMIT:
+            groups = event.groups or ()
+            if groups not in receivers:
+                receivers[groups] = len({node for group in groups for node in plan.groups[group]})
+            expected += receivers[groups]
+        elif event.kind is Kind.DROP:
+            seen.add((event.node, event.groups, event.stamp_issuer, event.numbers, event.config))
+        elif event.kind in (Kind.DELIVER, Kind.OUT_OF_ORDER):
+            seen.add((event.node, event.message))
+    return max(0, expected - len(seen))

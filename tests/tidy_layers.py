@@ -1,0 +1,63 @@
+"""The layers of the project: which package may import which.
+
+A layer is a package below `ordercast`, named by its path: `judge.online` is a layer inside `judge`. A module
+belongs to the layer with the longest name that fits. It may import its own layer, and those that its layer is
+allowed.
+"""
+
+from collections.abc import Mapping
+
+_CONTRACT = frozenset({"core", "testing", "catalogue"})
+_COMPONENTS = frozenset({"components.consensus", "components.sampling"})
+_PROTOCOLS = frozenset({"protocols", "replication", "transactions"})
+_JUDGES = frozenset({"trace", "judge", "judge.online", "judge.columns"})
+_FILES = frozenset({"java", "toml_file"})
+_BELOW_DRIVERS = _CONTRACT | _COMPONENTS | _PROTOCOLS | _FILES | {"trace"}
+_BELOW_PIPELINE = _BELOW_DRIVERS | _JUDGES | {"sim", "net", "engines.epto", "report"}
+_LAB = frozenset({"lab.bench", "lab.trial", "lab.model"})
+_ALL = _BELOW_PIPELINE | _LAB | {"pipeline", "experiments", "cli"}
+
+MAY_IMPORT: Mapping[str, frozenset[str]] = {
+    "components": frozenset(),
+    "engines": frozenset(),
+    "lab": frozenset(),
+    "core": frozenset(),
+    "testing": frozenset({"core"}),
+    "catalogue": frozenset({"core"}),
+    "java": frozenset({"core"}),
+    "toml_file": frozenset({"core"}),
+    "components.consensus": frozenset({"core"}),
+    "components.sampling": frozenset({"core"}),
+    "trace": frozenset({"core"}),
+    "judge": frozenset({"core", "trace"}),
+    "judge.online": frozenset({"core", "trace", "judge"}),
+    "judge.columns": frozenset({"core", "trace", "judge", "judge.online"}),
+    "protocols": frozenset({"core", "catalogue"}) | _COMPONENTS,
+    "replication": frozenset({"core", "catalogue", "protocols"}) | _COMPONENTS,
+    "transactions": frozenset({"core", "catalogue", "protocols", "replication"}) | _COMPONENTS,
+    "engines.epto": frozenset({"core", "components.sampling", "protocols", "trace"}),
+    "sim": (_BELOW_DRIVERS - {"testing", "java"}) | _JUDGES - {"judge.columns"},
+    "net": _BELOW_DRIVERS,
+    "report": frozenset({"core"}),
+    "lab.bench": _BELOW_DRIVERS | _JUDGES | {"net"},
+    "lab.trial": _BELOW_DRIVERS | _JUDGES | {"net", "sim", "report"},
+    "lab.model": _BELOW_DRIVERS | _JUDGES,
+    "pipeline": _BELOW_PIPELINE,
+    "experiments": _BELOW_PIPELINE | {"pipeline"},
+    "cli": _ALL,
+}
+
+PURE = frozenset({"core", "judge", "judge.online"}) | _COMPONENTS | _PROTOCOLS
+"""Where the same inputs must give the same outputs, so nothing of the world may be asked."""
+
+PEERS = frozenset({"protocols", "replication", "transactions"})
+"""Layers whose packages do not import each other."""
+
+
+def layer_of(name: str) -> str:
+    """The layer of a module; its first package where no layer fits, and nothing outside of `ordercast`."""
+    parts = name.split(".")
+    if parts[0] != "ordercast" or len(parts) < 2:
+        return ""
+    paths = (".".join(parts[1:end]) for end in range(len(parts), 1, -1))
+    return next((path for path in paths if path in MAY_IMPORT), parts[1])
