@@ -183,7 +183,7 @@ def test_a_receiver_names_the_clock_that_is_behind() -> None:
     assert ("packet 6.3 (life 0)", "the group's clock is 1, the final is (4, 0)") in lab.waits(3)
     assert ("slot 1", "no acknowledgement from 4, 5") in lab.waits(3)
     state = lab.receiver(3).explain().state
-    assert (state["group"], state["clock"], state["log role"]) == (1, 1, "leader")
+    assert (state["group"], state["clock"], state["consensus role"]) == (1, 1, "leader")
 
 
 # The parts on their own.

@@ -1,6 +1,5 @@
 """A bare log in the simulator: processes that embed a replica and remember what it applied."""
 
-from collections.abc import Mapping
 from random import Random
 
 import msgspec
@@ -9,6 +8,8 @@ from ordercast.components.consensus import MESSAGES, ConsensusOptions, Replica
 from ordercast.core import (
     MILLISECOND,
     Codec,
+    Delivered,
+    Delivery,
     Env,
     Explanation,
     Guarantees,
@@ -17,7 +18,7 @@ from ordercast.core import (
     Node,
     NodeId,
     Plan,
-    Process,
+    Stack,
 )
 from ordercast.sim.latency import Uniform
 from ordercast.sim.network import Conditions, LatencyNetwork, Network
@@ -27,7 +28,7 @@ from ordercast.sim.world import World
 Applied = list[tuple[int, bytes]]
 
 
-class LogNode(Process):
+class LogNode(Stack):
     """Owns a replica; its state is the list of what was applied."""
 
     def __init__(
@@ -40,11 +41,15 @@ class LogNode(Process):
         super().__init__(env)
         self._arrived = arrived
         self.applied: Applied = []
-        self.replica = Replica(
-            env, peers, self._apply, options, snapshot=self._snapshot, restore=self._restore
+        self.replica = self.embed(
+            "log",
+            lambda env: Replica(env, peers, options, snapshot=self._snapshot, restore=self._restore),
+            MESSAGES,
         )
 
-    def _apply(self, slot: int, value: bytes) -> None:
+    def on_deliver(self, inner: str, delivery: Delivery) -> None:
+        assert isinstance(delivery, Delivered) and delivery.stamp is not None
+        slot, value = delivery.stamp.clock, delivery.payload
         assert not self.applied or slot > self.applied[-1][0]
         self.applied.append((slot, value))
 
@@ -54,17 +59,15 @@ class LogNode(Process):
     def _restore(self, state: bytes) -> None:
         self.applied = msgspec.msgpack.decode(state, type=Applied)
 
-    def on_start(self, saved: Mapping[str, bytes]) -> None:
-        self.replica.on_start(saved)
-
     def on_message(self, source: NodeId, message: Message) -> None:
-        assert self.replica.handles(message)
         self._arrived.append(message)
-        self.replica.on_message(source, message)
+        super().on_message(source, message)
 
-    def on_timer(self, name: str) -> None:
-        assert self.replica.owns(name)
-        self.replica.on_timer(name)
+    def on_own_message(self, source: NodeId, message: Message) -> None:
+        raise AssertionError(message)
+
+    def on_own_timer(self, name: str) -> None:
+        raise AssertionError(name)
 
     def explain(self) -> Explanation:
         return self.replica.explain()
@@ -132,6 +135,6 @@ class LogWorld(World):
         self.run(self.now + Nanos(round(duration_ms * MILLISECOND)))
 
     def saved_slots(self, index: int) -> list[int]:
-        prefix = "consensus.slot."
+        prefix = "log.slot."
         saved = self.envs[index].saved
         return sorted(int(name[len(prefix) :]) for name in saved if name.startswith(prefix))

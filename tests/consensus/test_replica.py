@@ -2,11 +2,11 @@
 
 import pytest
 
-from ordercast.components.consensus import MESSAGES, ConsensusOptions, Replica
+from ordercast.components.consensus import ConsensusOptions, Replica
 from ordercast.components.consensus.election import Election
 from ordercast.components.consensus.log import Group, Log
 from ordercast.components.consensus.messages import Accept, Accepted, Commit, Learn, Promise
-from ordercast.core import LocalError
+from ordercast.core import Delivery, LocalError
 from ordercast.sim.network import Conditions
 from tests.consensus.harness import LogWorld
 
@@ -151,7 +151,7 @@ def test_a_promise_outlives_a_restart() -> None:
 
 def test_of_two_accepted_values_that_of_the_higher_ballot_counts() -> None:
     env = LogWorld().envs[0]
-    log = Log(env, Group(0, (0, 1, 2, 3, 4)), ConsensusOptions(), "x.", lambda slot, value: None, None)
+    log = Log(env, Group(0, (0, 1, 2, 3, 4)), ConsensusOptions(), None)
     log.journal.accept(1, 0, b"own")
     election = Election(log, 10)
     election.on_promise(1, Promise(10, 0, ((0, 6, b"new"), (1, 0, b"own")), 0))
@@ -275,16 +275,19 @@ def test_a_single_replica_needs_nobody() -> None:
     assert world.values(0)[-1] == b"c"
 
 
-def test_apply_may_propose() -> None:
+def test_who_gets_a_delivery_may_propose() -> None:
     world = LogWorld()
     node = world.node(0)
 
-    def chatty(slot: int, value: bytes) -> None:
-        node.applied.append((slot, value))
+    deliver = node.on_deliver
+
+    def chatty(inner: str, delivery: Delivery) -> None:
+        deliver(inner, delivery)
+        value = node.applied[-1][1]
         if len(value) < 4:
             assert node.replica.propose(value + b"+")
 
-    node.replica._log._apply = chatty
+    node.on_deliver = chatty  # type: ignore[method-assign]
     world.propose(b"a")
     world.run_ms(5)
     assert world.values(0) == world.values(2) == [b"a", b"a+", b"a++", b"a+++"]
@@ -316,12 +319,7 @@ def test_options_and_peers_are_checked() -> None:
         ConsensusOptions(log_limit=5)
     env = LogWorld().envs[0]
     with pytest.raises(LocalError, match="not one of the different peers"):
-        Replica(env, (1, 2), lambda slot, value: None)
-
-
-def test_tags_stay_in_their_range() -> None:
-    tags = [kind.__struct_config__.tag for kind in MESSAGES]
-    assert all(isinstance(tag, int) and 200 <= tag <= 219 for tag in tags)
+        Replica(env, (1, 2))
 
 
 def test_a_replica_that_was_behind_and_led_is_helped_again_when_it_follows() -> None:

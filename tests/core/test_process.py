@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from ordercast.core import Env, Explanation, Member, Message, NodeId, Process
-from tests.core.conftest import RecordingEnv
+from ordercast.testing import RecordingEnv
 
 
 class Quiet(Process):
@@ -40,7 +40,7 @@ def test_starting_and_timers_are_optional_and_do_nothing(env: RecordingEnv) -> N
     process = Quiet(env)
     process.on_start({})
     process.on_timer("any")
-    assert env.done == []
+    assert (env.sent, env.timers, env.delivered, env.saved) == ([], {}, [], {})
 
 
 @pytest.mark.parametrize("effect", sorted(Env.__abstractmethods__))

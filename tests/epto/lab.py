@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from ordercast.components.sampling import Uniform
 from ordercast.core import Delivered, Delivery, GroupId, Message, NodeId, OutOfOrder
@@ -10,7 +11,7 @@ from ordercast.protocols.epto.messages import Ball, Event, Key
 from ordercast.protocols.epto.ordering import Ordering
 from ordercast.protocols.epto.peer import Peer, Setting
 from ordercast.protocols.epto.stability import Stability
-from tests.hydra.lab import RecordingEnv
+from ordercast.testing import RecordingEnv
 
 ROUND = 1_000_000
 SECOND = 1_000_000_000
@@ -46,9 +47,8 @@ class Bench:
     ) -> None:
         """Changes are those of the setting; another ordering component may take the place of the peer's."""
         self.setting = replace(SETTING, **changes)  # type: ignore[arg-type]
-        self.env = RecordingEnv(me)
-        self.env.now = now
-        sampler = Uniform(self.env, seed, range(self.setting.peers))
+        self.env = RecordingEnv(me, now)
+        sampler = partial(Uniform, seed=seed, peers=range(self.setting.peers))
         stability = Stability(self.setting.peers, max(1, self.setting.fanout), self.setting.ttl)
         self.peer = Peer(self.env, self.setting, clock or LogicalClock(), sampler, stability, seed)
         self.peer.on_start(saved or {})

@@ -6,7 +6,7 @@ from ordercast.core import Message, NodeId
 from ordercast.protocols.hydra.messages import Join, Suspect
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.service import ConfigurationReplica
-from tests.hydra.lab import LEADER, MEMBERS, SEQUENCERS, Bench, ReceiverBench, RecordingEnv, receiver
+from tests.hydra.lab import LEADER, MEMBERS, SEQUENCERS, Bench, ReceiverBench, receiver
 
 EVERYONE = tuple(sorted(node for nodes in MEMBERS.values() for node in nodes))
 GROUP_OF = {node: group for group, nodes in MEMBERS.items() for node in nodes}
@@ -28,13 +28,14 @@ class Ensemble:
         self.receivers: dict[NodeId, ReceiverBench] = {
             node: receiver(options, me=node, group=GROUP_OF[node]) for node in EVERYONE
         }
-        env = RecordingEnv(LEADER)
-        service = ConfigurationReplica(env, MEMBERS, SEQUENCERS, (LEADER,), EVERYONE, options)
-        self.service = Bench(env, service)
+        self.service = Bench(
+            LEADER,
+            lambda env: ConfigurationReplica(env, MEMBERS, SEQUENCERS, (LEADER,), EVERYONE, options),
+        )
         for node in SEQUENCERS.values() if claimed else ():
-            self.service.get(node, Join(node))
+            self.service.receive(node, Join(node))
         self.service.pass_time(100_000_000)
-        self.service.sent()
+        self.service.take_sent()
         self.told: dict[NodeId, list[str]] = {node: [] for node in EVERYONE}
 
     def hear(self, nodes: Iterable[NodeId], *texts: str) -> None:
@@ -45,7 +46,7 @@ class Ensemble:
     def suspect(self, sequencer: int, nodes: Iterable[NodeId]) -> None:
         """Some receivers suspect a sequencer."""
         for node in nodes:
-            self.service.get(node, Suspect((sequencer,)))
+            self.service.receive(node, Suspect((sequencer,)))
 
     def exchange(self, without: Iterable[NodeId] = ()) -> None:
         """Carry packets between receivers and service until there are none; those of some are lost."""
@@ -53,7 +54,7 @@ class Ensemble:
         while packets := list(self._packets()):
             for source, to, message in packets:
                 if source not in lost and to not in lost:
-                    (self.service if to == LEADER else self.receivers[to]).get(source, message)
+                    (self.service if to == LEADER else self.receivers[to]).receive(source, message)
         self._note()
 
     def reannounce(self, without: Iterable[NodeId] = ()) -> None:
@@ -72,5 +73,5 @@ class Ensemble:
 
     def _packets(self) -> Iterator[tuple[NodeId, NodeId, Message]]:
         for source, lab in self.receivers.items():
-            yield from ((source, to, message) for to, message in lab.sent() if to == LEADER)
-        yield from ((LEADER, to, message) for to, message in self.service.sent() if to in self.receivers)
+            yield from ((source, to, message) for to, message in lab.take_sent() if to == LEADER)
+        yield from ((LEADER, to, message) for to, message in self.service.take_sent() if to in self.receivers)

@@ -6,17 +6,17 @@ ours: ``<+3,number,clock>`` adds sequencer 3, ``<-3,number,clock>`` removes it.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from random import Random
-from typing import Generic, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
-from ordercast.core import Delivered, Delivery, Dropped, Env, Message, Nanos, NodeId, Process, View
+from ordercast.core import Delivered, Delivery, Dropped, Env, Nanos, NodeId, Process, View
 from ordercast.protocols.hydra.aggregator import Aggregator
 from ordercast.protocols.hydra.messages import Announce, Flush, Groupcast, Plans, Step, Steps
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.receiver import Receiver
 from ordercast.protocols.hydra.sender import Sender
 from ordercast.protocols.hydra.sequencer import Sequencer
+from ordercast.testing import ProcessDriver
 
 MEMBERS: Mapping[int, tuple[NodeId, ...]] = {0: (3, 4, 5), 1: (0, 1, 2), 2: (6, 7, 8)}
 """Three groups of three; most tests look at node 0, in group 1, like the paper's Figure 1."""
@@ -33,88 +33,25 @@ _STEP = re.compile(r"<([GF]),(\d+),\{(.*)\},(\d+)>")
 _ENTRY = re.compile(r"\((\d+),(\d+)\)")
 
 
-class RecordingEnv(Env):
-    """Does nothing but note what a process wants done."""
-
-    def __init__(self, me: NodeId) -> None:
-        self.me = me
-        self.now: Nanos = 0
-        self.rng = Random(0)
-        self.sent: list[tuple[NodeId, Message]] = []
-        self.timers: dict[str, Nanos] = {}
-        self.delivered: list[Delivery] = []
-        self.saved: dict[str, bytes] = {}
-
-    def send(self, to: NodeId, message: Message) -> None:
-        """Note it."""
-        self.sent.append((to, message))
-
-    def multicast(self, to: Sequence[NodeId], message: Message) -> None:
-        """Note it for each."""
-        self.sent.extend((node, message) for node in to)
-
-    def set_timer(self, name: str, after: Nanos) -> None:
-        """Note when it is due."""
-        self.timers[name] = self.now + after
-
-    def cancel_timer(self, name: str) -> None:
-        """Forget it."""
-        self.timers.pop(name, None)
-
-    def deliver(self, delivery: Delivery) -> None:
-        """Note it."""
-        self.delivered.append(delivery)
-
-    def save(self, name: str, state: bytes | None) -> None:
-        """Keep it."""
-        if state is None:
-            self.saved.pop(name, None)
-        else:
-            self.saved[name] = state
-
-
 P = TypeVar("P", bound=Process)
 
 
-class Bench(Generic[P]):
-    """A process and its recording environment."""
+class Bench(ProcessDriver[P]):
+    """A process driven by hand, in the notation."""
 
-    def __init__(self, env: RecordingEnv, process: P, saved: Mapping[str, bytes] | None = None) -> None:
-        self.env = env
-        self.process = process
-        process.on_start(saved or {})
-        self.started = self.sent()
-
-    def get(self, source: NodeId, *messages: Message) -> None:
-        """Messages arrive."""
-        for message in messages:
-            self.process.on_message(source, message)
-
-    def sent(self) -> list[tuple[NodeId, Message]]:
-        """What was sent since the last time this was asked."""
-        sent, self.env.sent = self.env.sent, []
-        return sent
+    def __init__(
+        self,
+        me: NodeId,
+        make: Callable[[Env], P],
+        saved: Mapping[str, bytes] | None = None,
+        now: Nanos = 0,
+    ) -> None:
+        super().__init__(make, me, now, saved)
+        self.started = self.take_sent()
 
     def delivered(self) -> list[str]:
         """What was delivered since the last time this was asked, in the notation."""
-        delivered, self.env.delivered = self.env.delivered, []
-        return [show(delivery) for delivery in delivered]
-
-    def pass_time(self, duration: Nanos) -> None:
-        """Time passes, and timers go off in their order."""
-        end = self.env.now + duration
-        while True:
-            due = min(((at, name) for name, at in self.env.timers.items() if at <= end), default=None)
-            if due is None:
-                self.env.now = end
-                return
-            self.env.now = max(self.env.now, due[0])
-            del self.env.timers[due[1]]
-            self.process.on_timer(due[1])
-
-    def waits(self) -> list[tuple[str, str, Nanos]]:
-        """What the process says that it waits for."""
-        return [(wait.subject, wait.blocker, wait.since) for wait in self.process.explain().waits]
+        return [show(delivery) for delivery in self.take_delivered()]
 
 
 class ReceiverBench(Bench[Receiver]):
@@ -124,7 +61,7 @@ class ReceiverBench(Bench[Receiver]):
         """Groupcasts and flushes arrive."""
         for text in texts:
             message = parse(text)
-            self.get(SEQUENCERS.get(message.sequencer, 23), message)
+            self.receive(SEQUENCERS.get(message.sequencer, 23), message)
 
     def gives(self, *texts: str) -> list[str]:
         """What is delivered when these arrive."""
@@ -143,11 +80,11 @@ class ReceiverBench(Bench[Receiver]):
 
     def plan(self, change: str, sequencer: int, steps: int = 0) -> None:
         """The service announces a planned step."""
-        self.get(LEADER, planning(change, sequencer, steps))
+        self.receive(LEADER, planning(change, sequencer, steps))
 
     def decide(self, *steps: Step, start: int = 0) -> None:
         """The service tells of decided steps."""
-        self.get(LEADER, Steps(start, steps))
+        self.receive(LEADER, Steps(start, steps))
 
 
 def receiver(
@@ -162,31 +99,28 @@ def receiver(
     now: Nanos = 0,
 ) -> ReceiverBench:
     """A receiver that has started."""
-    env = RecordingEnv(me)
-    env.now = now
-    env.saved = dict(saved or {})
-    return ReceiverBench(env, Receiver(env, group, members, initial, SERVICE, aggregator, options), saved)
+
+    def make(env: Env) -> Receiver:
+        return Receiver(env, group, members, initial, SERVICE, aggregator, options)
+
+    return ReceiverBench(me, make, saved, now)
 
 
 def sequencer(
     options: HydraOptions = QUIET, *, aggregators: tuple[NodeId, ...] = (), now: Nanos = 0
 ) -> Bench[Sequencer]:
     """A sequencer without a number yet, on node 21."""
-    env = RecordingEnv(SEQUENCERS[1])
-    env.now = now
-    return Bench(env, Sequencer(env, MEMBERS, SERVICE, aggregators, options))
+    return Bench(SEQUENCERS[1], lambda env: Sequencer(env, MEMBERS, SERVICE, aggregators, options), now=now)
 
 
 def sender(options: HydraOptions = QUIET, me: NodeId = CLIENT) -> Bench[Sender]:
     """A sender that knows of no sequencer yet."""
-    env = RecordingEnv(me)
-    return Bench(env, Sender(env, MEMBERS, SERVICE, options))
+    return Bench(me, lambda env: Sender(env, MEMBERS, SERVICE, options))
 
 
 def aggregator(options: HydraOptions = QUIET) -> Bench[Aggregator]:
     """An aggregator of the first configuration's flushes."""
-    env = RecordingEnv(AGGREGATOR)
-    return Bench(env, Aggregator(env, SEQUENCERS, SERVICE, options))
+    return Bench(AGGREGATOR, lambda env: Aggregator(env, SEQUENCERS, SERVICE, options))
 
 
 def active(*sequencers: int) -> tuple[tuple[int, NodeId], ...]:

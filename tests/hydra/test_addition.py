@@ -12,7 +12,7 @@ NEW = 23
 
 
 def reports(lab: ReceiverBench) -> list[tuple[NodeId, Report]]:
-    return [(to, message) for to, message in lab.sent() if isinstance(message, Report)]
+    return [(to, message) for to, message in lab.take_sent() if isinstance(message, Report)]
 
 
 def void(sequencer: int) -> Step:
@@ -25,7 +25,7 @@ def busy() -> ReceiverBench:
     lab = receiver()
     lab.hears(A, "<F,2,{(1,0)},12>", B)
     assert lab.delivered() == [A]
-    lab.sent()
+    lab.take_sent()
     return lab
 
 
@@ -35,15 +35,15 @@ def busy() -> ReceiverBench:
 def test_a_planned_addition_is_answered_by_asking_for_a_flush_above_the_latest_delivery() -> None:
     lab = busy()
     lab.plan("added", 3)
-    assert lab.sent() == [(NEW, Solicit(3, 10))]
+    assert lab.take_sent() == [(NEW, Solicit(3, 10))]
 
 
 def test_a_flush_above_the_latest_delivery_is_reported_and_nothing_above_it_is_delivered() -> None:
     lab = busy()
     lab.plan("added", 3)
-    lab.sent()
+    lab.take_sent()
     lab.hears("<F,3,{(0,5),(1,2)},30>")
-    assert lab.sent() == [(LEADER, Report(0, 3, 30, (5, 2, 0)))]
+    assert lab.take_sent() == [(LEADER, Report(0, 3, 30, (5, 2, 0)))]
     assert lab.gives("<F,2,{(1,0)},35>") == []
     assert lab.gives(C) == [], "40 is above 30, although sequencers 1 and 2 would let it go"
     assert lab.buffer() == [B, C]
@@ -61,9 +61,9 @@ def test_what_lies_below_the_reported_flush_goes_on() -> None:
 def test_a_flush_below_the_latest_delivery_holds_delivery_back_and_is_asked_for_again() -> None:
     lab = busy()
     lab.plan("added", 3)
-    lab.sent()
+    lab.take_sent()
     lab.hears("<F,3,{(1,0)},7>")
-    assert lab.sent() == [(NEW, Solicit(3, 10))]
+    assert lab.take_sent() == [(NEW, Solicit(3, 10))]
     assert lab.gives(C) == [], "otherwise the new sequencer might never catch up"
     lab.hears("<F,3,{(1,0)},11>")
     assert reports(lab) == [(LEADER, Report(0, 3, 11, (0, 0, 0)))]
@@ -74,7 +74,7 @@ def test_the_first_report_stands() -> None:
     lab.plan("added", 3)
     lab.hears("<F,3,{(1,0)},30>", "<F,3,{(1,1)},50>")
     lab.plan("added", 3)
-    lab.get(SERVICE[1], Announce(0, active(1, 2), lab.process._follower.planned, None))
+    lab.receive(SERVICE[1], Announce(0, active(1, 2), lab.process._follower.planned, None))
     given = reports(lab)
     assert [to for to, _ in given] == [LEADER, LEADER, SERVICE[1]]
     assert {report for _, report in given} == {Report(0, 3, 30, (0, 0, 0))}
@@ -91,7 +91,7 @@ def test_a_new_sequencer_that_never_answers_is_suspected() -> None:
     lab = receiver(initial={})
     lab.plan("added", 3)
     lab.pass_time(QUIET.suspect_ns + 6 * MILLISECOND)
-    suspects = {message.sequencers for _, message in lab.sent() if isinstance(message, Suspect)}
+    suspects = {message.sequencers for _, message in lab.take_sent() if isinstance(message, Suspect)}
     assert suspects == {(3,)}
 
 
@@ -101,7 +101,7 @@ def test_a_new_sequencer_whose_clock_is_behind_is_waited_for_and_not_suspected()
     for clock in range(1, 9):
         lab.hears(f"<F,3,{{(1,0)}},{clock}>")
         lab.pass_time(QUIET.suspect_ns // 6)
-    suspects = {message.sequencers for _, message in lab.sent() if isinstance(message, Suspect)}
+    suspects = {message.sequencers for _, message in lab.take_sent() if isinstance(message, Suspect)}
     assert suspects == {(1, 2)}, "of these nothing was heard"
     lab.hears("<F,3,{(1,0)},99>")
     assert reports(lab) == [(LEADER, Report(0, 3, 99, (0, 0, 0)))]
@@ -219,7 +219,7 @@ def test_a_new_sequencer_begins_above_the_place_of_the_step_before() -> None:
     lab = busy()
     lab.decide(removed(1, 95, (0, 2, 0)))
     lab.plan("added", 3, steps=1)
-    assert (NEW, Solicit(3, 95)) in lab.sent()
+    assert (NEW, Solicit(3, 95)) in lab.take_sent()
     lab.hears("<F,3,{(1,0)},90>")
     assert reports(lab) == []
     lab.hears("<F,3,{(1,0)},96>")

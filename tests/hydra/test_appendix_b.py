@@ -190,7 +190,7 @@ def test_a_quorum_of_the_whole_group_makes_a_removal_uniform() -> None:
 
 def add_third(ensemble: Ensemble, flushes: dict[NodeId, str], without: tuple[NodeId, ...] = ()) -> None:
     """Sequencer 3 joins; receivers hear different flushes of it."""
-    ensemble.service.get(23, Join(7))
+    ensemble.service.receive(23, Join(7))
     ensemble.exchange(without)
     for node, flush in flushes.items():
         ensemble.hear((node,), flush)

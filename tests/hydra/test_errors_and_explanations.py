@@ -84,7 +84,7 @@ def test_a_receiver_refuses_what_does_not_fit_its_groups_and_is_unchanged(messag
     lab = receiver()
     lab.hears("<G,1,{(1,1)},5>")
     with pytest.raises(RemoteError):
-        lab.get(21, message)
+        lab.receive(21, message)
     assert lab.buffer() == ["<G,1,{(1,1)},5>"]
     assert lab.gives("<F,2,{(1,0)},20>") == ["<G,1,{(1,1)},5>"]
 
@@ -93,7 +93,7 @@ def test_an_announced_step_that_does_not_fit_is_refused_too() -> None:
     lab = receiver()
     lab.hears("<G,1,{(1,1)},5>", "<F,2,{(1,0)},6>")
     with pytest.raises(RemoteError):
-        lab.get(LEADER, Announce(1, (), None, Step("removed", 1, 21, 1, 10, (0,))))
+        lab.receive(LEADER, Announce(1, (), None, Step("removed", 1, 21, 1, 10, (0,))))
     assert lab.gives("<G,1,{(1,2)},10>", "<F,2,{(1,0)},20>")[-1] == "<G,1,{(1,2)},10>"
 
 
@@ -101,25 +101,25 @@ def test_an_announced_step_that_does_not_fit_is_refused_too() -> None:
 def test_the_service_refuses_reports_of_other_groups(numbers: tuple[int, ...]) -> None:
     ensemble = Ensemble()
     with pytest.raises(RemoteError, match="node 0 reports"):
-        ensemble.service.get(0, Report(0, 1, 10, numbers))
+        ensemble.service.receive(0, Report(0, 1, 10, numbers))
 
 
 def test_the_service_refuses_reports_of_nodes_that_are_no_receivers() -> None:
     ensemble = Ensemble()
     with pytest.raises(RemoteError):
-        ensemble.service.get(CLIENT, Report(0, 1, 10, (0, 0, 0)))
+        ensemble.service.receive(CLIENT, Report(0, 1, 10, (0, 0, 0)))
 
 
 @pytest.mark.parametrize("message", HARMLESS, ids=lambda message: type(message).__name__)
 def test_a_message_that_is_for_somebody_else_does_no_harm(message: Message) -> None:
     lab = receiver()
-    lab.get(LEADER, message)
+    lab.receive(LEADER, message)
     assert lab.gives("<G,1,{(1,1)},10>", "<F,2,{(1,0)},20>") == ["<G,1,{(1,1)},10>"]
     for other in (sequencer(), sender(), aggregator()):
         before = other.process.explain()
-        other.get(LEADER, message)
+        other.receive(LEADER, message)
         assert other.process.explain().state["role"] == before.state["role"]
-        assert all(type(reply) in MESSAGES for _, reply in other.sent())
+        assert all(type(reply) in MESSAGES for _, reply in other.take_sent())
 
 
 def test_every_message_type_is_covered_here() -> None:
@@ -202,8 +202,8 @@ def test_it_names_the_sequencer_waited_for_and_since_when() -> None:
 
 def test_it_gives_the_payload_of_each_packet_that_it_holds() -> None:
     lab = receiver()
-    lab.get(SEQUENCERS[1], Groupcast(1, 10, (1,), (1,), CLIENT, b"next"))
-    lab.get(SEQUENCERS[1], Groupcast(1, 40, (1,), (4,), CLIENT, b"early"))
+    lab.receive(SEQUENCERS[1], Groupcast(1, 10, (1,), (1,), CLIENT, b"next"))
+    lab.receive(SEQUENCERS[1], Groupcast(1, 40, (1,), (4,), CLIENT, b"early"))
     told = {wait.subject: wait.payload for wait in lab.process.explain().waits}
     assert told == {
         "message 1 of sequencer 1": b"next",
@@ -251,7 +251,7 @@ def test_it_says_that_a_sequencer_is_being_removed_or_added() -> None:
     assert told["message 1 of sequencer 1"][0] == blocker
     assert told["step 1, sequencer 2 to be removed"] == ("reports of a quorum of each group", 0)
     other = receiver(initial={1: 21})
-    other.get(LEADER, planning("added", 3))
+    other.receive(LEADER, planning("added", 3))
     assert waits(other) == {"step 1, sequencer 3 to be added": ("a flush of it", 0)}
     other.hears("<F,3,{(1,0)},5>", "<G,1,{(1,1)},10>")
     assert waits(other)["message 1 of sequencer 1"][0] == (

@@ -25,20 +25,20 @@ def drops(lab: ReceiverBench) -> int:
 
 def test_a_message_far_ahead_costs_bounded_work_a_handler() -> None:
     lab = receiver()
-    lab.get(21, cast(FAR, 10))
+    lab.receive(21, cast(FAR, 10))
     assert lab.delivered() == [], "nothing needs the missing ones yet"
     lab.hears("<F,2,{(1,0)},20>")
     assert drops(lab) == A_HANDLER
     for _ in range(3):
         lab.process.on_timer("patience")
         assert drops(lab) == A_HANDLER
-    lab.get(21, cast(4 * A_HANDLER + 1, 5))
+    lab.receive(21, cast(4 * A_HANDLER + 1, 5))
     assert lab.delivered()[:1] == [f"<G,1,{{(1,{4 * A_HANDLER + 1})}},5>"], "what is still to come may come"
 
 
 def test_a_flush_far_ahead_costs_bounded_work_a_handler() -> None:
     lab = receiver()
-    lab.get(21, Flush(1, 10, (0, FAR, 0)))
+    lab.receive(21, Flush(1, 10, (0, FAR, 0)))
     lab.hears("<G,2,{(1,1)},5>")
     assert drops(lab) == A_HANDLER
     lab.process.on_timer("tick")
@@ -47,7 +47,7 @@ def test_a_flush_far_ahead_costs_bounded_work_a_handler() -> None:
 
 def test_a_gap_that_nothing_needs_is_notified_of_in_bounded_portions_too() -> None:
     lab = receiver()
-    lab.get(21, Flush(1, 10, (0, FAR, 0)))
+    lab.receive(21, Flush(1, 10, (0, FAR, 0)))
     told = []
     for _ in range(12):
         lab.env.now += lab.process._tick_ns()
@@ -66,7 +66,7 @@ def test_what_no_sequencer_can_have_reached_is_refused(message: Groupcast | Flus
     lab = receiver()
     lab.hears("<G,1,{(1,1)},5>")
     with pytest.raises(RemoteError):
-        lab.get(21, message)
+        lab.receive(21, message)
     assert lab.gives("<G,1,{(1,2)},6>", "<F,2,{(1,0)},20>") == ["<G,1,{(1,1)},5>", "<G,1,{(1,2)},6>"]
 
 
@@ -78,7 +78,7 @@ def test_what_no_sequencer_can_have_reached_is_refused(message: Groupcast | Flus
 def test_a_number_of_another_group_is_refused_too(message: Groupcast | Flush) -> None:
     lab = receiver()
     with pytest.raises(RemoteError):
-        lab.get(21, message)
+        lab.receive(21, message)
     assert lab.process._merge.lanes[1].report(1)[2] == 0, "or it would be reported to the service"
 
 

@@ -27,7 +27,7 @@ B = "<G,1,{(1,2)},20>"
 
 def solicits(lab: ReceiverBench) -> list[tuple[NodeId, int, int]]:
     """To whom, for which sequencer, above which clock."""
-    return [(to, m.sequencer, m.clock) for to, m in lab.sent() if isinstance(m, Solicit)]
+    return [(to, m.sequencer, m.clock) for to, m in lab.take_sent() if isinstance(m, Solicit)]
 
 
 def flush(number: int, clock: int, *numbers: int) -> Flush:
@@ -46,10 +46,10 @@ def test_periodic_receivers_ask_for_nothing() -> None:
 
 def test_periodic_sequencers_flush_to_all_receivers_every_period() -> None:
     lab = sequencer(PERIODIC)
-    lab.get(LEADER, Welcome(0, 1, 0))
-    lab.sent()
+    lab.receive(LEADER, Welcome(0, 1, 0))
+    lab.take_sent()
     lab.pass_time(3 * DELAY)
-    flushes = [(to, message) for to, message in lab.sent() if isinstance(message, Flush)]
+    flushes = [(to, message) for to, message in lab.take_sent() if isinstance(message, Flush)]
     assert [to for to, _ in flushes] == list(range(9)) * 3
     assert len({message.clock for _, message in flushes}) == 3
 
@@ -107,10 +107,10 @@ def test_only_sequencers_that_hold_up_the_head_are_asked() -> None:
 
 def test_sequencers_do_not_flush_by_themselves_but_for_heartbeats() -> None:
     lab = sequencer(SOLICITED)
-    lab.get(LEADER, Welcome(0, 1, 0))
-    lab.sent()
+    lab.receive(LEADER, Welcome(0, 1, 0))
+    lab.take_sent()
     lab.pass_time(SOLICITED.heartbeat_ns - 1)
-    assert lab.sent() == []
+    assert lab.take_sent() == []
 
 
 def test_an_unanswered_solicitation_is_repeated_later_and_later() -> None:
@@ -162,7 +162,7 @@ def test_adaptive_with_enough_traffic_it_waits_for_the_next_message() -> None:
     for number in range(1, 100):  # messages of sequencer 2 come every 10 us
         lab.pass_time(10 * MICROSECOND)
         lab.hears(f"<F,1,{{(1,29)}},{2951 + number}>", f"<G,2,{{(1,{number})}},{2950 + number}>")
-    lab.sent()
+    lab.take_sent()
     lab.hears("<G,1,{(1,30)},5000>")
     assert solicits(lab) == [], "the next message of sequencer 2 will do"
     lab.pass_time(30 * MICROSECOND)
@@ -210,14 +210,14 @@ def test_aggregated_what_came_after_the_question_is_asked_for_with_the_answer() 
     assert solicits(lab) == [(AGGREGATOR, 0, 10)]
     lab.hears("<G,2,{(1,1)},12>")
     assert solicits(lab) == []
-    lab.get(AGGREGATOR, Flushes((flush(1, 16, 0, 2, 0), flush(2, 15, 0, 1, 0))))
+    lab.receive(AGGREGATOR, Flushes((flush(1, 16, 0, 2, 0), flush(2, 15, 0, 1, 0))))
     assert solicits(lab) == [(AGGREGATOR, 0, 20)]
 
 
 def test_aggregated_without_an_answer_it_asks_the_sequencers_themselves() -> None:
     lab = receiver(AGGREGATED, aggregator=AGGREGATOR)
     lab.hears(A)
-    lab.sent()
+    lab.take_sent()
     lab.pass_time(AGGREGATED.retry_ns)
     asked = solicits(lab)
     assert (22, 2, 10) in asked
@@ -226,25 +226,25 @@ def test_aggregated_without_an_answer_it_asks_the_sequencers_themselves() -> Non
 
 def test_aggregated_flushes_go_to_the_aggregators_and_heartbeats_to_all() -> None:
     lab = sequencer(AGGREGATED, aggregators=(AGGREGATOR,))
-    lab.get(LEADER, Welcome(0, 1, 0))
-    lab.sent()
+    lab.receive(LEADER, Welcome(0, 1, 0))
+    lab.take_sent()
     lab.pass_time(DELAY)
-    assert [to for to, _ in lab.sent()] == [AGGREGATOR]
+    assert [to for to, _ in lab.take_sent()] == [AGGREGATOR]
     lab.pass_time(AGGREGATED.heartbeat_ns)
-    assert {to for to, _ in lab.sent()} == {*range(9), AGGREGATOR}
+    assert {to for to, _ in lab.take_sent()} == {*range(9), AGGREGATOR}
 
 
 def test_one_packet_of_flushes_lets_everything_go() -> None:
     lab = receiver(AGGREGATED, aggregator=AGGREGATOR)
     lab.hears(A, B)
-    lab.get(AGGREGATOR, Flushes((flush(1, 30, 0, 2, 0), flush(2, 31))))
+    lab.receive(AGGREGATOR, Flushes((flush(1, 30, 0, 2, 0), flush(2, 31))))
     assert lab.delivered() == [A, B]
 
 
 def test_a_flush_that_an_aggregator_does_not_have_yet_changes_nothing() -> None:
     lab = receiver(AGGREGATED, aggregator=AGGREGATOR)
     lab.hears(A)
-    lab.get(AGGREGATOR, Flushes((Flush(1, 0, ()), Flush(2, 0, ()))))
+    lab.receive(AGGREGATOR, Flushes((Flush(1, 0, ()), Flush(2, 0, ()))))
     assert lab.delivered() == []
     assert lab.buffer() == [A]
 
@@ -260,8 +260,8 @@ def test_policies_with_a_period_need_one(policy: str) -> None:
 
 def test_what_is_not_asked_for_still_comes_from_heartbeats() -> None:
     lab = sequencer(SOLICITED)
-    lab.get(LEADER, Welcome(0, 1, 0))
-    first = [message for _, message in lab.sent() if isinstance(message, Flush | Groupcast)]
+    lab.receive(LEADER, Welcome(0, 1, 0))
+    first = [message for _, message in lab.take_sent() if isinstance(message, Flush | Groupcast)]
     lab.pass_time(3 * SOLICITED.heartbeat_ns)
-    later = [message for _, message in lab.sent()]
+    later = [message for _, message in lab.take_sent()]
     assert len(first) == 9 and len(later) == 27

@@ -25,7 +25,7 @@ def suspicions(sent: list[tuple[NodeId, Message]]) -> list[tuple[NodeId, tuple[i
 
 
 def reports(lab: ReceiverBench) -> list[tuple[NodeId, Report]]:
-    return [(to, message) for to, message in lab.sent() if isinstance(message, Report)]
+    return [(to, message) for to, message in lab.take_sent() if isinstance(message, Report)]
 
 
 def configs(lab: ReceiverBench) -> list[tuple[str, int]]:
@@ -42,27 +42,27 @@ def configs(lab: ReceiverBench) -> list[tuple[str, int]]:
 
 def test_a_sequencer_that_says_nothing_for_the_timeout_is_suspected() -> None:
     lab = receiver()
-    lab.sent()
+    lab.take_sent()
     for period in range(1, 6):
         lab.pass_time(5 * MILLISECOND)
-        lab.get(22, Flush(2, lab.env.now, (0, 0, 0)))
-        assert suspicions(lab.sent()) == [], f"after {5 * period} ms"
+        lab.receive(22, Flush(2, lab.env.now, (0, 0, 0)))
+        assert suspicions(lab.take_sent()) == [], f"after {5 * period} ms"
     for _ in range(2):
         lab.pass_time(5 * MILLISECOND)
-        lab.get(22, Flush(2, lab.env.now, (0, 0, 0)))
+        lab.receive(22, Flush(2, lab.env.now, (0, 0, 0)))
     lab.pass_time(MILLISECOND)
-    assert suspicions(lab.sent()) == [(node, (1,)) for node in SERVICE]
+    assert suspicions(lab.take_sent()) == [(node, (1,)) for node in SERVICE]
 
 
 def test_a_suspicion_is_repeated_until_the_sequencer_is_heard_again() -> None:
     lab = receiver(initial={1: 21})
     lab.pass_time(QUIET.suspect_ns + 6 * MILLISECOND)
-    lab.sent()
+    lab.take_sent()
     lab.pass_time(5 * MILLISECOND)
-    assert suspicions(lab.sent()) == [(node, (1,)) for node in SERVICE]
+    assert suspicions(lab.take_sent()) == [(node, (1,)) for node in SERVICE]
     lab.hears(A)
     lab.pass_time(5 * MILLISECOND)
-    assert suspicions(lab.sent()) == []
+    assert suspicions(lab.take_sent()) == []
 
 
 def test_an_old_flush_is_no_sign_of_life() -> None:
@@ -71,7 +71,7 @@ def test_an_old_flush_is_no_sign_of_life() -> None:
     for _ in range(8):
         lab.pass_time(5 * MILLISECOND)
         lab.hears("<F,1,{(1,0)},98>")
-    assert suspicions(lab.sent())[-1] == (SERVICE[-1], (1,))
+    assert suspicions(lab.take_sent())[-1] == (SERVICE[-1], (1,))
 
 
 # The report
@@ -98,7 +98,7 @@ def test_a_report_stands_and_is_repeated_to_every_leader_that_asks() -> None:
     lab = receiver()
     lab.hears(A)
     lab.plan("removed", 1)
-    lab.get(SERVICE[1], planning("removed", 1))
+    lab.receive(SERVICE[1], planning("removed", 1))
     assert reports(lab) == [(LEADER, Report(0, 1, 10, (0, 1, 0))), (SERVICE[1], Report(0, 1, 10, (0, 1, 0)))]
 
 
@@ -205,22 +205,22 @@ def test_a_view_names_the_members_of_the_group() -> None:
 
 def test_a_receiver_that_missed_steps_asks_for_them() -> None:
     lab = receiver()
-    lab.sent()
+    lab.take_sent()
     second = removed(2, 40, (0, 1, 0), config=2)
-    lab.get(SERVICE[2], Announce(2, active(), None, second))
-    assert lab.sent() == [(SERVICE[2], Fetch(0))]
+    lab.receive(SERVICE[2], Announce(2, active(), None, second))
+    assert lab.take_sent() == [(SERVICE[2], Fetch(0))]
     lab.hears(C)
-    lab.get(SERVICE[2], Steps(0, (removed(1, 20, (0, 1, 0)), second)))
+    lab.receive(SERVICE[2], Steps(0, (removed(1, 20, (0, 1, 0)), second)))
     assert lab.delivered() == ["<D,1,1>", "<-1,1,20>", C, "<-2,1,40>"]
 
 
 def test_the_latest_step_in_an_announcement_saves_asking() -> None:
     lab = receiver()
-    lab.sent()
+    lab.take_sent()
     lab.hears(A, C)
-    lab.get(LEADER, Announce(1, active(2), None, removed(1, 20, (0, 1, 0))))
+    lab.receive(LEADER, Announce(1, active(2), None, removed(1, 20, (0, 1, 0))))
     assert lab.delivered() == [A, "<-1,1,20>", C]
-    assert lab.sent() == []
+    assert lab.take_sent() == []
 
 
 def test_steps_come_once_whatever_is_repeated() -> None:
@@ -228,7 +228,7 @@ def test_steps_come_once_whatever_is_repeated() -> None:
     step = removed(1, 20, (0, 1, 0))
     lab.decide(step)
     lab.decide(step)
-    lab.get(LEADER, Announce(1, active(2), None, step), Announce(0, active(1, 2), None, None))
+    lab.receive(LEADER, Announce(1, active(2), None, step), Announce(0, active(1, 2), None, None))
     lab.hears(C, "<F,2,{(1,1)},99>")
     assert lab.delivered() == ["<D,1,1>", "<-1,1,20>", C]
 
@@ -236,9 +236,9 @@ def test_steps_come_once_whatever_is_repeated() -> None:
 def test_a_plan_for_steps_that_are_over_is_not_answered() -> None:
     lab = receiver()
     lab.decide(removed(1, 20, (0, 1, 0)))
-    lab.sent()
+    lab.take_sent()
     lab.plan("removed", 2, steps=0)
-    assert lab.sent() == []
+    assert lab.take_sent() == []
 
 
 def test_what_the_service_has_forgotten_strands_a_receiver_which_says_so() -> None:
@@ -253,14 +253,14 @@ def test_announcements_that_answer_a_question_are_no_reason_to_repeat_it_at_once
     lab = receiver()
     answer = Announce(6, active(2), None, removed(1, 20, (0, 1, 0), config=6))
     for _ in range(5):
-        lab.get(LEADER, Steps(5, (removed(1, 20, (0, 1, 0), config=6),)), answer, answer)
-    assert lab.sent() == [(LEADER, Fetch(0))]
+        lab.receive(LEADER, Steps(5, (removed(1, 20, (0, 1, 0), config=6),)), answer, answer)
+    assert lab.take_sent() == [(LEADER, Fetch(0))]
     lab.pass_time(MILLISECOND)
-    lab.get(LEADER, answer)
-    assert lab.sent() == [(LEADER, Fetch(0))]
+    lab.receive(LEADER, answer)
+    assert lab.take_sent() == [(LEADER, Fetch(0))]
     lab.decide(removed(1, 20, (0, 1, 0)))
-    lab.get(LEADER, answer)
-    assert lab.sent() == [(LEADER, Fetch(1))], "there is more to ask for"
+    lab.receive(LEADER, answer)
+    assert lab.take_sent() == [(LEADER, Fetch(1))], "there is more to ask for"
 
 
 # All sequencers

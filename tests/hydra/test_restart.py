@@ -58,9 +58,10 @@ def test_a_new_sequencer_has_as_long_to_answer_after_a_restart() -> None:
     second = again(lab)
     assert [since for what, _, since in second.waits() if "sequencer 3" in what] == [second.env.now]
     second.pass_time(DURABLE.suspect_ns - 1)
-    assert not any(isinstance(message, Suspect) and 3 in message.sequencers for _, message in second.sent())
+    sent = second.take_sent()
+    assert not any(isinstance(message, Suspect) and 3 in message.sequencers for _, message in sent)
     second.pass_time(DURABLE.suspect_ns)
-    assert any(isinstance(message, Suspect) and 3 in message.sequencers for _, message in second.sent())
+    assert any(isinstance(message, Suspect) and 3 in message.sequencers for _, message in second.take_sent())
 
 
 def test_it_is_saved_before_it_is_delivered() -> None:
@@ -80,7 +81,7 @@ def test_its_report_stands_over_a_restart() -> None:
     second = again(lab)
     second.hears(B, "<F,1,{(1,9)},90>")
     second.plan("removed", 1)
-    assert [m for to, m in second.sent() if isinstance(m, Report)] == [Report(0, 1, 10, (0, 1, 0))]
+    assert [m for to, m in second.take_sent() if isinstance(m, Report)] == [Report(0, 1, 10, (0, 1, 0))]
 
 
 def test_it_goes_on_in_the_configuration_where_it_was() -> None:

@@ -18,8 +18,8 @@ ROUTES: tuple[Route, ...] = get_args(Route)
 def informed(route: Route, *sequencers: int, me: NodeId = CLIENT) -> Bench[Sender]:
     """A sender that knows these sequencers."""
     lab = sender(HydraOptions(route=route), me)
-    lab.get(LEADER, Announce(0, active(*sequencers), None, None))
-    lab.sent()
+    lab.receive(LEADER, Announce(0, active(*sequencers), None, None))
+    lab.take_sent()
     return lab
 
 
@@ -27,7 +27,7 @@ def requests(lab: Bench[Sender], groups: Groups = (0,), count: int = 1) -> list[
     """Submit so many, and take what is sent."""
     for _ in range(count):
         assert lab.process.submit(groups, b"x")
-    return [(to, message) for to, message in lab.sent() if isinstance(message, Request)]
+    return [(to, message) for to, message in lab.take_sent() if isinstance(message, Request)]
 
 
 def used(lab: Bench[Sender], groups: Groups = (0,), count: int = 200) -> Counter[NodeId]:
@@ -41,8 +41,8 @@ def test_until_it_knows_a_sequencer_it_asks_and_takes_nothing() -> None:
     assert not lab.process.submit((0,), b"x")
     assert lab.waits() == [("all messages", "no sequencer is known alive", 0)]
     lab.pass_time(QUIET.announce_ns)
-    assert lab.sent() == [(node, Fetch(0)) for node in SERVICE]
-    lab.get(LEADER, Announce(0, active(1), None, None))
+    assert lab.take_sent() == [(node, Fetch(0)) for node in SERVICE]
+    lab.receive(LEADER, Announce(0, active(1), None, None))
     assert lab.process.submit((0,), b"x")
     assert lab.waits() == []
 
@@ -62,9 +62,9 @@ def test_a_later_life_of_a_sender_uses_higher_numbers() -> None:
     again = Sender(lab.env, {0: (3,)}, SERVICE, HydraOptions(route="random"))
     again.on_start({})
     again.on_message(LEADER, Announce(0, active(1), None, None))
-    lab.sent()
+    lab.take_sent()
     again.submit((0,), b"y")
-    ((_, second),) = lab.sent()
+    ((_, second),) = lab.take_sent()
     assert isinstance(second, Request)
     assert second.number > first.number
 
@@ -97,20 +97,20 @@ def test_the_sticky_route_stays_with_one_sequencer_for_a_while() -> None:
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_sequencer_that_is_gone_is_not_used(route: Route) -> None:
     lab = informed(route, 1, 2)
-    lab.get(LEADER, Announce(1, active(2), None, None))
+    lab.receive(LEADER, Announce(1, active(2), None, None))
     assert set(used(lab)) == {22}
-    lab.get(LEADER, Announce(0, active(1, 2), None, None))
+    lab.receive(LEADER, Announce(0, active(1, 2), None, None))
     assert set(used(lab)) == {22}, "old news changes nothing"
-    lab.get(LEADER, Announce(2, (), None, None))
+    lab.receive(LEADER, Announce(2, (), None, None))
     assert not lab.process.submit((0,), b"x")
 
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_sequencer_that_is_called_silent_is_left_alone_until_it_is_not(route: Route) -> None:
     lab = informed(route, 1, 2)
-    lab.get(LEADER, Announce(0, active(1, 2), None, None, silent=(2,)))
+    lab.receive(LEADER, Announce(0, active(1, 2), None, None, silent=(2,)))
     assert set(used(lab, (1,))) == {21}
-    lab.get(LEADER, Announce(0, active(1, 2), None, None))
+    lab.receive(LEADER, Announce(0, active(1, 2), None, None))
     found: set[NodeId] = set()
     for groups in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)):
         lab.env.now += HydraOptions().stick_ns
@@ -120,7 +120,7 @@ def test_a_sequencer_that_is_called_silent_is_left_alone_until_it_is_not(route: 
 
 def test_where_all_are_silent_nothing_is_taken() -> None:
     lab = informed("random", 1, 2)
-    lab.get(LEADER, Announce(0, active(1, 2), None, None, silent=(1, 2)))
+    lab.receive(LEADER, Announce(0, active(1, 2), None, None, silent=(1, 2)))
     assert not lab.process.submit((0,), b"x")
     assert lab.waits()[0][1] == "no sequencer is known alive"
 
@@ -128,22 +128,22 @@ def test_where_all_are_silent_nothing_is_taken() -> None:
 def test_the_congestion_route_avoids_the_slow_one() -> None:
     lab = informed("congestion", 1, 2, 3)
     assert lab.process.submit((0,), b"x")
-    assert [to for to, message in lab.sent() if isinstance(message, Probe)] == [21, 22, 23]
+    assert [to for to, message in lab.take_sent() if isinstance(message, Probe)] == [21, 22, 23]
     sent_at = lab.env.now
     for node, trip in ((21, 20), (22, 90), (23, 30)):
         lab.env.now = sent_at + trip * MICROSECOND
-        lab.get(node, Echo(sent_at))
+        lab.receive(node, Echo(sent_at))
     assert set(used(lab)) == {21, 23}
 
 
 def test_the_congestion_route_comes_back_when_the_way_is_clear_again() -> None:
     lab = informed("congestion", 1, 2)
     lab.env.now = 100_000
-    lab.get(21, Echo(90_000))
-    lab.get(22, Echo(10_000))
+    lab.receive(21, Echo(90_000))
+    lab.receive(22, Echo(10_000))
     assert set(used(lab)) == {21}
     for _ in range(6):
-        lab.get(22, Echo(90_000))
+        lab.receive(22, Echo(90_000))
     assert set(used(lab)) == {21, 22}
 
 
@@ -152,21 +152,21 @@ def test_the_congestion_route_avoids_one_that_does_not_answer() -> None:
     for _ in range(8):
         assert lab.process.submit((0,), b"x")
         lab.pass_time(lab.process._options.probe_ns)
-        lab.get(21, Echo(lab.env.now - 10))
-        lab.sent()
+        lab.receive(21, Echo(lab.env.now - 10))
+        lab.take_sent()
     assert set(used(lab)) == {21}
 
 
 def test_the_congestion_route_measures_only_while_messages_are_sent() -> None:
     lab = informed("congestion", 1, 2)
     lab.pass_time(10 * lab.process._options.probe_ns)
-    assert lab.sent() == []
+    assert lab.take_sent() == []
     for _ in range(3):
         requests(lab)
         lab.pass_time(lab.process._options.probe_ns)
-    lab.sent()
+    lab.take_sent()
     lab.pass_time(10 * lab.process._options.probe_ns)
-    assert len(lab.sent()) <= 2, "it measures once more at most"
+    assert len(lab.take_sent()) <= 2, "it measures once more at most"
 
 
 def test_the_congestion_route_measures_again_and_again_while_messages_are_sent() -> None:
@@ -175,7 +175,7 @@ def test_the_congestion_route_measures_again_and_again_while_messages_are_sent()
     for _ in range(5):
         assert lab.process.submit((0,), b"x")
         lab.pass_time(lab.process._options.probe_ns)
-        probes += sum(isinstance(message, Probe) for _, message in lab.sent())
+        probes += sum(isinstance(message, Probe) for _, message in lab.take_sent())
     assert probes >= 10
 
 
@@ -184,4 +184,4 @@ def test_bad_destinations_are_the_callers_fault(groups: tuple[int, ...]) -> None
     lab = informed("random", 1)
     with pytest.raises(LocalError):
         lab.process.submit(groups, b"x")
-    assert lab.sent() == []
+    assert lab.take_sent() == []

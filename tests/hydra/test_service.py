@@ -21,16 +21,16 @@ CURIOUS: NodeId = 99
 
 def announced(ensemble: Ensemble) -> Announce:
     """Where the service says that it stands."""
-    ensemble.service.sent()
-    ensemble.service.get(CURIOUS, Fetch(0))
-    (answer,) = [m for to, m in ensemble.service.sent() if to == CURIOUS and isinstance(m, Announce)]
+    ensemble.service.take_sent()
+    ensemble.service.receive(CURIOUS, Fetch(0))
+    (answer,) = [m for to, m in ensemble.service.take_sent() if to == CURIOUS and isinstance(m, Announce)]
     return answer
 
 
 def report(
     ensemble: Ensemble, node: NodeId, clock: int, *numbers: int, step: int = 0, sequencer: int = 1
 ) -> None:
-    ensemble.service.get(node, Report(step, sequencer, clock, numbers))
+    ensemble.service.receive(node, Report(step, sequencer, clock, numbers))
 
 
 # Suspicions
@@ -89,7 +89,7 @@ def planned_removal() -> Ensemble:
 
 def test_the_new_configuration_is_announced_to_all_receivers() -> None:
     ensemble = planned_removal()
-    told = {to: m for to, m in ensemble.service.sent() if isinstance(m, Announce)}
+    told = {to: m for to, m in ensemble.service.take_sent() if isinstance(m, Announce)}
     assert set(EVERYONE) <= set(told)
     assert all(m.planned == Plans("removed", 1, 21) and m.steps == 0 for m in told.values())
 
@@ -138,9 +138,9 @@ def test_reports_of_another_step_or_sequencer_do_not_count() -> None:
 
 def join(ensemble: Ensemble, node: NodeId = 23, life: int = 7) -> list[Message]:
     """A sequencer asks to join; what it is told."""
-    ensemble.service.sent()
-    ensemble.service.get(node, Join(life))
-    return [message for to, message in ensemble.service.sent() if to == node]
+    ensemble.service.take_sent()
+    ensemble.service.receive(node, Join(life))
+    return [message for to, message in ensemble.service.take_sent() if to == node]
 
 
 def test_a_node_that_asks_to_join_gets_a_number_that_none_has_had() -> None:
@@ -258,20 +258,20 @@ def test_decided_steps_can_be_fetched_from_any_place() -> None:
     ensemble = planned_removal()
     for node in QUORUMS:
         report(ensemble, node, 10, 0, 0, 0)
-    ensemble.service.sent()
-    ensemble.service.get(2, Fetch(0))
-    answers = [message for to, message in ensemble.service.sent() if to == 2]
+    ensemble.service.take_sent()
+    ensemble.service.receive(2, Fetch(0))
+    answers = [message for to, message in ensemble.service.take_sent() if to == 2]
     step = Step("removed", 1, 21, 1, 10, (0, 0, 0))
     assert answers == [Steps(0, (step,)), Announce(1, ((2, 22),), None, step)]
-    ensemble.service.get(2, Fetch(1))
-    assert [type(message) for to, message in ensemble.service.sent() if to == 2] == [Announce]
+    ensemble.service.receive(2, Fetch(1))
+    assert [type(message) for to, message in ensemble.service.take_sent() if to == 2] == [Announce]
 
 
 def test_a_planned_step_is_announced_again_and_again() -> None:
     ensemble = planned_removal()
-    ensemble.service.sent()
+    ensemble.service.take_sent()
     ensemble.service.pass_time(20 * MILLISECOND)
-    announcements = [m for to, m in ensemble.service.sent() if to == 5 and isinstance(m, Announce)]
+    announcements = [m for to, m in ensemble.service.take_sent() if to == 5 and isinstance(m, Announce)]
     assert len(announcements) >= 5
     assert {m.planned for m in announcements} == {Plans("removed", 1, 21)}
 
@@ -279,7 +279,7 @@ def test_a_planned_step_is_announced_again_and_again() -> None:
 def test_a_follower_says_nothing() -> None:
     ensemble = Ensemble()
     ensemble.service.process._log._leadership = None
-    ensemble.service.sent()
+    ensemble.service.take_sent()
     ensemble.service.process.on_message(0, Suspect((1,)))
     ensemble.service.process.on_message(0, Fetch(0))
-    assert ensemble.service.sent() == []
+    assert ensemble.service.take_sent() == []

@@ -69,7 +69,7 @@ def state(cluster: Cluster, node: NodeId) -> dict[str, str | int]:
 
 def known(cluster: Cluster, node: NodeId) -> int:
     """How many others a peer has in its view."""
-    return int(state(cluster, node)["peers known"])
+    return int(state(cluster, node)["sampling peers"])
 
 
 def delivered(cluster: Cluster, node: NodeId) -> int:

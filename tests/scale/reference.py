@@ -5,9 +5,9 @@ from which stream. Rounds, balls, ages, clocks and deliveries are the peers' own
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from random import Random
+from functools import partial
 
 from ordercast.components.sampling import Sampler, Uniform, below, choose, draw, stream
 from ordercast.core import Delivered, Delivery, Env, Message, NodeId
@@ -19,6 +19,7 @@ from ordercast.protocols.epto.clocks import GlobalClock, LogicalClock, StampCloc
 from ordercast.protocols.epto.messages import Ball
 from ordercast.protocols.epto.peer import PERIODS, Peer, Setting
 from ordercast.protocols.epto.stability import Stability
+from ordercast.testing import RecordingEnv
 
 Event = tuple[int, int]
 """Its source, and the source's round."""
@@ -40,15 +41,12 @@ class Story:
     """How many such balls arrived."""
 
 
-class TickEnv(Env):
+class TickEnv(RecordingEnv):
     """A process's world."""
 
     def __init__(self, me: NodeId, world: "World") -> None:
-        self.me = me
-        self.now = world.now
-        self.rng = Random(0)
+        super().__init__(me, world.now)
         self.world = world
-        self.round_at: int | None = None
 
     def send(self, to: NodeId, message: Message) -> None:
         raise AssertionError("peers that know the time only throw balls")
@@ -56,13 +54,6 @@ class TickEnv(Env):
     def multicast(self, to: Sequence[NodeId], message: Message) -> None:
         assert isinstance(message, Ball)
         self.world.throw(self.me, to, message)
-
-    def set_timer(self, name: str, after: int) -> None:
-        if name == "round":
-            self.round_at = self.now + after
-
-    def cancel_timer(self, name: str) -> None:
-        pass
 
     def deliver(self, delivery: Delivery) -> None:
         assert isinstance(delivery, Delivered) and delivery.stamp is not None
@@ -91,8 +82,9 @@ Views = dict[tuple[NodeId, int], list[NodeId]]
 class Told(Sampler):
     """Sends to whom it is told to."""
 
-    def __init__(self, me: NodeId, world: "World", views: Views) -> None:
-        self.me = me
+    def __init__(self, env: Env, world: "World", views: Views) -> None:
+        super().__init__(env)
+        self.me = env.me
         self.world = world
         self.views = views
 
@@ -149,9 +141,9 @@ class World:
         if setup.clock == "logical":
             clock = LogicalClock()
             clock.hear(self.latest)
-        sampler: Sampler = Uniform(env, seed, self.current)
+        sampler: Callable[[Env], Sampler] = partial(Uniform, seed=seed, peers=self.current)
         if self.views is not None:
-            sampler = Told(process, self, self.views)
+            sampler = partial(Told, world=self, views=self.views)
         peer = Peer(env, self.setting, clock, sampler, self.stability, seed)
         peer.on_start({})
         phase = 0 if setup.in_step else below(draw(stream(seed, PERIODS), 0, 0), setup.round_ticks)
@@ -229,9 +221,9 @@ class World:
                 assert self.views is not None, "who knows all peers may broadcast at once"
         env = peer.env
         assert isinstance(env, TickEnv)
-        if env.round_at is not None:
-            assert env.round_at == self.now, "a peer runs its rounds when the model says"
-            env.round_at = None
+        due = env.timers.pop("round", None)
+        if due is not None:
+            assert due == self.now, "a peer runs its rounds when the model says"
             peer.on_timer("round")
         width = setup.drift_ticks
         periods = stream(self.seed(process), PERIODS)

@@ -27,6 +27,8 @@ from ordercast.core.ids import (
 from ordercast.core.message import Codec, Message, Payload
 from ordercast.core.plan import Deployment, Node, Options, Plan, Protocol
 from ordercast.core.process import Env, Member, Process
+from ordercast.core.stack import InnerEnv, Stack
+from ordercast.core.tags import message_types
 from ordercast.core.time import MICROSECOND, MILLISECOND, SECOND, Nanos, format_ns
 from ordercast.core.window import Seen
 
@@ -50,6 +52,7 @@ __all__ = [
     "Groups",
     "Guarantees",
     "HostId",
+    "InnerEnv",
     "LocalError",
     "Member",
     "Message",
@@ -68,6 +71,7 @@ __all__ = [
     "Protocol",
     "RemoteError",
     "Seen",
+    "Stack",
     "Stamp",
     "View",
     "Wait",
@@ -77,4 +81,5 @@ __all__ = [
     "message_name",
     "message_number",
     "message_sender",
+    "message_types",
 ]

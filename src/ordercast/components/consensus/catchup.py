@@ -36,12 +36,12 @@ class Catchup:
             entry = log.journal.entries.get(log.committed)
             if entry is None or entry[0] != ballot:
                 break
-            log.apply_next()
+            log.deliver_next()
         if log.committed < self._goal and not self.fetching:
             # Not at once: on a network that reorders, what is missing may be about to arrive.
             self.fetching = True
             self._since = log.env.now
-            log.env.set_timer(f"{log.prefix}fetch", log.options.retry_ns)
+            log.env.set_timer("fetch", log.options.retry_ns)
 
     def on_timer(self, leader: NodeId | None) -> None:
         """Ask the leader for what is missing, until nothing is."""
@@ -52,12 +52,12 @@ class Catchup:
             self._reached = log.committed
             if leader is not None:
                 log.env.send(leader, Fetch(log.committed))
-            log.env.set_timer(f"{log.prefix}fetch", log.options.retry_ns << min(self._asked, BACKOFF_MAX))
+            log.env.set_timer("fetch", log.options.retry_ns << min(self._asked, BACKOFF_MAX))
 
     def stop(self) -> None:
         """This replica leads now: what it lacks it proposes."""
         self.fetching = False
-        self._log.env.cancel_timer(f"{self._log.prefix}fetch")
+        self._log.env.cancel_timer("fetch")
 
     def on_learn(self, source: NodeId, message: Learn) -> bool:
         """Apply what was learned; whether that was all that the sender has."""
@@ -66,7 +66,7 @@ class Catchup:
         if message.start <= before:
             for value in message.values[before - message.start :]:
                 log.journal.learn(log.committed, value)
-                log.apply_next()
+                log.deliver_next()
             self.heed(self._ballot, self._goal)
         # Without progress it was a duplicate, and asking again would multiply it.
         if before < log.committed < message.committed:

@@ -18,6 +18,7 @@ NOOP = b""
 """Value of a slot that a new leader had to fill and had nothing for."""
 
 _HEAD = Struct("<Q")
+SLOT = "slot."
 _ENTRY_BYTES = 24
 """What an entry counts in a chunk besides its value."""
 
@@ -25,12 +26,10 @@ _ENTRY_BYTES = 24
 class Journal:
     """Promise, accepted slots and snapshot of one replica."""
 
-    __slots__ = ("_env", "_prefix", "_slot_prefix", "base", "entries", "promised", "stable")
+    __slots__ = ("_env", "base", "entries", "promised", "stable")
 
-    def __init__(self, env: Env, prefix: str) -> None:
+    def __init__(self, env: Env) -> None:
         self._env = env
-        self._prefix = prefix
-        self._slot_prefix = f"{prefix}slot."
         self.promised = 0
         self.entries: dict[int, tuple[int, bytes]] = {}
         """Slot to (ballot, value), for all kept slots."""
@@ -41,17 +40,16 @@ class Journal:
 
     def restore(self, saved: Mapping[str, bytes]) -> tuple[bool, bytes | None]:
         """Read an earlier life: whether there was one, and the owner's snapshot if it made one."""
-        ballot = saved.get(f"{self._prefix}ballot")
+        ballot = saved.get("ballot")
         if ballot is None:
             self._save_ballot()
             return False, None
         (self.promised,) = _HEAD.unpack(ballot)
-        cut = len(self._slot_prefix)
-        slots = sorted(int(key[cut:]) for key in saved if key.startswith(self._slot_prefix))
+        slots = sorted(int(key.removeprefix(SLOT)) for key in saved if key.startswith(SLOT))
         for slot in slots:
-            record = saved[f"{self._slot_prefix}{slot}"]
+            record = saved[f"{SLOT}{slot}"]
             self.entries[slot] = (_HEAD.unpack_from(record)[0], record[_HEAD.size :])
-        snapshot = saved.get(f"{self._prefix}snapshot")
+        snapshot = saved.get("snapshot")
         if snapshot is not None:
             (self.stable,) = _HEAD.unpack_from(snapshot)
         self.base = min(slots[0], self.stable) if slots else self.stable
@@ -67,7 +65,7 @@ class Journal:
         """Remember a value accepted in a ballot; the caller has checked the promise."""
         if self.entries.get(slot) != (ballot, value):
             self.entries[slot] = (ballot, value)
-            self._env.save(f"{self._slot_prefix}{slot}", _HEAD.pack(ballot) + value)
+            self._env.save(f"{SLOT}{slot}", _HEAD.pack(ballot) + value)
 
     def learn(self, slot: int, value: bytes) -> None:
         """Remember a value that is known to be chosen."""
@@ -77,7 +75,7 @@ class Journal:
 
     def checkpoint(self, index: int, state: bytes) -> None:
         """Keep a snapshot of the owner's state after all slots below `index`."""
-        self._env.save(f"{self._prefix}snapshot", _HEAD.pack(index) + state)
+        self._env.save("snapshot", _HEAD.pack(index) + state)
         self.stable = index
 
     def truncate(self, floor: int) -> None:
@@ -85,7 +83,7 @@ class Journal:
         floor = min(floor, self.stable)
         for slot in range(self.base, floor):
             if self.entries.pop(slot, None) is not None:
-                self._env.save(f"{self._slot_prefix}{slot}", None)
+                self._env.save(f"{SLOT}{slot}", None)
         self.base = max(self.base, floor)
 
     def accepted_from(self, start: int, bytes_max: int) -> tuple[tuple[tuple[int, int, bytes], ...], int]:
@@ -113,4 +111,4 @@ class Journal:
         return tuple(chunk)
 
     def _save_ballot(self) -> None:
-        self._env.save(f"{self._prefix}ballot", _HEAD.pack(self.promised))
+        self._env.save("ballot", _HEAD.pack(self.promised))

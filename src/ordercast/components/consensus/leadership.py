@@ -29,7 +29,7 @@ class Leadership:
     """One ballot in which this replica leads."""
 
     __slots__ = (
-        "_applying",
+        "_delivering",
         "_following",
         "_log",
         "_recovered",
@@ -52,7 +52,7 @@ class Leadership:
         """Slots below were proposed in this ballot, or committed before it."""
         self._following = max(recovered, default=log.committed - 1) + 1
         """The slot that the next new value gets."""
-        self._applying = False
+        self._delivering = False
         self._pump()
         self._advance()
 
@@ -122,18 +122,18 @@ class Leadership:
             self._launch(slot, self._recovered.pop(slot, NOOP))
 
     def _advance(self) -> None:
-        """Commit and apply what a majority accepted; `apply` may propose, but not re-enter this."""
-        if self._applying:
+        """Commit and deliver what a majority accepted; who gets it may propose, but not re-enter this."""
+        if self._delivering:
             return
         log, before = self._log, self._log.committed
-        self._applying = True
+        self._delivering = True
         while flight := self.flights.get(log.committed):
             if flight.accepted.bit_count() < log.group.majority:
                 break
             del self.flights[log.committed]
-            log.apply_next()
+            log.deliver_next()
             self._pump()
-        self._applying = False
+        self._delivering = False
         if log.committed > before and not self.flights:
             self._announce()
 

@@ -4,9 +4,7 @@ from collections.abc import Callable
 
 from ordercast.components.consensus.journal import NOOP, Journal
 from ordercast.components.consensus.options import ConsensusOptions
-from ordercast.core import Env, LocalError, NodeId
-
-Apply = Callable[[int, bytes], None]
+from ordercast.core import Delivered, Env, LocalError, NodeId, Stamp
 
 
 class Group:
@@ -35,33 +33,29 @@ class Group:
 class Log:
     """Slots in order: the journal, the committed prefix, and the owner's state after it."""
 
-    __slots__ = ("_apply", "_snapshot", "committed", "env", "group", "journal", "options", "prefix")
+    __slots__ = ("_snapshot", "committed", "env", "group", "journal", "options")
 
     def __init__(
         self,
         env: Env,
         group: Group,
         options: ConsensusOptions,
-        prefix: str,
-        apply: Apply,
         snapshot: Callable[[], bytes] | None,
     ) -> None:
         self.env = env
         self.group = group
         self.options = options
-        self.prefix = prefix
-        self.journal = Journal(env, prefix)
+        self.journal = Journal(env)
         self.committed = 0
-        """Slots below are committed and applied."""
-        self._apply = apply
+        """Slots below are committed and delivered."""
         self._snapshot = snapshot
 
-    def apply_next(self) -> None:
-        """The next slot holds its chosen value: commit and apply it, and take a snapshot if due."""
+    def deliver_next(self) -> None:
+        """The next slot holds its chosen value: commit and deliver it, and take a snapshot if due."""
         slot = self.committed
         value = self.journal.entries[slot][1]
         self.committed = slot + 1
         if value != NOOP:
-            self._apply(slot, value)
+            self.env.deliver(Delivered(value, (), self.env.me, Stamp(slot, 0)))
         if self._snapshot and self.committed - self.journal.stable >= self.options.checkpoint:
             self.journal.checkpoint(self.committed, self._snapshot())

@@ -1,14 +1,13 @@
 """What consensus replicas send each other.
 
-Tags 200 to 219 belong to consensus, so a protocol that embeds a replica numbers its own messages
-from 1 and puts `MESSAGES` into its codec beside them.
+A protocol that embeds a replica puts `MESSAGES` into its codec beside its own.
 """
 
 from typing import Annotated, TypeAlias
 
 import msgspec
 
-from ordercast.core import Message
+from ordercast.core import Message, message_types
 
 VALUE_BYTES_MAX = 2 << 20
 """Longest value of a slot: a full payload with a generous head, and well within a packet."""
@@ -86,14 +85,4 @@ class Stable(Message, frozen=True, tag=208):
     index: Natural
 
 
-MESSAGES: tuple[type[Message], ...] = (
-    Prepare,
-    Promise,
-    Accept,
-    Accepted,
-    Commit,
-    Reject,
-    Fetch,
-    Learn,
-    Stable,
-)
+MESSAGES = message_types(Prepare, Promise, Accept, Accepted, Commit, Reject, Fetch, Learn, Stable)

@@ -1,8 +1,8 @@
-"""Multi-Paxos log, as a component that a process embeds.
+"""Multi-Paxos log, as a process that others embed.
 
 Theory of operation. Replica i of n owns the ballots i, i+n, i+2n, ... A leader of ballot b has the
 promises of a majority (phase 1) and proposes values for slots in b (phase 2); a slot that a
-majority accepted in b is chosen, and slots are committed and applied in order. Replica 0 leads from
+majority accepted in b is chosen, and slots are committed and delivered in order. Replica 0 leads from
 the first boot: ballot 0 is the lowest, nothing can have been accepted before it, so it needs no
 phase 1.
 
@@ -24,8 +24,8 @@ always finds what it lacks; the price is that a replica which stays away stops t
 `log_limit` slots. Without a snapshot function nothing is truncated.
 
 Durability. What a message depends on is saved before the message is sent. The committed index is
-not saved: after a restart the owner's state is that of the last snapshot, and `apply` is called
-again for each slot after it, as the group confirms them. Amnesia (a restart without the saved
+not saved: after a restart the owner's state is that of the last snapshot, and each slot after it is
+delivered again, as the group confirms them. Amnesia (a restart without the saved
 state) is not tolerated.
 """
 
@@ -34,9 +34,8 @@ from collections.abc import Callable, Mapping
 from ordercast.components.consensus.catchup import Catchup
 from ordercast.components.consensus.election import Election
 from ordercast.components.consensus.leadership import Leadership
-from ordercast.components.consensus.log import Apply, Group, Log
+from ordercast.components.consensus.log import Group, Log
 from ordercast.components.consensus.messages import (
-    MESSAGES,
     VALUE_BYTES_MAX,
     Accept,
     Accepted,
@@ -49,43 +48,39 @@ from ordercast.components.consensus.messages import (
     Stable,
 )
 from ordercast.components.consensus.options import BACKOFF_MAX, ConsensusOptions
-from ordercast.core import Env, Explanation, LocalError, Message, Nanos, NodeId, RemoteError, Wait
+from ordercast.core import Env, Explanation, LocalError, Message, Nanos, NodeId, Process, RemoteError, Wait
 
-_TYPES = frozenset(MESSAGES)
 BALLOTS_AHEAD_MAX = 1 << 32
 """No ballot is so far above all that a replica has heard of: it would leave none for those who come after."""
 
 
-class Replica:
-    """One replica of a log. The owner routes messages and timers to it (see `handles`, `owns`).
+class Replica(Process):
+    """One replica of a log.
 
-    `apply(slot, value)` is called in the order of slots, once for each; not for the no-ops with
-    which a new leader fills holes, so slots may be skipped. It may call `propose`. `snapshot()`
-    returns the owner's state after the slot last applied, and `restore(state)` takes it back at the
-    start.
+    It delivers committed values in the order of slots, each once, with the slot as the clock of the
+    stamp; not the no-ops with which a new leader fills holes, so slots may be skipped. Who gets a
+    delivery may call `propose` at once. `snapshot()` returns the owner's state after the slot last
+    delivered, and `restore(state)` takes it back at the start.
     """
 
     def __init__(
         self,
         env: Env,
         peers: tuple[NodeId, ...],
-        apply: Apply,
         options: ConsensusOptions | None = None,
         *,
         snapshot: Callable[[], bytes] | None = None,
         restore: Callable[[bytes], None] | None = None,
-        prefix: str = "consensus.",
     ) -> None:
-        self.env = env
+        super().__init__(env)
         self.leader: NodeId | None = None
         """Who leads, as far as this replica knows."""
         self._group = Group(env.me, peers)
         self._options = options or ConsensusOptions()
-        self._log = Log(env, self._group, self._options, prefix, apply, snapshot)
+        self._log = Log(env, self._group, self._options, snapshot)
         self._journal = self._log.journal
         self._catchup = Catchup(self._log)
         self._restore = restore
-        self._prefix = prefix
         self._election: Election | None = None
         self._leadership: Leadership | None = None
         self._seen = 0
@@ -109,7 +104,7 @@ class Replica:
 
     @property
     def committed(self) -> int:
-        """Slots below are committed and applied."""
+        """Slots below are committed and delivered."""
         return self._log.committed
 
     @property
@@ -117,20 +112,11 @@ class Replica:
         """Slots proposed here and not committed yet."""
         return len(self._leadership.flights) if self._leadership else 0
 
-    @staticmethod
-    def handles(message: Message) -> bool:
-        """Whether a message is one of consensus."""
-        return type(message) in _TYPES
-
-    def owns(self, timer: str) -> bool:
-        """Whether a timer is one of this replica."""
-        return timer.startswith(self._prefix)
-
     def propose(self, value: bytes) -> bool:
         """Put a value into the log; False when not the leader, or a limit is reached.
 
-        A proposal is no promise: it may be lost when the leadership is. The owner sees it in
-        `apply`, or asks again.
+        A proposal is no promise: it may be lost when the leadership is. The owner sees it
+        delivered, or asks again.
         """
         if not 0 < len(value) <= VALUE_BYTES_MAX:
             raise LocalError(f"consensus: a value has 1 to {VALUE_BYTES_MAX} bytes, not {len(value)}")
@@ -168,13 +154,12 @@ class Replica:
                 self._lead(Leadership(self._log, 0, {}))
 
     def on_timer(self, name: str) -> None:
-        """A timer of this replica went off."""
-        kind = name[len(self._prefix) :]
-        if kind == "tick":
+        """Time for a heartbeat, for an election, or to ask for what is missing."""
+        if name == "tick":
             self._tick()
-        elif kind == "election":
+        elif name == "election":
             self._check_leader()
-        elif kind == "fetch":
+        elif name == "fetch":
             self._catchup.on_timer(self.leader)
 
     def on_message(self, source: NodeId, message: Message) -> None:
@@ -274,7 +259,7 @@ class Replica:
     def _step_down(self) -> None:
         if self._election or self._leadership:
             self._election = self._leadership = None
-            self.env.cancel_timer(f"{self._prefix}tick")
+            self.env.cancel_timer("tick")
             self._await_leader()
 
     def _await_leader(self) -> None:
@@ -286,7 +271,7 @@ class Replica:
         self._heard = self.env.now
         patience = self.env.rng.randint(self._options.election_ns_min, self._options.election_ns_max)
         self._patience = patience << min(self._elections, BACKOFF_MAX)
-        self.env.set_timer(f"{self._prefix}election", self._patience)
+        self.env.set_timer("election", self._patience)
 
     def _check_leader(self) -> None:
         """The timer is not moved at each message: when it goes off, the silence is measured."""
@@ -294,7 +279,7 @@ class Replica:
             return
         silence = self.env.now - self._heard
         if silence < self._patience:
-            self.env.set_timer(f"{self._prefix}election", self._patience - silence)
+            self.env.set_timer("election", self._patience - silence)
             return
         if self._election is None:
             self._stand()
@@ -323,7 +308,7 @@ class Replica:
     def _tick(self) -> None:
         if self._leadership:
             self._leadership.tick()
-            self.env.set_timer(f"{self._prefix}tick", self._options.heartbeat_ns)
+            self.env.set_timer("tick", self._options.heartbeat_ns)
         elif self._election:
             self._election.solicit()
-            self.env.set_timer(f"{self._prefix}tick", self._options.retry_ns)
+            self.env.set_timer("tick", self._options.retry_ns)

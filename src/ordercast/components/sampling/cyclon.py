@@ -22,7 +22,7 @@ All choices are draws of the node's seed, named by what they are for and by the 
 the answer), both counted from 0 in each life.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ordercast.components.sampling.draws import choose, draw, stream
 from ordercast.components.sampling.messages import (
@@ -34,7 +34,17 @@ from ordercast.components.sampling.messages import (
     ShuffleRequest,
 )
 from ordercast.components.sampling.sampler import TARGETS, Sampler
-from ordercast.core import MILLISECOND, Env, LocalError, Message, Nanos, NodeId, Options, RemoteError
+from ordercast.core import (
+    MILLISECOND,
+    Env,
+    Explanation,
+    LocalError,
+    Message,
+    Nanos,
+    NodeId,
+    Options,
+    RemoteError,
+)
 from ordercast.core.ids import NODE_MAX
 
 WAITS = 101
@@ -46,7 +56,7 @@ ANSWERS = 103
 
 VIEW_MAX = 1024
 PATIENCE_MAX = 64
-SHUFFLE_TIMER = "cyclon shuffle"
+SHUFFLE_TIMER = "shuffle"
 
 
 class CyclonOptions(Options, frozen=True):
@@ -98,7 +108,7 @@ class _Asked:
 
 
 class Cyclon(Sampler):
-    """One node's part in the shuffling; the process it is part of hands it messages and timers."""
+    """One node's part in the shuffling."""
 
     def __init__(
         self,
@@ -110,7 +120,7 @@ class Cyclon(Sampler):
     ) -> None:
         """Begin with `contacts` as neighbours, and take in no node but those in `nodes`."""
         self._options = options or CyclonOptions()
-        self._env = env
+        super().__init__(env)
         self._nodes = nodes
         self._targets = stream(seed, TARGETS)
         self._waits = stream(seed, WAITS)
@@ -129,21 +139,18 @@ class Cyclon(Sampler):
         self.ignored = 0
         """Answers that came too late, twice, or unasked."""
 
-    def on_start(self) -> None:
+    def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Know the contacts, and shuffle first after a random part of a period."""
         self._return_to_contacts()
-        self._env.set_timer(SHUFFLE_TIMER, draw(self._waits, 0, 0) % self._options.period_ns)
+        self.env.set_timer(SHUFFLE_TIMER, draw(self._waits, 0, 0) % self._options.period_ns)
 
-    def on_timer(self, name: str) -> bool:
-        """Start a shuffle, if it is time."""
-        if name != SHUFFLE_TIMER:
-            return False
+    def on_timer(self, name: str) -> None:
+        """Start a shuffle."""
         self._shuffle()
         self.shuffles += 1
-        self._env.set_timer(SHUFFLE_TIMER, self._wait(self.shuffles))
-        return True
+        self.env.set_timer(SHUFFLE_TIMER, self._wait(self.shuffles))
 
-    def on_message(self, source: NodeId, message: Message) -> bool:
+    def on_message(self, source: NodeId, message: Message) -> None:
         """Answer a request, or take in an answer."""
         if isinstance(message, ShuffleRequest):
             self._check(source, message, self._options.length - 1)
@@ -151,9 +158,6 @@ class Cyclon(Sampler):
         elif isinstance(message, ShuffleAnswer):
             self._check(source, message, self._options.length)
             self._accept(source, message)
-        else:
-            return False
-        return True
 
     def sample(self, round_number: int, count: int) -> list[NodeId]:
         """Neighbours, each as likely as the other; if they are too few, those too that were just asked."""
@@ -178,14 +182,16 @@ class Cyclon(Sampler):
                 nodes.append(asked.node)
         return nodes
 
-    def state(self) -> dict[str, int]:
-        """How many neighbours there are, and how the shuffles went."""
-        return {
-            "peers known": len(self._view),
-            "shuffles": self.shuffles,
-            "shuffles answered": self.answers,
-            "peers purged": self.purged,
-        }
+    def explain(self) -> Explanation:
+        """How many neighbours there are, and how the shuffles went; nothing waits."""
+        return Explanation(
+            {
+                "peers": len(self._view),
+                "shuffles": self.shuffles,
+                "shuffles answered": self.answers,
+                "peers purged": self.purged,
+            }
+        )
 
     def entries(self) -> list[Entry]:
         """The neighbours with their ages, in the order of their places in the view."""
@@ -202,7 +208,7 @@ class Cyclon(Sampler):
                     f"cyclon: contact {node} is not one of the nodes "
                     f"{self._nodes.start} to {self._nodes.stop - 1}"
                 )
-        others = [node for node in dict.fromkeys(contacts) if node != self._env.me]
+        others = [node for node in dict.fromkeys(contacts) if node != self.env.me]
         return others[: self._options.view]
 
     def _return_to_contacts(self) -> None:
@@ -226,7 +232,7 @@ class Cyclon(Sampler):
         del self._ages[oldest]
         places = choose(self._offers, number, self._options.length - 1, len(self._view))
         self._asked[slot] = _Asked(number, node, [self._view[place] for place in places])
-        self._env.send(node, ShuffleRequest(number, self._at(places)))
+        self.env.send(node, ShuffleRequest(number, self._at(places)))
 
     def _answer(self, source: NodeId, request: ShuffleRequest) -> None:
         """Rule 2, and rule 3 for the receiver."""
@@ -234,7 +240,7 @@ class Cyclon(Sampler):
         chosen = choose(self._answers, self.answers, self._options.length, len(others))
         places = [others[index] for index in chosen]
         self.answers += 1
-        self._env.send(source, ShuffleAnswer(request.number, self._at(places)))
+        self.env.send(source, ShuffleAnswer(request.number, self._at(places)))
         self._merge([(source, 0), *request.entries], [self._view[place] for place in places])
 
     def _accept(self, source: NodeId, answer: ShuffleAnswer) -> None:
@@ -268,14 +274,14 @@ class Cyclon(Sampler):
 
     def _check(self, source: NodeId, message: ShuffleRequest | ShuffleAnswer, limit: int) -> None:
         """Refuse what no correct peer sends: nobody names itself, the other side or the same node twice."""
-        if source == self._env.me or source not in self._nodes:
-            raise RemoteError(f"cyclon: a shuffle from node {source}, which is no peer of {self._env.me}")
+        if source == self.env.me or source not in self._nodes:
+            raise RemoteError(f"cyclon: a shuffle from node {source}, which is no peer of {self.env.me}")
         if not 0 <= message.number <= NUMBER_MAX:
             raise RemoteError(f"cyclon: shuffle {message.number} of node {source} cannot be")
         entries = message.entries
         if len(entries) > limit:
             raise RemoteError(f"cyclon: {len(entries)} entries from node {source}, the limit is {limit}")
-        seen = [self._env.me, source]
+        seen = [self.env.me, source]
         for node, age in entries:
             if node in seen:
                 raise RemoteError(f"cyclon: node {source} names itself, its peer or {node} twice")

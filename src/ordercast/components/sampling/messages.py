@@ -1,14 +1,13 @@
 """What Cyclon's nodes send each other.
 
-Tags 240 and 241 belong to peer sampling, so a protocol that embeds a sampler numbers its own messages from
-1 and puts `MESSAGES` into its codec beside them.
+A protocol that embeds a sampler puts `MESSAGES` into its codec beside its own.
 """
 
 from typing import Annotated, TypeAlias
 
 import msgspec
 
-from ordercast.core import Message
+from ordercast.core import Message, message_types
 from ordercast.core.ids import NODE_MAX
 
 SHUFFLE_MAX = 128
@@ -43,4 +42,4 @@ class ShuffleAnswer(Message, frozen=True, tag=241):
     entries: Entries
 
 
-MESSAGES: tuple[type[Message], ...] = (ShuffleRequest, ShuffleAnswer)
+MESSAGES = message_types(ShuffleRequest, ShuffleAnswer)

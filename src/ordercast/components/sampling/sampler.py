@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 
 from ordercast.components.sampling.draws import choose, stream
-from ordercast.core import Env, Message, NodeId
+from ordercast.core import Env, Explanation, Message, NodeId, Process
 
 TARGETS = 1
 """The stream that chooses whom to send to."""
 
 
-class Sampler(ABC):
-    """Part of a process: knows some peers, and chooses among them."""
+class Sampler(Process):
+    """Knows some peers, and chooses among them."""
 
     @abstractmethod
     def sample(self, round_number: int, count: int) -> list[NodeId]:
         """`count` different peers, or as many as are known; the same question has the same answer for as long
         as the known peers are the same."""
 
-    def on_start(self) -> None:  # noqa: B027  (optional hook)
-        """The process starts, in a first life or a later one."""
+    def on_message(self, source: NodeId, message: Message) -> None:
+        """No message, unless a sampler has some."""
 
-    def on_message(self, source: NodeId, message: Message) -> bool:
-        """A message arrived; whether it was one of peer sampling."""
-        return False
-
-    def on_timer(self, name: str) -> bool:
-        """A timer went off; whether it was one of peer sampling."""
-        return False
-
-    def state(self) -> dict[str, int]:
-        """Figures that tell how it is, by name."""
-        return {"peers known": len(self.known())}
+    def explain(self) -> Explanation:
+        """How many peers there are to choose from; nothing waits."""
+        return Explanation({"peers": len(self.known())})
 
     @abstractmethod
     def known(self) -> Sequence[NodeId]:
@@ -44,6 +36,7 @@ class Uniform(Sampler):
     """Every peer equally likely, of a list that is known to all: what the analysis of EpTO assumes."""
 
     def __init__(self, env: Env, seed: int, peers: Sequence[NodeId]) -> None:
+        super().__init__(env)
         self._seed = stream(seed, TARGETS)
         self._peers = peers
         self._me = peers.index(env.me) if env.me in peers else len(peers)

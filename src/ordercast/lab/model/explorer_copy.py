@@ -2,7 +2,8 @@
 
 Both walk the graph of objects that hangs on a process: plain containers, objects with attributes or slots,
 and bound methods. Immutable things (numbers, bytes, tuples, messages) are shared by copies. What belongs to
-the driver or never changes (the environment, options) is shared too, and is no part of a fingerprint.
+the driver or never changes (the environment, options) is shared too, and is no part of a fingerprint. The
+environment of an inner process is copied, for it leads to the outer one.
 """
 
 from collections import deque
@@ -12,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ordercast.core import Env, Options
+from ordercast.core import Env, InnerEnv, Options
 
 _PLAIN: frozenset[type] = frozenset({int, str, bytes, bool, type(None), float})
 _shared: set[type] = {*_PLAIN, tuple, frozenset}
@@ -25,7 +26,7 @@ def clone(thing: Any, copies: dict[int, Any]) -> Any:
     kind = type(thing)
     if kind in _shared:
         return thing
-    if isinstance(thing, msgspec.Struct | Env | FunctionType):
+    if isinstance(thing, msgspec.Struct | Env | FunctionType | type) and not isinstance(thing, InnerEnv):
         _shared.add(kind)
         return thing
     known = copies.get(id(thing))
@@ -62,7 +63,7 @@ def _freeze(thing: Any, seen: dict[int, int]) -> Any:
     kind = type(thing)
     if kind in _PLAIN:
         return thing
-    if isinstance(thing, Env | Options | FunctionType):
+    if isinstance(thing, Env | Options | FunctionType | type):
         return None
     if isinstance(thing, msgspec.Struct):
         return (kind.__name__, thing)

@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from ordercast.core import GroupId, Groups, Message, NodeId, Payload, RemoteError
+from ordercast.core import GroupId, Groups, Message, NodeId, Payload, RemoteError, message_types
 
 Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Key: TypeAlias = tuple[NodeId, int, int]
@@ -76,7 +76,7 @@ class Command(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The message to give a timestamp to, if any."""
 
 
-MESSAGES: tuple[type[Message], ...] = (Request, Timestamp, Final, Settled)
+MESSAGES = message_types(Request, Timestamp, Final, Settled)
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Command)

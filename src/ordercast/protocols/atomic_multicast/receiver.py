@@ -28,16 +28,18 @@ finds out what was dropped. Messages that wait are bounded by the windows of the
 from collections.abc import Mapping
 from struct import Struct
 
+from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.components.consensus import Replica
 from ordercast.core import (
     Delivered,
+    Delivery,
     Env,
     Explanation,
     GroupId,
     Message,
     NodeId,
-    Process,
     RemoteError,
+    Stack,
     Stamp,
 )
 from ordercast.protocols.atomic_multicast.alarms import Alarms
@@ -68,7 +70,7 @@ BACKOFF_MAX = 2
 _PLACE = Struct("<QQ")
 
 
-class Receiver(Process):
+class Receiver(Stack):
     """One receiver of one group."""
 
     def __init__(
@@ -89,25 +91,21 @@ class Receiver(Process):
         """Finals of messages that the log has not brought yet."""
         self._recovery = Recovery(env, group, members)
         self._alarms: Alarms[Key] = Alarms(env, "overdue", options.patience_ns // 4)
-        self._replica = Replica(
-            env,
-            members[group],
-            self._apply,
-            options.consensus,
-            snapshot=self._snapshot,
-            restore=self._restore,
-        )
+        self._replica = self.embed("consensus", self._make_replica, CONSENSUS_MESSAGES)
         self._proposer = Proposer(self._replica, options.queue)
+
+    def _make_replica(self, env: Env) -> Replica:
+        members, options = self._members[self._group], self._options.consensus
+        return Replica(env, members, options, snapshot=self._snapshot, restore=self._restore)
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin, or go on from what an earlier life saved."""
         if "delivered" in saved:
             self._queue.delivered = _PLACE.unpack(saved["delivered"])
-        self._replica.on_start(saved)
-        self._conclude()
+        super().on_start(saved)
 
-    def on_message(self, source: NodeId, message: Message) -> None:
-        """A message of the group's log, of a client, or of somebody in its place."""
+    def on_own_message(self, source: NodeId, message: Message) -> None:
+        """A message of a client, or of somebody in its place."""
         match message:
             case Request():
                 self._on_request(source, message)
@@ -115,36 +113,24 @@ class Receiver(Process):
                 self._on_final(source, message)
             case Timestamp():
                 self._on_timestamp(message)
-            case _ if self._replica.handles(message):
-                self._replica.on_message(source, message)
-            case _:
-                return
-        self._conclude()
 
-    def on_timer(self, name: str) -> None:
-        """A timer of the log, or something is overdue."""
-        if self._replica.owns(name):
-            self._replica.on_timer(name)
-        else:
-            for key in self._alarms.due(BURST):
-                entry = self._queue.entries.get(key)
-                if entry is not None:
-                    self._on_overdue(entry)
-        self._conclude()
+    def on_own_timer(self, name: str) -> None:
+        """Something is overdue."""
+        for key in self._alarms.due(BURST):
+            entry = self._queue.entries.get(key)
+            if entry is not None:
+                self._on_overdue(entry)
 
-    def explain(self) -> Explanation:
-        """What each message waits for, and the state of the group's log."""
-        log = self._replica.explain()
+    def explain_own(self) -> Explanation:
+        """What each message waits for."""
         state: dict[str, str | int] = {
             "role": "receiver",
             "group": self._group,
             "clock": self._ledger.clock,
             "last delivered": "{}.{}".format(*self._queue.delivered),
             "waiting": self._queue.waiting(),
-            **{f"log {name}": value for name, value in log.state.items()},
         }
-        waits = explain_waits(self._queue, self._ledger.clock, self._recovery)
-        return Explanation(state, tuple(sorted((*waits, *log.waits), key=lambda w: w.since)))
+        return Explanation(state, tuple(explain_waits(self._queue, self._ledger.clock, self._recovery)))
 
     # What comes from clients.
 
@@ -202,8 +188,10 @@ class Receiver(Process):
 
     # What the log says.
 
-    def _apply(self, slot: int, value: bytes) -> None:
-        command = decode_command(value)
+    def on_deliver(self, inner: str, delivery: Delivery) -> None:
+        """The log has decided on a command."""
+        assert isinstance(delivery, Delivered)
+        command = decode_command(delivery.payload)
         self._ledger.pass_clock(command.hint)
         for key, final in command.settles:
             self._settle(key, final)
@@ -264,7 +252,7 @@ class Receiver(Process):
 
     # What happens at the end of each event, and when something is overdue.
 
-    def _conclude(self) -> None:
+    def conclude(self) -> None:
         """Put what waits into the log, and deliver what is ready."""
         self._proposer.push(self._ledger.clock)
         ready = self._queue.take(self._ledger.clock)

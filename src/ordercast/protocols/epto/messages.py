@@ -4,7 +4,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from ordercast.core import Groups, Message, NodeId, Payload
+from ordercast.core import Groups, Message, NodeId, Payload, message_types
 from ordercast.core.ids import NODE_MAX
 
 CLOCK_MAX = 1 << 62
@@ -57,3 +57,6 @@ class LogicalTime(Message, frozen=True, tag=3):
     """The answer."""
 
     clock: Timestamp
+
+
+MESSAGES = message_types(Ball, Hello, LogicalTime)

@@ -4,12 +4,13 @@ A peer that knows of no event has nothing to do in its rounds, so it sleeps thro
 round depend on its number alone, so nothing else changes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import msgspec
 
+from ordercast.components.sampling import MESSAGES as SAMPLING_MESSAGES
 from ordercast.components.sampling import Sampler, below, draw, stream
 from ordercast.core import (
     Delivered,
@@ -24,6 +25,7 @@ from ordercast.core import (
     NodeId,
     OutOfOrder,
     RemoteError,
+    Stack,
     Stamp,
     Wait,
 )
@@ -66,16 +68,22 @@ class Setting:
     """Where events that are known have more bytes than this, a peer takes hardly any; 0: no limit."""
 
 
-class Peer(Member):
+class Peer(Stack, Member):
     """One process of EpTO. One that is in no group relays like all others, and delivers nothing."""
 
     def __init__(
-        self, env: Env, setting: Setting, clock: StampClock, sampler: Sampler, stability: Stability, seed: int
+        self,
+        env: Env,
+        setting: Setting,
+        clock: StampClock,
+        make_sampler: Callable[[Env], Sampler],
+        stability: Stability,
+        seed: int,
     ) -> None:
         super().__init__(env)
         self._set = setting
         self._clock = clock
-        self._sampler = sampler
+        self._sampler = self.embed("sampling", make_sampler, SAMPLING_MESSAGES)
         self._stability = stability
         self._seed = stream(seed, PERIODS)
         self._mine = frozenset(group for group, members in setting.groups.items() if env.me in members)
@@ -91,7 +99,7 @@ class Peer(Member):
         self._under_way: set[Key] = set()
         self._newcomer = Newcomer(
             env,
-            sampler,
+            self._sampler,
             min(setting.fanout, setting.peers - 1),
             setting.ttl,
             setting.round_ns,
@@ -112,7 +120,7 @@ class Peer(Member):
             self._order = Ordering(self._set.ttl, last)
             self._memory = Memory(self._set.memory, last)
             self._clock.hear(last[0])
-        self._sampler.on_start()
+        super().on_start(saved)
         self._newcomer.ask()
 
     # Broadcasting
@@ -143,7 +151,7 @@ class Peer(Member):
 
     # Hearing
 
-    def on_message(self, source: NodeId, message: Message) -> None:
+    def on_own_message(self, source: NodeId, message: Message) -> None:
         """Take a ball (lines 11 to 19), or tell the time."""
         if isinstance(message, Ball):
             self._take(source, message)
@@ -151,8 +159,6 @@ class Peer(Member):
             self.env.send(source, LogicalTime(self._clock.read(self.env.now)))
         elif isinstance(message, LogicalTime):
             self._learn(source, message.clock)
-        else:
-            self._sampler.on_message(source, message)
 
     def _learn(self, source: NodeId, clock: int) -> None:
         """A peer told the time; one that knows nothing yet has to believe it."""
@@ -192,15 +198,13 @@ class Peer(Member):
 
     # Rounds
 
-    def on_timer(self, name: str) -> None:
-        """A round, or something of peer sampling."""
+    def on_own_timer(self, name: str) -> None:
+        """A round, or time to ask again."""
         if name == "round":
             self._armed = False
             self._run_round()
         elif name == ASK:
             self._newcomer.ask()
-        else:
-            self._sampler.on_timer(name)
 
     def _run_round(self) -> None:
         """Relay, order, deliver (lines 20 to 28)."""
@@ -268,13 +272,12 @@ class Peer(Member):
         self._armed = True
         self.env.set_timer("round", max(0, self._due - self.env.now))
 
-    def explain(self) -> Explanation:
+    def explain_own(self) -> Explanation:
         """What waits to become stable, and behind what."""
         state: dict[str, str | int] = {
             "role": "peer" if self._mine else "publisher",
             "round": self._round,
             "clock": self._clock.read(self.env.now),
-            **self._sampler.state(),
             "events to relay": len(self._next),
             "events known": len(self._order),
             "own events under way": len(self._under_way),

@@ -1,8 +1,10 @@
 """EpTO as a user deploys it."""
 
+from functools import partial
 from random import Random
 
-from ordercast.components.sampling import MESSAGES, Cyclon, CyclonOptions, Sampler, Uniform
+from ordercast.components.sampling import MESSAGES as SAMPLING_MESSAGES
+from ordercast.components.sampling import Cyclon, CyclonOptions, Sampler, Uniform
 from ordercast.components.sampling.cyclon import VIEW_MAX
 from ordercast.core import (
     Agreement,
@@ -23,7 +25,7 @@ from ordercast.core import (
     Protocol,
 )
 from ordercast.protocols.epto.clocks import GlobalClock, LogicalClock
-from ordercast.protocols.epto.messages import Ball, Hello, LogicalTime
+from ordercast.protocols.epto.messages import MESSAGES
 from ordercast.protocols.epto.options import EptoOptions
 from ordercast.protocols.epto.parameters import parameters
 from ordercast.protocols.epto.peer import Peer, Setting
@@ -94,13 +96,13 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     def make(env: Env) -> Peer:
         seed = env.rng.getrandbits(64)
         clock = LogicalClock() if options.clock == "logical" else GlobalClock(options.ahead_ns)
-        return Peer(env, setting, clock, _sampler(env, options, cyclon, count, seed), stability, seed)
+        return Peer(env, setting, clock, partial(_sampler, options, cyclon, count, seed), stability, seed)
 
     nodes = tuple(
         Node(node, "peer" if node < receivers else "publisher", node // options.peers_per_host, make)
         for node in range(count)
     )
-    codec = Codec([Ball, Hello, LogicalTime, *MESSAGES])
+    codec = Codec((*MESSAGES, *SAMPLING_MESSAGES))
     return Plan("epto", guarantees(options), nodes, setting.groups, senders, codec)
 
 
@@ -120,7 +122,7 @@ def _by_lemmas(count: int, options: EptoOptions) -> tuple[int, int]:
     return options.fanout or advice.fanout, options.ttl or advice.ttl
 
 
-def _sampler(env: Env, options: EptoOptions, cyclon: CyclonOptions, count: int, seed: int) -> Sampler:
+def _sampler(options: EptoOptions, cyclon: CyclonOptions, count: int, seed: int, env: Env) -> Sampler:
     if options.sampling == "uniform" or count <= options.contacts:  # who knows everybody needs no view
         return Uniform(env, seed, range(count))
     return Cyclon(env, seed, range(min(options.contacts, count)), cyclon, range(count))

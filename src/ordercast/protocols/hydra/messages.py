@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from ordercast.core import Message, Payload
+from ordercast.core import Message, Payload, message_types
 
 Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Clock: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
@@ -181,7 +181,7 @@ class Welcome(Message, frozen=True, tag=26):
     """From this many steps on, a configuration without it means that it was removed."""
 
 
-MESSAGES: tuple[type[Message], ...] = (
+MESSAGES = message_types(
     Request,
     Groupcast,
     Flush,

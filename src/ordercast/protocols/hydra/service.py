@@ -10,9 +10,23 @@ a sequencer away from everybody at once, but neither is it left behind for ever.
 """
 
 from collections.abc import Mapping
+from functools import partial
 
+from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.components.consensus import Replica
-from ordercast.core import Env, Explanation, GroupId, Message, Nanos, NodeId, Process, RemoteError, Wait
+from ordercast.core import (
+    Delivered,
+    Delivery,
+    Env,
+    Explanation,
+    GroupId,
+    Message,
+    Nanos,
+    NodeId,
+    RemoteError,
+    Stack,
+    Wait,
+)
 from ordercast.protocols.hydra.messages import (
     Announce,
     Fetch,
@@ -42,7 +56,7 @@ HURRY = 10
 """While a step is planned it is announced so many times as often."""
 
 
-class ConfigurationReplica(Process):
+class ConfigurationReplica(Stack):
     """One replica of the service."""
 
     def __init__(
@@ -62,15 +76,7 @@ class ConfigurationReplica(Process):
         self._options = options
         self._target = options.target or options.sequencers + options.spares
         self._registry = Registry(initial, options.history)
-        self._log = Replica(
-            env,
-            service,
-            self._apply,
-            options.consensus,
-            snapshot=self._registry.snapshot,
-            restore=self._registry.restore,
-            prefix="log.",
-        )
+        self._log = self.embed("log", partial(self._make_replica, service), CONSENSUS_MESSAGES)
         self._reports: dict[NodeId, Report] = {}
         self._suspicions: dict[int, dict[NodeId, tuple[Nanos, Nanos]]] = {}
         """By sequencer and receiver: since when, and when last said."""
@@ -81,56 +87,50 @@ class ConfigurationReplica(Process):
         self._heard: set[NodeId] = set()
         """Sequencers that have asked for their number since this replica started."""
 
+    def _make_replica(self, service: tuple[NodeId, ...], env: Env) -> Replica:
+        registry, options = self._registry, self._options.consensus
+        return Replica(env, service, options, snapshot=registry.snapshot, restore=registry.restore)
+
     def on_start(self, saved: Mapping[str, bytes]) -> None:
-        """Start the log."""
-        self._log.on_start(saved)
-        self._lead()
+        """Start the log, and announce from time to time."""
+        super().on_start(saved)
         self.env.set_timer("announce", self._options.announce_ns)
 
-    def on_message(self, source: NodeId, message: Message) -> None:
-        """Consensus, or something that only the leader minds."""
+    def on_own_message(self, source: NodeId, message: Message) -> None:
+        """Something that only the leader minds, but for who has asked for a number."""
         if isinstance(message, Join):
             self._heard.add(source)
-        if self._log.handles(message):
-            self._log.on_message(source, message)
-        elif not self._log.is_leader:
+        if not self._log.is_leader:
             return
-        else:
-            self._take_office()
-            match message:
-                case Report():
-                    self._on_report(source, message)
-                case Suspect():
-                    self._on_suspect(source, message)
-                case Join():
-                    self._on_join(source, message)
-                case Fetch():
-                    self._on_fetch(source, message)
-        self._lead()
+        self._take_office()
+        match message:
+            case Report():
+                self._on_report(source, message)
+            case Suspect():
+                self._on_suspect(source, message)
+            case Join():
+                self._on_join(source, message)
+            case Fetch():
+                self._on_fetch(source, message)
 
-    def on_timer(self, name: str) -> None:
-        """Consensus, or time to announce."""
-        if self._log.owns(name):
-            self._log.on_timer(name)
-        elif name == "announce":
-            if self._log.is_leader:
-                self.env.multicast(self._audience, self._announcement())
-            if self._log.in_flight == 0:
-                self._proposed.clear()  # what was refused is proposed again
-            planned = self._registry.planned is not None
-            self.env.set_timer("announce", max(1, self._options.announce_ns // (HURRY if planned else 1)))
-        self._lead()
+    def on_own_timer(self, name: str) -> None:
+        """Time to announce."""
+        if self._log.is_leader:
+            self.env.multicast(self._audience, self._announcement())
+        if self._log.in_flight == 0:
+            self._proposed.clear()  # what was refused is proposed again
+        planned = self._registry.planned is not None
+        self.env.set_timer("announce", max(1, self._options.announce_ns // (HURRY if planned else 1)))
 
-    def explain(self) -> Explanation:
-        """The state of the log, and whose reports the planned step lacks."""
-        log, registry = self._log.explain(), self._registry
-        state = log.state | {
+    def explain_own(self) -> Explanation:
+        """Whose reports the planned step lacks."""
+        registry = self._registry
+        state: dict[str, str | int] = {
             "role": "configuration replica",
-            "log role": log.state["role"],
             "configuration": registry.config,
             "sequencers": ", ".join(map(str, sorted(registry.active))) or "none",
         }
-        waits = list(log.waits)
+        waits: list[Wait] = []
         if registry.planned is not None and self._log.is_leader:
             what = (
                 f"step {registry.steps + 1}: sequencer {registry.planned.sequencer} {registry.planned.change}"
@@ -208,8 +208,10 @@ class ConfigurationReplica(Process):
 
     # What the leader does
 
-    def _apply(self, slot: int, value: bytes) -> None:
-        registry, command = self._registry, decode(value)
+    def on_deliver(self, inner: str, delivery: Delivery) -> None:
+        """The log has decided on a command."""
+        assert isinstance(delivery, Delivered)
+        registry, command = self._registry, decode(delivery.payload)
         steps, planned = registry.steps, registry.planned
         registry.apply(command)
         claimed = isinstance(command, Claim)
@@ -225,8 +227,8 @@ class ConfigurationReplica(Process):
             if registry.planned is not None:
                 self.env.set_timer("announce", max(1, self._options.announce_ns // HURRY))
 
-    def _lead(self) -> None:
-        """Propose what is due."""
+    def conclude(self) -> None:
+        """Propose what is due, as the leader."""
         if not self._log.is_leader:
             return
         self._take_office()

@@ -32,6 +32,7 @@ from ordercast.core import (
     Process,
     Protocol,
     Seen,
+    message_types,
 )
 
 GUARANTEES = Guarantees(
@@ -67,6 +68,9 @@ class Data(Message, frozen=True, tag=1):
     number: int
     groups: Groups
     payload: Payload
+
+
+MESSAGES = message_types(Data)
 
 
 class Sender(Member):
@@ -142,7 +146,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         Node(node, "sender", deployment.sender_host(node), lambda env: Sender(env, groups))
         for node in senders
     ]
-    return Plan("unordered", GUARANTEES, tuple(nodes), groups, senders, Codec([Data]))
+    return Plan("unordered", GUARANTEES, tuple(nodes), groups, senders, Codec(MESSAGES))
 
 
 PROTOCOL = Protocol(
