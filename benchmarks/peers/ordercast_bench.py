@@ -60,8 +60,9 @@ def arguments_for(task: Task) -> list[str]:
     if task.tasks:
         load.append("--tasks")
     return [
-        "bench", "--protocol", "hydra", "--receivers", str(task.receivers), "--sequencers", str(SEQUENCERS),
-        "--size", str(task.size), *load, "--seconds", f"{task.seconds:g}", "--json",
+        "bench", "--protocol", "hydra", "--receivers", str(task.receivers),
+        "--option", f"sequencers={SEQUENCERS}", "--size", str(task.size), *load,
+        "--seconds", f"{task.seconds:g}", "--json",
     ]  # fmt: skip
 
 

@@ -104,8 +104,8 @@ def test_a_whole_run(tmp_path: Path, said: Said) -> None:
         assert "is up already" in said("cluster", "up", *config, code=2)
         said("send", "orders", "one", "two", *config)
 
-        assert said("cluster", "add-sequencer", *config) == "started host 3 (sequencer-1)"
-        assert "all spare ones run" in said("cluster", "add-sequencer", *config, code=2)
+        assert said("cluster", "act", "add-sequencer", *config) == "started host 3 (sequencer-1)"
+        assert "all spare ones run" in said("cluster", "act", "add-sequencer", *config, code=2)
         assert said("cluster", "kill", "sequencer-0", *config) == "killed host 2 (sequencer-0)"
         assert states(cluster, said) == {0: "up", 2: "dead", 3: "up", 4: "up"}
         shown = said("cluster", "status", *config)
@@ -272,7 +272,7 @@ def test_init_says_which_options_a_protocol_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    complaint = said("cluster", "init", "--protocol", "unordered", "--sequencers", 2, code=2)
+    complaint = said("cluster", "init", "--protocol", "unordered", "--option", "sequencers=2", code=2)
     assert "options.sequencers: unknown key; there are: window" in complaint
     assert "name" in said("cluster", "init", "--name", "../up", code=2)
     assert not list(tmp_path.iterdir())
@@ -290,7 +290,7 @@ def test_receivers_are_left_to_applications_and_do_not_forget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said("cluster", "init", "--groups", 2, "--receivers", 2, "--applications", 1, "--spares", 0)
+    said("cluster", "init", "--groups", 2, "--receivers", 2, "--applications", 1, "--option", "spares=0")
     cluster = load_cluster(Path("cluster.toml"))
     assert [spec.id for spec in cluster.hosts if not spec.start] == [1, 3]
     assert cluster.options["durable"] is True

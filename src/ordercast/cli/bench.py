@@ -7,7 +7,6 @@ import msgspec
 import typer
 from rich.table import Table
 
-from ordercast.catalogue import find_protocol
 from ordercast.cli.config import parse_options
 from ordercast.cli.output import console, errors, print_json
 from ordercast.core import LocalError
@@ -17,7 +16,6 @@ from ordercast.lab.bench.spec import BenchResult, BenchSpec, Load
 def bench(
     protocol: Annotated[str, typer.Option(help="Which one.")] = "hydra",
     receivers: Annotated[int, typer.Option(help="Receivers, a process each; the first one's sends too.")] = 3,
-    sequencers: Annotated[int, typer.Option(help="Sequencers, where the protocol has them.")] = 2,
     size: Annotated[int, typer.Option(help="Bytes of each message.")] = 64,
     rate: Annotated[
         float | None, typer.Option(help="Open loop: so many messages a second, come what may.")
@@ -53,7 +51,7 @@ def bench(
 
     [bold]Examples[/]
 
-    ordercast bench --protocol hydra --receivers 3 --sequencers 2 --size 64 --max --seconds 5
+    ordercast bench --protocol hydra --receivers 3 --option sequencers=2 --size 64 --max --seconds 5
 
     ordercast bench --rate 100000 --seconds 10 --json
 
@@ -69,7 +67,7 @@ def bench(
     if tasks and not clients:
         raise LocalError("--tasks goes with --clients")
     load: Load = "rate" if rate else "clients" if clients else "max"
-    options = _options(protocol, sequencers, option or [])
+    options = parse_options(option or [])
     if transport not in ("udp", "tcp"):
         raise LocalError(f"--transport is udp or tcp, not {transport}")
     spec = BenchSpec(
@@ -97,13 +95,6 @@ def bench(
     else:
         _show(result)
     return 1 if result.violations else 0
-
-
-def _options(protocol: str, sequencers: int, texts: list[str]) -> dict[str, object]:
-    options: dict[str, object] = {}
-    if "sequencers" in find_protocol(protocol).options.__struct_fields__:
-        options["sequencers"] = sequencers
-    return options | parse_options(texts)
 
 
 def _show(result: BenchResult) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from ordercast.catalogue import find_protocol
 from ordercast.cli.cluster_ends import (
     Ending,
     await_cluster,
@@ -36,7 +37,7 @@ from ordercast.net.cluster.supervisor_client import (
     report,
     spawn,
 )
-from ordercast.net.cluster.text import ORDERING_ROLES, NewCluster
+from ordercast.net.cluster.text import NewCluster
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -61,10 +62,6 @@ def init(
     applications: Annotated[
         int, typer.Option(help="Receivers of each group that programs join as: `up` leaves them out.", min=0)
     ] = 0,
-    sequencers: Annotated[int | None, typer.Option(help="Of protocols that have them.", min=0)] = None,
-    spares: Annotated[
-        int | None, typer.Option(help="Sequencers that are started when wanted; 1 if not said.", min=0)
-    ] = None,
     option: Annotated[
         list[str] | None, typer.Option(help="Option of the protocol, as NAME=VALUE; may be repeated.")
     ] = None,
@@ -78,16 +75,12 @@ def init(
 
     [bold]Examples[/]
 
-    ordercast cluster init --protocol hydra --receivers 3 --sequencers 2 && ordercast cluster up
+    ordercast cluster init --protocol hydra --receivers 3 --option sequencers=2 && ordercast cluster up
 
     ordercast cluster init --protocol epto --receivers 30 --option peers_per_host=5 --option sampling=cyclon
     """
-    wanted = {"sequencers": sequencers, "spares": spares}
-    options: dict[str, object] = {name: value for name, value in wanted.items() if value is not None}
-    if spares is None and _has_option(protocol, "spares"):
-        options["spares"] = 1
-    if applications and _has_option(protocol, "durable"):
-        options["durable"] = True  # programs come and go, and a receiver must not forget where it was
+    declared = find_protocol(protocol)
+    options = {**declared.new_cluster, **(declared.with_programs if applications else {})}
     options |= parse_options(option or [])
     text = NewCluster(
         name=name,
@@ -195,23 +188,33 @@ def _forgets(cluster: Cluster, host: HostSpec) -> bool:
     return not borne and any(plan.nodes[node].host == host.id for node in receivers)
 
 
-@app.command("add-sequencer")
-def add_sequencer(
+@app.command()
+def act(
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="See `ordercast protocols`.")],
     config: ConfigOption = CONFIG,
-    timeout: Annotated[float, typer.Option(help="Seconds that it has to start.", min=0.1)] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Seconds that a host has to start.", min=0.1)] = 60.0,
 ) -> int:
-    """Start the first spare sequencer that does not run."""
+    """Ask for what the cluster's protocol alone can do.
+
+    `ordercast protocols` lists the actions of each protocol. An action starts the first spare host of its
+    kind that does not run; `ordercast cluster status` shows the spare ones.
+
+    [bold]Example[/]
+
+    ordercast cluster act add-sequencer
+    """
     cluster = read_config(config)
+    wanted = find_protocol(cluster.protocol).action(action)
     found = report(cluster)
     running = {host.id for host in found.hosts if host.state == "running"} if found else set()
-    spares = [spec for spec in cluster.hosts if not spec.start and ORDERING_ROLES & {*spec.roles}]
+    spares = [spec for spec in cluster.hosts if not spec.start and wanted.roles & {*spec.roles}]
     free = [spec for spec in spares if spec.id not in running]
     if not free:
         has = "all spare ones run" if spares else "the file has no spare one"
         raise LocalError(
-            f"there is no sequencer to add: {has}. Raise `spares` in [options] of {cluster.file}, give each "
-            "new host a [[host]] with `start = false` (ordercast names those that are missing), and start "
-            "the cluster anew"
+            f"{action}: no host can be started, {has}. Ask for more in [options] of {cluster.file}, give "
+            "each new host a [[host]] with `start = false` (ordercast names those that are missing), and "
+            "start the cluster anew"
         )
     _start(cluster, free[0], Order("start", free[0].id), timeout)
     return 0
@@ -286,12 +289,6 @@ def down(
     for run in unfinished_runs(cluster):
         finish_trace(cluster, run, ended if found is not None and found.run == run else Ending())
     return 0
-
-
-def _has_option(protocol: str, option: str) -> bool:
-    from ordercast.catalogue import find_protocol
-
-    return option in find_protocol(protocol).options.__struct_fields__
 
 
 def _check_text(text: str) -> None:

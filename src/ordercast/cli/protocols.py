@@ -19,6 +19,7 @@ def protocols(
     [dim]order[/]: whether messages are delivered in one order within a group, or across groups.
     [dim]agreement[/]: whether a message that one receiver delivers reaches all of them.
     [dim]gaps[/]: whether a missing message is silent, notified, or never happens.
+    [dim]action[/]: what `ordercast cluster act` can ask of a live cluster of this protocol.
     [dim]options[/]: with their defaults, for a scenario's table of that name; --json has nested ones too.
     """
     known = [find_protocol(name) for name in protocol_names()]
@@ -33,6 +34,8 @@ def protocols(
             text = ", ".join(value) if isinstance(value, list | tuple) else str(value).lower()
             table.add_row(f"  {field}", text)
         table.add_row("  options", _defaults(protocol) or "none")
+        for action in protocol.actions:
+            table.add_row("  action", f"{action.name}: {action.summary}")
         console.print(table)
         console.print()
     return 0
@@ -54,4 +57,5 @@ def _object(protocol: Protocol) -> dict[str, object]:
         "roles": protocol.roles,
         "guarantees": protocol.guarantees,
         "options": msgspec.to_builtins(protocol.options()),
+        "actions": {action.name: action.summary for action in protocol.actions},
     }

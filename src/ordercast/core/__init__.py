@@ -25,7 +25,7 @@ from ordercast.core.ids import (
     message_sender,
 )
 from ordercast.core.message import Codec, Message, Payload
-from ordercast.core.plan import Deployment, Node, Options, Plan, Protocol
+from ordercast.core.plan import Action, Deployment, Node, Options, Plan, Protocol
 from ordercast.core.process import Env, Member, Process
 from ordercast.core.stack import InnerEnv, Stack
 from ordercast.core.tags import message_types
@@ -36,6 +36,7 @@ __all__ = [
     "MICROSECOND",
     "MILLISECOND",
     "SECOND",
+    "Action",
     "Agreement",
     "Causality",
     "Codec",

@@ -95,6 +95,8 @@ class Node:
     good; others that crash come back with their state. ``NONE``: all that crash come back so. Without a
     word nothing is promised, and the swarm leaves their hosts alone.
     """
+    spare: bool = False
+    """A live cluster starts it only when somebody asks for it, by an `Action` of the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,16 @@ class Plan:
         return process
 
 
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a person may ask of a live cluster beyond what all protocols have: to start a spare host."""
+
+    name: str
+    summary: str
+    roles: frozenset[str]
+    """The first spare host with a node of one of these roles is started."""
+
+
 def _the_defaults(rng: Random) -> dict[str, object]:
     return {}
 
@@ -162,11 +174,27 @@ class Protocol:
     live: Mapping[str, object] = field(default_factory=dict)
     """Options that have another default on real machines, where a process may have to wait for a CPU for many
     milliseconds and is not dead: timeouts, mostly."""
+    live_by: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None
+    """Where such defaults depend on the options that were chosen: what to add to `live`."""
+    new_cluster: Mapping[str, object] = field(default_factory=dict)
+    """Options that the file of a new cluster begins with."""
+    with_programs: Mapping[str, object] = field(default_factory=dict)
+    """Further ones where programs join as receivers, which come and go."""
+    actions: tuple[Action, ...] = ()
+
+    def action(self, name: str) -> Action:
+        """The action of a name, or an error that lists the names there are."""
+        for action in self.actions:
+            if action.name == name:
+                return action
+        known = ", ".join(action.name for action in self.actions) or "none"
+        raise LocalError(f"{self.name} has no action '{name}'; it has: {known}")
 
     def live_options(self, chosen: Mapping[str, object]) -> dict[str, object]:
         """What a user chose for a live cluster, over the defaults for one."""
-        merged = {**self.live, **chosen}
-        for name, default in self.live.items():
+        live = {**self.live, **(self.live_by(chosen) if self.live_by else {})}
+        merged = {**live, **chosen}
+        for name, default in live.items():
             value = chosen.get(name)
             if isinstance(default, Mapping) and isinstance(value, Mapping):
                 merged[name] = {**default, **value}

@@ -8,8 +8,6 @@ from ordercast.net.cluster.address import PORT_MAX
 from ordercast.toml_file import convert_options
 
 LOOPBACK = "127.0.0.1"
-ORDERING_ROLES = frozenset({"sequencer", "switch"})
-"""Roles of nodes that put messages into order, of which there may be spare ones."""
 
 _HEAD = """\
 # A cluster: which protocol runs on which hosts. All hosts of the cluster read the same file.
@@ -41,7 +39,7 @@ kind = "udp"                   # or "multicast", or "tcp"
 # address = "127.0.0.1"
 """
 
-_SPARE = "a spare: ordercast cluster add-sequencer"
+_SPARE = "a spare: ordercast cluster act {}"
 _APPLICATION = "left to applications: ordercast.join"
 
 
@@ -81,9 +79,7 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
             groups="\n".join(f"{name} = {self.receivers}" for name in group_names(self.groups)),
             security=_security(self.plaintext),
         )
-        spares = self.options.get("spares", 0)
-        assert isinstance(spares, int)  # the plan has been made with it
-        left_out = _spares(plan, spares) | self._applications(plan)
+        left_out = self._spares(plan) | self._applications(plan)
         tables = (
             _host(plan, host, self.port + index, left_out.get(host, "")) for index, host in enumerate(hosts)
         )
@@ -95,6 +91,17 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
             return {}
         receivers = [node for members in plan.groups.values() for node in members[-self.applications :]]
         return {plan.nodes[node].host: _APPLICATION for node in receivers}
+
+    def _spares(self, plan: Plan) -> dict[HostId, str]:
+        """The hosts with nothing but spare nodes: they are started when they are wanted."""
+        busy = {node.host for node in plan.nodes if not node.spare}
+        actions = find_protocol(self.protocol).actions
+        names = {role: action.name for action in actions for role in action.roles}
+        return {
+            node.host: _SPARE.format(names.get(node.role, "")).rstrip()
+            for node in plan.nodes
+            if node.host not in busy
+        }
 
     def _plan(self, senders: int) -> Plan:
         protocol = find_protocol(self.protocol)
@@ -115,12 +122,6 @@ def _security(plaintext: bool) -> str:
     if plaintext:
         return 'mode = "plaintext"             # anybody on this machine can read and forge messages\n'
     return 'key_file = "cluster.key"       # beside this file; the same on all hosts, and secret\n'
-
-
-def _spares(plan: Plan, count: int) -> dict[HostId, str]:
-    """The hosts of the last sequencers: they are started when they are wanted."""
-    ordering = sorted({node.host for node in plan.nodes if node.role in ORDERING_ROLES})
-    return dict.fromkeys(ordering[len(ordering) - count :], _SPARE) if count else {}
 
 
 def _host(plan: Plan, host: HostId, port: int, left_out: str) -> str:

@@ -170,6 +170,7 @@ PROTOCOL = Protocol(
     deploy=deploy,
     roles=("peer", "publisher"),
     vary=vary,
+    with_programs={"durable": True},
     # Rounds far longer than a busy machine holds a process up, and balls that thirty peers on one can carry.
     live={"round_ns": 100_000_000, "relay_bytes": 1 << 20},
 )

@@ -9,6 +9,7 @@ from ordercast.components.consensus import LIVE_TIMEOUTS
 from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.core import (
     MILLISECOND,
+    Action,
     Agreement,
     Causality,
     Codec,
@@ -100,7 +101,14 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     sequencer = partial(Sequencer, members=members, service=service, aggregators=aggregators, options=options)
     role = "switch" if options.kind == "switch" else "sequencer"
     nodes += [
-        Node(node, role, _switch(index, sequencers, options), sequencer, Crashes.ANY)
+        Node(
+            node,
+            role,
+            _switch(index, sequencers, options),
+            sequencer,
+            Crashes.ANY,
+            spare=index >= options.sequencers,
+        )
         for index, node in enumerate(sequencers)
     ]
     aggregator = partial(Aggregator, initial=initial, service=service, options=options)
@@ -185,6 +193,11 @@ PROTOCOL = Protocol(
     deploy=deploy,
     roles=("receiver", "sender", "sequencer", "switch", "aggregator", "configuration"),
     vary=vary,
+    new_cluster={"spares": 1},
+    with_programs={"durable": True},
+    actions=(
+        Action("add-sequencer", "Start the first spare sequencer.", frozenset({"sequencer", "switch"})),
+    ),
     live={
         "flush": "nudged",
         "flush_ns": 5 * MILLISECOND,

@@ -1,0 +1,148 @@
+"""Protocols that are a layer on another one: they change what passes through, and order nothing themselves.
+
+A layer stands on every receiver and every sender of the protocol below; infrastructure stays as it is. Its
+author writes a `Layer`, and `layer_protocol` makes a `PROTOCOL` of it that stands on any other, by its name.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import Any
+
+import msgspec
+
+from ordercast.catalogue import find_protocol
+from ordercast.core import (
+    Codec,
+    Delivered,
+    Delivery,
+    Deployment,
+    Env,
+    Explanation,
+    Groups,
+    Guarantees,
+    LocalError,
+    Member,
+    Message,
+    Node,
+    Options,
+    OutOfOrder,
+    Plan,
+    Process,
+    Protocol,
+    Stack,
+)
+
+
+class LayerOptions(Options, frozen=True):
+    """Options of a layer: what it stands on."""
+
+    over: str = "atomic_multicast"
+    """The protocol below."""
+    below: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Its options."""
+
+
+class Layer(Stack, Member):
+    """A process on top of one of the protocol below; it passes on what its author does not change."""
+
+    def __init__(self, env: Env, make: Callable[[Env], Process], messages: Iterable[type[Message]]) -> None:
+        super().__init__(env)
+        self.below = self.embed("below", make, messages)
+
+    def wrap(self, payload: bytes) -> bytes:
+        """What goes down in place of what an application submits."""
+        return payload
+
+    def unwrap(self, payload: bytes) -> bytes:
+        """What an application gets of what came up; `RemoteError` where no correct peer sends that."""
+        return payload
+
+    def submit(self, groups: Groups, payload: bytes) -> bool:
+        """Hand it to the process below."""
+        if not isinstance(self.below, Member):
+            raise LocalError(f"node {self.env.me} is no sender")
+        return self.below.submit(groups, self.wrap(payload))
+
+    def on_deliver(self, inner: str, delivery: Delivery) -> None:
+        """Hand it to the application."""
+        if isinstance(delivery, Delivered | OutOfOrder):
+            delivery = msgspec.structs.replace(delivery, payload=self.unwrap(delivery.payload))
+        self.env.deliver(delivery)
+
+    def explain(self) -> Explanation:
+        """What waits below, with payloads as applications know them."""
+        told = super().explain()
+        waits = (
+            wait if wait.payload is None else msgspec.structs.replace(wait, payload=self.unwrap(wait.payload))
+            for wait in told.waits
+        )
+        return Explanation(told.state, tuple(waits))
+
+
+def layer_protocol(
+    name: str,
+    summary: str,
+    make: type[Layer],
+    guarantees: Callable[[Guarantees], Guarantees] = lambda below: below,
+    messages: tuple[type[Message], ...] = (),
+    options: type[LayerOptions] = LayerOptions,
+) -> Protocol:
+    """A layer as a protocol; its promises follow from those below, and it may have messages of its own."""
+
+    def deploy(deployment: Deployment, chosen: Options) -> Plan:
+        if not isinstance(chosen, LayerOptions):
+            raise LocalError(f"{name} takes {options.__name__}, not {type(chosen).__name__}")
+        plan = _plan_below(name, deployment, chosen)
+        return replace(
+            plan,
+            protocol=name,
+            guarantees=guarantees(plan.guarantees),
+            nodes=tuple(_stacked(node, plan, make) for node in plan.nodes),
+            codec=Codec((*messages, *plan.codec.types)) if messages else plan.codec,
+        )
+
+    below = find_protocol(options().over)
+    return Protocol(
+        name=name,
+        summary=summary,
+        paper=f"a layer on any protocol, {below.name} unless told otherwise",
+        guarantees=guarantees(below.guarantees),
+        options=options,
+        deploy=deploy,
+        roles=below.roles,
+        vary=lambda rng: _vary(below, rng),
+        live_by=_live_options(below.name),
+    )
+
+
+def _plan_below(name: str, deployment: Deployment, chosen: LayerOptions) -> Plan:
+    if chosen.over == name:
+        raise LocalError(f"{name} cannot stand on itself")
+    below = find_protocol(chosen.over)
+    try:
+        return below.deploy(deployment, msgspec.convert(chosen.below, below.options))
+    except msgspec.ValidationError as error:
+        raise LocalError(f"{name}: options of {below.name}: {error}") from error
+
+
+def _stacked(node: Node, plan: Plan, make: type[Layer]) -> Node:
+    """A receiver or a sender with the layer on it; any other node as it is."""
+    named = frozenset(plan.senders).union(*plan.groups.values())
+    if node.id not in named:
+        return node
+    return replace(node, factory=partial(make, make=node.factory, messages=plan.codec.types))
+
+
+def _vary(below: Protocol, rng: Random) -> dict[str, object]:
+    return {"below": below.vary(rng)}
+
+
+def _live_options(default: str) -> Callable[[Mapping[str, object]], Mapping[str, object]]:
+    """The defaults of the protocol below on real machines."""
+
+    def live(chosen: Mapping[str, object]) -> Mapping[str, object]:
+        return {"below": find_protocol(str(chosen.get("over", default))).live_options({})}
+
+    return live
