@@ -12,7 +12,8 @@ from ordercast.core.tags import ALLOTMENTS
 
 def kind(module: str, name: str, tag: int) -> type[Message]:
     """A message type as a module of that name would declare it."""
-    made: type[Message] = msgspec.defstruct(name, [], bases=(Message,), module=module, frozen=True, tag=tag)
+    made = msgspec.defstruct(name, [], bases=(Message,), module=module, frozen=True, tag=tag)
+    assert issubclass(made, Message)
     return made
 
 
