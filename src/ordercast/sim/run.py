@@ -10,18 +10,17 @@ judged, unless the world at the end is one in which the protocol did not promise
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from zlib import crc32
 
 import msgspec
 import pyarrow as pa
 
 from ordercast.core import MILLISECOND, SECOND, Explanation, LocalError, MessageId, Nanos, NodeId, Plan
 from ordercast.judge.online import verdict
+from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.contract import beyond_contract, hindrance_of
+from ordercast.scenario.spec import Scenario, run_name
+from ordercast.scenario.summary import Ending, Summary, sum_up
 from ordercast.sim.build import build_workload, build_world
-from ordercast.sim.contract import beyond_contract, hindrance_of
-from ordercast.sim.network import Conditions
-from ordercast.sim.scenario import Scenario
-from ordercast.sim.summary import Ending, Summary, sum_up
 from ordercast.sim.world import World
 from ordercast.trace import (
     Event,
@@ -40,15 +39,6 @@ TIME_MAX: Nanos = 24 * 3600 * SECOND
 
 Progress = Callable[[int, int], None]
 """Called now and then with the number of messages submitted so far and wanted in all."""
-
-
-def run_name(scenario: Scenario, plan: Plan) -> str:
-    """The name of a run of this scenario, which its folder has too.
-
-    Runs of different scenarios with the same seed must not take each other's folder.
-    """
-    content = msgspec.json.encode(msgspec.structs.replace(scenario, packets=False), order="sorted")
-    return f"{plan.protocol}-{scenario.seed}-{crc32(content):08x}"
 
 
 class Run:

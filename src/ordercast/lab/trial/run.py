@@ -17,7 +17,6 @@ import pyarrow as pa
 from ordercast.core import MILLISECOND, SECOND, Groups, LocalError, Nanos, Plan
 from ordercast.judge.online import verdict
 from ordercast.lab.trial.differences import ignored
-from ordercast.lab.trial.schedule import schedule
 from ordercast.lab.trial.setting import Setting, hosts_of
 from ordercast.lab.trial.silence import Silence, silences
 from ordercast.lab.trial.stage import Stage
@@ -25,12 +24,12 @@ from ordercast.lab.trial.words import Report
 from ordercast.net.cluster.address import free_ports
 from ordercast.net.cluster.keys import create_keys
 from ordercast.net.recording.turning import finish_run, spool_folder
-from ordercast.sim.build import check_faults, clocks_of
-from ordercast.sim.contract import beyond_contract, hindrance_of
-from ordercast.sim.faults import Crash
-from ordercast.sim.run import run_name
-from ordercast.sim.scenario import Scenario
-from ordercast.sim.summary import Ending, Summary, sum_up
+from ordercast.scenario.clock import clocks_of
+from ordercast.scenario.contract import beyond_contract, check_faults, hindrance_of
+from ordercast.scenario.faults import Crash
+from ordercast.scenario.schedule import schedule
+from ordercast.scenario.spec import Scenario, run_name
+from ordercast.scenario.summary import Ending, Summary, sum_up
 from ordercast.trace import Kind, events_of, find_runs, trace_hash
 from ordercast.trace.store import DESCRIPTION
 
@@ -171,15 +170,15 @@ class Conductor:
         wanted = self.scenario.workload.messages
         while True:
             now = time.monotonic_ns() - begin
-            stage.resume_due(now)
+            stage.resume_due(begin + now)
             while faults and faults[0].at_ns <= now:
-                stage.strike(faults.pop(0))
+                faults.pop(0).strike(stage)
             if not faults and now >= end and stage.next_resume_ns is None and self._done():
                 return True
             if now > TIME_MAX_S * SECOND:
                 return False
             nexts = [fault.at_ns for fault in faults[:1]]
-            nexts += [due for due in (stage.next_resume_ns,) if due is not None]
+            nexts += [due - begin for due in (stage.next_resume_ns,) if due is not None]
             wait_s = min([STEP_S, *((due - now) / SECOND for due in nexts)])
             stage.hosts.hear(max(0.0, wait_s))
             if progress:

@@ -2,10 +2,10 @@
 
 from collections.abc import Set
 
-from ordercast.core import Fault, NodeId, Plan
-from ordercast.sim import faults
-from ordercast.sim.crashes import by_role, returns, too_many
-from ordercast.sim.scenario import Scenario
+from ordercast.core import Fault, HostId, NodeId, Plan
+from ordercast.scenario import faults
+from ordercast.scenario.crashes import by_role, returns, too_many
+from ordercast.scenario.spec import Scenario, ScenarioError
 
 
 def beyond_contract(scenario: Scenario, plan: Plan) -> list[Fault]:
@@ -45,3 +45,14 @@ def hindrance_of(plan: Plan, down: Set[NodeId], *, cut: bool) -> str:
             named = ", ".join(map(str, missing))
             return f"of {len(nodes)} nodes with the role {role}, too many were down: {named}"
     return ""
+
+
+def check_faults(scenario: Scenario, hosts: list[HostId]) -> None:
+    """Refuse faults of hosts that are not there."""
+    for index, fault in enumerate(scenario.fault):
+        named = getattr(fault, "host", None)
+        sides = [host for side in getattr(fault, "sides", ()) for host in side]
+        for host in [*sides, *([] if named is None else [named])]:
+            if host not in hosts:
+                key = "sides" if named is None else "host"
+                raise ScenarioError(f"fault[{index}].{key}", f"there is no host {host}")
