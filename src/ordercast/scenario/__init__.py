@@ -2,7 +2,6 @@
 
 from ordercast.scenario.file import load_scenario
 from ordercast.scenario.spec import Scenario
-from ordercast.scenario.summary import Summary
 from ordercast.scenario.swarm import swarm_scenario
 
-__all__ = ["Scenario", "Summary", "load_scenario", "swarm_scenario"]
+__all__ = ["Scenario", "load_scenario", "swarm_scenario"]

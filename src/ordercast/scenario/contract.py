@@ -1,10 +1,8 @@
-"""What a scenario asks beyond a protocol's contract, and when its promises about the end do not hold."""
+"""What a scenario asks that a plan cannot have, or that its protocol does not promise to bear."""
 
-from collections.abc import Set
-
-from ordercast.core import Fault, HostId, NodeId, Plan
+from ordercast.core import Fault, HostId, Plan
 from ordercast.scenario import faults
-from ordercast.scenario.crashes import by_role, returns, too_many
+from ordercast.scenario.crashes import returns
 from ordercast.scenario.spec import Scenario, ScenarioError
 
 
@@ -29,22 +27,6 @@ def beyond_contract(scenario: Scenario, plan: Plan) -> list[Fault]:
         Fault.CLOCK: clocks.skew_us > 0 or clocks.drift_ppm > 0 or faults.SetClock in kinds,
     }
     return [fault for fault, struck in happened.items() if struck and fault not in plan.guarantees.tolerates]
-
-
-def hindrance_of(plan: Plan, down: Set[NodeId], *, cut: bool) -> str:
-    """Why a world in which these nodes are down, or the network is cut, need not go on; empty if it must."""
-    if cut:
-        return "a partition was still in force"
-    for group, members in plan.groups.items():
-        missing = [node for node in members if node in down]
-        if too_many(plan.guarantees.crashes, len(missing), len(members)):
-            return f"of group {group}, nodes {', '.join(map(str, missing))} were down"
-    for role, nodes in by_role(plan).items():
-        missing = [node.id for node in nodes if node.id in down]
-        if nodes[0].fails and too_many(nodes[0].fails, len(missing), len(nodes)):
-            named = ", ".join(map(str, missing))
-            return f"of {len(nodes)} nodes with the role {role}, too many were down: {named}"
-    return ""
 
 
 def check_faults(scenario: Scenario, hosts: list[HostId]) -> None:
