@@ -37,10 +37,13 @@ from ordercast.core import (
     message_id,
 )
 from ordercast.core.bundle import Item, pack, unpack
-from ordercast.sim.host import Cpu
+from ordercast.scenario.arrivals import QuasiPeriodic
+from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.cpu import Cpu
+from ordercast.scenario.destinations import Destinations
 from ordercast.sim.latency import Uniform
-from ordercast.sim.network import Conditions, LatencyNetwork
-from ordercast.sim.workload import Destinations, OpenLoop, QuasiPeriodic
+from ordercast.sim.network import LatencyNetwork
+from ordercast.sim.workload import OpenLoop
 from ordercast.sim.world import World
 from ordercast.trace import Kind
 

@@ -26,8 +26,8 @@ import msgspec
 from ordercast.pipeline.session import running_spark
 from ordercast.pipeline.sweep import outcome_of, run_sweep
 from ordercast.pipeline.sweep_file import Sweep, load_sweep
+from ordercast.scenario.spec import Scenario
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import Scenario
 
 CORES = 2
 

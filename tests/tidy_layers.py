@@ -13,7 +13,7 @@ _PROTOCOLS = frozenset({"protocols", "replication", "transactions"})
 _JUDGES = frozenset({"trace", "judge", "judge.online", "judge.columns"})
 _FILES = frozenset({"java", "toml_file"})
 _BELOW_DRIVERS = _CONTRACT | _COMPONENTS | _PROTOCOLS | _FILES | {"trace"}
-_BELOW_PIPELINE = _BELOW_DRIVERS | _JUDGES | {"sim", "net", "engines.epto", "report"}
+_BELOW_PIPELINE = _BELOW_DRIVERS | _JUDGES | {"scenario", "sim", "net", "engines.epto", "report"}
 _LAB = frozenset({"lab.bench", "lab.trial", "lab.model"})
 _ALL = _BELOW_PIPELINE | _LAB | {"pipeline", "experiments", "cli"}
 
@@ -36,11 +36,12 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "replication": frozenset({"core", "catalogue", "protocols"}) | _COMPONENTS,
     "transactions": frozenset({"core", "catalogue", "protocols", "replication"}) | _COMPONENTS,
     "engines.epto": frozenset({"core", "components.sampling", "protocols", "trace"}),
-    "sim": (_BELOW_DRIVERS - {"testing", "java"}) | _JUDGES - {"judge.columns"},
+    "scenario": frozenset({"core", "catalogue", "toml_file", "trace", "judge", "judge.online"}),
+    "sim": (_BELOW_DRIVERS - {"testing", "java"}) | _JUDGES - {"judge.columns"} | {"scenario"},
     "net": _BELOW_DRIVERS,
     "report": frozenset({"core"}),
-    "lab.bench": _BELOW_DRIVERS | _JUDGES | {"net"},
-    "lab.trial": _BELOW_DRIVERS | _JUDGES | {"net", "sim", "report"},
+    "lab.bench": _BELOW_DRIVERS | _JUDGES | {"scenario", "net"},
+    "lab.trial": _BELOW_DRIVERS | _JUDGES | {"scenario", "net", "report"},
     "lab.model": _BELOW_DRIVERS | _JUDGES,
     "pipeline": _BELOW_PIPELINE,
     "experiments": _BELOW_PIPELINE | {"pipeline"},

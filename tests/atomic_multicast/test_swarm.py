@@ -7,9 +7,9 @@ import pytest
 
 from ordercast.core import Deployment, Plan
 from ordercast.protocols.atomic_multicast import PROTOCOL, AtomicMulticastOptions
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.conformance import conformance
 from ordercast.sim.run import simulate
-from ordercast.sim.swarm import swarm_scenario
 
 SEEDS = 60
 

@@ -15,8 +15,8 @@ from ordercast.core import (
     Plan,
     message_id,
 )
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.swarm import swarm_scenario
 from ordercast.trace import ADDED, REMOVED, Event, Kind
 from tests.sim.models import peers, sequencer
 from tests.sim.models.sequencer import ViewReceiver

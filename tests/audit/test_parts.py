@@ -11,9 +11,9 @@ from ordercast.core import Causality, RemoteError
 from ordercast.judge.columns import audit
 from ordercast.judge.columns.blocks import Selection, judge_selected, select
 from ordercast.judge.columns.parts import may_be_parted, summarize
-from ordercast.sim.faults import Crash
+from ordercast.scenario.faults import Crash
+from ordercast.scenario.spec import Scenario, WorkloadSpec
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import Scenario, WorkloadSpec
 from ordercast.trace import Kind, RunDescription, build_table
 from tests.audit.tampering import honest, swap, tampered
 from tests.sim.mutant import Mutant

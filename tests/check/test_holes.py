@@ -8,8 +8,8 @@ from ordercast.judge.columns import COLUMNS, audit
 from ordercast.judge.columns.blocks import judge_selected, select
 from ordercast.judge.columns.parts import summarize
 from ordercast.judge.online import Holes, NodeHoles, verdict
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.swarm import swarm_scenario
 from ordercast.trace import build_table
 from tests.check.traces import Trace
 

@@ -20,8 +20,9 @@ from ordercast.core import (
     Plan,
     Stack,
 )
+from ordercast.scenario.conditions import Conditions
 from ordercast.sim.latency import Uniform
-from ordercast.sim.network import Conditions, LatencyNetwork, Network
+from ordercast.sim.network import LatencyNetwork, Network
 from ordercast.sim.scheduler import Scheduler
 from ordercast.sim.world import World
 

@@ -7,7 +7,7 @@ from ordercast.components.consensus.election import Election
 from ordercast.components.consensus.log import Group, Log
 from ordercast.components.consensus.messages import Accept, Accepted, Commit, Learn, Promise
 from ordercast.core import Delivery, LocalError
-from ordercast.sim.network import Conditions
+from ordercast.scenario.conditions import Conditions
 from tests.consensus.harness import LogWorld
 
 

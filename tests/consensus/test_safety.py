@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from ordercast.components.consensus import ConsensusOptions
-from ordercast.sim.network import Conditions
+from ordercast.scenario.conditions import Conditions
 from tests.consensus.harness import LogWorld
 
 SEEDS = 300

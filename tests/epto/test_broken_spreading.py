@@ -16,8 +16,8 @@ from ordercast.protocols.epto.dissemination import NextBall
 from ordercast.protocols.epto.messages import Ball
 from ordercast.protocols.epto.ordering import Ordering
 from ordercast.protocols.epto.peer import Peer
+from ordercast.scenario.spec import ClocksSpec, NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.scenario import ClocksSpec, NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.trace import Kind
 from tests.sim.meddling import MeddlingEnv
 from tests.sim.mutants_epto import CULPRIT, Alter, altered

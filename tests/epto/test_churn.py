@@ -8,9 +8,9 @@ from ordercast.core import MILLISECOND, Deployment, MessageId, Nanos, NodeId, me
 from ordercast.protocols.epto.newcomer import Newcomer
 from ordercast.protocols.epto.options import EptoOptions
 from ordercast.protocols.epto.protocol import deploy
-from ordercast.sim.faults import Crash, FaultSpec, Restart
+from ordercast.scenario.faults import Crash, FaultSpec, Restart
+from ordercast.scenario.spec import ClocksSpec, NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.scenario import ClocksSpec, NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim.world import World
 from ordercast.trace import Kind
 

@@ -9,8 +9,8 @@ from ordercast.protocols.epto.options import EptoOptions
 from ordercast.protocols.epto.parameters import parameters
 from ordercast.protocols.epto.peer import Setting
 from ordercast.protocols.epto.protocol import deploy, guarantees
+from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim.world import World
 from tests.check.traces import Trace
 

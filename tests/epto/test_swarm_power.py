@@ -5,8 +5,8 @@ not be drawn too often.
 """
 
 from ordercast.protocols.epto.peer import Peer
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import simulate
-from ordercast.sim.swarm import swarm_scenario
 from tests.epto.lab import Bench, event
 from tests.paper.epto_printed import Printed
 from tests.sim.mutants_epto import altered

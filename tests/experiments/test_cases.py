@@ -11,8 +11,8 @@ from ordercast.pipeline.claims import Measurement, broken, claim_rows, judged, u
 from ordercast.pipeline.functions import call
 from ordercast.pipeline.reproduce import stored_values
 from ordercast.report.stored_tables import StoredTables
+from ordercast.scenario.spec import MatrixSpec, NetworkSpec, Scenario, WorkloadSpec
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import MatrixSpec, NetworkSpec, Scenario, WorkloadSpec
 from tests.experiments import toy
 from tests.report.report_tables import sweep_tables
 

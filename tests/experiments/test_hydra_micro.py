@@ -10,8 +10,8 @@ from ordercast.experiments.hydra import micro
 from ordercast.experiments.hydra.bench import LATENCY, MEAN, RATE, closed_loop
 from ordercast.experiments.hydra.testbed import CPU, PACKET_NS, SWITCH_CPU, hydra_options, microbenchmark
 from ordercast.pipeline.functions import call
+from ordercast.scenario.spec import Scenario
 from ordercast.sim import simulate
-from ordercast.sim.scenario import Scenario
 from ordercast.trace import Kind
 from tests.experiments import made_up
 

@@ -10,9 +10,9 @@ from ordercast.experiments import Case, Results, Setup, all_experiments
 from ordercast.experiments.hydra import fat_tree as data_centre
 from ordercast.pipeline.cases import CaseResult
 from ordercast.pipeline.functions import call
+from ordercast.scenario.cpu import Cpu
+from ordercast.scenario.spec import LinksSpec, Scenario
 from ordercast.sim.fat_tree import FatTreeSizes
-from ordercast.sim.host import Cpu
-from ordercast.sim.scenario import LinksSpec, Scenario
 from tests.experiments.relay import Carry, Receiver, relay_plan
 
 EXPERIMENTS = {experiment.name: experiment for experiment in all_experiments()}

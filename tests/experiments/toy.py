@@ -6,7 +6,7 @@ from ordercast.pipeline.cases import Case, Results
 from ordercast.pipeline.claims import Claim, Measurement
 from ordercast.pipeline.reproduce import Outcome, Work
 from ordercast.report.figures import Axis, Curve, Figure, over_seeds
-from ordercast.sim.scenario import Scenario, WorkloadSpec
+from ordercast.scenario.spec import Scenario, WorkloadSpec
 
 SQUARE, MEAN = "toy.square", "toy.mean"
 

@@ -5,9 +5,9 @@ import pytest
 from ordercast.core import LocalError, Message, NodeId
 from ordercast.protocols.hydra import HydraOptions
 from ordercast.protocols.hydra.messages import Announce, Report, Steps, Suspect, Welcome
-from ordercast.sim.faults import Crash, Heal, Partition, Restart, SetClock
+from ordercast.scenario.faults import Crash, Heal, Partition, Restart, SetClock
+from ordercast.scenario.spec import NetworkSpec, UniformSpec, WorkloadSpec
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import NetworkSpec, UniformSpec, WorkloadSpec
 from ordercast.trace import ADDED, REMOVED, Kind
 from tests.hydra.cluster import Cluster
 from tests.sim.hydra_scenes import SEQUENCER, scene

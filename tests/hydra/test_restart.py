@@ -8,9 +8,9 @@ from ordercast.core import SECOND, Crashes, Delivered, Delivery, Deployment, Dro
 from ordercast.protocols.hydra import HydraOptions
 from ordercast.protocols.hydra.messages import Fetch, Report, Suspect
 from ordercast.protocols.hydra.protocol import deploy
-from ordercast.sim.faults import Crash, Restart
+from ordercast.scenario.faults import Crash, Restart
+from ordercast.scenario.spec import Scenario, WorkloadSpec
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import Scenario, WorkloadSpec
 from tests.hydra.lab import SERVICE, ReceiverBench, added, receiver, removed
 
 DURABLE = HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=0, durable=True)

@@ -6,10 +6,10 @@ import pytest
 
 from ordercast.core import Deployment, Plan
 from ordercast.protocols.hydra import PROTOCOL, HydraOptions
+from ordercast.scenario.spec import Scenario
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.conformance import conformance
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import Scenario
-from ordercast.sim.swarm import swarm_scenario
 from ordercast.trace import ADDED, REMOVED, Kind
 from tests.sim import hydra_scenes, mutants_hydra
 

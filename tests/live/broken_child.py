@@ -12,7 +12,7 @@ import pytest
 from ordercast.core import HostId, Plan
 from ordercast.lab.trial import child, hosts
 from ordercast.lab.trial.setting import Setting
-from ordercast.sim.scenario import Scenario
+from ordercast.scenario.spec import Scenario
 from tests.sim.mutants_hydra import Hasty, changed, forgetful, merging
 
 Break = Callable[[Plan], Plan]

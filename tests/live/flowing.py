@@ -6,7 +6,7 @@ import pytest
 
 from ordercast.core import HostId, Nanos
 from ordercast.lab.trial.run import STEP_S, Conductor, LiveRun, Progress, run_live
-from ordercast.sim.scenario import Scenario
+from ordercast.scenario.spec import Scenario
 from tests.live.processes import PATIENCE_S
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ordercast.core import Gaps, Guarantees, MessageId, NodeId
 from ordercast.lab.trial.run import LiveRun, run_live
-from ordercast.sim.scenario import NetworkSpec, Scenario, WorkloadSpec
+from ordercast.scenario.spec import NetworkSpec, Scenario, WorkloadSpec
 from ordercast.trace import Kind, events_of
 
 pytestmark = pytest.mark.xdist_group("live scenarios")

@@ -4,8 +4,8 @@ import pytest
 
 from ordercast.core import Fault
 from ordercast.lab.trial.run import LiveRun
-from ordercast.sim.faults import Crash, FaultSpec, Restart
-from ordercast.sim.scenario import ConstantSpec, NetworkSpec, Scenario, WorkloadSpec
+from ordercast.scenario.faults import Crash, FaultSpec, Restart
+from ordercast.scenario.spec import ConstantSpec, NetworkSpec, Scenario, WorkloadSpec
 from ordercast.trace import Event, Kind, events_of
 from tests.live.flowing import run_flowing
 

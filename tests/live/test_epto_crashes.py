@@ -7,10 +7,10 @@ import pytest
 from ordercast.core import NodeId
 from ordercast.judge.columns import audit
 from ordercast.lab.trial.run import LiveRun
-from ordercast.sim.faults import Crash, FaultSpec, Restart
+from ordercast.scenario.faults import Crash, FaultSpec, Restart
+from ordercast.scenario.file import load_scenario
+from ordercast.scenario.spec import Scenario, WorkloadSpec
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import Scenario, WorkloadSpec
-from ordercast.sim.scenario_file import load_scenario
 from ordercast.trace import Event, Kind, events_of
 from tests.live.flowing import run_flowing
 

@@ -11,8 +11,8 @@ from ordercast.core import Causality
 from ordercast.judge.columns import COLUMNS, audit
 from ordercast.judge.columns.blocks import files_in_order, judge_selected, select
 from ordercast.judge.columns.parts import Summary, summarize
+from ordercast.scenario.spec import ClocksSpec, Scenario, WorkloadSpec
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import ClocksSpec, Scenario, WorkloadSpec
 from ordercast.trace import Kind, RunDescription, StoredRun, find_runs
 from tests.live.recording import record
 

@@ -12,13 +12,12 @@ from ordercast.judge.columns import audit
 from ordercast.lab.trial.differences import ignored
 from ordercast.lab.trial.hosts import Hosts
 from ordercast.lab.trial.run import LiveRun, run_live
-from ordercast.lab.trial.schedule import schedule
 from ordercast.lab.trial.words import Life
-from ordercast.sim.faults import Crash, Heal, Partition, Pause, Restart
-from ordercast.sim.host import Cpu
-from ordercast.sim.recorded_run import Submission, scenario_of, submissions_of
-from ordercast.sim.run import simulate
-from ordercast.sim.scenario import (
+from ordercast.scenario.cpu import Cpu
+from ordercast.scenario.faults import Crash, Heal, Partition, Pause, Restart
+from ordercast.scenario.recorded_run import scenario_of, submissions_of
+from ordercast.scenario.schedule import schedule
+from ordercast.scenario.spec import (
     ClocksSpec,
     ConstantSpec,
     LinksSpec,
@@ -27,6 +26,8 @@ from ordercast.sim.scenario import (
     UniformSpec,
     WorkloadSpec,
 )
+from ordercast.scenario.submission import Submission
+from ordercast.sim.run import simulate
 from ordercast.trace import Event, Kind, events_of, find_runs
 from tests.live.flowing import run_flowing
 from tests.live.processes import alive, until

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from ordercast.lab.trial.run import LiveRun, run_live
-from ordercast.sim.network import Conditions
-from ordercast.sim.recorded_run import scenario_of
+from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.file import load_scenario
+from ordercast.scenario.recorded_run import scenario_of
+from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
-from ordercast.sim.scenario_file import load_scenario
 from tests.live.broken_child import breaking
 
 pytestmark = pytest.mark.xdist_group("live scenarios")

@@ -14,8 +14,8 @@ from ordercast.judge.online import verdict
 from ordercast.net.recording import turning
 from ordercast.net.recording.recorder import TraceRecorder
 from ordercast.net.recording.turning import finish_run, spool_folder
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import simulate
-from ordercast.sim.swarm import swarm_scenario
 from ordercast.trace import Event, Kind, StoredRun, events_of, find_runs
 from tests.live.processes import until
 from tests.live.recording import kill, lived, record

@@ -9,8 +9,8 @@ from ordercast.protocols.epto.messages import Ball
 from ordercast.protocols.epto.options import EptoOptions
 from ordercast.protocols.epto.ordering import Ordering
 from ordercast.protocols.epto.protocol import deploy, guarantees
+from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from tests.check.traces import Trace
 from tests.epto.lab import Bench, event
 from tests.paper.epto_printed import Printed, printed

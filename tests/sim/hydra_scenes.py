@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ordercast.sim.faults import Crash, Heal, Partition, Restart
-from ordercast.sim.scenario import (
+from ordercast.scenario.faults import Crash, Heal, Partition, Restart
+from ordercast.scenario.spec import (
     ClocksSpec,
     ConstantSpec,
     NetworkSpec,

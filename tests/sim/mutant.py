@@ -8,9 +8,9 @@ import msgspec
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, Fault, NodeId, Plan
+from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
-from ordercast.sim.swarm import swarm_scenario
 
 
 @dataclass(frozen=True)

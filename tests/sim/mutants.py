@@ -25,12 +25,12 @@ from ordercast.core import (
     message_id,
 )
 from ordercast.core.bundle import Item, pack, unpack
+from ordercast.scenario.clock import Clock
+from ordercast.scenario.faults import Crash
+from ordercast.scenario.spec import NetworkSpec, WorkloadSpec
 from ordercast.sim.build import build_world
-from ordercast.sim.clock import Clock
-from ordercast.sim.faults import Crash
 from ordercast.sim.node_env import NodeEnv
 from ordercast.sim.run import Run, drive, simulate
-from ordercast.sim.scenario import NetworkSpec, WorkloadSpec
 from ordercast.sim.world import World
 from tests.sim.meddling import MeddlingEnv, every, meddled
 from tests.sim.models import peers, sequencer

@@ -16,9 +16,9 @@ from ordercast.protocols.epto.memory import Memory
 from ordercast.protocols.epto.messages import Event, Key
 from ordercast.protocols.epto.ordering import START, Ordering
 from ordercast.protocols.epto.peer import Peer
-from ordercast.sim.faults import Crash, Restart
+from ordercast.scenario.faults import Crash, Restart
+from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from tests.paper.epto_printed import Printed
 from tests.sim.mutant import Mutant
 from tests.sim.mutants_atomic import ForgetfulEnv

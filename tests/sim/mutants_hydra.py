@@ -13,8 +13,8 @@ from ordercast.protocols.hydra.merge import END, Merge, Position
 from ordercast.protocols.hydra.messages import NEVER, Groupcast, Report
 from ordercast.protocols.hydra.registry import Add, Command, Registry
 from ordercast.protocols.hydra.sender import Sender
+from ordercast.scenario.spec import Scenario
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.scenario import Scenario
 from tests.sim.hydra_scenes import (
     CULPRIT,
     doubling,

@@ -22,10 +22,11 @@ from ordercast.core import (
     Payload,
     Plan,
 )
-from ordercast.sim.clock import Clock
-from ordercast.sim.host import Cpu
+from ordercast.scenario.clock import Clock
+from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.cpu import Cpu
 from ordercast.sim.latency import Constant, Latency
-from ordercast.sim.network import Conditions, LatencyNetwork, Network
+from ordercast.sim.network import LatencyNetwork, Network
 from ordercast.sim.scheduler import Scheduler
 from ordercast.sim.world import World
 

@@ -6,12 +6,7 @@ import msgspec
 import pytest
 
 from ordercast.core import MILLISECOND
-from ordercast.sim.background import Background
-from ordercast.sim.build import build_world
-from ordercast.sim.fat_tree import FatTree, FatTreeSizes, Placement
-from ordercast.sim.links import Link, LinkSpec
-from ordercast.sim.run import simulate
-from ordercast.sim.scenario import (
+from ordercast.scenario.spec import (
     BackgroundSpec,
     BurstSpec,
     LinksSpec,
@@ -20,6 +15,11 @@ from ordercast.sim.scenario import (
     ScenarioError,
     WorkloadSpec,
 )
+from ordercast.sim.background import Background
+from ordercast.sim.build import build_world
+from ordercast.sim.fat_tree import FatTree, FatTreeSizes, Placement
+from ordercast.sim.links import Link, LinkSpec
+from ordercast.sim.run import simulate
 from ordercast.sim.scheduler import Scheduler
 
 SIZES = FatTreeSizes(pods=2, racks_a_pod=3, aggregations_a_pod=2, cores=4, servers_a_rack=5)

@@ -2,7 +2,7 @@
 
 from ordercast.core import SECOND
 from ordercast.core.bundle import bundle_size, unpack
-from ordercast.sim.host import Cpu
+from ordercast.scenario.cpu import Cpu
 from ordercast.trace import Event, Kind
 from tests.sim.probes import Probe, ProbeWorld
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ordercast.sim.scenario import ScenarioError, to_scenario
+from ordercast.scenario.spec import ScenarioError, to_scenario
 
 WRONG = [
     ({"options": {"flush": "often"}}, "options.flush", "periodic"),

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordercast.core import MILLISECOND, SECOND, LocalError
-from ordercast.sim.clock import PPB, Clock
-from ordercast.sim.faults import SetClock
+from ordercast.scenario.clock import PPB, Clock
+from ordercast.scenario.faults import SetClock
 from tests.sim.probes import ProbeWorld
 
 DRIFTS = st.integers(-PPB // 2, PPB)

@@ -24,8 +24,8 @@ from ordercast.core import (
     Process,
 )
 from ordercast.protocols.unordered.protocol import Data, Receiver, Sender
+from ordercast.scenario.swarm import MakePlan
 from ordercast.sim.conformance import conformance
-from ordercast.sim.swarm import MakePlan
 
 SEEDS = range(4)
 

@@ -14,7 +14,7 @@ SCRIPT = """
 import json, sys
 from ordercast.catalogue import protocol_names
 from ordercast.sim.run import simulate
-from ordercast.sim.swarm import swarm_scenario
+from ordercast.scenario.swarm import swarm_scenario
 print(json.dumps({
     name: [simulate(swarm_scenario(name, seed)).description.trace_hash for seed in range(int(sys.argv[1]))]
     for name in protocol_names()

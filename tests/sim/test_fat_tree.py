@@ -6,10 +6,10 @@ from random import Random
 import pytest
 
 from ordercast.core import LocalError
+from ordercast.scenario.spec import LinksSpec, NetworkSpec, Scenario, ScenarioError
 from ordercast.sim.build import build_world
 from ordercast.sim.fat_tree import FatTree, FatTreeSizes, Placement, place, rack_name
 from ordercast.sim.links import UNLIMITED_BITS_PER_S, LinkNetwork, LinkSpec
-from ordercast.sim.scenario import LinksSpec, NetworkSpec, Scenario, ScenarioError
 
 SERVER = LinkSpec(bits_per_s=1_000_000_000, propagation_ns=500, queue_bytes=10_000)
 FABRIC = LinkSpec(bits_per_s=10_000_000_000, propagation_ns=500, queue_bytes=10_000)

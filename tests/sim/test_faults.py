@@ -6,8 +6,8 @@ from typing import Literal
 import pytest
 
 from ordercast.core import MILLISECOND, SECOND, LocalError
-from ordercast.sim.faults import Crash, Partition, Pause, Restart, SetClock
-from ordercast.sim.host import Cpu
+from ordercast.scenario.cpu import Cpu
+from ordercast.scenario.faults import Crash, Partition, Pause, Restart, SetClock
 from ordercast.trace import Event, Kind
 from tests.sim.probes import Probe, ProbeWorld, Word
 

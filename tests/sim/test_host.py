@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordercast.core import MICROSECOND, MILLISECOND, SECOND
-from ordercast.sim.faults import Pause
-from ordercast.sim.host import Cpu, Host
+from ordercast.scenario.cpu import Cpu
+from ordercast.scenario.faults import Pause
+from ordercast.sim.host import Host
 from ordercast.sim.scheduler import Scheduler
 from tests.sim.probes import Probe, ProbeWorld, Word
 

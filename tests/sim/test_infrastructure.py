@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from ordercast.core import Crashes, Deployment, Fault, Guarantees, HostId, Node, Plan
+from ordercast.scenario.crashes import HEALED_MS, returns
+from ordercast.scenario.faults import Crash, FaultSpec, Restart
+from ordercast.scenario.spec import Scenario, WorkloadSpec
+from ordercast.scenario.swarm import MakePlan, swarm_scenario
 from ordercast.sim.conformance import conformance
-from ordercast.sim.crashes import HEALED_MS, returns
-from ordercast.sim.faults import Crash, FaultSpec, Restart
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.scenario import Scenario, WorkloadSpec
-from ordercast.sim.swarm import MakePlan, swarm_scenario
 from ordercast.trace import Kind
 from tests.sim.models import sequencer
 from tests.sim.probes import Probe, probe_plan

@@ -6,8 +6,9 @@ from random import Random
 import pytest
 
 from ordercast.core import SECOND
+from ordercast.scenario.conditions import Conditions
 from ordercast.sim.links import Link, LinkNetwork, LinkSpec, Topology, leaf_spine, star
-from ordercast.sim.network import Conditions, Packet
+from ordercast.sim.network import Packet
 from ordercast.sim.scheduler import Scheduler
 
 GIGABIT = LinkSpec(bits_per_s=1_000_000_000, propagation_ns=500, queue_bytes=10_000)

@@ -3,8 +3,8 @@
 import pytest
 
 from ordercast.core import MILLISECOND, LocalError
-from ordercast.sim.faults import Heal, Partition, Weather
-from ordercast.sim.network import Conditions
+from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.faults import Heal, Partition, Weather
 from ordercast.trace import Event, Kind
 from tests.sim.probes import ProbeWorld
 

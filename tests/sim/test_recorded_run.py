@@ -6,10 +6,11 @@ import msgspec
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.sim.faults import Crash
-from ordercast.sim.recorded_run import Submission, scenario_of, submissions_of
+from ordercast.scenario.faults import Crash
+from ordercast.scenario.recorded_run import scenario_of, submissions_of
+from ordercast.scenario.spec import ClocksSpec, NetworkSpec, Scenario, WorkloadSpec, to_scenario
+from ordercast.scenario.submission import Submission
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.scenario import ClocksSpec, NetworkSpec, Scenario, WorkloadSpec, to_scenario
 from ordercast.trace import Kind, find_runs, write_run
 
 SCENARIO = Scenario(

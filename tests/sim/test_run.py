@@ -17,10 +17,10 @@ from ordercast.core import (
     NodeId,
     Plan,
 )
-from ordercast.sim.faults import Crash, FaultSpec, Heal, Partition, Pause, Restart
+from ordercast.scenario.faults import Crash, FaultSpec, Heal, Partition, Pause, Restart
+from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
+from ordercast.scenario.summary import Summary
 from ordercast.sim.run import LINGER, Run, simulate
-from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
-from ordercast.sim.summary import Summary
 from ordercast.trace import Event, Kind, find_runs, trace_hash
 from tests.sim.probes import Parcel, Probe, probe_plan
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.sim import faults
+from ordercast.scenario import faults
+from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.file import load_scenario
+from ordercast.scenario.spec import LatencySpec, Scenario
 from ordercast.sim.build import build_world
-from ordercast.sim.network import Conditions
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import LatencySpec, Scenario
-from ordercast.sim.scenario_file import load_scenario
 
 EVERYTHING = """
 protocol = "unordered"
@@ -335,7 +335,7 @@ def test_a_missing_file_and_a_folder_are_refused_by_name(tmp_path: Path) -> None
 def test_umlauts_are_read_whatever_the_locale(tmp_path: Path) -> None:
     path = write(tmp_path, 'protocol = "x"\nname = "Prüfung"')
     script = (
-        "import sys; from pathlib import Path; from ordercast.sim.scenario_file import load_scenario;"
+        "import sys; from pathlib import Path; from ordercast.scenario.file import load_scenario;"
         "print(ascii(load_scenario(Path(sys.argv[1])).name))"
     )
     plain = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}

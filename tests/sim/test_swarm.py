@@ -6,9 +6,9 @@ import pytest
 
 from ordercast.catalogue import find_protocol, protocol_names
 from ordercast.core import Causality, Deployment, Plan
+from ordercast.scenario.swarm import MakePlan, swarm_scenario
 from ordercast.sim.conformance import conformance
 from ordercast.sim.run import simulate
-from ordercast.sim.swarm import MakePlan, swarm_scenario
 from tests.sim import trace_hashes
 from tests.sim.models import peers, sequencer
 

@@ -15,17 +15,17 @@ import pytest
 from ordercast.catalogue import protocol_names
 from ordercast.core import Crashes, Deployment, Fault, Guarantees, LocalError, Plan
 from ordercast.protocols import unordered
-from ordercast.sim.faults import Crash, Heal, Partition, Pause, Restart, SetClock
+from ordercast.scenario.faults import Crash, Heal, Partition, Pause, Restart, SetClock
+from ordercast.scenario.spec import Scenario, ScenarioError
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import Scenario, ScenarioError
-from ordercast.sim.swarm import swarm_scenario
 from tests.sim.probes import probe_plan
 
 SEEDS = range(200)
 SCRIPT = """
 import json, sys, msgspec
 from ordercast.catalogue import protocol_names
-from ordercast.sim.swarm import swarm_scenario
+from ordercast.scenario.swarm import swarm_scenario
 print(json.dumps([
     msgspec.to_builtins(swarm_scenario(name, seed)) for name in protocol_names() for seed in range(40)
 ]))

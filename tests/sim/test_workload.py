@@ -8,19 +8,13 @@ from random import Random
 import pytest
 
 from ordercast.core import MILLISECOND, SECOND, LocalError
+from ordercast.scenario.arrivals import Arrivals, Poisson, QuasiPeriodic, Recorded
+from ordercast.scenario.cpu import Cpu
+from ordercast.scenario.destinations import Destinations
+from ordercast.scenario.spec import Scenario, WorkloadSpec
 from ordercast.sim.build import build_workload, build_world
-from ordercast.sim.host import Cpu
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import Scenario, WorkloadSpec
-from ordercast.sim.workload import (
-    Arrivals,
-    ClosedLoop,
-    Destinations,
-    OpenLoop,
-    Poisson,
-    QuasiPeriodic,
-    Recorded,
-)
+from ordercast.sim.workload import ClosedLoop, OpenLoop
 from ordercast.trace import Event, Kind
 from tests.sim.probes import Probe, ProbeWorld
 

@@ -4,9 +4,9 @@ import pytest
 
 from ordercast.core import MILLISECOND, SECOND, Delivered, Dropped, LocalError, OutOfOrder, Stamp, View
 from ordercast.core.bundle import MESSAGE_BYTES_MAX, Item, pack
+from ordercast.scenario.clock import Clock
+from ordercast.scenario.cpu import Cpu
 from ordercast.sim import world as worlds
-from ordercast.sim.clock import Clock
-from ordercast.sim.host import Cpu
 from ordercast.trace import Event, Kind, trace_hash
 from tests.sim.probes import Probe, ProbeWorld, Word
 

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 from ordercast.catalogue import protocol_names
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import simulate
-from ordercast.sim.swarm import swarm_scenario
 
 SEEDS = 200
 FILE = Path(__file__).with_suffix(".json")

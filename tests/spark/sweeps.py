@@ -14,9 +14,9 @@ from ordercast.core.guarantees import Order
 from ordercast.pipeline import sweep as job
 from ordercast.pipeline.simulate import Simulate, simulate
 from ordercast.pipeline.sweep_file import Sweep, load_sweep
+from ordercast.scenario.spec import Scenario
 from ordercast.sim.run import Run
 from ordercast.sim.run import simulate as run_scenario
-from ordercast.sim.scenario import Scenario
 
 
 def small_sweep(folder: Path, *, seeds: str = "0:6", messages: int = 20) -> Sweep:

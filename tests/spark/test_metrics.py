@@ -18,7 +18,7 @@ from ordercast.pipeline.metrics import (
     throughput,
 )
 from ordercast.pipeline.schemas import DELIVERIES, NODE_DELIVERIES, RATES, THROUGHPUT
-from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
+from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.trace import Kind
 from tests.spark.frames import deliveries_frame, stored, traces_frame, types
 

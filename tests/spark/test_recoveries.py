@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from ordercast.core import MILLISECOND, Guarantees, message_id
 from ordercast.pipeline.recoveries import recoveries, recoveries_of
 from ordercast.pipeline.schemas import RECOVERIES
-from ordercast.sim.faults import Crash, FaultSpec, Heal, Partition, Restart, SetClock
-from ordercast.sim.scenario import Scenario, WorkloadSpec
+from ordercast.scenario.faults import Crash, FaultSpec, Heal, Partition, Restart, SetClock
+from ordercast.scenario.spec import Scenario, WorkloadSpec
 from ordercast.trace import (
     Event,
     Kind,

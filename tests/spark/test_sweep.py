@@ -16,9 +16,9 @@ from ordercast.pipeline.progress import Progress
 from ordercast.pipeline.schemas import RUNS, SCENARIOS, VIOLATIONS
 from ordercast.pipeline.sweep import claimed, outcome_of, run_sweep, task_count
 from ordercast.pipeline.sweep_file import Sweep
+from ordercast.scenario.spec import Scenario
 from ordercast.sim.run import Run
 from ordercast.sim.run import simulate as run_scenario
-from ordercast.sim.scenario import Scenario
 from ordercast.trace import events_of, find_runs
 from tests.spark.sweeps import promising_order, rows, small_sweep, table_bytes, trace_bytes, use
 from tests.tidy_layers import MAY_IMPORT

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 
 from ordercast.pipeline.job import run_job
 from ordercast.pipeline.sweep import claimed
+from ordercast.scenario.spec import Scenario
 from ordercast.sim.run import Run
 from ordercast.sim.run import simulate as run_scenario
-from ordercast.sim.scenario import Scenario
 from tests.cli.conftest import Command, ordercast
 from tests.spark.sweeps import promising_order, small_sweep, table_bytes, trace_bytes, use
 

@@ -10,9 +10,9 @@ from ordercast.catalogue import protocol_names
 from ordercast.core import LocalError
 from ordercast.pipeline import sweep_file
 from ordercast.pipeline.sweep_file import Sweep, load_sweep
+from ordercast.scenario.spec import Scenario
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import simulate
-from ordercast.sim.scenario import Scenario
-from ordercast.sim.swarm import swarm_scenario
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

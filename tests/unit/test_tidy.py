@@ -62,9 +62,20 @@ def test_the_layers_have_no_cycle() -> None:
     assert settled == set(MAY_IMPORT)
 
 
-def test_simulator_and_network_never_meet() -> None:
-    assert "net" not in MAY_IMPORT["sim"]
-    assert "sim" not in MAY_IMPORT["net"]
+DRIVERS = {"sim", "net", "lab.trial"}
+
+
+def test_no_driver_of_runs_imports_another_but_trials_stand_on_the_network() -> None:
+    assert {name: MAY_IMPORT[name] & DRIVERS for name in DRIVERS} == {
+        "sim": set(),
+        "net": set(),
+        "lab.trial": {"net"},
+    }
+
+
+def test_what_a_run_is_lies_below_all_that_drive_one() -> None:
+    assert not MAY_IMPORT["scenario"] & (DRIVERS | {"lab.bench"})
+    assert all("scenario" in MAY_IMPORT[name] for name in ("sim", "lab.trial", "lab.bench"))
 
 
 def faults(rule: Rule, name: str, code: str, *, package: bool = False) -> list[Fault]:
@@ -82,6 +93,9 @@ BAD_LAYERING = [
     ("ordercast.judge.online.order", "from ordercast.sim import world"),
     ("ordercast.sim.world", "from ordercast.net import node"),
     ("ordercast.net.node", "from ordercast.sim import world"),
+    ("ordercast.lab.trial.run", "from ordercast.sim import run"),
+    ("ordercast.scenario.spec", "from ordercast.sim import world"),
+    ("ordercast.scenario.clients", "from ordercast.net import group"),
     ("ordercast.net.node", "from ordercast.judge.online import order"),
     ("ordercast.pipeline.sweep", "from ordercast.experiments import hydra"),
     ("ordercast.judge.online.order", "from ordercast.judge.columns import order"),
@@ -95,6 +109,8 @@ GOOD_LAYERING = [
     ("ordercast.core.ids", "import collections.abc"),
     ("ordercast.protocols.hydra.receiver", "from ordercast.components.consensus import log"),
     ("ordercast.sim.world", "from ordercast.judge.online import order"),
+    ("ordercast.sim.run", "from ordercast.scenario import spec"),
+    ("ordercast.lab.trial.run", "from ordercast.scenario import spec"),
     ("ordercast.experiments.hydra", "from ordercast.pipeline import sweep"),
     ("ordercast.cli.main", "from ordercast.lab.bench import run"),
     ("ordercast.judge.online.order", "from ordercast.judge import properties"),

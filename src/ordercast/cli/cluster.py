@@ -12,7 +12,6 @@ import typer
 
 from ordercast.catalogue import find_protocol
 from ordercast.cli.cluster_ends import (
-    Ending,
     await_cluster,
     await_hosts,
     ending,
@@ -38,6 +37,7 @@ from ordercast.net.cluster.supervisor_client import (
     spawn,
 )
 from ordercast.net.cluster.text import NewCluster
+from ordercast.scenario.ending import Finish
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -129,7 +129,7 @@ def up(
     run = run or f"{cluster.name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     if foreground:
         asyncio.run(Supervisor(cluster, run).serve())
-        finish_trace(cluster, run, Ending())
+        finish_trace(cluster, run, Finish())
         return 0
     words = ["supervise", "--config", str(cluster.file), "--run", run]
     pid = spawn(cluster, [sys.executable, "-m", "ordercast.cli", "cluster", *words])
@@ -277,7 +277,7 @@ def down(
     """
     cluster = read_config(config)
     found = report(cluster)
-    ended = Ending()
+    ended = Finish()
     if found is None:
         console.print(f"the cluster '{cluster.name}' is not up", markup=False)
     else:
@@ -287,7 +287,7 @@ def down(
             raise LocalError(f"the supervisor (process {found.pid}) does not end")
         console.print(f"the cluster '{cluster.name}' is down", markup=False)
     for run in unfinished_runs(cluster):
-        finish_trace(cluster, run, ended if found is not None and found.run == run else Ending())
+        finish_trace(cluster, run, ended if found is not None and found.run == run else Finish())
     return 0
 
 

@@ -2,11 +2,10 @@
 
 import time
 from contextlib import suppress
-from typing import NamedTuple
 
 from ordercast.cli.cluster_table import ask_hosts
 from ordercast.cli.output import console, errors
-from ordercast.core import Agreement, HostId, LocalError
+from ordercast.core import SECOND, HostId, LocalError
 from ordercast.net.cluster.cluster import Cluster, HostSpec
 from ordercast.net.cluster.supervisor import Order, Report
 from ordercast.net.cluster.supervisor_client import (
@@ -18,6 +17,8 @@ from ordercast.net.cluster.supervisor_client import (
     supervisor_log,
 )
 from ordercast.net.control.client import ControlClient, NoAnswer
+from ordercast.scenario.ending import Finish, cluster_finish, receiving_hosts
+from ordercast.scenario.settling import Settling
 
 POLL_S = 0.1
 SETTLE_MAX_S = 10.0
@@ -69,32 +70,21 @@ def _words(cluster: Cluster, host: HostId) -> str:
     return f"{last_lines(path)} (see {path})"
 
 
-class Ending(NamedTuple):
-    """How a run ended (see `RunDescription`)."""
+def ending(cluster: Cluster, found: Report, quiet_s: float) -> Finish:
+    """What is to be said of a run's end, after a wait until it has settled if that makes a difference."""
+    from ordercast.net.recording.turning import hosts_of
 
-    complete: bool = False
-    settled: bool = False
-    gone: frozenset[HostId] = frozenset()
-    """Hosts that had taken part and were missing, if it settled without them."""
-
-
-def ending(cluster: Cluster, found: Report, quiet_s: float) -> Ending:
-    """Wait until a run has settled, if that makes a difference.
-
-    It is not complete if a host is missing: a dead one, or one that an application has left or never joined.
-    Then holes alone are of interest, and only if every receiver has taken part.
-    """
-    running = [host.id for host in found.hosts if host.state == "running"]
-    dead = any(host.state == "dead" for host in found.hosts)
-    receiving, took_part = _receiving(cluster), _took_part(cluster, found.run)
-    wanted = receiving | took_part
+    plan, took_part = cluster.plan(), set(hosts_of(cluster.traces / found.run))
+    wanted = receiving_hosts(plan) | took_part
     gone = wanted.difference(ask_hosts(cluster, sorted(wanted)))
-    if not dead and not gone:
-        return Ending(complete=_settle(cluster, running, quiet_s))
-    if cluster.plan().guarantees.agreement is not Agreement.PROBABILISTIC or not receiving <= took_part:
-        return Ending()
-    settled = _settle(cluster, running, quiet_s)
-    return Ending(settled=settled, gone=frozenset(gone) if settled else frozenset())
+    running = [host.id for host in found.hosts if host.state == "running"]
+    return cluster_finish(
+        plan,
+        took_part,
+        gone,
+        dead=any(host.state == "dead" for host in found.hosts),
+        settle=lambda: _settle(cluster, running, quiet_s),
+    )
 
 
 def _settle(cluster: Cluster, running: list[HostId], quiet_s: float) -> bool:
@@ -102,19 +92,17 @@ def _settle(cluster: Cluster, running: list[HostId], quiet_s: float) -> bool:
 
     Some protocols take longer for one message than a while is. False if that does not happen.
     """
-    end = time.monotonic() + SETTLE_MAX_S
-    before, since = _progress(cluster, running), time.monotonic()
-    while time.monotonic() < end:
-        if len(before) < len(running):
+    settling = Settling(time.monotonic_ns(), round(quiet_s * SECOND), round(SETTLE_MAX_S * SECOND))
+    while True:
+        progress, now = _progress(cluster, running), time.monotonic_ns()
+        settling.see(now, progress)
+        if len(progress) < len(running):
             return False
-        if time.monotonic() - since >= quiet_s and not _holds(cluster, running):
+        if settling.over(now) or (settling.quiet(now) and not _holds(cluster, running)):
             break
         time.sleep(min(POLL_S, quiet_s / 4))
-        now = _progress(cluster, running)
-        if now != before:
-            before, since = now, time.monotonic()
-    quiet = time.monotonic() - since >= quiet_s  # what is held then will not be delivered
-    return quiet and all(figures[-1] == 0 for figures in before.values())
+    # What is held when the time is over will not be delivered.
+    return settling.quiet(now) and all(figures[-1] == 0 for figures in progress.values())
 
 
 def _holds(cluster: Cluster, hosts: list[HostId]) -> bool:
@@ -125,19 +113,6 @@ def _holds(cluster: Cluster, hosts: list[HostId]) -> bool:
             if any(wait.first is not None for node in nodes for wait in node.waits):
                 return True
     return False
-
-
-def _receiving(cluster: Cluster) -> set[HostId]:
-    """The hosts with a receiver."""
-    plan = cluster.plan()
-    return {plan.nodes[node].host for members in plan.groups.values() for node in members}
-
-
-def _took_part(cluster: Cluster, run: str) -> set[HostId]:
-    """The hosts that are or were there."""
-    from ordercast.net.recording.turning import hosts_of
-
-    return set(hosts_of(cluster.traces / run))
 
 
 def _progress(cluster: Cluster, hosts: list[HostId]) -> dict[HostId, list[int]]:
@@ -155,7 +130,7 @@ def unfinished_runs(cluster: Cluster) -> list[str]:
     return [path.name for path in folders if not (path / DESCRIPTION).exists()]
 
 
-def finish_trace(cluster: Cluster, run: str, ended: Ending) -> None:
+def finish_trace(cluster: Cluster, run: str, ended: Finish) -> None:
     """Bring the trace of a run to its end, and say where it is."""
     from ordercast.net.recording.turning import finish_run
 

@@ -8,9 +8,9 @@ from rich.table import Table
 
 from ordercast.cli.output import console, print_violations
 from ordercast.core import format_ns, message_name
-from ordercast.sim.faults import Crash, Restart
+from ordercast.scenario.faults import Crash, Restart
+from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.scenario import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 
 _NETWORK = NetworkSpec(latency=UniformSpec(50, 2000), duplication=0.02)
 _LOSSY = NetworkSpec(latency=UniformSpec(50, 2000), duplication=0.02, loss=0.05)

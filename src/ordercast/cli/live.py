@@ -12,7 +12,7 @@ from ordercast.cli.simulate import start_from
 from ordercast.core import MILLISECOND, LocalError, format_ns
 from ordercast.lab.trial.run import LiveRun, run_live
 from ordercast.lab.trial.silence import Silence
-from ordercast.sim.scenario import Scenario, to_scenario
+from ordercast.scenario.spec import Scenario, to_scenario
 from ordercast.toml_file import naming_lines_of
 
 LATE_NS = 20 * MILLISECOND

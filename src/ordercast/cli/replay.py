@@ -8,10 +8,10 @@ import typer
 
 from ordercast.cli.output import console, print_json, print_violations, violation_object
 from ordercast.core import LocalError, format_ns
+from ordercast.scenario.file import load_scenario
+from ordercast.scenario.spec import Scenario, to_scenario
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.scenario import Scenario, to_scenario
-from ordercast.sim.scenario_file import load_scenario
-from ordercast.sim.swarm import swarm_scenario
 from ordercast.toml_file import naming_lines_of
 from ordercast.trace import Event, find_runs
 

@@ -17,7 +17,7 @@ from ordercast.cli.output import (
 )
 from ordercast.core import Fault, format_ns
 from ordercast.judge.online import Holes, Violation
-from ordercast.sim.summary import Summary
+from ordercast.scenario.summary import Summary
 from ordercast.trace import RunDescription
 
 

@@ -9,11 +9,11 @@ import typer
 from ordercast.cli.output import progress_bar
 from ordercast.cli.run_output import show_run
 from ordercast.core import LocalError
-from ordercast.sim.recorded_run import scenario_of
+from ordercast.scenario.file import load_scenario
+from ordercast.scenario.recorded_run import scenario_of
+from ordercast.scenario.spec import Scenario, to_scenario
 from ordercast.sim.run import Run
 from ordercast.sim.run import simulate as run_scenario
-from ordercast.sim.scenario import Scenario, to_scenario
-from ordercast.sim.scenario_file import load_scenario
 from ordercast.toml_file import naming_lines_of
 
 _SHAPE = "What runs"

@@ -15,9 +15,9 @@ import typer
 from ordercast.catalogue import find_protocol
 from ordercast.cli.output import console, print_json, progress_bar
 from ordercast.core import LocalError, exception_text
+from ordercast.scenario.seeds import parse_seeds
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import simulate
-from ordercast.sim.seeds import parse_seeds
-from ordercast.sim.swarm import swarm_scenario
 
 
 class SwarmFailure(msgspec.Struct, frozen=True):

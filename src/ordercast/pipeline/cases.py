@@ -13,8 +13,7 @@ import msgspec
 
 from ordercast.core import LocalError
 from ordercast.pipeline.sweep_file import Sweep, SweepRow
-from ordercast.sim.run import run_name
-from ordercast.sim.scenario import Scenario
+from ordercast.scenario.spec import Scenario, run_name
 
 Value: TypeAlias = str | int | float | bool
 

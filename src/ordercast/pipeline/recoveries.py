@@ -27,7 +27,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from ordercast.pipeline.deliveries import stored_runs
 from ordercast.pipeline.schemas import RECOVERIES
-from ordercast.sim.faults import FaultSpec, Partition
+from ordercast.scenario.faults import FaultSpec, Partition
 from ordercast.trace import Kind, RunDescription, StoredRun
 
 

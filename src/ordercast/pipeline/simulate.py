@@ -28,9 +28,9 @@ from ordercast.core import LocalError, exception_text
 from ordercast.judge.online import Violation
 from ordercast.pipeline.package import PACKAGE
 from ordercast.pipeline.schemas import FINDING, RUNS
+from ordercast.scenario.spec import Scenario
 from ordercast.sim.run import Run
 from ordercast.sim.run import simulate as run_scenario
-from ordercast.sim.scenario import Scenario
 
 TRACES = "traces"
 UNFINISHED = ".unfinished"
@@ -44,8 +44,8 @@ SIMULATED = StructType([*RUNS.fields, StructField("findings", ArrayType(FINDING,
 Simulate = Callable[[Scenario], Run]
 
 LAYERS = (
-    "catalogue", "components", "core", "judge", "protocols", "replication", "sim", "toml_file", "trace",
-    "transactions",
+    "catalogue", "components", "core", "judge", "protocols", "replication", "scenario", "sim", "toml_file",
+    "trace", "transactions",
 )  # fmt: skip
 """The packages and modules of ordercast that a run can depend on: the simulator's, and what it may import."""
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")

@@ -17,12 +17,11 @@ import msgspec
 
 from ordercast.catalogue import protocol_names
 from ordercast.core import LocalError, Plan
+from ordercast.scenario.file import resolve_files
+from ordercast.scenario.seeds import SEED_MAX, parse_seeds
+from ordercast.scenario.spec import Scenario, ScenarioError, run_name, to_scenario
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.build import build_workload, build_world
-from ordercast.sim.run import run_name
-from ordercast.sim.scenario import Scenario, ScenarioError, to_scenario
-from ordercast.sim.scenario_file import resolve_files
-from ordercast.sim.seeds import SEED_MAX, parse_seeds
-from ordercast.sim.swarm import swarm_scenario
 from ordercast.toml_file import about, naming_lines_of, read_toml, read_validation_error
 
 RUNS_MAX = 100_000

@@ -1,12 +1,12 @@
 """The deterministic simulator: virtual time, modelled hosts and networks, seeded faults."""
 
+from ordercast.scenario.file import load_scenario
+from ordercast.scenario.spec import Scenario
+from ordercast.scenario.summary import Summary
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.build import build_world
 from ordercast.sim.conformance import Failure, conformance
 from ordercast.sim.run import Run, drive, simulate
-from ordercast.sim.scenario import Scenario
-from ordercast.sim.scenario_file import load_scenario
-from ordercast.sim.summary import Summary
-from ordercast.sim.swarm import swarm_scenario
 from ordercast.sim.world import World
 
 __all__ = [

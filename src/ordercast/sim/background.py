@@ -13,8 +13,8 @@ from heapq import heappush
 from random import Random
 
 from ordercast.core import MICROSECOND, MILLISECOND, SECOND, LocalError, Nanos
+from ordercast.scenario.spec import BackgroundSpec, BurstSpec
 from ordercast.sim.fat_tree import FatTree, Way
-from ordercast.sim.scenario import BackgroundSpec, BurstSpec
 from ordercast.sim.scheduler import Scheduler
 
 

@@ -1,21 +1,17 @@
 """From a scenario to a world and its workload."""
 
-import csv
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
-from ordercast.core import MICROSECOND, MILLISECOND, SECOND, HostId, LocalError, Nanos, Plan
-from ordercast.sim.background import Background
-from ordercast.sim.clock import Clock
-from ordercast.sim.fat_tree import FatTree, FatTreeSizes, place
-from ordercast.sim.host import Cpu
-from ordercast.sim.latency import Constant, Graph, Latency, Matrix, ShiftedChiSquare, Sites, Uniform
-from ordercast.sim.links import LinkNetwork, LinkSpec, Topology, leaf_spine, star
-from ordercast.sim.network import LatencyNetwork, Network
-from ordercast.sim.recorded_run import Replayed, submissions_of
-from ordercast.sim.scenario import (
+from ordercast.core import MICROSECOND, MILLISECOND, HostId, LocalError, Nanos, Plan
+from ordercast.scenario.arrivals import arrivals_of
+from ordercast.scenario.clock import clocks_of
+from ordercast.scenario.contract import check_faults
+from ordercast.scenario.cpu import Cpu
+from ordercast.scenario.destinations import Destinations
+from ordercast.scenario.recorded_run import submissions_of
+from ordercast.scenario.spec import (
     ChiSquareSpec,
     ConstantSpec,
     GraphSpec,
@@ -27,17 +23,13 @@ from ordercast.sim.scenario import (
     SitesSpec,
     UniformSpec,
 )
+from ordercast.sim.background import Background
+from ordercast.sim.fat_tree import FatTree, FatTreeSizes, place
+from ordercast.sim.latency import Constant, Graph, Latency, Matrix, ShiftedChiSquare, Sites, Uniform
+from ordercast.sim.links import LinkNetwork, LinkSpec, Topology, leaf_spine, star
+from ordercast.sim.network import LatencyNetwork, Network
 from ordercast.sim.scheduler import Scheduler
-from ordercast.sim.workload import (
-    Arrivals,
-    ClosedLoop,
-    Destinations,
-    OpenLoop,
-    Poisson,
-    QuasiPeriodic,
-    Recorded,
-    Workload,
-)
+from ordercast.sim.workload import ClosedLoop, OpenLoop, Replayed, Workload
 from ordercast.sim.world import NetworkFactory, World
 from ordercast.toml_file import about
 
@@ -61,17 +53,6 @@ def build_world(scenario: Scenario, plan: Plan) -> World:
         through_codec=scenario.codec,
         bundle_bytes=scenario.bundle_bytes,
     )
-
-
-def check_faults(scenario: Scenario, hosts: list[HostId]) -> None:
-    """Refuse faults of hosts that are not there."""
-    for index, fault in enumerate(scenario.fault):
-        named = getattr(fault, "host", None)
-        sides = [host for side in getattr(fault, "sides", ()) for host in side]
-        for host in [*sides, *([] if named is None else [named])]:
-            if host not in hosts:
-                key = "sides" if named is None else "host"
-                raise ScenarioError(f"fault[{index}].{key}", f"there is no host {host}")
 
 
 def build_workload(scenario: Scenario, world: World) -> Workload:
@@ -173,77 +154,6 @@ def _latency(spec: LatencySpec, scenario: Scenario, hosts: list[HostId]) -> Late
             return Graph.load(Path(spec.file), _ns(spec.unit_us), max(hosts) + 1, scenario.seed)
         case LinksSpec():
             raise LocalError("links are a network, not a latency")
-
-
-def clocks_of(scenario: Scenario, hosts: list[HostId]) -> dict[HostId, Clock]:
-    """The clocks that are wrong, as the seed draws them."""
-    spec = scenario.clocks
-    if not spec.skew_us and not spec.drift_ppm:
-        return {}
-    rng = Random(f"{scenario.seed}/clocks")
-    return {
-        host: Clock(
-            round(rng.uniform(0, spec.skew_us) * MICROSECOND),
-            round(rng.uniform(-spec.drift_ppm, spec.drift_ppm) * 1000),
-        )
-        for host in hosts
-    }
-
-
-def arrivals_of(scenario: Scenario, senders: int) -> list[Arrivals]:
-    """The arrivals at each of so many open-loop senders."""
-    spec = scenario.workload
-    interval = round(SECOND / spec.rate_per_s)
-    if spec.kind == "periodic":
-        return [QuasiPeriodic(interval, spec.jitter) for _ in range(senders)]
-    if spec.kind == "poisson":
-        return [Poisson(max(1, interval)) for _ in range(senders)]
-    with about("workload.file"):
-        times = _recorded(Path(spec.file))
-    # Dealt out in turn, so that all senders together follow the recording.
-    return [Recorded(times[index::senders]) for index in range(senders)]
-
-
-def _recorded(path: Path) -> list[Nanos]:
-    try:
-        with path.open(newline="") as file:
-            cells = [row[0] for row in csv.reader(file) if row]
-        if cells and not _is_time(cells[0]):
-            cells = cells[1:]  # a header
-        times = [_time_ns(cell) for cell in cells]
-        if cells and not _is_number(cells[0]):
-            first = min(times)
-            times = [time - first for time in times]
-        if min(times, default=0) < 0:
-            raise ValueError("one lies before the start")
-        return times
-    except (OSError, ValueError, OverflowError, csv.Error) as error:
-        raise LocalError(f"{path}: not a list of arrival times: {error}") from error
-
-
-def _time_ns(cell: str) -> Nanos:
-    """Seconds, or a date and time."""
-    if _is_number(cell):
-        return round(float(cell) * SECOND)
-    # Without a zone of its own a time counts as UTC: only differences matter, and no machine's zone may.
-    since = datetime.fromisoformat(cell).replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-    return since // timedelta(microseconds=1) * MICROSECOND
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_time(cell: str) -> bool:
-    try:
-        _time_ns(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _ns(microseconds: float) -> Nanos:

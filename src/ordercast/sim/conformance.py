@@ -10,9 +10,9 @@ from dataclasses import replace
 import msgspec
 
 from ordercast.core import Deployment, Explanation, Fault, LocalError, Plan, exception_text
+from ordercast.scenario.spec import Scenario, WorkloadSpec
+from ordercast.scenario.swarm import MakePlan, swarm_scenario
 from ordercast.sim.run import Run, simulate
-from ordercast.sim.scenario import Scenario, WorkloadSpec
-from ordercast.sim.swarm import MakePlan, swarm_scenario
 from ordercast.sim.world import World
 from ordercast.trace import Kind
 

@@ -1,29 +1,11 @@
 """A machine: its CPU, through which every packet in and out must pass, and its processes."""
 
 from collections import deque
-from typing import Annotated, Any
-
-import msgspec
+from typing import Any
 
 from ordercast.core import HostId, Nanos
+from ordercast.scenario.cpu import Cpu
 from ordercast.sim.scheduler import Action, Scheduler
-
-Cost = Annotated[Nanos, msgspec.Meta(ge=0, le=1_000_000_000_000)]
-
-
-class Cpu(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What work costs on a host. Throughput and saturation come from here."""
-
-    receive_ns: Cost = 0
-    """Service time of each packet that arrives."""
-    send_ns: Cost = 0
-    """Service time of each packet that leaves."""
-    save_ns: Cost = 0
-    """Service time of each durable save."""
-    copies: bool = False
-    """Whether a multicast costs one send a copy (unicast fan-out) or one in all (the network copies)."""
-    queue_max: Annotated[int, msgspec.Meta(ge=0)] = 100_000
-    """Work that may wait for the CPU; packets beyond that are dropped, as a full socket buffer does."""
 
 
 class Host:

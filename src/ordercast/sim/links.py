@@ -11,7 +11,8 @@ from typing import TypeAlias
 import msgspec
 
 from ordercast.core import SECOND, HostId, Nanos
-from ordercast.sim.network import Conditions, Network, Packet
+from ordercast.scenario.conditions import Conditions
+from ordercast.sim.network import Network, Packet
 from ordercast.sim.scheduler import Scheduler
 
 

@@ -3,31 +3,14 @@
 from abc import ABC, abstractmethod
 from heapq import heappush
 from random import Random
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
-from ordercast.core import MICROSECOND, HostId, LocalError, Nanos
+from ordercast.core import MICROSECOND, HostId, Nanos
+from ordercast.scenario.conditions import Conditions
 from ordercast.sim.latency import Latency
 from ordercast.sim.scheduler import Action, Scheduler
-
-Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
-
-
-class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Independent misfortunes of each packet."""
-
-    loss: Probability = 0.0
-    duplication: Probability = 0.0
-    reordering: Probability = 0.0
-    """Share of packets that get an additional delay, and are overtaken by later ones."""
-    reorder_us: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 1000.0
-    """The largest additional delay, in microseconds."""
-
-    def __post_init__(self) -> None:
-        for name in ("loss", "duplication", "reordering"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise LocalError(f"{name} is a probability, not {getattr(self, name)}")
 
 
 class Packet(msgspec.Struct, frozen=True, gc=False):
@@ -59,7 +42,7 @@ class Network(ABC):
     def set_conditions(self, conditions: Conditions) -> None:
         """Change the misfortunes from now on."""
         self.conditions = conditions
-        self.calm = not (conditions.loss or conditions.duplication or conditions.reordering)
+        self.calm = conditions.calm
 
     def transmit(self, departure: Nanos, packet: Packet) -> bool:
         """Carry a packet that leaves at this time; False if it is already known to be lost."""

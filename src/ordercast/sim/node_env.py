@@ -19,7 +19,7 @@ from ordercast.core import (
     Process,
 )
 from ordercast.core.bundle import Item
-from ordercast.sim.clock import Clock
+from ordercast.scenario.clock import Clock
 from ordercast.sim.host import Host
 
 if TYPE_CHECKING:

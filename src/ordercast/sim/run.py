@@ -10,18 +10,20 @@ judged, unless the world at the end is one in which the protocol did not promise
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from zlib import crc32
 
 import msgspec
 import pyarrow as pa
 
-from ordercast.core import MILLISECOND, SECOND, Explanation, LocalError, MessageId, Nanos, NodeId, Plan
+from ordercast.core import MILLISECOND, Explanation, LocalError, MessageId, Nanos, NodeId, Plan
 from ordercast.judge.online import verdict
+from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.contract import beyond_contract
+from ordercast.scenario.ending import Ending, ending_of, hindrance_of
+from ordercast.scenario.receipts import Receipts
+from ordercast.scenario.settling import TIME_MAX, SettlingRun
+from ordercast.scenario.spec import Scenario, run_name
+from ordercast.scenario.summary import Summary, sum_up
 from ordercast.sim.build import build_workload, build_world
-from ordercast.sim.contract import beyond_contract, hindrance_of
-from ordercast.sim.network import Conditions
-from ordercast.sim.scenario import Scenario
-from ordercast.sim.summary import Ending, Summary, sum_up
 from ordercast.sim.world import World
 from ordercast.trace import (
     Event,
@@ -36,19 +38,9 @@ from ordercast.trace import (
 STEP: Nanos = 10 * MILLISECOND
 LINGER: Nanos = 50 * MILLISECOND
 """How long a run goes on after all is delivered, so that a stray duplicate shows."""
-TIME_MAX: Nanos = 24 * 3600 * SECOND
 
 Progress = Callable[[int, int], None]
 """Called now and then with the number of messages submitted so far and wanted in all."""
-
-
-def run_name(scenario: Scenario, plan: Plan) -> str:
-    """The name of a run of this scenario, which its folder has too.
-
-    Runs of different scenarios with the same seed must not take each other's folder.
-    """
-    content = msgspec.json.encode(msgspec.structs.replace(scenario, packets=False), order="sorted")
-    return f"{plan.protocol}-{scenario.seed}-{crc32(content):08x}"
 
 
 class Run:
@@ -139,55 +131,65 @@ def drive(scenario: Scenario, world: World, progress: Progress | None = None) ->
         world.run(max(world.now + STEP, world.scheduler.next_ns))
         if progress:
             progress(wanted - workload.remaining, wanted)
-    patience, arrivals = round(scenario.settle_ms * MILLISECOND), _Arrivals(world)
-    ending: Ending = "settled"
-    if not _settle(world, patience, arrivals):
-        calm = world.network.calm
-        world.network.set_conditions(Conditions())
-        settled = not calm and _settle(world, patience, arrivals)
-        ending = "settled after healing" if settled else "deliveries missing"
-    hindrance = _hindrance(world) if workload.finished else "the workload had not come to its end"
+    settling = _Settling(world)
+    healed = settling.settle(round(scenario.settle_ms * MILLISECOND))
+    ending = ending_of(missing=not settling.complete, healed=healed)
+    hindrance = _hindrance(world, finished=workload.finished)
     return Run(scenario, world, workload.timed_out, hindrance, ending)
 
 
-class _Arrivals:
-    """Counts what came to receivers, each thing once, however often a node delivered it."""
+class _Settling(SettlingRun):
+    """A simulated run on its way to rest."""
+
+    STEP = STEP
+    LINGER = LINGER
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._seen: set[tuple[object, ...]] = set()
+        self._receipts = Receipts()
         self._next = 0
 
+    @property
+    def now(self) -> Nanos:
+        """Virtual time."""
+        return self._world.now
+
+    @property
+    def arrived(self) -> int:
+        """Deliveries and announced drops, with those that a node repeats."""
+        return self._world.delivered + self._world.dropped
+
+    @property
     def complete(self) -> bool:
         """Whether everything expected has been delivered, or its loss announced."""
         world = self._world
-        if world.delivered + world.dropped < world.expected:
+        if self.arrived < world.expected:
             return False
         for row in islice(world.rows, self._next, None):
-            event = Event._make(row)
-            if event.kind is Kind.DROP:
-                self._seen.add((event.node, event.groups, event.stamp_issuer, event.numbers, event.config))
-            elif event.kind in (Kind.DELIVER, Kind.OUT_OF_ORDER):
-                self._seen.add((event.node, event.message))
+            self._receipts.note(Event._make(row))
         self._next = len(world.rows)
-        return len(self._seen) >= world.expected
+        return len(self._receipts) >= world.expected
+
+    @property
+    def calm(self) -> bool:
+        """Whether the network loses, doubles and delays nothing."""
+        return self._world.network.calm
+
+    def set_conditions(self, conditions: Conditions) -> None:
+        """Change the misfortunes of packets from now on."""
+        self._world.set_conditions(conditions)
+
+    @property
+    def stuck(self) -> bool:
+        """Whether nothing is due, ever."""
+        return not self._world.scheduler.pending
+
+    def go_on(self, until: Nanos) -> None:
+        """Let virtual time pass."""
+        self._world.run(until)
 
 
-def _settle(world: World, patience: Nanos, arrivals: _Arrivals) -> bool:
-    """Go on until everything expected has been delivered, or nothing has been for so long."""
-    start, progress, since = world.now, -1, world.now
-    while not arrivals.complete():
-        if world.delivered + world.dropped != progress:
-            progress, since = world.delivered + world.dropped, world.now
-        tired = world.now - since >= patience or world.now - start > TIME_MAX
-        if tired or not world.scheduler.pending:
-            return False
-        world.run(min(since + patience, world.now + STEP))
-    world.run(world.now + LINGER)
-    return True
-
-
-def _hindrance(world: World) -> str:
+def _hindrance(world: World, *, finished: bool) -> str:
     """Why the world, as it is at the end, is not one in which the protocol promised to go on."""
     down = {env.me for env in world.envs if not env.host.up}
-    return hindrance_of(world.plan, down, cut=bool(world.network.blocked))
+    return hindrance_of(world.plan, down, finished=finished, cut=bool(world.network.blocked))

@@ -9,76 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from random import Random
 
-from ordercast.core import Groups, LocalError, MessageId, Nanos, NodeId
+from ordercast.core import Groups, MessageId, Nanos, NodeId
+from ordercast.scenario.arrivals import Arrivals
+from ordercast.scenario.destinations import Destinations
+from ordercast.scenario.seeds import workload_stream
+from ordercast.scenario.submission import Submission, check_submission, numbered_payload
 from ordercast.sim.world import World
-
-
-class Arrivals(ABC):
-    """The time between one submission of a source and the next."""
-
-    @abstractmethod
-    def gap(self, rng: Random) -> Nanos | None:
-        """The next gap, or None when there is no more to come."""
-
-
-class QuasiPeriodic(Arrivals):
-    """A narrow normal distribution around an interval (hybrid paper, section 3)."""
-
-    def __init__(self, interval_ns: Nanos, jitter: float = 0.01) -> None:
-        self._interval_ns = interval_ns
-        self._std = interval_ns * jitter
-
-    def gap(self, rng: Random) -> Nanos:
-        """About the interval."""
-        gap = int(rng.gauss(self._interval_ns, self._std))
-        return gap if gap > 0 else 0
-
-
-class Poisson(Arrivals):
-    """Independent arrivals: exponential gaps with a mean."""
-
-    def __init__(self, interval_ns: Nanos) -> None:
-        self._rate = 1 / interval_ns
-
-    def gap(self, rng: Random) -> Nanos:
-        """An exponential gap."""
-        return round(rng.expovariate(self._rate))
-
-
-class Recorded(Arrivals):
-    """Arrivals that were observed somewhere, once through."""
-
-    def __init__(self, times_ns: Sequence[Nanos]) -> None:
-        ordered = sorted(times_ns)
-        self._gaps = [now - before for before, now in zip([0, *ordered], ordered, strict=False)]
-        self._next = 0
-
-    def gap(self, rng: Random) -> Nanos | None:
-        """The gap as it was recorded."""
-        if self._next == len(self._gaps):
-            return None
-        self._next += 1
-        return self._gaps[self._next - 1]
-
-
-class Destinations:
-    """Chooses the groups of a message: how many, by a distribution, and which, evenly."""
-
-    def __init__(self, groups: Sequence[int], spread: Sequence[float] = (1.0,)) -> None:
-        if not spread or any(share < 0 for share in spread) or sum(spread) <= 0:
-            raise LocalError(f"spread lists shares of messages to 1, 2, ... groups, not {list(spread)}")
-        if len(spread) > len(groups):
-            raise LocalError(f"spread has {len(spread)} entries, but there are {len(groups)} groups")
-        self._groups = list(groups)
-        self._counts = range(1, len(spread) + 1)
-        self._spread = list(spread)
-
-    def choose(self, rng: Random) -> Groups:
-        """The groups of one message, ascending."""
-        if len(self._spread) == 1:
-            return (self._groups[int(rng.random() * len(self._groups))],)
-        count = rng.choices(self._counts, self._spread)[0]
-        return tuple(sorted(rng.sample(self._groups, count)))
 
 
 class Workload(ABC):
@@ -135,7 +71,7 @@ class OpenLoop(Workload):
     def start(self) -> None:
         """Let every sender wait for its first arrival."""
         for sender in self._arrivals:
-            self._next(sender, Random(f"{self.world.seed}/workload/{sender}"))
+            self._next(sender, workload_stream(self.world.seed, sender))
 
     @property
     def finished(self) -> bool:
@@ -172,7 +108,7 @@ class ClosedLoop(Workload):
         self._outstanding = outstanding
         self._timeout_ns = timeout_ns
         self._awaited: dict[MessageId, tuple[NodeId, Nanos, set[NodeId]]] = {}
-        self._rngs = {sender: Random(f"{world.seed}/workload/{sender}") for sender in world.plan.senders}
+        self._rngs = {sender: workload_stream(world.seed, sender) for sender in world.plan.senders}
         world.observers.append(self._on_delivery)
 
     def start(self) -> None:
@@ -218,3 +154,35 @@ class ClosedLoop(Workload):
         if awaited:
             self.timed_out += 1
             self._issue(awaited[0])
+
+
+class Replayed(Workload):
+    """Submits what was submitted before: the same senders, times, groups and sizes."""
+
+    def __init__(self, world: World, submissions: list[Submission]) -> None:
+        super().__init__(world, Destinations(sorted(world.plan.groups)), len(submissions), 0)
+        for submission in submissions:
+            check_submission(submission, world.plan.senders, world.plan.groups)
+        self._submissions = submissions
+        self._next = 0
+
+    def start(self) -> None:
+        """Wait for the first."""
+        self._wait()
+
+    @property
+    def finished(self) -> bool:
+        """True when all were submitted."""
+        return self.remaining <= 0
+
+    def _wait(self) -> None:
+        if self._next < len(self._submissions):
+            submission = self._submissions[self._next]
+            self.world.scheduler.at(max(self.world.now, submission.at_ns), self._arrive, submission)
+
+    def _arrive(self, submission: Submission) -> None:
+        self._next += 1
+        self.remaining -= 1
+        payload = numbered_payload(self._next, submission.size)
+        self.world.submit(submission.sender, submission.groups, payload)
+        self._wait()

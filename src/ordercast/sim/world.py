@@ -6,7 +6,7 @@ that finds the CPU busy waits its turn. Handlers run at the end of their service
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from random import Random
 from zlib import crc32
@@ -31,10 +31,12 @@ from ordercast.core import (
     message_id,
 )
 from ordercast.core.bundle import MESSAGE_BYTES_MAX, Item, bundle_size, pack, unpack
-from ordercast.sim.clock import Clock
-from ordercast.sim.host import Cpu, Host
+from ordercast.scenario.clock import Clock
+from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.cpu import Cpu
+from ordercast.sim.host import Host
 from ordercast.sim.latency import Constant
-from ordercast.sim.network import Conditions, LatencyNetwork, Network, Packet
+from ordercast.sim.network import LatencyNetwork, Network, Packet
 from ordercast.sim.node_env import NodeEnv
 from ordercast.sim.scheduler import Action, Scheduler
 from ordercast.trace import LOST, SAVED, Kind, build_table
@@ -402,6 +404,19 @@ class World:
                 env.clock.read(self.scheduler.now)
                 env.clock.step(by_ns)
                 stepped.append(env.clock)
+
+    def cut(self, links: Iterable[tuple[HostId, HostId]]) -> None:
+        """Nothing passes from one host to another, in addition to what is cut already."""
+        self.network.blocked.update(links)
+
+    def set_conditions(self, conditions: Conditions) -> None:
+        """The network's loss, duplication and reordering change."""
+        self.network.set_conditions(conditions)
+
+    def heal(self) -> None:
+        """All cuts end, and the network loses, doubles and delays no more."""
+        self.network.blocked.clear()
+        self.network.set_conditions(Conditions())
 
     def _host(self, host_id: HostId) -> Host:
         if host_id not in self.hosts:

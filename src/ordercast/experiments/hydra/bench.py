@@ -11,9 +11,9 @@ from statistics import fmean, median_low
 
 from ordercast.core import MICROSECOND, MILLISECOND, SECOND, HostId, LocalError, Nanos
 from ordercast.experiments.hydra.testbed import HYDRA, hydra_options, microbenchmark
+from ordercast.scenario.spec import Scenario
 from ordercast.sim.build import build_workload, build_world
 from ordercast.sim.run import Run
-from ordercast.sim.scenario import Scenario
 from ordercast.sim.world import World
 from ordercast.trace import Kind
 

@@ -23,8 +23,8 @@ from ordercast.experiments.hydra.bench import check, ready_world
 from ordercast.experiments.hydra.results import MODEL, PAPER, compared, seeds
 from ordercast.experiments.hydra.testbed import HYDRA, MESSAGES_MAX, hydra_options, testbed
 from ordercast.report.figures import Axis, Curve, Figure, Point
+from ordercast.scenario.spec import WorkloadSpec
 from ordercast.sim.build import build_workload
-from ordercast.sim.scenario import WorkloadSpec
 from ordercast.sim.world import World
 from ordercast.trace import Kind
 

@@ -35,18 +35,11 @@ import msgspec
 import numpy as np
 
 from ordercast.core import MILLISECOND, LocalError, Nanos, Plan
+from ordercast.scenario.spec import BackgroundSpec, BurstSpec, LinksSpec, NetworkSpec, Scenario, WorkloadSpec
 from ordercast.sim.build import SWITCH, build_workload, build_world
 from ordercast.sim.fat_tree import FatTree
 from ordercast.sim.links import Link, LinkNetwork, Vertex
 from ordercast.sim.run import Run
-from ordercast.sim.scenario import (
-    BackgroundSpec,
-    BurstSpec,
-    LinksSpec,
-    NetworkSpec,
-    Scenario,
-    WorkloadSpec,
-)
 from ordercast.sim.world import World
 from ordercast.trace import Kind
 

@@ -24,8 +24,8 @@ from ordercast.experiments.hydra.bench import LATENCY, RATE, check, ready_world
 from ordercast.experiments.hydra.results import MODEL, PAPER, compared, peaks, seeds
 from ordercast.experiments.hydra.testbed import HYDRA, LINKS, MESSAGES_MAX, PACKET_NS, hydra_options, testbed
 from ordercast.report.figures import Axis, Curve, Figure, over_seeds
+from ordercast.scenario.spec import LinksSpec, WorkloadSpec
 from ordercast.sim.build import build_workload
-from ordercast.sim.scenario import LinksSpec, WorkloadSpec
 from ordercast.sim.world import World
 from ordercast.trace import Kind
 

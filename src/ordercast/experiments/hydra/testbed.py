@@ -35,8 +35,8 @@ One message is one packet (no bundling) of 64 bytes; the paper does not say how 
 
 from typing import Any
 
-from ordercast.sim.host import Cpu
-from ordercast.sim.scenario import ClocksSpec, LinksSpec, NetworkSpec, Scenario, WorkloadSpec
+from ordercast.scenario.cpu import Cpu
+from ordercast.scenario.spec import ClocksSpec, LinksSpec, NetworkSpec, Scenario, WorkloadSpec
 
 PACKET_NS = 1_000
 CPU = Cpu(receive_ns=PACKET_NS, send_ns=PACKET_NS, copies=True)

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import msgspec
 
-from ordercast.core import MessageId, Nanos
+from ordercast.core import SECOND, MessageId, Nanos
 from ordercast.core.delivery import Dropped
 from ordercast.lab.bench.spec import GROUP, BenchSpec
 from ordercast.lab.bench.waiting import Waiting
 from ordercast.net.group import Group, Received, join
 from ordercast.net.host import Batch
 from ordercast.net.loop import run
+from ordercast.scenario.settling import Settling
 
 CHUNK_BYTES = 4096
 REFILL = 8
@@ -27,6 +28,9 @@ REFILL = 8
 PACE_S = 0.0005
 PROBE_S = 0.2
 LINGER_S = 0.4
+LOOK_S = 0.05
+PATIENCE: Nanos = 5 * SECOND
+"""How long nothing may be delivered, though something could be, before that is taken as final."""
 SPILL_S = 1.0
 LATE_S = 2.0
 """How long after the end a client may still be at its last message."""
@@ -193,11 +197,12 @@ class Meter:
             if await self._waiting.expect(message):
                 self.log.awaited.extend((message, 1, time.time_ns()))
 
-    async def settle(self, patience_s: float = 5.0) -> None:
+    async def settle(self) -> None:
         """Wait until nothing more comes, and nothing is known that could."""
-        begun = time.monotonic()
-        while time.monotonic() - max(begun, self.heard_at) < patience_s and self._expects():
-            await asyncio.sleep(0.05)
+        settling = Settling(time.monotonic_ns(), PATIENCE)
+        while not settling.quiet(time.monotonic_ns()) and self._expects():
+            await asyncio.sleep(LOOK_S)
+            settling.see(time.monotonic_ns(), self.heard_at)
         await asyncio.sleep(LINGER_S)
 
     def _expects(self) -> bool:

@@ -23,8 +23,7 @@ from ordercast.net.loop import run as run_loop
 from ordercast.net.opening import open_host
 from ordercast.net.recording.recorder import TraceRecorder
 from ordercast.net.transports.impair import ImpairedTransport
-from ordercast.sim.build import clocks_of
-from ordercast.sim.clock import Clock
+from ordercast.scenario.clock import Clock, clocks_of
 
 REPORT_S = 0.02
 DRAIN_S = 1.0

@@ -1,8 +1,8 @@
 """What a scenario says that has no meaning on real processes, in words."""
 
 from ordercast.lab.trial.stage import latency_us
-from ordercast.sim.host import Cpu
-from ordercast.sim.scenario import ConstantSpec, Scenario
+from ordercast.scenario.cpu import Cpu
+from ordercast.scenario.spec import ConstantSpec, Scenario
 
 
 def ignored(scenario: Scenario) -> list[str]:

@@ -10,16 +10,16 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
-from random import Random
 from struct import Struct
 
 from ordercast.core import MILLISECOND, SECOND, Groups, MessageId, Nanos, NodeId, message_sender
-from ordercast.lab.trial.schedule import schedule
 from ordercast.lab.trial.setting import LOOPBACK, Setting
 from ordercast.lab.trial.words import Life
 from ordercast.net.host import Batch, Heard, LiveHost
-from ordercast.sim.recorded_run import numbered_payload
-from ordercast.sim.workload import Destinations
+from ordercast.scenario.destinations import Destinations
+from ordercast.scenario.schedule import schedule
+from ordercast.scenario.seeds import workload_stream
+from ordercast.scenario.submission import numbered_payload
 
 IN_A_ROW_MAX = 64
 """Submissions that are late and made together, before anything else has its turn."""
@@ -123,7 +123,7 @@ class ClosedLoad(Load):
         self._clock = clock
         self._answers = Answers(live, setting.answer_ports, self._on_answer)
         self._destinations = Destinations(sorted(live.plan.groups), spec.spread)
-        self._rngs = {node: Random(f"{setting.scenario.seed}/workload/{node}") for node in self.senders}
+        self._rngs = {node: workload_stream(setting.scenario.seed, node) for node in self.senders}
         share, more = divmod(spec.messages, len(live.plan.senders))
         self._quota = {
             node: share + (place < more) for place, node in enumerate(live.plan.senders) if node in live.nodes

@@ -17,7 +17,6 @@ import pyarrow as pa
 from ordercast.core import MILLISECOND, SECOND, Groups, LocalError, Nanos, Plan
 from ordercast.judge.online import verdict
 from ordercast.lab.trial.differences import ignored
-from ordercast.lab.trial.schedule import schedule
 from ordercast.lab.trial.setting import Setting, hosts_of
 from ordercast.lab.trial.silence import Silence, silences
 from ordercast.lab.trial.stage import Stage
@@ -25,19 +24,22 @@ from ordercast.lab.trial.words import Report
 from ordercast.net.cluster.address import free_ports
 from ordercast.net.cluster.keys import create_keys
 from ordercast.net.recording.turning import finish_run, spool_folder
-from ordercast.sim.build import check_faults, clocks_of
-from ordercast.sim.contract import beyond_contract, hindrance_of
-from ordercast.sim.faults import Crash
-from ordercast.sim.run import run_name
-from ordercast.sim.scenario import Scenario
-from ordercast.sim.summary import Ending, Summary, sum_up
+from ordercast.scenario.clock import clocks_of
+from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.contract import beyond_contract, check_faults
+from ordercast.scenario.ending import ending_of, hindrance_of
+from ordercast.scenario.faults import Crash
+from ordercast.scenario.receipts import Receipts
+from ordercast.scenario.schedule import schedule
+from ordercast.scenario.settling import SettlingRun
+from ordercast.scenario.spec import Scenario, run_name
+from ordercast.scenario.summary import Summary, sum_up
 from ordercast.trace import Kind, events_of, find_runs, trace_hash
 from ordercast.trace.store import DESCRIPTION
 
 STEP_S = 0.02
 HEAD_START: Nanos = 100 * MILLISECOND
 """Between the word to begin and the beginning, so that all hosts have heard it."""
-LINGER_S = 0.1
 TIME_MAX_S = 600.0
 """A run that takes longer is given up."""
 
@@ -67,10 +69,7 @@ class LiveRun:
         ahead = {host: clock.read(0) for host, clock in clocks.items()}
         start = conducted.started_ns
         self.silences: list[Silence] = silences(self.table, plan, conducted.stage.crashes, start, ahead)
-        missing = _missing(self.table, plan)
-        self.ending: Ending = "settled after healing" if conducted.healed else "settled"
-        if missing:
-            self.ending = "deliveries missing"
+        self.ending = ending_of(missing=_missing(self.table, plan) > 0, healed=conducted.healed)
         self._conducted = conducted
 
     def summary(self) -> Summary:
@@ -109,8 +108,12 @@ def run_live(
         return LiveRun(folder, conducted), folder if out else None
 
 
-class Conductor:
+class Conductor(SettlingRun):
     """Leads a scenario through its phases."""
+
+    STEP = round(STEP_S * SECOND)
+    LINGER = 100 * MILLISECOND
+    LIMIT = round(TIME_MAX_S * SECOND)
 
     def __init__(self, scenario: Scenario, plan: Plan, name: str, work: Path, traces: Path) -> None:
         self.scenario = scenario
@@ -145,14 +148,9 @@ class Conductor:
             self.started_ns = time.time_ns() + HEAD_START
             stage.begin(begin)
             finished = self._act(begin, progress)
-            patience_s = self.scenario.settle_ms * MILLISECOND / SECOND
-            if not self._settle(patience_s) and not stage.calm:
-                before = self._arrived()
-                stage.heal()
-                self._settle(patience_s)
-                self.healed = self._arrived() > before
+            self.healed = self.settle(round(self.scenario.settle_ms * MILLISECOND))
             self.duration_ns = time.monotonic_ns() - begin
-            self.hindrance = self._hindrance() if finished else "the workload had not come to its end"
+            self.hindrance = self._hindrance(finished=finished)
             stuck = stage.hosts.stop()
             self._reports = stage.hosts.reports()
             if stuck:
@@ -171,15 +169,15 @@ class Conductor:
         wanted = self.scenario.workload.messages
         while True:
             now = time.monotonic_ns() - begin
-            stage.resume_due(now)
+            stage.resume_due(begin + now)
             while faults and faults[0].at_ns <= now:
-                stage.strike(faults.pop(0))
+                faults.pop(0).strike(stage)
             if not faults and now >= end and stage.next_resume_ns is None and self._done():
                 return True
             if now > TIME_MAX_S * SECOND:
                 return False
             nexts = [fault.at_ns for fault in faults[:1]]
-            nexts += [due for due in (stage.next_resume_ns,) if due is not None]
+            nexts += [due - begin for due in (stage.next_resume_ns,) if due is not None]
             wait_s = min([STEP_S, *((due - now) / SECOND for due in nexts)])
             stage.hosts.hear(max(0.0, wait_s))
             if progress:
@@ -191,36 +189,46 @@ class Conductor:
         newest = [self.stage.hosts.newest(host) for host in self.stage.hosts.up]
         return all(report is not None and report.done for report in newest)
 
-    def _settle(self, patience_s: float) -> bool:
-        """Wait until all that is expected has come, or nothing has for so long; whether all has."""
-        counts_tell = not any(isinstance(fault, Crash) for fault in self.scenario.fault)
-        progress, since = -1, time.monotonic()
-        end = since + TIME_MAX_S
-        while time.monotonic() < min(end, since + patience_s):
-            self.stage.hosts.hear(STEP_S)
-            reports, arrived = self.stage.hosts.reports(), self._arrived()
-            waiting = sum(report.waiting for report in reports)
-            if arrived != progress:
-                progress, since = arrived, time.monotonic()
-            # What a killed host delivered and did not report is not known: then silence alone can tell.
-            if counts_tell and not waiting and arrived >= sum(report.expected for report in reports):
-                self._linger()
-                return True
-        return False
+    @property
+    def now(self) -> Nanos:
+        """The machine's monotonic clock."""
+        return time.monotonic_ns()
 
-    def _arrived(self) -> int:
+    @property
+    def arrived(self) -> int:
+        """Deliveries and announced drops that hosts have reported."""
         return sum(report.delivered + report.dropped for report in self.stage.hosts.reports())
 
-    def _linger(self) -> None:
-        """Go on a little, so that a stray duplicate shows."""
-        end = time.monotonic() + LINGER_S
-        while time.monotonic() < end:
-            self.stage.hosts.hear(STEP_S)
+    @property
+    def complete(self) -> bool:
+        """Whether the reports say that all has come.
 
-    def _hindrance(self) -> str:
+        What a killed host delivered and did not report is not known: then silence alone can tell.
+        """
+        if any(isinstance(fault, Crash) for fault in self.scenario.fault):
+            return False
+        reports = self.stage.hosts.reports()
+        waiting = sum(report.waiting for report in reports)
+        return not waiting and self.arrived >= sum(report.expected for report in reports)
+
+    @property
+    def calm(self) -> bool:
+        """Whether the network loses, doubles and delays nothing on purpose."""
+        return self.stage.calm
+
+    def set_conditions(self, conditions: Conditions) -> None:
+        """Change what befalls datagrams from now on."""
+        self.stage.set_conditions(conditions)
+
+    def go_on(self, until: Nanos) -> None:
+        """Listen to the hosts for a while."""
+        while (rest := until - time.monotonic_ns()) > 0:
+            self.stage.hosts.hear(rest / SECOND)
+
+    def _hindrance(self, *, finished: bool) -> str:
         up = set(self.stage.hosts.up)
         down = {node.id for node in self.plan.nodes if node.host not in up}
-        return hindrance_of(self.plan, down, cut=bool(self.stage.blocked))
+        return hindrance_of(self.plan, down, finished=finished, cut=bool(self.stage.blocked))
 
 
 def _check_length(scenario: Scenario, plan: Plan) -> None:
@@ -250,7 +258,7 @@ def _clear(folder: Path) -> None:
 def _missing(table: pa.Table, plan: Plan) -> int:
     """How many deliveries are neither there nor told of by a drop notification, about."""
     expected = 0
-    seen: set[tuple[object, ...]] = set()
+    receipts = Receipts()
     receivers: dict[Groups, int] = {}
     for event in events_of(table):
         if event.kind is Kind.SUBMIT:
@@ -258,8 +266,6 @@ def _missing(table: pa.Table, plan: Plan) -> int:
             if groups not in receivers:
                 receivers[groups] = len({node for group in groups for node in plan.groups[group]})
             expected += receivers[groups]
-        elif event.kind is Kind.DROP:
-            seen.add((event.node, event.groups, event.stamp_issuer, event.numbers, event.config))
-        elif event.kind in (Kind.DELIVER, Kind.OUT_OF_ORDER):
-            seen.add((event.node, event.message))
-    return max(0, expected - len(seen))
+        else:
+            receipts.note(event)
+    return max(0, expected - len(receipts))

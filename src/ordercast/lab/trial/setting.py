@@ -14,7 +14,7 @@ from ordercast.net.cluster.cluster import (
     SecuritySpec,
     TransportSpec,
 )
-from ordercast.sim.scenario import Scenario
+from ordercast.scenario.spec import Scenario
 
 LOOPBACK = "127.0.0.1"
 EACH_ALONE = 1

@@ -1,16 +1,16 @@
 """The faults of a scenario, brought upon real host processes."""
 
 import time
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from ordercast.core import MICROSECOND, HostId, Nanos
+from ordercast.core import HostId, Nanos
 from ordercast.lab.trial.hosts import Hosts
 from ordercast.lab.trial.setting import Setting
 from ordercast.lab.trial.words import Begin, Impair, Life, StepClock
 from ordercast.net.transports.impair import Impairment
-from ordercast.sim import faults
-from ordercast.sim.network import Conditions
-from ordercast.sim.scenario import ConstantSpec, Scenario
+from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.spec import ConstantSpec, Scenario
 
 READY_S = 60.0
 LATENCY_MIN_US = 1000.0
@@ -50,8 +50,7 @@ class Stage:
     @property
     def calm(self) -> bool:
         """Whether the network loses, doubles and delays nothing."""
-        bad = self._conditions
-        return not (bad.loss or bad.duplication or bad.reordering)
+        return self._conditions.calm
 
     def open(self) -> None:
         """Start all hosts, and wait until they are up."""
@@ -66,31 +65,8 @@ class Stage:
         for host in self.hosts.up:
             self.hosts.order(host, Begin(start_ns))
 
-    def strike(self, fault: faults.FaultSpec) -> None:
-        """Bring a fault about."""
-        match fault:
-            case faults.Crash():
-                self._crash(fault.host)
-            case faults.Restart():
-                self._restart(fault.host, keep=fault.state == "saved")
-            case faults.Pause() if fault.host in self.hosts.up:
-                self.hosts.pause(fault.host)
-                self._resume.append((fault.ends_ns, fault.host))
-            case faults.Partition():
-                self._cut(fault)
-            case faults.Heal():
-                self.heal()
-            case faults.Weather():
-                self._conditions = fault.conditions
-                self._impair()
-            case faults.SetClock():
-                step = round(fault.step_us * MICROSECOND)
-                self._steps[fault.host] = self._steps.get(fault.host, 0) + step
-                if fault.host in self.hosts.up:
-                    self.hosts.order(fault.host, StepClock(step))
-
     def resume_due(self, now_ns: Nanos) -> None:
-        """End the pauses that are over by now, counted from the start."""
+        """End the pauses that are over at this reading of the monotonic clock."""
         for due, host in [one for one in self._resume if one[0] <= now_ns]:
             self._resume.remove((due, host))
             if host in self.hosts.up and host not in [other for _, other in self._resume]:
@@ -98,26 +74,50 @@ class Stage:
 
     @property
     def next_resume_ns(self) -> Nanos | None:
-        """When the next pause ends."""
+        """When the next pause ends, on the monotonic clock."""
         return min((due for due, _ in self._resume), default=None)
 
     def heal(self) -> None:
         """Mend the network."""
         self.blocked.clear()
-        self._conditions = Conditions()
+        self.set_conditions(Conditions())
+
+    def set_conditions(self, conditions: Conditions) -> None:
+        """Change loss, duplication and reordering from now on."""
+        self._conditions = conditions
         self._impair()
 
-    def _crash(self, host: HostId) -> None:
-        if host in self.hosts.up:
-            ordered_ns = time.time_ns()
-            self.hosts.kill(host)
-            self.crashes.append(CrashTime(host, ordered_ns, time.time_ns()))
+    def cut(self, links: Iterable[tuple[HostId, HostId]]) -> None:
+        """Let no datagrams pass from one host to another, in addition to what is cut already."""
+        self.blocked.update(links)
+        self._impair()
 
-    def _restart(self, host: HostId, *, keep: bool) -> None:
+    def crash(self, host_id: HostId) -> None:
+        """Kill a host."""
+        if host_id in self.hosts.up:
+            ordered_ns = time.time_ns()
+            self.hosts.kill(host_id)
+            self.crashes.append(CrashTime(host_id, ordered_ns, time.time_ns()))
+
+    def pause(self, host_id: HostId, duration: Nanos) -> None:
+        """Stop a host for a while; somebody must call `resume_due` when that is over."""
+        if host_id in self.hosts.up:
+            self.hosts.pause(host_id)
+            self._resume.append((time.monotonic_ns() + duration, host_id))
+
+    def step_clock(self, host_id: HostId, by_ns: Nanos) -> None:
+        """Set a host's clock; if it is down, it is so when it comes back."""
+        self._steps[host_id] = self._steps.get(host_id, 0) + by_ns
+        if host_id in self.hosts.up:
+            self.hosts.order(host_id, StepClock(by_ns))
+
+    def restart(self, host_id: HostId, *, keep_state: bool = True) -> None:
+        """Start a host that was killed, with the files of its earlier life or without."""
+        host = host_id
         if host in self.hosts.up:
             return
         state = self.setting.cluster().state_path(host)
-        if not keep:
+        if not keep_state:
             for path in state.parent.glob(f"{state.name}*"):
                 path.unlink()
         submitted = self.hosts.submitted(host)
@@ -129,15 +129,6 @@ class Stage:
         )
         self.hosts.start(host, life)
         self.hosts.order(host, Begin(self._start_ns))
-
-    def _cut(self, fault: faults.Partition) -> None:
-        for index, side in enumerate(fault.sides):
-            for other in fault.sides[index + 1 :]:
-                pairs = [(one, two) for one in side for two in other]
-                self.blocked.update(pairs)
-                if not fault.one_way:
-                    self.blocked.update((two, one) for one, two in pairs)
-        self._impair()
 
     def _impair(self) -> None:
         for host in self.hosts.up:

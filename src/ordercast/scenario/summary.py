@@ -1,7 +1,5 @@
 """A run in numbers, simulated or live, from its trace."""
 
-from typing import Literal, TypeAlias
-
 import msgspec
 import numpy as np
 import pyarrow as pa
@@ -9,11 +7,8 @@ import pyarrow.compute as pc
 
 from ordercast.core import SECOND, Nanos
 from ordercast.judge.online import Violation
+from ordercast.scenario.ending import Ending
 from ordercast.trace import Kind, RunDescription
-
-Ending: TypeAlias = Literal["settled", "settled after healing", "deliveries missing"]
-"""How a run ended: everything expected came under the conditions of the scenario, or only after they had
-become good, or never."""
 
 
 class Summary(msgspec.Struct, frozen=True):

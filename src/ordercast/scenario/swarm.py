@@ -12,17 +12,17 @@ import msgspec
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, Fault, HostId, LocalError, Plan
-from ordercast.sim.crashes import (
+from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.cpu import Cpu
+from ordercast.scenario.crashes import (
     FAULTS_MS,
     HEALED_MS,
     draw_crashes,
     draw_infrastructure_crashes,
     strike_time,
 )
-from ordercast.sim.faults import FaultSpec, Heal, Partition, Pause, SetClock, Weather
-from ordercast.sim.host import Cpu
-from ordercast.sim.network import Conditions
-from ordercast.sim.scenario import (
+from ordercast.scenario.faults import FaultSpec, Heal, Partition, Pause, SetClock, Weather
+from ordercast.scenario.spec import (
     ChiSquareSpec,
     ClocksSpec,
     ConstantSpec,

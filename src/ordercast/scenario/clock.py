@@ -1,6 +1,9 @@
-"""A node's own clock: wrong by a skew, drifting, sometimes stepped, never running backwards."""
+"""A host's own clock: wrong by a skew, drifting, sometimes stepped, never running backwards."""
 
-from ordercast.core import LocalError, Nanos
+from random import Random
+
+from ordercast.core import MICROSECOND, HostId, LocalError, Nanos
+from ordercast.scenario.spec import Scenario
 
 PPB = 1_000_000_000
 
@@ -51,3 +54,18 @@ class Clock:
     def step(self, by_ns: Nanos) -> None:
         """Set the clock forward or back; set back, its reading stands until it has caught up."""
         self._anchor_local += by_ns
+
+
+def clocks_of(scenario: Scenario, hosts: list[HostId]) -> dict[HostId, Clock]:
+    """The clocks that are wrong, as the seed draws them."""
+    spec = scenario.clocks
+    if not spec.skew_us and not spec.drift_ppm:
+        return {}
+    rng = Random(f"{scenario.seed}/clocks")
+    return {
+        host: Clock(
+            round(rng.uniform(0, spec.skew_us) * MICROSECOND),
+            round(rng.uniform(-spec.drift_ppm, spec.drift_ppm) * 1000),
+        )
+        for host in hosts
+    }

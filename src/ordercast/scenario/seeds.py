@@ -1,6 +1,8 @@
-"""Seeds as people write them."""
+"""Seeds as people write them, and the streams of random numbers that they give."""
 
-from ordercast.core import LocalError
+from random import Random
+
+from ordercast.core import LocalError, NodeId
 
 SEED_MAX = 1 << 62
 
@@ -16,3 +18,8 @@ def parse_seeds(text: str) -> range:
     if not 0 <= start < seeds.stop <= SEED_MAX:
         raise LocalError(f"there is no seed in {text}: A:B goes from A up to but not B, both from 0 to 2^62")
     return seeds
+
+
+def workload_stream(seed: int, sender: NodeId) -> Random:
+    """What decides when a sender submits, and to whom: the same for every driver."""
+    return Random(f"{seed}/workload/{sender}")

@@ -9,7 +9,7 @@ from random import Random
 from typing import Literal
 
 from ordercast.core import Crashes, Fault, HostId, Node, NodeId, Plan
-from ordercast.sim.faults import Crash, FaultSpec, Restart
+from ordercast.scenario.faults import Crash, FaultSpec, Restart
 
 FAULTS_MS = 400.0
 """How long the phase of faults and submissions lasts, about."""

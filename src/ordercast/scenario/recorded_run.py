@@ -1,26 +1,16 @@
 """A run that was recorded, simulated or live, as something to run again: its scenario and its submissions."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ordercast.core import Groups, LocalError, Nanos, NodeId
-from ordercast.sim.scenario import Scenario, WorkloadSpec, to_scenario
-from ordercast.sim.workload import Destinations, Workload
-from ordercast.sim.world import World
+from ordercast.core import LocalError
+from ordercast.scenario.spec import Scenario, WorkloadSpec, to_scenario
+from ordercast.scenario.submission import Submission
 from ordercast.trace import Kind, RunDescription, StoredRun, find_runs
-
-
-class Submission(NamedTuple):
-    """A message that a sender submits, so long after the start of a run."""
-
-    at_ns: Nanos
-    sender: NodeId
-    groups: Groups
-    size: int
 
 
 def scenario_of(folder: Path) -> Scenario:
@@ -86,49 +76,3 @@ def _without_scenario(described: RunDescription) -> dict[str, Any]:
         "senders": len(senders),
         "colocated": senders[0].host in {node.host for node in described.nodes if node.id in receivers},
     }
-
-
-class Replayed(Workload):
-    """Submits what was submitted before: the same senders, times, groups and sizes."""
-
-    def __init__(self, world: World, submissions: list[Submission]) -> None:
-        super().__init__(world, Destinations(sorted(world.plan.groups)), len(submissions), 0)
-        for submission in submissions:
-            check_submission(submission, world.plan.senders, world.plan.groups)
-        self._submissions = submissions
-        self._next = 0
-
-    def start(self) -> None:
-        """Wait for the first."""
-        self._wait()
-
-    @property
-    def finished(self) -> bool:
-        """True when all were submitted."""
-        return self.remaining <= 0
-
-    def _wait(self) -> None:
-        if self._next < len(self._submissions):
-            submission = self._submissions[self._next]
-            self.world.scheduler.at(max(self.world.now, submission.at_ns), self._arrive, submission)
-
-    def _arrive(self, submission: Submission) -> None:
-        self._next += 1
-        self.remaining -= 1
-        payload = numbered_payload(self._next, submission.size)
-        self.world.submit(submission.sender, submission.groups, payload)
-        self._wait()
-
-
-def numbered_payload(number: int, size: int) -> bytes:
-    """The bytes of a message: its number, as far as it fits, and zeros."""
-    return number.to_bytes(8, "little")[:size] + bytes(max(0, size - 8))
-
-
-def check_submission(submission: Submission, senders: Any, groups: Any) -> None:
-    """`LocalError` if a plan has no such sender or group."""
-    if submission.sender not in senders:
-        raise LocalError(f"the trace has a submission of node {submission.sender}, which is no sender here")
-    unknown = [group for group in submission.groups if group not in groups]
-    if unknown or not submission.groups:
-        raise LocalError(f"the trace has a submission to groups {submission.groups}, which are not here")

@@ -1,14 +1,15 @@
 """A scenario: everything about a run but the code, as data. Any scenario replays exactly from itself."""
 
 from typing import Annotated, Any, Literal, TypeAlias
+from zlib import crc32
 
 import msgspec
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, HostId, LocalError, Plan
-from ordercast.sim.faults import FaultSpec
-from ordercast.sim.host import Cpu
-from ordercast.sim.network import Conditions
+from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.cpu import Cpu
+from ordercast.scenario.faults import FaultSpec
 from ordercast.toml_file import KeyedError, about, convert, convert_options
 
 # The upper bounds keep infinity out, and everything in nanoseconds within 64 bits.
@@ -223,3 +224,12 @@ class Scenario(_Spec, frozen=True, kw_only=True):
 def to_scenario(content: dict[str, Any]) -> Scenario:
     """A scenario from plain data."""
     return convert(content, Scenario)
+
+
+def run_name(scenario: Scenario, plan: Plan) -> str:
+    """The name of a run of this scenario, which its folder has too.
+
+    Runs of different scenarios with the same seed must not take each other's folder.
+    """
+    content = msgspec.json.encode(msgspec.structs.replace(scenario, packets=False), order="sorted")
+    return f"{plan.protocol}-{scenario.seed}-{crc32(content):08x}"

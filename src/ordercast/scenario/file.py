@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ordercast.sim.scenario import Scenario, to_scenario
+from ordercast.scenario.spec import Scenario, to_scenario
 from ordercast.toml_file import naming_lines_of, read_toml
 
 _FILES = (("network", "latency", "file"), ("workload", "file"))

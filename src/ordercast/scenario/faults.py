@@ -1,16 +1,41 @@
-"""Faults as data: each says when it strikes, and what it does to a world."""
+"""Faults as data: each says when it strikes, and what it does to the hosts and the network of a run."""
 
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import Annotated, Literal, Protocol, TypeAlias
 
 import msgspec
 
 from ordercast.core import MICROSECOND, MILLISECOND, HostId, LocalError, Nanos
-from ordercast.sim.network import Conditions
-from ordercast.sim.world import World
+from ordercast.scenario.conditions import Conditions
 
 # The upper bounds keep infinity out.
 Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Step = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
+
+
+class FaultTarget(Protocol):
+    """What faults strike: the hosts of a run and the network between them, simulated or real."""
+
+    def crash(self, host_id: HostId) -> None:
+        """Stop a host at once; nothing happens to one that is down."""
+
+    def restart(self, host_id: HostId, *, keep_state: bool = True) -> None:
+        """Start a host that is down, with its disk or with an empty one."""
+
+    def pause(self, host_id: HostId, duration: Nanos) -> None:
+        """Let a host stand still for a while."""
+
+    def step_clock(self, host_id: HostId, by_ns: Nanos) -> None:
+        """Set a host's clock, forward or back."""
+
+    def cut(self, links: Iterable[tuple[HostId, HostId]]) -> None:
+        """Let nothing pass from one host to another, in addition to what is cut already."""
+
+    def set_conditions(self, conditions: Conditions) -> None:
+        """Change loss, duplication and reordering from now on."""
+
+    def heal(self) -> None:
+        """End all cuts, and all loss, duplication and reordering."""
 
 
 class _Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
@@ -32,9 +57,9 @@ class Crash(_Fault, frozen=True, tag="crash"):
 
     host: HostId
 
-    def strike(self, world: World) -> None:
+    def strike(self, target: FaultTarget) -> None:
         """Stop it."""
-        world.crash(self.host)
+        target.crash(self.host)
 
 
 class Restart(_Fault, frozen=True, tag="restart"):
@@ -43,9 +68,9 @@ class Restart(_Fault, frozen=True, tag="restart"):
     host: HostId
     state: Literal["saved", "lost"] = "saved"
 
-    def strike(self, world: World) -> None:
+    def strike(self, target: FaultTarget) -> None:
         """Start it again."""
-        world.restart(self.host, keep_state=self.state == "saved")
+        target.restart(self.host, keep_state=self.state == "saved")
 
 
 class Pause(_Fault, frozen=True, tag="pause"):
@@ -59,9 +84,9 @@ class Pause(_Fault, frozen=True, tag="pause"):
         """When it goes on."""
         return self.at_ns + round(self.for_ms * MILLISECOND)
 
-    def strike(self, world: World) -> None:
+    def strike(self, target: FaultTarget) -> None:
         """Stop serving."""
-        world.pause(self.host, round(self.for_ms * MILLISECOND))
+        target.pause(self.host, round(self.for_ms * MILLISECOND))
 
 
 class Partition(_Fault, frozen=True, tag="partition"):
@@ -78,24 +103,26 @@ class Partition(_Fault, frozen=True, tag="partition"):
         if len(self.sides) < 2 or len(set(named)) != len(named):
             raise LocalError("a partition has two sides or more, and no host on two of them")
 
-    def strike(self, world: World) -> None:
+    def strike(self, target: FaultTarget) -> None:
         """Cut the links, in addition to what is cut already."""
+        target.cut(self.links())
+
+    def links(self) -> list[tuple[HostId, HostId]]:
+        """The links that it cuts: from, to."""
+        cut = []
         for index, side in enumerate(self.sides):
             for other in self.sides[index + 1 :]:
-                for one in side:
-                    for two in other:
-                        world.network.blocked.add((one, two))
-                        if not self.one_way:
-                            world.network.blocked.add((two, one))
+                pairs = [(one, two) for one in side for two in other]
+                cut += pairs if self.one_way else pairs + [(two, one) for one, two in pairs]
+        return cut
 
 
 class Heal(_Fault, frozen=True, tag="heal"):
     """All partitions end, and the network loses, doubles and delays no more."""
 
-    def strike(self, world: World) -> None:
+    def strike(self, target: FaultTarget) -> None:
         """Mend the network."""
-        world.network.blocked.clear()
-        world.network.set_conditions(Conditions())
+        target.heal()
 
 
 class Weather(_Fault, frozen=True, tag="weather"):
@@ -103,9 +130,9 @@ class Weather(_Fault, frozen=True, tag="weather"):
 
     conditions: Conditions
 
-    def strike(self, world: World) -> None:
+    def strike(self, target: FaultTarget) -> None:
         """Change them."""
-        world.network.set_conditions(self.conditions)
+        target.set_conditions(self.conditions)
 
 
 class SetClock(_Fault, frozen=True, tag="clock"):
@@ -114,9 +141,9 @@ class SetClock(_Fault, frozen=True, tag="clock"):
     host: HostId
     step_us: Step
 
-    def strike(self, world: World) -> None:
+    def strike(self, target: FaultTarget) -> None:
         """Step it."""
-        world.step_clock(self.host, round(self.step_us * MICROSECOND))
+        target.step_clock(self.host, round(self.step_us * MICROSECOND))
 
 
 FaultSpec: TypeAlias = Crash | Restart | Pause | Partition | Heal | Weather | SetClock

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
+from itertools import count
 from pathlib import Path
-from random import Random
 
 from ordercast.core import Plan
-from ordercast.sim.build import arrivals_of
-from ordercast.sim.recorded_run import Submission, check_submission, submissions_of
-from ordercast.sim.scenario import Scenario
-from ordercast.sim.workload import Destinations
+from ordercast.scenario.arrivals import arrivals_of
+from ordercast.scenario.destinations import Destinations
+from ordercast.scenario.recorded_run import submissions_of
+from ordercast.scenario.seeds import workload_stream
+from ordercast.scenario.spec import Scenario
+from ordercast.scenario.submission import Submission, check_submission
 from ordercast.toml_file import about
 
 
@@ -25,19 +27,20 @@ def schedule(scenario: Scenario, plan: Plan) -> Iterator[Submission]:
     with about("workload.spread"):
         destinations = Destinations(sorted(plan.groups), spec.spread)
     arrivals = dict(zip(plan.senders, arrivals_of(scenario, len(plan.senders)), strict=True))
-    draws = {sender: Random(f"{scenario.seed}/workload/{sender}") for sender in plan.senders}
-    due: list[tuple[int, int]] = []
+    draws = {sender: workload_stream(scenario.seed, sender) for sender in plan.senders}
+    due: list[tuple[int, int, int]] = []
+    ties = count()  # at one time, who has waited longest is first, as in the simulator
 
     def await_next(sender: int, now: int) -> None:
         gap = arrivals[sender].gap(draws[sender])
         if gap is not None:
-            heappush(due, (now + gap, sender))
+            heappush(due, (now + gap, next(ties), sender))
 
     for sender in plan.senders:
         await_next(sender, 0)
     for _ in range(spec.messages):
         if not due:
             return
-        now, sender = heappop(due)
+        now, _, sender = heappop(due)
         yield Submission(now, sender, destinations.choose(draws[sender]), spec.bytes)
         await_next(sender, now)

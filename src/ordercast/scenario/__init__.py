@@ -1,0 +1,7 @@
+"""A run, whatever drives it: what a scenario asks for, who submits what and when, and when a run is over."""
+
+from ordercast.scenario.file import load_scenario
+from ordercast.scenario.spec import Scenario
+from ordercast.scenario.swarm import swarm_scenario
+
+__all__ = ["Scenario", "load_scenario", "swarm_scenario"]

@@ -1,0 +1,30 @@
+"""What becomes of packets on a bad network."""
+
+from typing import Annotated
+
+import msgspec
+
+from ordercast.core import LocalError
+
+Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Independent misfortunes of each packet."""
+
+    loss: Probability = 0.0
+    duplication: Probability = 0.0
+    reordering: Probability = 0.0
+    """Share of packets that get an additional delay, and are overtaken by later ones."""
+    reorder_us: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 1000.0
+    """The largest additional delay, in microseconds."""
+
+    def __post_init__(self) -> None:
+        for name in ("loss", "duplication", "reordering"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise LocalError(f"{name} is a probability, not {getattr(self, name)}")
+
+    @property
+    def calm(self) -> bool:
+        """Whether nothing is lost, doubled or delayed."""
+        return not (self.loss or self.duplication or self.reordering)

@@ -1,0 +1,40 @@
+"""What a scenario asks that a plan cannot have, or that its protocol does not promise to bear."""
+
+from ordercast.core import Fault, HostId, Plan
+from ordercast.scenario import faults
+from ordercast.scenario.crashes import returns
+from ordercast.scenario.spec import Scenario, ScenarioError
+
+
+def beyond_contract(scenario: Scenario, plan: Plan) -> list[Fault]:
+    """Faults of a scenario that the protocol does not claim to bear."""
+    network, clocks, kinds = scenario.network, scenario.clocks, [type(fault) for fault in scenario.fault]
+    # Infrastructure may come back as the plan says, whatever the guarantees say of receivers.
+    restarts = [
+        fault.state
+        for fault in scenario.fault
+        if isinstance(fault, faults.Restart) and fault.state not in returns(plan, fault.host)
+    ]
+    happened = {
+        Fault.LOSS: network.loss > 0,
+        Fault.DUPLICATION: network.duplication > 0,
+        Fault.REORDERING: network.reordering > 0,
+        Fault.PARTITION: faults.Partition in kinds,
+        Fault.CRASH: faults.Crash in kinds,
+        Fault.RESTART: "saved" in restarts,
+        Fault.AMNESIA: "lost" in restarts,
+        Fault.PAUSE: faults.Pause in kinds,
+        Fault.CLOCK: clocks.skew_us > 0 or clocks.drift_ppm > 0 or faults.SetClock in kinds,
+    }
+    return [fault for fault, struck in happened.items() if struck and fault not in plan.guarantees.tolerates]
+
+
+def check_faults(scenario: Scenario, hosts: list[HostId]) -> None:
+    """Refuse faults of hosts that are not there."""
+    for index, fault in enumerate(scenario.fault):
+        named = getattr(fault, "host", None)
+        sides = [host for side in getattr(fault, "sides", ()) for host in side]
+        for host in [*sides, *([] if named is None else [named])]:
+            if host not in hosts:
+                key = "sides" if named is None else "host"
+                raise ScenarioError(f"fault[{index}].{key}", f"there is no host {host}")

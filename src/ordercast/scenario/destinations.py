@@ -1,0 +1,26 @@
+"""To which groups messages go."""
+
+from collections.abc import Sequence
+from random import Random
+
+from ordercast.core import Groups, LocalError
+
+
+class Destinations:
+    """Chooses the groups of a message: how many, by a distribution, and which, evenly."""
+
+    def __init__(self, groups: Sequence[int], spread: Sequence[float] = (1.0,)) -> None:
+        if not spread or any(share < 0 for share in spread) or sum(spread) <= 0:
+            raise LocalError(f"spread lists shares of messages to 1, 2, ... groups, not {list(spread)}")
+        if len(spread) > len(groups):
+            raise LocalError(f"spread has {len(spread)} entries, but there are {len(groups)} groups")
+        self._groups = list(groups)
+        self._counts = range(1, len(spread) + 1)
+        self._spread = list(spread)
+
+    def choose(self, rng: Random) -> Groups:
+        """The groups of one message, ascending."""
+        if len(self._spread) == 1:
+            return (self._groups[int(rng.random() * len(self._groups))],)
+        count = rng.choices(self._counts, self._spread)[0]
+        return tuple(sorted(rng.sample(self._groups, count)))

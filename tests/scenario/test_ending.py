@@ -1,0 +1,88 @@
+"""What may be said of a run at its end."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from ordercast.catalogue import find_protocol
+from ordercast.core import Agreement, Deployment, Plan
+from ordercast.scenario.ending import (
+    Finish,
+    cluster_finish,
+    ending_of,
+    hindrance_of,
+    receiving_hosts,
+)
+
+
+def plan_of(name: str, receivers: int = 3) -> Plan:
+    protocol = find_protocol(name)
+    return protocol.deploy(Deployment.disjoint(1, receivers, 1), protocol.options())
+
+
+def test_an_ending_has_a_name() -> None:
+    assert ending_of(missing=False, healed=False) == "settled"
+    assert ending_of(missing=False, healed=True) == "settled after healing"
+    assert ending_of(missing=True, healed=False) == ending_of(missing=True, healed=True)
+    assert ending_of(missing=True, healed=True) == "deliveries missing"
+
+
+def test_a_run_is_complete_if_nothing_hinders_it() -> None:
+    assert hindrance_of(plan_of("atomic_multicast"), set(), finished=True, cut=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("down", "finished", "cut", "words"),
+    [
+        (set(), False, False, "workload"),
+        (set(), True, True, "partition"),
+        ({0, 1, 2}, True, False, "of group 0, nodes 0, 1, 2 were down"),
+    ],
+)
+def test_what_hinders_a_run_is_named(down: set[int], finished: bool, cut: bool, words: str) -> None:
+    assert words in hindrance_of(plan_of("atomic_multicast"), down, finished=finished, cut=cut)
+
+
+def test_too_many_nodes_of_a_role_hinder_a_run() -> None:
+    plan = plan_of("hydra")
+    configuration = {node.id for node in plan.nodes if node.role == "configuration"}
+    assert "role configuration" in hindrance_of(plan, configuration, finished=True, cut=False)
+    assert not hindrance_of(plan, {min(configuration)}, finished=True, cut=False)
+
+
+def settled() -> bool:
+    return True
+
+
+def unsettled() -> bool:
+    return False
+
+
+def not_asked() -> bool:
+    raise AssertionError("settling makes no difference here")
+
+
+def test_a_cluster_with_all_its_hosts_is_complete_once_it_has_settled() -> None:
+    plan = plan_of("unordered")
+    hosts = receiving_hosts(plan)
+    assert cluster_finish(plan, hosts, set(), dead=False, settle=settled) == Finish(complete=True)
+    assert cluster_finish(plan, hosts, set(), dead=False, settle=unsettled) == Finish()
+
+
+def test_a_cluster_without_a_host_is_not_complete_and_not_waited_for() -> None:
+    plan = plan_of("unordered")
+    hosts = receiving_hosts(plan)
+    assert cluster_finish(plan, hosts, {1}, dead=False, settle=not_asked) == Finish()
+    assert cluster_finish(plan, hosts, set(), dead=True, settle=not_asked) == Finish()
+
+
+def test_holes_are_of_interest_without_some_hosts_if_every_receiver_took_part() -> None:
+    plan = plan_of("unordered")
+    guarantees = msgspec.structs.replace(plan.guarantees, agreement=Agreement.PROBABILISTIC)
+    plan = replace(plan, guarantees=guarantees)
+    hosts = receiving_hosts(plan)
+    found = cluster_finish(plan, hosts, {1}, dead=True, settle=settled)
+    assert found == Finish(settled=True, gone=frozenset({1}))
+    assert cluster_finish(plan, hosts, {1}, dead=True, settle=unsettled) == Finish()
+    assert cluster_finish(plan, hosts - {2}, {1}, dead=True, settle=not_asked) == Finish()
