@@ -13,7 +13,9 @@ _PROTOCOLS = frozenset({"protocols", "replication", "transactions"})
 _JUDGES = frozenset({"trace", "judge", "judge.online", "judge.columns"})
 _FILES = frozenset({"java", "toml_file"})
 _BELOW_DRIVERS = _CONTRACT | _COMPONENTS | _PROTOCOLS | _FILES | {"trace"}
-_BELOW_PIPELINE = _BELOW_DRIVERS | _JUDGES | {"sim", "net", "engines.epto", "report"}
+_NET = ("net.metrics", "net.transports", "net.links", "net.host", "net.cluster", "net.tools", "net.api")
+"""The layers of the live runtime, the lowest first; each may import all below it."""
+_BELOW_PIPELINE = _BELOW_DRIVERS | _JUDGES | {"sim", "engines.epto", "report"} | frozenset(_NET)
 _LAB = frozenset({"lab.bench", "lab.trial", "lab.model"})
 _ALL = _BELOW_PIPELINE | _LAB | {"pipeline", "experiments", "cli"}
 
@@ -37,10 +39,11 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "transactions": frozenset({"core", "catalogue", "protocols", "replication"}) | _COMPONENTS,
     "engines.epto": frozenset({"core", "components.sampling", "protocols", "trace"}),
     "sim": (_BELOW_DRIVERS - {"testing", "java"}) | _JUDGES - {"judge.columns"},
-    "net": _BELOW_DRIVERS,
+    "net": frozenset(),
+    **{layer: _BELOW_DRIVERS | frozenset(_NET[:index]) for index, layer in enumerate(_NET)},
     "report": frozenset({"core"}),
-    "lab.bench": _BELOW_DRIVERS | _JUDGES | {"net"},
-    "lab.trial": _BELOW_DRIVERS | _JUDGES | {"net", "sim", "report"},
+    "lab.bench": _BELOW_DRIVERS | _JUDGES | frozenset(_NET),
+    "lab.trial": _BELOW_DRIVERS | _JUDGES | {"sim", "report"} | frozenset(_NET),
     "lab.model": _BELOW_DRIVERS | _JUDGES,
     "pipeline": _BELOW_PIPELINE,
     "experiments": _BELOW_PIPELINE | {"pipeline"},

@@ -4,7 +4,7 @@ import pytest
 
 from ordercast.core import message_id
 from ordercast.core.bundle import BUNDLE_MESSAGES_MAX, HEAD_BYTES, bundle_size, pack_bundle
-from ordercast.net.backlog import Backlog
+from ordercast.net.host.backlog import Backlog
 
 FIRST = message_id(3, 100)
 PACKET_BYTES = 1_000

@@ -17,7 +17,7 @@ from ordercast.net.cluster.supervisor_client import (
     report,
     supervisor_log,
 )
-from ordercast.net.control.client import ControlClient, NoAnswer
+from ordercast.net.tools.client import ControlClient, NoAnswer
 
 POLL_S = 0.1
 SETTLE_MAX_S = 10.0
@@ -135,7 +135,7 @@ def _receiving(cluster: Cluster) -> set[HostId]:
 
 def _took_part(cluster: Cluster, run: str) -> set[HostId]:
     """The hosts that are or were there."""
-    from ordercast.net.recording.turning import hosts_of
+    from ordercast.net.host.recording.spool_to_parquet import hosts_of
 
     return set(hosts_of(cluster.traces / run))
 
@@ -157,7 +157,7 @@ def unfinished_runs(cluster: Cluster) -> list[str]:
 
 def finish_trace(cluster: Cluster, run: str, ended: Ending) -> None:
     """Bring the trace of a run to its end, and say where it is."""
-    from ordercast.net.recording.turning import finish_run
+    from ordercast.net.host.recording.spool_to_parquet import finish_run
 
     if not (cluster.traces / run).is_dir():
         return

@@ -14,9 +14,9 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from ordercast.core import HostId, MessageId
-from ordercast.net.group import Group, Joining, LiveDelivery, join
-from ordercast.net.loop import new_event_loop
-from ordercast.net.pending import PENDING_MAX, Pending
+from ordercast.net.api.group import Group, Joining, LiveDelivery, join
+from ordercast.net.api.pending import PENDING_MAX, Pending
+from ordercast.net.host.loop import new_event_loop
 
 Result = TypeVar("Result")
 

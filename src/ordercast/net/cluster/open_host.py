@@ -7,15 +7,15 @@ from functools import partial
 from random import Random
 
 from ordercast.core import HostId, LocalError, Nanos, Plan
-from ordercast.net.cluster.address import Address
 from ordercast.net.cluster.cluster import Cluster
-from ordercast.net.cluster.keys import KeyFile
-from ordercast.net.host import LiveHost
+from ordercast.net.cluster.key_file import KeyFile
+from ordercast.net.host.live_host import LiveHost
+from ordercast.net.host.recording.spool import Recorder
+from ordercast.net.host.store import WAIT_S, Store
 from ordercast.net.links.seal import Seal, Sealed, Unsealed
 from ordercast.net.links.wire import Wire, new_session
-from ordercast.net.metrics import Metrics
-from ordercast.net.recording.spool import Recorder
-from ordercast.net.store import WAIT_S, Store
+from ordercast.net.metrics.metrics import Metrics
+from ordercast.net.transports.address import Address
 from ordercast.net.transports.impair import ImpairedTransport
 from ordercast.net.transports.multicast import MulticastTransport, shared_sets
 from ordercast.net.transports.switched import SwitchedTransport, hosts_by_tcp

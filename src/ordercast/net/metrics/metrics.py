@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ordercast.core import MICROSECOND, SECOND, Nanos
-from ordercast.net.histogram import Histogram
+from ordercast.net.metrics.histogram import Histogram
 
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 _LATENCY_BOUNDS: tuple[Nanos, ...] = tuple(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from ordercast.core import Delivery, Env, Message, Nanos, NodeId, Process
 
 if TYPE_CHECKING:
-    from ordercast.net.backlog import Backlog
-    from ordercast.net.host import LiveHost
+    from ordercast.net.host.backlog import Backlog
+    from ordercast.net.host.live_host import LiveHost
 
 
 class LiveEnv(Env):

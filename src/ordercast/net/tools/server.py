@@ -28,12 +28,14 @@ from ordercast.core import (
     exception_text,
     message_name,
 )
-from ordercast.net.control.facts import HostFact, SenderFact, node_fact
-from ordercast.net.control.feed import Feed, Watch
-from ordercast.net.control.feed_lines import feed_lines
-from ordercast.net.control.progress import Progress
-from ordercast.net.control.socket_file import close_socket, open_socket
-from ordercast.net.control.words import (
+from ordercast.net.cluster.socket_file import close_socket, open_socket
+from ordercast.net.host.live_host import Batch, Heard
+from ordercast.net.metrics.metrics import Metrics
+from ordercast.net.tools.facts import HostFact, SenderFact, node_fact
+from ordercast.net.tools.feed import Feed, Watch
+from ordercast.net.tools.feed_lines import feed_lines
+from ordercast.net.tools.progress import Progress
+from ordercast.net.tools.requests import (
     LINE_BYTES_MAX,
     Explain,
     GroupName,
@@ -46,8 +48,6 @@ from ordercast.net.control.words import (
     decode_request,
     encode_line,
 )
-from ordercast.net.host import Batch, Heard
-from ordercast.net.metrics import Metrics
 from ordercast.net.transports.impair import Impairment
 
 CLIENTS_MAX = 64

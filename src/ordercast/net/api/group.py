@@ -29,16 +29,16 @@ from ordercast.core import (
     View,
     message_name,
 )
+from ordercast.net.api.inbox import Inbox
+from ordercast.net.api.pending import PENDING_MAX, Pending, pending_messages
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.open_host import open_host
 from ordercast.net.cluster.supervisor_client import current_run
-from ordercast.net.control.attendance import Attendance
-from ordercast.net.host import Batch, LiveHost
-from ordercast.net.inbox import Inbox
-from ordercast.net.opening import open_host
-from ordercast.net.pending import PENDING_MAX, Pending, pending_messages
-from ordercast.net.recording.recorder import TraceRecorder
-from ordercast.net.store import WAIT_S, HostTaken
+from ordercast.net.host.live_host import Batch, LiveHost
+from ordercast.net.host.recording.recorder import TraceRecorder
+from ordercast.net.host.store import WAIT_S, HostTaken
+from ordercast.net.tools.attendance import Attendance
 
 CLOSE_S = 5.0
 """How long a closing group waits for what was sent to leave."""

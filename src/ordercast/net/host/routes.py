@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from ordercast.core import HostId, NodeId
 from ordercast.net.links.packet import DESTINATIONS_MAX, write_destinations
-from ordercast.net.metrics import Metrics
+from ordercast.net.metrics.metrics import Metrics
 
 Route: TypeAlias = tuple[tuple[NodeId, ...], tuple[tuple[tuple[HostId, ...], bytes, int], ...]]
 """The nodes of this host, and for the others: hosts, destinations in bytes, and how many they are."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from ordercast.core import LocalError, exception_text
-from ordercast.net.cluster.address import Address
+from ordercast.net.transports.address import Address
 
 HEAD_BYTES_MAX = 8 << 10
 CLIENTS_MAX = 32

@@ -5,10 +5,10 @@ from typing import Self
 
 from ordercast.core import MessageId, NodeId
 from ordercast.net.cluster.cluster import Cluster
-from ordercast.net.control.exposition import MetricsServer
-from ordercast.net.control.facts import SenderFact
-from ordercast.net.control.server import ControlServer
-from ordercast.net.host import LiveHost
+from ordercast.net.host.live_host import LiveHost
+from ordercast.net.tools.exposition import MetricsServer
+from ordercast.net.tools.facts import SenderFact
+from ordercast.net.tools.server import ControlServer
 from ordercast.net.transports.impair import ImpairedTransport
 
 _PRESSED = "the network or a slow receiver asks senders to slow down"

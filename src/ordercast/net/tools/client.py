@@ -11,9 +11,9 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from ordercast.core import HostId, LocalError, MessageId, NodeId
-from ordercast.net.control.facts import HostFact
-from ordercast.net.control.socket_file import find_socket
-from ordercast.net.control.words import (
+from ordercast.net.cluster.socket_file import find_socket
+from ordercast.net.tools.facts import HostFact
+from ordercast.net.tools.requests import (
     Explain,
     GroupName,
     Impair,

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ordercast.core import SECOND, HostId, Nanos, NodeId, OrdercastError
-from ordercast.net.recording.spool import Spooler
-from ordercast.net.recording.spool_file import Header, read_spool, spool_path
-from ordercast.net.recording.turning import load_state, locked, spool_folder, spools_of, turn
+from ordercast.net.host.recording.spool import Spooler
+from ordercast.net.host.recording.spool_file import Header, read_spool, spool_path
+from ordercast.net.host.recording.spool_to_parquet import load_state, locked, spool_folder, spools_of, turn
 
 BYTES_MAX = 16 << 20
 AGE_MAX_NS: Nanos = 30 * SECOND

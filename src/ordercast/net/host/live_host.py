@@ -39,14 +39,14 @@ from ordercast.core import (
 )
 from ordercast.core.bundle import HEAD_BYTES, MESSAGE_BYTES_MAX, Bundle, pack_bundle, unpack_bundle
 from ordercast.core.ids import NUMBER_MAX
-from ordercast.net.backlog import Backlog
-from ordercast.net.env import LiveEnv
+from ordercast.net.host.backlog import Backlog
+from ordercast.net.host.live_env import LiveEnv
+from ordercast.net.host.recording.spool import Recorder
+from ordercast.net.host.routes import Routes
+from ordercast.net.host.store import Store
+from ordercast.net.host.timers import Timers
 from ordercast.net.links.wire import REPAIR_NS, TICK_NS, Wire
-from ordercast.net.metrics import Metrics
-from ordercast.net.recording.spool import Recorder
-from ordercast.net.routes import Routes
-from ordercast.net.store import Store
-from ordercast.net.timers import Timers
+from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.transports.transport import Datagram
 
 LOCAL_MAX = 10_000

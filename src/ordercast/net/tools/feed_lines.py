@@ -4,9 +4,9 @@ import base64
 from collections.abc import Iterator, Mapping
 
 from ordercast.core import Dropped, GroupId, OutOfOrder, Stamp, View, message_name
-from ordercast.net.control.feed import Lost
-from ordercast.net.control.words import GroupName, encode_line
-from ordercast.net.host import Batch, Heard
+from ordercast.net.host.live_host import Batch, Heard
+from ordercast.net.tools.feed import Lost
+from ordercast.net.tools.requests import GroupName, encode_line
 
 
 def feed_lines(

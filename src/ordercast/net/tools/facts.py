@@ -9,7 +9,7 @@ import msgspec
 
 from ordercast.core import Explanation, HostId, MessageId, Nanos, NodeId, RemoteError, Wait, message_sender
 from ordercast.core.bundle import bundle_span
-from ordercast.net.control.progress import Progress, Run
+from ordercast.net.tools.progress import Progress, Run
 
 WAITS_TOLD = 20
 """Waits of a node that are told, the oldest; and beside them those of the message asked for."""

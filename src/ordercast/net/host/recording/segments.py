@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from ordercast.core import NodeId, RemoteError
-from ordercast.net.recording import spool_file as layout
-from ordercast.net.recording.spool_file import Spool
+from ordercast.net.host.recording import spool_file as layout
+from ordercast.net.host.recording.spool_file import Spool
 from ordercast.trace import LOST, SAVED, SCHEMA, Event, Kind, build_table
 from ordercast.trace.table import count_within
 

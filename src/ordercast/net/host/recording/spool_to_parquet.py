@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ordercast.core import HostId, LocalError, Plan, RemoteError
-from ordercast.net.recording.segments import HostState, crash_table, tables_of
-from ordercast.net.recording.spool_file import CUT, SUFFIX, Spool, read_spool, spool_path
-from ordercast.net.store import HostTaken
+from ordercast.net.host.recording.segments import HostState, crash_table, tables_of
+from ordercast.net.host.recording.spool_file import CUT, SUFFIX, Spool, read_spool, spool_path
+from ordercast.net.host.store import HostTaken
 from ordercast.trace import SCHEMA, describe
 from ordercast.trace.store import DESCRIPTION, EVENTS
 

@@ -1,4 +1,4 @@
-"""The secret that the hosts of a cluster share, in a file that only its owner may read.
+"""The secret keys that the hosts of a cluster share, in a file that only its owner may read.
 
 The file lists keys, one a line in base64. A host seals with the first and accepts all, so a key is changed
 without downtime in three steps: add the new one at the end everywhere (`add_key`), move it to the front
@@ -8,58 +8,20 @@ have read the file again, which `KeyFile` does for it.
 
 import base64
 import binascii
-import hashlib
 import os
 import secrets
 import tempfile
-from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ordercast.core import LocalError
+from ordercast.net.links.keyring import Key, Keyring
 
 SECRET_BYTES = 32
-KEYS_MAX = 16
-"""In one file; a rotation needs two."""
 MODE = 0o600
 OTHERS = 0o077
 
 _NOTE = "# Secret keys of an ordercast cluster: the first seals, all are accepted. Never share or commit.\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One secret; it never shows in a text made of it."""
-
-    id: int
-    secret: bytes = field(repr=False)
-
-    @classmethod
-    def of(cls, secret: bytes) -> "Key":
-        """The key of a secret; its identity says nothing about it."""
-        digest = hashlib.sha256(b"ordercast key id\0" + secret).digest()
-        return cls(int.from_bytes(digest[:4], "little"), secret)
-
-
-@dataclass(frozen=True, slots=True)
-class Keyring:
-    """The key to seal with, and all that are accepted, by identity."""
-
-    active: Key
-    accepted: dict[int, Key]
-
-    @classmethod
-    def of(cls, keys: Iterable[Key]) -> "Keyring":
-        """A ring of these keys; the first seals."""
-        listed = list(keys)
-        if not listed:
-            raise LocalError("a keyring needs a key")
-        if len({key.id for key in listed}) != len(listed):
-            raise LocalError("a key is listed twice")
-        if len(listed) > KEYS_MAX:
-            raise LocalError(f"at most {KEYS_MAX} keys, not {len(listed)}")
-        return cls(listed[0], {key.id: key for key in listed})
 
 
 def load_keys(path: Path) -> Keyring:

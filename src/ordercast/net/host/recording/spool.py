@@ -36,8 +36,8 @@ from ordercast.core import (
     View,
 )
 from ordercast.core.bundle import Bundle
-from ordercast.net.recording import spool_file as layout
-from ordercast.net.recording.spool_file import Header, cut_path, spool_path
+from ordercast.net.host.recording import spool_file as layout
+from ordercast.net.host.recording.spool_file import Header, cut_path, spool_path
 from ordercast.trace import LOST, SAVED, Event, Kind
 
 GROUPS_KEPT_MAX = 4096

@@ -22,7 +22,7 @@ from ordercast.core import (
     message_name,
     message_sender,
 )
-from ordercast.net.control.facts import HostFact, NodeFact, SenderFact, WaitFact
+from ordercast.net.tools.facts import HostFact, NodeFact, SenderFact, WaitFact
 
 SURE = 0.999
 """Probabilities above this are told as that."""

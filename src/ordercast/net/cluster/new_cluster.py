@@ -4,7 +4,7 @@ import msgspec
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, HostId, LocalError, Plan
-from ordercast.net.cluster.address import PORT_MAX
+from ordercast.net.transports.address import PORT_MAX
 from ordercast.toml_file import convert_options
 
 LOOPBACK = "127.0.0.1"
