@@ -12,7 +12,7 @@ _COMPONENTS = frozenset({"components.consensus", "components.sampling"})
 _PROTOCOLS = frozenset({"protocols", "replication", "transactions"})
 _JUDGES = frozenset({"trace", "judge", "judge.online", "judge.columns"})
 _FILES = frozenset({"java", "toml_file"})
-_BELOW_DRIVERS = _CONTRACT | _COMPONENTS | _PROTOCOLS | _FILES | {"trace"}
+_BELOW_DRIVERS = _CONTRACT | _COMPONENTS | _PROTOCOLS | _FILES | {"trace", "kernel"}
 _NET = ("net.metrics", "net.transports", "net.links", "net.host", "net.cluster", "net.tools", "net.api")
 """The layers of the live runtime, the lowest first; each may import all below it."""
 _BELOW_PIPELINE = _BELOW_DRIVERS | _JUDGES | {"sim", "engines.epto", "report"} | frozenset(_NET)
@@ -30,6 +30,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "toml_file": frozenset({"core"}),
     "components.consensus": frozenset({"core"}),
     "components.sampling": frozenset({"core"}),
+    "kernel": frozenset({"core"}),
     "trace": frozenset({"core"}),
     "judge": frozenset({"core", "trace"}),
     "judge.online": frozenset({"core", "trace", "judge"}),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ordercast.core import Delivery, Env, Message, Nanos, NodeId, Process
 
 if TYPE_CHECKING:
-    from ordercast.net.host.backlog import Backlog
+    from ordercast.kernel.backlog import Backlog
     from ordercast.net.host.live_host import LiveHost
 
 

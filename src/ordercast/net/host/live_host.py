@@ -37,9 +37,11 @@ from ordercast.core import (
     message_id,
     message_number,
 )
-from ordercast.core.bundle import HEAD_BYTES, MESSAGE_BYTES_MAX, Bundle, pack_bundle, unpack_bundle
+from ordercast.core.bundle import HEAD_BYTES, Bundle, unpack_bundle
 from ordercast.core.ids import NUMBER_MAX
-from ordercast.net.host.backlog import Backlog
+from ordercast.kernel.backlog import Backlog
+from ordercast.kernel.payloads import check_payloads
+from ordercast.kernel.recipients import Recipients
 from ordercast.net.host.live_env import LiveEnv
 from ordercast.net.host.recording.spool import Recorder
 from ordercast.net.host.routes import Routes
@@ -61,8 +63,6 @@ OURS = -1
 """The store keeps what the host itself must remember under this number, which no node has."""
 RESERVED = 1 << 24
 """Message numbers that are set aside at a time."""
-
-_BYTES = {bytes}
 
 _log = logging.getLogger("ordercast")
 
@@ -116,6 +116,7 @@ class LiveHost:
         """Set whenever a backlog has got shorter."""
         self._clock = clock
         self._now: Nanos = 0
+        self._recipients = Recipients(plan.groups)
         self._places = [node.host for node in plan.nodes]
         self._routes = Routes(self._places, host, self.metrics)
         self._local: deque[tuple[NodeId, NodeId, Message]] = deque()
@@ -137,7 +138,7 @@ class LiveHost:
     def _backlog(self, node: NodeId, limit: int) -> Backlog | None:
         if node not in self.plan.senders:
             return None
-        return Backlog(message_id(node, 0), limit, BACKLOG_BYTES_MAX)
+        return Backlog(message_id(node, 0), limit, bytes_max=BACKLOG_BYTES_MAX)
 
     # Life
 
@@ -252,7 +253,8 @@ class LiveHost:
         env = self.nodes.get(node)
         if env is None or env.backlog is None:
             raise LocalError(f"node {node} is no sender on host {self.host}")
-        self._check(groups, payloads)
+        self._recipients.count(groups)
+        check_payloads(payloads)
         backlog = env.backlog
         if (backlog.full and not urgent) or not self.running:
             self.metrics.messages_refused += len(payloads)
@@ -266,22 +268,6 @@ class LiveHost:
             self._reserve(env, message_number(backlog.next_message) + len(payloads))
         self.wake()
         return first
-
-    def _check(self, groups: Groups, payloads: Sequence[bytes]) -> None:
-        known = self.plan.groups
-        if not groups or any(group not in known for group in groups):
-            raise LocalError(f"cannot send to groups {groups}; there are: {', '.join(map(str, known))}")
-        if len(groups) > 1 and list(groups) != sorted(set(groups)):
-            raise LocalError(f"groups are named once each, in ascending order, not as {groups}")
-        if not payloads:
-            raise LocalError("there is no message to send")
-        kinds = set(map(type, payloads))
-        if kinds != _BYTES:
-            wrong = next(kind for kind in kinds if kind is not bytes)
-            raise LocalError(f"a message is of type bytes, not {wrong.__name__}")
-        longest = max(map(len, payloads))
-        if longest > MESSAGE_BYTES_MAX:
-            raise LocalError(f"message of {longest} bytes, the limit is {MESSAGE_BYTES_MAX}")
 
     def add_listener(self, node: NodeId, listener: Listener) -> None:
         """Tell somebody what a node delivers."""
@@ -432,15 +418,12 @@ class LiveHost:
         before = backlog.messages
         env.now = self._read_clock()
         while backlog.packets and not self.wire.pressed():
-            packet = backlog.packets[0]
-            packed = pack_bundle(packet.first, packet.times, packet.payloads)
             try:
-                if not member.submit(packet.groups, packed):
+                if backlog.offer(member) is None:
                     break
             except Exception as error:
                 self._fail(error)
                 return
-            backlog.pop()
         self.metrics.backlog_messages = sum(one.backlog.messages for one in self._senders if one.backlog)
         if backlog.messages < before:
             self.room.set()
