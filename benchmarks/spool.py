@@ -10,10 +10,10 @@ from pathlib import Path
 
 from ordercast.core import Delivered, Stamp, message_id
 from ordercast.core.bundle import Bundle
-from ordercast.net.recording.recorder import TraceRecorder
-from ordercast.net.recording.spool import Spooler
-from ordercast.net.recording.spool_file import Header
-from ordercast.net.recording.turning import spool_folder, turn_all
+from ordercast.net.host.recording.recorder import TraceRecorder
+from ordercast.net.host.recording.spool import Spooler
+from ordercast.net.host.recording.spool_file import Header
+from ordercast.net.host.recording.spool_to_parquet import spool_folder, turn_all
 
 ROUNDS = 7
 MESSAGES = 20_000

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from statistics import median
 
-from ordercast.net.cluster.address import Address
+from ordercast.net.transports.address import Address
 from ordercast.net.transports.transport import Datagram
 from ordercast.net.transports.udp import UdpTransport
 

@@ -12,8 +12,10 @@ _COMPONENTS = frozenset({"components.consensus", "components.sampling"})
 _PROTOCOLS = frozenset({"protocols", "replication", "transactions"})
 _JUDGES = frozenset({"trace", "judge", "judge.online", "judge.columns"})
 _FILES = frozenset({"java", "toml_file"})
-_BELOW_DRIVERS = _CONTRACT | _COMPONENTS | _PROTOCOLS | _FILES | {"trace"}
-_BELOW_PIPELINE = _BELOW_DRIVERS | _JUDGES | {"scenario", "sim", "net", "engines.epto", "report"}
+_BELOW_DRIVERS = _CONTRACT | _COMPONENTS | _PROTOCOLS | _FILES | {"trace", "kernel"}
+_NET = ("net.metrics", "net.transports", "net.links", "net.host", "net.cluster", "net.tools", "net.api")
+"""The layers of the live runtime, the lowest first; each may import all below it."""
+_BELOW_PIPELINE = _BELOW_DRIVERS | _JUDGES | {"scenario", "sim", "engines.epto", "report"} | frozenset(_NET)
 _LAB = frozenset({"lab.bench", "lab.trial", "lab.model"})
 _ALL = _BELOW_PIPELINE | _LAB | {"pipeline", "experiments", "cli"}
 
@@ -28,6 +30,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "toml_file": frozenset({"core"}),
     "components.consensus": frozenset({"core"}),
     "components.sampling": frozenset({"core"}),
+    "kernel": frozenset({"core"}),
     "trace": frozenset({"core"}),
     "judge": frozenset({"core", "trace"}),
     "judge.online": frozenset({"core", "trace", "judge"}),
@@ -38,10 +41,11 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "engines.epto": frozenset({"core", "components.sampling", "protocols", "trace"}),
     "scenario": frozenset({"core", "catalogue", "toml_file", "trace", "judge", "judge.online"}),
     "sim": (_BELOW_DRIVERS - {"testing", "java"}) | _JUDGES - {"judge.columns"} | {"scenario"},
-    "net": _BELOW_DRIVERS,
+    "net": frozenset(),
+    **{layer: _BELOW_DRIVERS | frozenset(_NET[:index]) for index, layer in enumerate(_NET)},
     "report": frozenset({"core"}),
-    "lab.bench": _BELOW_DRIVERS | _JUDGES | {"scenario", "net"},
-    "lab.trial": _BELOW_DRIVERS | _JUDGES | {"scenario", "net", "report"},
+    "lab.bench": _BELOW_DRIVERS | _JUDGES | {"scenario"} | frozenset(_NET),
+    "lab.trial": _BELOW_DRIVERS | _JUDGES | {"scenario", "report"} | frozenset(_NET),
     "lab.model": _BELOW_DRIVERS | _JUDGES,
     "pipeline": _BELOW_PIPELINE,
     "experiments": _BELOW_PIPELINE | {"pipeline"},

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.peers.roles import NUMBER_BYTES, Recorder, Rounds, Shared
 from ordercast.lab.bench.waiting import Waiting
-from ordercast.net.loop import run
+from ordercast.net.host.loop import run
 
 LOOK_S = 0.02
 LATE_S = 2.0

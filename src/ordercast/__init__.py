@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = version("ordercast")
 
 if TYPE_CHECKING:
-    from ordercast.net.group import Group, OutOfOrder, Received, join
-    from ordercast.net.pending import Pending
-    from ordercast.net.script import join_sync
+    from ordercast.net.api.group import Group, OutOfOrder, Received, join
+    from ordercast.net.api.pending import Pending
+    from ordercast.net.api.sync_group import join_sync
 
 _LIVE = {
-    "Group": "ordercast.net.group",
-    "OutOfOrder": "ordercast.net.group",
-    "Pending": "ordercast.net.pending",
-    "Received": "ordercast.net.group",
-    "join": "ordercast.net.group",
-    "join_sync": "ordercast.net.script",
+    "Group": "ordercast.net.api.group",
+    "OutOfOrder": "ordercast.net.api.group",
+    "Pending": "ordercast.net.api.pending",
+    "Received": "ordercast.net.api.group",
+    "join": "ordercast.net.api.group",
+    "join_sync": "ordercast.net.api.sync_group",
 }
 
 __all__ = ["Group", "OutOfOrder", "Pending", "Received", "__version__", "join", "join_sync"]

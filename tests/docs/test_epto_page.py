@@ -13,7 +13,7 @@ from ordercast.engines.epto.network import Latencies
 from ordercast.engines.epto.run import run
 from ordercast.engines.epto.setup import Setup
 from ordercast.engines.epto.types import Offsets
-from ordercast.net.pending import Pending
+from ordercast.net.api.pending import Pending
 from ordercast.protocols.epto.parameters import Parameters, parameters
 from ordercast.protocols.epto.protocol import SHUFFLE, SPARE, cyclon_options
 

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from ordercast.core import HostId
 from ordercast.net.cluster.file import load_cluster
-from ordercast.net.control.attendance import Attendance
-from ordercast.net.host import LiveHost
-from ordercast.net.opening import open_host
+from ordercast.net.cluster.open_host import open_host
+from ordercast.net.host.live_host import LiveHost
+from ordercast.net.tools.attendance import Attendance
 from tests.live.cluster_files import free_ports, write_cluster
 
 T = TypeVar("T")

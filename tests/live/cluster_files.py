@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from ordercast.net.cluster.address import free_ports
-from ordercast.net.cluster.keys import create_keys
+from ordercast.net.cluster.key_file import create_keys
+from ordercast.net.transports.address import free_ports
 
 
 def write_cluster(

@@ -22,11 +22,11 @@ from ordercast.core import (
     message_id,
 )
 from ordercast.core.bundle import Bundle, pack_bundle
-from ordercast.net.control.client import ControlClient
-from ordercast.net.control.facts import SenderFact
-from ordercast.net.control.server import ControlServer
-from ordercast.net.host import Batch, Heard
-from ordercast.net.metrics import Metrics
+from ordercast.net.host.live_host import Batch, Heard
+from ordercast.net.metrics.metrics import Metrics
+from ordercast.net.tools.client import ControlClient
+from ordercast.net.tools.facts import SenderFact
+from ordercast.net.tools.server import ControlServer
 
 T = TypeVar("T")
 SUBMITTED_NS = 1_000

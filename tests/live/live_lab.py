@@ -7,14 +7,14 @@ from typing import Any
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, HostId, MessageId, NodeId, Plan
-from ordercast.net.cluster.address import Address
-from ordercast.net.cluster.keys import Keyring
-from ordercast.net.host import Batch, Heard, LiveHost
+from ordercast.net.host.live_host import Batch, Heard, LiveHost
+from ordercast.net.host.loop import run
+from ordercast.net.host.store import Store
+from ordercast.net.links.keyring import Keyring
 from ordercast.net.links.seal import Seal, Sealed, Unsealed
 from ordercast.net.links.wire import Wire, new_session
-from ordercast.net.loop import run
-from ordercast.net.metrics import Metrics
-from ordercast.net.store import Store
+from ordercast.net.metrics.metrics import Metrics
+from ordercast.net.transports.address import Address
 from ordercast.net.transports.transport import Transport
 from ordercast.net.transports.udp import UdpTransport
 from tests.live.processes import PATIENCE_S

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from ordercast.core import HostId
-from ordercast.net.cluster.address import Address
+from ordercast.net.transports.address import Address
 
 BUFFER_BYTES = 4 << 20
 RECORDS_MAX = 200_000

@@ -23,8 +23,8 @@ from ordercast.core import (
     View,
 )
 from ordercast.core.bundle import Bundle
-from ordercast.net.recording.recorder import TraceRecorder
-from ordercast.net.recording.turning import finish_run
+from ordercast.net.host.recording.recorder import TraceRecorder
+from ordercast.net.host.recording.spool_to_parquet import finish_run
 from ordercast.sim.run import Run
 from ordercast.trace import ADDED, REMOVED, SAVED, Event, Kind
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import SECOND
-from ordercast.net import host as live_host
-from ordercast.net.group import Group, Received
-from ordercast.net.script import join_sync
+from ordercast.net.api.group import Group, Received
+from ordercast.net.api.sync_group import join_sync
+from ordercast.net.host import live_host
 from tests.live.cluster_files import write_cluster
 from tests.live.live_lab import Lab, hydra_plan, lab, run
 

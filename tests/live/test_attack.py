@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from ordercast.core import HostId, LocalError
-from ordercast.net.cluster.keys import Key, Keyring
+from ordercast.net.links.keyring import Key, Keyring
 from ordercast.net.links.packet import HEADER, HEADER_BYTES, MAGIC, VERSION
 from ordercast.net.links.seal import Sealed
 from tests.live.proxy import flipped

@@ -11,8 +11,8 @@ from ordercast.core import Delivered, MessageId
 from ordercast.core.bundle import Bundle
 from ordercast.lab.bench.member import Meter
 from ordercast.lab.bench.spec import BenchSpec
-from ordercast.net.group import Group
-from ordercast.net.host import Batch
+from ordercast.net.api.group import Group
+from ordercast.net.host.live_host import Batch
 
 
 class Echo:

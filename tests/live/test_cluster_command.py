@@ -23,9 +23,9 @@ from ordercast.cli import run
 from ordercast.cli.node import ends_host
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
-from ordercast.net.cluster.keys import load_keys
+from ordercast.net.cluster.key_file import load_keys
 from ordercast.net.cluster.supervisor_client import is_supervised, report
-from ordercast.net.control.client import ControlClient
+from ordercast.net.tools.client import ControlClient
 from tests.live.cluster_files import free_ports, write_cluster
 from tests.live.processes import PATIENCE_S, alive, beside, until
 

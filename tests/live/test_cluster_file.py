@@ -6,11 +6,11 @@ import pytest
 
 from ordercast.catalogue import protocol_names
 from ordercast.core import LocalError
-from ordercast.net.cluster.address import Address, parse_address
 from ordercast.net.cluster.cluster import Cluster, HostSpec, MetricsSpec, SecuritySpec, TransportSpec
 from ordercast.net.cluster.file import load_cluster
-from ordercast.net.cluster.keys import create_keys
+from ordercast.net.cluster.key_file import create_keys
 from ordercast.net.links.packet import DATAGRAM_BYTES_MAX
+from ordercast.net.transports.address import Address, parse_address
 from tests.live.cluster_files import write_cluster
 from tests.tidy import ROOT
 

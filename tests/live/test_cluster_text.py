@@ -7,10 +7,10 @@ import pytest
 
 from ordercast.catalogue import protocol_names
 from ordercast.core import LocalError
-from ordercast.net.cluster.address import Address
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
-from ordercast.net.cluster.text import NewCluster
+from ordercast.net.cluster.new_cluster import NewCluster
+from ordercast.net.transports.address import Address
 
 
 def written(folder: Path, wanted: NewCluster) -> Cluster:

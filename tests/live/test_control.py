@@ -14,11 +14,11 @@ import pytest
 
 from ordercast.core import Dropped, LocalError, Stamp, View, Wait, message_id
 from ordercast.core.bundle import pack_bundle
-from ordercast.net.control import server as control
-from ordercast.net.control.client import ControlClient, NoAnswer
-from ordercast.net.control.feed import QUEUE_MESSAGES_MAX
-from ordercast.net.control.socket_file import find_socket, open_socket
-from ordercast.net.control.words import LINE_BYTES_MAX
+from ordercast.net.cluster.socket_file import find_socket, open_socket
+from ordercast.net.tools import server as control
+from ordercast.net.tools.client import ControlClient, NoAnswer
+from ordercast.net.tools.feed import QUEUE_MESSAGES_MAX
+from ordercast.net.tools.requests import LINE_BYTES_MAX
 from tests.live.control_lab import NOW_NS, SUBMITTED_NS, Lab
 from tests.live.processes import until
 

@@ -16,7 +16,7 @@ from ordercast.core import Deployment, NodeId, Plan
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.supervisor_client import is_supervised, report
-from ordercast.net.control.client import ControlClient
+from ordercast.net.tools.client import ControlClient
 from ordercast.trace import Kind, events_of, find_runs
 from tests.live.cluster_files import free_port_range, write_cluster
 from tests.live.live_lab import WINDOW, Lab, lab, run

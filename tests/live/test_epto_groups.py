@@ -15,14 +15,14 @@ from ordercast.cli.tail import line_text
 from ordercast.core import Explanation, LocalError, Message, NodeId, Stamp, Wait, message_id
 from ordercast.core.bundle import Item, pack
 from ordercast.judge.online import verdict
+from ordercast.net.api.group import Group, LiveDelivery, join
+from ordercast.net.api.pending import pending_messages
 from ordercast.net.cluster.file import load_cluster
-from ordercast.net.control.client import ControlClient
-from ordercast.net.control.facts import HostFact, NodeFact, node_fact
-from ordercast.net.control.why import why_oldest
-from ordercast.net.group import Group, LiveDelivery, join
-from ordercast.net.loop import run
-from ordercast.net.pending import pending_messages
-from ordercast.net.recording.turning import finish_run
+from ordercast.net.host.loop import run
+from ordercast.net.host.recording.spool_to_parquet import finish_run
+from ordercast.net.tools.client import ControlClient
+from ordercast.net.tools.facts import HostFact, NodeFact, node_fact
+from ordercast.net.tools.why import why_oldest
 from ordercast.protocols.epto.messages import Ball
 from ordercast.trace import Kind, events_of, find_runs
 from tests.live.cluster_files import write_cluster

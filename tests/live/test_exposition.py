@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.net.cluster.address import Address
-from ordercast.net.control import exposition
-from ordercast.net.control.exposition import MetricsServer
-from ordercast.net.metrics import Metrics
+from ordercast.net.metrics.metrics import Metrics
+from ordercast.net.tools import exposition
+from ordercast.net.tools.exposition import MetricsServer
+from ordercast.net.transports.address import Address
 from tests.live.processes import PATIENCE_S
 
 Speak = Callable[[bytes], Awaitable[bytes]]

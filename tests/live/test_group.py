@@ -10,11 +10,11 @@ import pytest
 
 import ordercast
 from ordercast.core import LocalError, message_sender
-from ordercast.net.group import Group, Received, join
-from ordercast.net.inbox import HARD, SlowConsumer
-from ordercast.net.loop import run
-from ordercast.net.script import join_sync
-from ordercast.net.store import HostTaken
+from ordercast.net.api.group import Group, Received, join
+from ordercast.net.api.inbox import HARD, SlowConsumer
+from ordercast.net.api.sync_group import join_sync
+from ordercast.net.host.loop import run
+from ordercast.net.host.store import HostTaken
 from tests.live.cluster_files import write_cluster
 from tests.live.processes import PATIENCE_S
 from tests.live.wires import until
@@ -337,7 +337,7 @@ def test_a_script_that_fails_leaves_its_host_free_and_no_thread(tmp_path: Path) 
 
 
 def test_a_script_can_give_up_a_send_that_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ordercast.net.group.CLOSE_S", 0.2)
+    monkeypatch.setattr("ordercast.net.api.group.CLOSE_S", 0.2)
     config = cluster(tmp_path)
     with (
         pytest.raises(LocalError, match=r"\d+ messages were not sent, because the cluster took none"),

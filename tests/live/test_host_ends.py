@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.net.host import OURS
-from ordercast.net.store import Store
+from ordercast.net.host.live_host import OURS
+from ordercast.net.host.store import Store
 from tests.live.live_lab import Lab, hydra_plan, run
 from tests.live.wires import until
 

@@ -8,16 +8,8 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.net.cluster.keys import (
-    Key,
-    KeyFile,
-    Keyring,
-    activate_key,
-    add_key,
-    create_keys,
-    load_keys,
-    retire_key,
-)
+from ordercast.net.cluster.key_file import KeyFile, activate_key, add_key, create_keys, load_keys, retire_key
+from ordercast.net.links.keyring import Key, Keyring
 
 
 def test_a_new_file_holds_one_key_and_is_private(tmp_path: Path) -> None:

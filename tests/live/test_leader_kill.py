@@ -16,7 +16,7 @@ from ordercast.core import HostId
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.supervisor_client import report
-from ordercast.net.control.client import ControlClient, NoAnswer
+from ordercast.net.tools.client import ControlClient, NoAnswer
 from ordercast.trace import Kind, events_of, find_runs
 from tests.live.cluster_files import write_cluster
 from tests.live.processes import alive, beside, until

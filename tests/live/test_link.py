@@ -4,7 +4,7 @@ import pytest
 
 from ordercast.core import MILLISECOND
 from ordercast.net.links.link import AWAY_NS, PACKET_COST, PRESSURE_MAX, PRESSURE_NS, QUEUE_BYTES_MAX, Link
-from ordercast.net.metrics import Metrics
+from ordercast.net.metrics.metrics import Metrics
 
 SIZE = 1_000
 COST = SIZE + PACKET_COST

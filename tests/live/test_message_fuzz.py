@@ -17,7 +17,7 @@ import pytest
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, HostId, NodeId, Plan
-from ordercast.net.host import LiveHost
+from ordercast.net.host.live_host import LiveHost
 from ordercast.net.transports.transport import Datagram
 from tests.live.live_lab import Lab, hydra_plan, lab, run
 from tests.live.wires import until

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.net.histogram import VALUE_MAX, Histogram
-from ordercast.net.metrics import FAMILIES, Metrics, resident_bytes
+from ordercast.net.metrics.histogram import VALUE_MAX, Histogram
+from ordercast.net.metrics.metrics import FAMILIES, Metrics, resident_bytes
 
 
 def histogram_of(*values: int) -> Histogram:

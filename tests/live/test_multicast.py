@@ -6,7 +6,7 @@ import pytest
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, HostId, LocalError
-from ordercast.net.cluster.address import Address
+from ordercast.net.transports.address import Address
 from ordercast.net.transports.multicast import SETS_MAX, MulticastTransport, set_addresses, shared_sets
 from tests.live.namespaces import cable, inside
 from tests.live.wires import Ear, free_addresses, listening, until

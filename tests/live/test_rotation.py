@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import HostId, LocalError
-from ordercast.net.cluster.keys import Keyring, add_key, create_keys, load_keys
+from ordercast.net.cluster.key_file import add_key, create_keys, load_keys
 from ordercast.net.cluster.rotation import key_name, rotate, step
+from ordercast.net.links.keyring import Keyring
 
 
 class Fleet:

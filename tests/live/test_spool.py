@@ -10,10 +10,10 @@ import pytest
 
 from ordercast.core import Delivered, Dropped, LocalError, OutOfOrder, RemoteError, Stamp, View, message_id
 from ordercast.core.bundle import Bundle
-from ordercast.net.recording import segments
-from ordercast.net.recording.segments import HostState, tables_of
-from ordercast.net.recording.spool import Spooler
-from ordercast.net.recording.spool_file import Header, Spool, read_spool
+from ordercast.net.host.recording import segments
+from ordercast.net.host.recording.segments import HostState, tables_of
+from ordercast.net.host.recording.spool import Spooler
+from ordercast.net.host.recording.spool_file import Header, Spool, read_spool
 from ordercast.trace import Event, Kind, events_of
 
 HEADER = Header(run="demo-1", host=3, life=0, number=0, nodes=(1, 5))
@@ -23,8 +23,8 @@ STAMP = Stamp(900, 7, (41, 42))
 FLUSH_THEN_HANG = """
 import sys, time
 from pathlib import Path
-from ordercast.net.recording.spool import Spooler
-from ordercast.net.recording.spool_file import Header
+from ordercast.net.host.recording.spool import Spooler
+from ordercast.net.host.recording.spool_file import Header
 
 spooler = Spooler(
     Path(sys.argv[1]),

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import SECOND, LocalError
-from ordercast.net import store
-from ordercast.net.store import Store
+from ordercast.net.host import store
+from ordercast.net.host.store import Store
 
 SAVE_THEN_HANG = """
 import sys, time
 from pathlib import Path
-from ordercast.net.store import Store
+from ordercast.net.host.store import Store
 
 store = Store(Path(sys.argv[1]))
 store.begin_life(1000)
@@ -33,7 +33,7 @@ NOTE_THEN_HANG = """
 import sys, time
 from pathlib import Path
 from ordercast.core import SECOND
-from ordercast.net.store import Store
+from ordercast.net.host.store import Store
 
 store = Store(Path(sys.argv[1]))
 store.begin_life(1 * SECOND)

@@ -9,8 +9,8 @@ from struct import pack
 import pytest
 
 from ordercast.core import HostId, LocalError
+from ordercast.net.api.group import join
 from ordercast.net.cluster.file import load_cluster
-from ordercast.net.group import join
 from ordercast.net.transports.switched import SwitchedTransport, hosts_by_tcp
 from ordercast.net.transports.tcp import SPARE_CONNECTIONS, TcpTransport
 from tests.live.cluster_files import write_cluster

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from ordercast.core import MICROSECOND, MILLISECOND, Nanos, NodeId
-from ordercast.net.loop import new_event_loop
-from ordercast.net.timers import Timers
+from ordercast.net.host.loop import new_event_loop
+from ordercast.net.host.timers import Timers
 from tests.live.processes import PATIENCE_S
 
 LOOP = asyncio.new_event_loop

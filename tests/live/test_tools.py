@@ -17,8 +17,8 @@ from ordercast.cli.tail import line_text, payload_text
 from ordercast.cli.top import Row, bytes_text, measure
 from ordercast.core import LocalError
 from ordercast.core.bundle import MESSAGE_BYTES_MAX
-from ordercast.net.cluster.address import Address
-from ordercast.net.metrics import Metrics
+from ordercast.net.metrics.metrics import Metrics
+from ordercast.net.transports.address import Address
 from tests.cli.conftest import Command, ordercast
 from tests.live.attended import Attended
 from tests.live.processes import PATIENCE_S
@@ -340,7 +340,7 @@ def test_each_host_tells_its_metrics_and_its_health_over_http(cluster: Attended)
 
 
 def test_status_tells_keys_and_links(cluster: Attended) -> None:
-    from ordercast.net.control.client import ControlClient
+    from ordercast.net.tools.client import ControlClient
 
     with ControlClient(0, cluster.cluster.socket_path(0)) as client:
         until(lambda: all(link["known"] for link in client.status()["links"].values()))

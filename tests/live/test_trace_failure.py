@@ -10,10 +10,10 @@ from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, Plan, message_id
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
-from ordercast.net.opening import open_host
-from ordercast.net.recording.recorder import TraceRecorder
-from ordercast.net.recording.spool_file import cut_path
-from ordercast.net.recording.turning import finish_run, spool_folder
+from ordercast.net.cluster.open_host import open_host
+from ordercast.net.host.recording.recorder import TraceRecorder
+from ordercast.net.host.recording.spool_file import cut_path
+from ordercast.net.host.recording.spool_to_parquet import finish_run, spool_folder
 from ordercast.trace import Kind, StoredRun, events_of, find_runs
 from tests.live.cluster_files import write_cluster
 from tests.live.live_lab import run

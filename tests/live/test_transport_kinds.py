@@ -11,11 +11,11 @@ import pytest
 from ordercast.core import HostId, LocalError
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
-from ordercast.net.control.attendance import Attendance
-from ordercast.net.control.client import ControlClient
-from ordercast.net.host import Batch, Heard, LiveHost
-from ordercast.net.loop import run
-from ordercast.net.opening import open_host
+from ordercast.net.cluster.open_host import open_host
+from ordercast.net.host.live_host import Batch, Heard, LiveHost
+from ordercast.net.host.loop import run
+from ordercast.net.tools.attendance import Attendance
+from ordercast.net.tools.client import ControlClient
 from ordercast.net.transports.impair import ImpairedTransport, Impairment
 from ordercast.net.transports.multicast import MulticastTransport
 from ordercast.net.transports.switched import SwitchedTransport

@@ -11,9 +11,9 @@ from ordercast.core import Delivered, Deployment, LocalError, NodeId, Plan, Remo
 from ordercast.core.bundle import Bundle
 from ordercast.judge.columns import audit
 from ordercast.judge.online import verdict
-from ordercast.net.recording import turning
-from ordercast.net.recording.recorder import TraceRecorder
-from ordercast.net.recording.turning import finish_run, spool_folder
+from ordercast.net.host.recording import spool_to_parquet
+from ordercast.net.host.recording.recorder import TraceRecorder
+from ordercast.net.host.recording.spool_to_parquet import finish_run, spool_folder
 from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import simulate
 from ordercast.trace import Event, Kind, StoredRun, events_of, find_runs
@@ -139,7 +139,7 @@ def test_what_a_killed_life_left_is_turned_by_the_next(plan: Plan, tmp_path: Pat
     deliver(first, 20, 0, 0, 10)
     kill(first)
     second = begun(tmp_path, 0, 100, saved=True)
-    segment = tmp_path / "demo-1" / turning.segment_name(0, 0)
+    segment = tmp_path / "demo-1" / spool_to_parquet.segment_name(0, 0)
     assert until(segment.exists)
     assert second.error == ""
     second.close()
@@ -161,7 +161,7 @@ def test_turning_that_was_cut_off_is_done_again(
     def cut_off(path: Path, *args: object) -> None:
         raise CutOff
 
-    target = {"segment": (turning, "_replace"), "state": (Path, "unlink")}[step]
+    target = {"segment": (spool_to_parquet, "_replace"), "state": (Path, "unlink")}[step]
     with monkeypatch.context() as patched:
         patched.setattr(*target, cut_off)
         with pytest.raises(CutOff):
@@ -193,7 +193,7 @@ def test_damage_in_the_middle_of_a_life_is_named(plan: Plan, tmp_path: Path) -> 
     for number in range(8):
         deliver(recorder, 20 + number, 0, number, 10)
     recorder.close()
-    spools = turning.spools_of(spool_folder(tmp_path / "demo-1"), 0)
+    spools = spool_to_parquet.spools_of(spool_folder(tmp_path / "demo-1"), 0)
     content = bytearray(spools[-2].read_bytes())
     content[-9] ^= 1
     spools[-2].write_bytes(content)

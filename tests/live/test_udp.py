@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from ordercast.core import HostId, LocalError
-from ordercast.net.cluster.address import Address
 from ordercast.net.transports import udp
+from ordercast.net.transports.address import Address
 from ordercast.net.transports.udp import UdpTransport
 from tests.live.namespaces import cable, inside
 from tests.live.processes import PATIENCE_S

@@ -5,9 +5,9 @@ import pytest
 
 from ordercast.core import SECOND, Explanation, LocalError, MessageId, Wait, message_id
 from ordercast.core.bundle import Item, pack
-from ordercast.net.control.facts import HostFact, NodeFact, SenderFact, WaitFact, node_fact, roles_text
-from ordercast.net.control.progress import RUNS_MAX, Progress
-from ordercast.net.control.why import parse_message, why_message, why_oldest
+from ordercast.net.tools.facts import HostFact, NodeFact, SenderFact, WaitFact, node_fact, roles_text
+from ordercast.net.tools.progress import RUNS_MAX, Progress
+from ordercast.net.tools.why import parse_message, why_message, why_oldest
 
 M17 = message_id(3, 17)
 

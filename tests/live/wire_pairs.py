@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ordercast.core import MILLISECOND, HostId, Nanos, NodeId
-from ordercast.net.cluster.keys import Key, Keyring
+from ordercast.net.links.keyring import Key, Keyring
 from ordercast.net.links.packet import DATA, write_destinations, write_frame
 from ordercast.net.links.seal import Seal, Sealed, Unsealed
 from ordercast.net.links.wire import Wire, new_session
-from ordercast.net.metrics import Metrics
+from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.transports.transport import Datagram, Receive, Transport
 
 KEYS = Keyring.of([Key.of(bytes(range(32)))])

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from ordercast.core import HostId
-from ordercast.net.cluster.address import Address, free_ports
+from ordercast.net.transports.address import Address, free_ports
 from ordercast.net.transports.transport import Datagram, Transport
 from tests.live.processes import PATIENCE_S
 

@@ -24,7 +24,8 @@ from ordercast.cli.output import console, errors, print_json
 from ordercast.core import Fault, LocalError
 from ordercast.net.cluster.cluster import Cluster, HostSpec
 from ordercast.net.cluster.file import load_cluster
-from ordercast.net.cluster.keys import create_keys
+from ordercast.net.cluster.key_file import create_keys
+from ordercast.net.cluster.new_cluster import NewCluster
 from ordercast.net.cluster.rotation import Step, key_name, rotate, step
 from ordercast.net.cluster.supervisor import Order, Supervisor
 from ordercast.net.cluster.supervisor_client import (
@@ -36,7 +37,6 @@ from ordercast.net.cluster.supervisor_client import (
     report,
     spawn,
 )
-from ordercast.net.cluster.text import NewCluster
 from ordercast.scenario.ending import Finish
 
 app = typer.Typer(

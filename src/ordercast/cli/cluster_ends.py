@@ -16,7 +16,7 @@ from ordercast.net.cluster.supervisor_client import (
     report,
     supervisor_log,
 )
-from ordercast.net.control.client import ControlClient, NoAnswer
+from ordercast.net.tools.client import ControlClient, NoAnswer
 from ordercast.scenario.ending import Finish, cluster_finish, receiving_hosts
 from ordercast.scenario.settling import Settling
 
@@ -72,7 +72,7 @@ def _words(cluster: Cluster, host: HostId) -> str:
 
 def ending(cluster: Cluster, found: Report, quiet_s: float) -> Finish:
     """What is to be said of a run's end, after a wait until it has settled if that makes a difference."""
-    from ordercast.net.recording.turning import hosts_of
+    from ordercast.net.host.recording.spool_to_parquet import hosts_of
 
     plan, took_part = cluster.plan(), set(hosts_of(cluster.traces / found.run))
     wanted = receiving_hosts(plan) | took_part
@@ -132,7 +132,7 @@ def unfinished_runs(cluster: Cluster) -> list[str]:
 
 def finish_trace(cluster: Cluster, run: str, ended: Finish) -> None:
     """Bring the trace of a run to its end, and say where it is."""
-    from ordercast.net.recording.turning import finish_run
+    from ordercast.net.host.recording.spool_to_parquet import finish_run
 
     if not (cluster.traces / run).is_dir():
         return

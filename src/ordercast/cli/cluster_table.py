@@ -12,7 +12,7 @@ from ordercast.core import SECOND, HostId
 from ordercast.net.cluster.cluster import Cluster, HostSpec
 from ordercast.net.cluster.supervisor import HostState
 from ordercast.net.cluster.supervisor_client import report
-from ordercast.net.control.client import ControlClient, NoAnswer
+from ordercast.net.tools.client import ControlClient, NoAnswer
 
 ANSWER_S = 2.0
 FIGURES = ("messages_submitted", "messages_delivered", "drops_notified", "packets_in", "packets_out")

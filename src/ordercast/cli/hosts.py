@@ -6,10 +6,10 @@ from contextlib import contextmanager, suppress
 
 from ordercast.cli.output import errors
 from ordercast.core import HostId, LocalError, NodeId
-from ordercast.net.cluster.address import Address
 from ordercast.net.cluster.cluster import Cluster
-from ordercast.net.control.client import ControlClient, NoAnswer
-from ordercast.net.control.facts import roles_text
+from ordercast.net.tools.client import ControlClient, NoAnswer
+from ordercast.net.tools.facts import roles_text
+from ordercast.net.transports.address import Address
 
 TIMEOUT_S = 5.0
 

@@ -66,7 +66,7 @@ def node(
     )
     cluster = load_cluster(config)
     cluster.host(id)
-    from ordercast.net.loop import run as run_loop
+    from ordercast.net.host.loop import run as run_loop
 
     draws = None if impair is None else Random(f"{impair}/impair/{id}")
     return int(run_loop(_serve(cluster, id, run or cluster.name, stopper, draws)))
@@ -132,9 +132,9 @@ def ends_host(context: Mapping[str, Any]) -> bool:
 
 async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws: Random | None) -> int:
     # Imported here, so that the leash is watched before libraries are read.
-    from ordercast.net.control.attendance import Attendance
-    from ordercast.net.opening import open_host
-    from ordercast.net.recording.recorder import TraceRecorder
+    from ordercast.net.cluster.open_host import open_host
+    from ordercast.net.host.recording.recorder import TraceRecorder
+    from ordercast.net.tools.attendance import Attendance
 
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()

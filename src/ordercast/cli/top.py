@@ -14,8 +14,8 @@ from ordercast.cli.config import CONFIG, ConfigOption, read_config
 from ordercast.cli.hosts import Hosts, note_elsewhere, reach_hosts
 from ordercast.cli.output import console, print_json
 from ordercast.core import SECOND, HostId, LocalError, Nanos, format_ns
-from ordercast.net.control.client import NoAnswer
-from ordercast.net.histogram import Histogram
+from ordercast.net.metrics.histogram import Histogram
+from ordercast.net.tools.client import NoAnswer
 
 _REJECTED = "rejected_"
 _COLUMNS = (

@@ -8,9 +8,9 @@ from ordercast.cli.config import CONFIG, ConfigOption, read_config
 from ordercast.cli.hosts import Hosts, note_elsewhere, reach_hosts
 from ordercast.cli.output import console, print_json
 from ordercast.core import LocalError, MessageId
-from ordercast.net.control.client import NoAnswer
-from ordercast.net.control.facts import HostFact
-from ordercast.net.control.why import parse_message, why_message, why_oldest
+from ordercast.net.tools.client import NoAnswer
+from ordercast.net.tools.facts import HostFact
+from ordercast.net.tools.why import parse_message, why_message, why_oldest
 
 
 def why(

@@ -44,8 +44,8 @@ SIMULATED = StructType([*RUNS.fields, StructField("findings", ArrayType(FINDING,
 Simulate = Callable[[Scenario], Run]
 
 LAYERS = (
-    "catalogue", "components", "core", "judge", "protocols", "replication", "scenario", "sim", "toml_file",
-    "trace", "transactions",
+    "catalogue", "components", "core", "judge", "kernel", "protocols", "replication", "scenario", "sim",
+    "toml_file", "trace", "transactions",
 )  # fmt: skip
 """The packages and modules of ordercast that a run can depend on: the simulator's, and what it may import."""
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")

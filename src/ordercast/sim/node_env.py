@@ -1,26 +1,20 @@
-"""The simulator's side of one process: every effect is charged to the host and handed to the world."""
+"""One process in the simulator: its clock, its timers, its disk, and the way of its effects to the world.
+
+A node owns all that is here. The world brings it events through its methods, and reads what it needs for the
+trace; every effect of the process is charged to the host and handed to the world.
+"""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
-from ordercast.core import (
-    Delivered,
-    Delivery,
-    Env,
-    Groups,
-    Message,
-    Nanos,
-    NodeId,
-    OutOfOrder,
-    Process,
-)
-from ordercast.core.bundle import Item
+from ordercast.core import Delivered, Delivery, Env, Message, Nanos, NodeId, OutOfOrder, Process
+from ordercast.kernel.backlog import Backlog
 from ordercast.scenario.clock import Clock
 from ordercast.sim.host import Host
+from ordercast.trace import Kind
 
 if TYPE_CHECKING:
     from ordercast.sim.world import World
@@ -31,28 +25,41 @@ _MESSAGES = (Delivered, OutOfOrder)
 class NodeEnv(Env):
     """The simulator's side of one process."""
 
-    __slots__ = ("backlog", "booted_at", "clock", "host", "process", "saved", "timers", "unsynced", "world")
+    __slots__ = (
+        "_booted_at", "_packets", "_scheduler", "_timer_count", "_timers", "_unsynced", "_watched", "_world",
+        "arrival", "backlog", "clock", "host", "process", "saved",
+    )  # fmt: skip
 
     process: Process
 
-    def __init__(self, world: World, node: NodeId, host: Host) -> None:
-        self.world = world
+    def __init__(
+        self, world: World, node: NodeId, host: Host, clock: Clock | None, backlog: Backlog, *, watched: bool
+    ) -> None:
+        """With `watched`, the world is told of every packet that comes."""
         self.me = node
         self.now = 0
-        self.booted_at: Nanos = -1
         self.rng = Random(f"{world.seed}/node/{node}")
         self.host = host
-        self.clock: Clock | None = None
-        self.timers: dict[str, int] = {}
+        self.clock = clock
+        self.backlog = backlog
         self.saved: dict[str, bytes] = {}
-        self.unsynced: list[tuple[str, bytes | None]] = []
-        self.backlog: deque[tuple[Groups, Item]] = deque()
+        self.arrival = self._arrive  # bound once, not for each packet
+        self._world = world
+        self._scheduler = world.scheduler
+        self._watched = watched
+        self._packets = backlog.packets
+        self._booted_at: Nanos = -1
+        self._timers: dict[str, int] = {}
+        self._timer_count = 0
+        self._unsynced: list[tuple[str, bytes | None]] = []
+
+    # Effects of the process
 
     def send(self, to: NodeId, message: Message) -> None:
         """Charge the CPU and give the packet to the network."""
-        if self.unsynced:
-            self.unsynced.clear()
-        world = self.world
+        if self._unsynced:
+            self._unsynced.clear()
+        world = self._world
         if world.through_codec:
             message = world.plan.codec.decode(world.plan.codec.encode(message))
         host = self.host
@@ -67,9 +74,9 @@ class NodeEnv(Env):
             for node in to:
                 self.send(node, message)
             return
-        if self.unsynced:
-            self.unsynced.clear()
-        world, host = self.world, self.host
+        if self._unsynced:
+            self._unsynced.clear()
+        world, host = self._world, self.host
         if world.through_codec:
             message = world.plan.codec.decode(world.plan.codec.encode(message))
         for node in to:
@@ -81,30 +88,130 @@ class NodeEnv(Env):
 
     def set_timer(self, name: str, after: Nanos) -> None:
         """Arm a timer in the node's own time."""
-        world = self.world
-        world.timer_count += 1
-        token = self.timers[name] = world.timer_count
+        self._timer_count += 1
+        token = self._timers[name] = self._timer_count
         wait = self.clock.true_duration(after) if self.clock else after
-        world.scheduler.after(max(0, wait), world.on_timer, self, name, token)
+        self._scheduler.after(max(0, wait), self._on_timer, name, token)
 
     def cancel_timer(self, name: str) -> None:
         """Disarm a timer."""
-        self.timers.pop(name, None)
+        self._timers.pop(name, None)
 
     def deliver(self, delivery: Delivery) -> None:
         """Record it, and tell the workload."""
-        if self.unsynced:
-            self.unsynced.clear()
+        if self._unsynced:
+            self._unsynced.clear()
         if isinstance(delivery, _MESSAGES):
-            self.world.on_messages(self, delivery)
+            self._world.on_messages(self, delivery)
         else:
-            self.world.on_notice(self, delivery)
+            self._world.on_notice(self, delivery)
 
     def save(self, name: str, state: bytes | None) -> None:
         """Keep it; a crash may still undo it until something that depends on it has left."""
-        self.unsynced.append((name, self.saved.get(name)))
+        self._unsynced.append((name, self.saved.get(name)))
         if state is None:
             self.saved.pop(name, None)
         else:
             self.saved[name] = bytes(state)
         self.host.charge(self.host.cpu.save_ns)
+
+    # Life
+
+    def boot(self) -> None:
+        """Begin a life, as soon as the CPU can."""
+        if self.host.up:
+            self.host.serve(0, self._start, ())
+
+    def _start(self) -> None:
+        if self.read_clock() <= self._booted_at:
+            self.clock = self.clock or Clock()
+            self.clock.hold(self._booted_at + 1)
+            self.read_clock()
+        self._booted_at = self.now
+        self.process = self._world.plan.nodes[self.me].factory(self)
+        self.process.on_start(dict(self.saved))
+
+    def stop(self, rng: Random) -> None:
+        """Its host has crashed. Saves that nothing depended on yet may or may not have reached the disk."""
+        self._timers.clear()
+        self.backlog.clear()
+        if self._unsynced and rng.random() < 0.5:
+            for name, old in reversed(self._unsynced):
+                if old is None:
+                    self.saved.pop(name, None)
+                else:
+                    self.saved[name] = old
+        self._unsynced.clear()
+
+    def lose_state(self) -> None:
+        """The disk is empty."""
+        self.saved.clear()
+
+    # Events
+
+    def read_clock(self) -> Nanos:
+        """Let the process see the time as it is now."""
+        now = self._scheduler.now
+        self.now = self.clock.read(now) if self.clock else now
+        return self.now
+
+    def step_clock(self, by_ns: Nanos, stepped: list[Clock]) -> None:
+        """Set the clock, unless it is one of those already set: processes of one host may share it."""
+        self.clock = self.clock or Clock()
+        if self.clock not in stepped:
+            self.clock.read(self._scheduler.now)
+            self.clock.step(by_ns)
+            stepped.append(self.clock)
+
+    def _arrive(self, source: NodeId, message: Message) -> None:
+        """A packet is at its host: the way through `Host.arrive` and `handle`, short for most packets."""
+        host, now = self.host, self._scheduler.now
+        cost = host.cpu.receive_ns
+        if self._watched or host.queue or host.free_at > now - cost or not host.up:
+            host.arrive(self.handle, source, message)
+            return
+        host.busy_ns += cost
+        host.free_at = now
+        host.serving = True
+        self.now = self.clock.read(now) if self.clock else now
+        self.process.on_message(source, message)
+        if self._packets:
+            self.drain()
+        host.serving = False
+
+    def handle(self, source: NodeId, message: Message) -> None:
+        """A packet is here, and the CPU has time for it."""
+        now = self._scheduler.now
+        self.now = self.clock.read(now) if self.clock else now
+        if self._watched:
+            self._world.on_packet(self, Kind.RECEIVE, source, message)
+        self.process.on_message(source, message)
+        if self._packets:
+            self.drain()
+
+    def _on_timer(self, name: str, token: int) -> None:
+        """A timer is due; it runs when the CPU has time, unless it was re-armed or cancelled."""
+        if self._timers.get(name) == token:
+            self.host.work(0, self._fire, name, token)
+
+    def _fire(self, name: str, token: int) -> None:
+        if self.host.up and self._timers.get(name) == token:
+            del self._timers[name]
+            self.read_clock()
+            self.process.on_timer(name)
+            if self._packets:
+                self.drain()
+
+    def drain(self) -> None:
+        """Hand the backlog to the protocol, until that says that its window is full."""
+        packets = self._packets
+        if not packets:
+            return
+        self.read_clock()
+        member = self._world.plan.member(self.process)
+        while packets:
+            packet = packets[0]
+            packed = self.backlog.offer(member)
+            if packed is None:
+                return
+            self._world.remember(packed, packet.first, packet.times, packet.payloads)

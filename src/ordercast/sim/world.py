@@ -5,9 +5,7 @@ derived from it by name. A packet costs service time on its way out of a host an
 that finds the CPU busy waits its turn. Handlers run at the end of their service time.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from zlib import crc32
 
@@ -30,7 +28,10 @@ from ordercast.core import (
     View,
     message_id,
 )
-from ordercast.core.bundle import MESSAGE_BYTES_MAX, Item, bundle_size, pack, unpack
+from ordercast.core.bundle import HEAD_BYTES, unpack_bundle
+from ordercast.kernel.backlog import ALONE, Backlog
+from ordercast.kernel.payloads import check_payload
+from ordercast.kernel.recipients import Recipients
 from ordercast.scenario.clock import Clock
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
@@ -48,7 +49,6 @@ DEPARTURE_SLACK_NS = 50_000
 PACKET_OVERHEAD_BYTES = 46
 """Ethernet, IP and UDP headers, where the size of packets matters."""
 
-_item = tuple.__new__  # half the cost of the named tuple's own constructor
 _DELIVER, _SUBMIT = Kind.DELIVER, Kind.SUBMIT
 
 NetworkFactory = Callable[[Scheduler, Random], Network]
@@ -81,7 +81,6 @@ class World:
         self.network = network(self.scheduler, Random(f"{seed}/network"))
         self.rng = Random(f"{seed}/world")
         self.through_codec = through_codec
-        self.bundle_bytes = bundle_bytes
         self.rows: list[tuple[object, ...]] = []
         self.observers: list[Observer] = []
         self.expected = 0
@@ -89,20 +88,28 @@ class World:
         self.dropped = 0
         self.submitted = 0
         self.refused = 0
-        self.timer_count = 0
         self._record_packets = record_packets
-        self._arrival = self._arrive  # bound once, not for each packet
-        self._next_message = {node: message_id(node, 0) for node in plan.senders}
-        self._fan_out: dict[Groups, int] = {}
+        self._senders = frozenset(plan.senders)
+        self._recipients = Recipients(plan.groups)
         self._unpacked: dict[bytes, list[tuple[MessageId, Nanos, int, int]]] = {}
         self.hosts: dict[HostId, Host] = {}
         for node in plan.nodes:
             own = cpu if isinstance(cpu, Cpu) else cpu.get(node.host, Cpu())
             self.hosts.setdefault(node.host, Host(node.host, own, self.scheduler))
-        self.envs = [NodeEnv(self, node.id, self.hosts[node.host]) for node in plan.nodes]
+        packet_bytes = bundle_bytes + HEAD_BYTES if bundle_bytes else ALONE
+        self.envs = [
+            NodeEnv(
+                self,
+                node.id,
+                self.hosts[node.host],
+                (clocks or {}).get(node.host),
+                Backlog(message_id(node.id, 0), packet_bytes, messages_max=BACKLOG_MAX),
+                watched=record_packets,
+            )
+            for node in plan.nodes
+        ]
         for env in self.envs:
-            env.clock = (clocks or {}).get(env.host.id)
-            self.scheduler.at(0, self._boot, env)
+            self.scheduler.at(0, env.boot)
 
     # Time
 
@@ -115,97 +122,34 @@ class World:
         """True time, which no process sees."""
         return self.scheduler.now
 
-    def _read_clock(self, env: NodeEnv) -> Nanos:
-        now = self.scheduler.now
-        env.now = env.clock.read(now) if env.clock else now
-        return env.now
-
-    def _boot(self, env: NodeEnv) -> None:
-        if env.host.up:
-            env.host.serve(0, self._start, (env,))
-
-    def _start(self, env: NodeEnv) -> None:
-        if self._read_clock(env) <= env.booted_at:
-            env.clock = env.clock or Clock()
-            env.clock.hold(env.booted_at + 1)
-            self._read_clock(env)
-        env.booted_at = env.now
-        env.process = self.plan.nodes[env.me].factory(env)
-        env.process.on_start(dict(env.saved))
-
     # Applications
 
     def submit(self, node: NodeId, groups: Groups, payload: bytes) -> MessageId | None:
         """The application at a sender submits a message now; None if the sender is down or swamped."""
-        if node not in self._next_message:
+        if node not in self._senders:
             raise LocalError(f"node {node} is not a sender of this plan")
-        receivers = self._fan_out.get(groups) or self._receivers(groups)
-        size = len(payload)
-        if size > MESSAGE_BYTES_MAX:
-            raise LocalError(f"message of {size} bytes, the limit is {MESSAGE_BYTES_MAX}")
+        receivers = self._recipients.count(groups)
+        check_payload(payload)
         env = self.envs[node]
         if not env.host.up:
             return None
-        if len(env.backlog) >= BACKLOG_MAX:
+        backlog = env.backlog
+        if backlog.full:
             self.refused += 1
             return None
-        message = self._next_message[node]
-        self._next_message[node] = message + 1
         now = self.scheduler.now
+        message = backlog.add_one(groups, now, payload)
         self.submitted += 1
         self.expected += receivers
         clock = env.clock.read(now) if env.clock else now
         self.rows.append(
             (
                 now, clock, node, _SUBMIT, message, groups, None, now,
-                None, None, None, None, None, size, crc32(payload), None,
+                None, None, None, None, None, len(payload), crc32(payload), None,
             )
         )  # fmt: skip
-        env.backlog.append((groups, _item(Item, (message, now, payload))))
-        env.host.work(0, self._drain, env)
+        env.host.work(0, env.drain)
         return message
-
-    def _receivers(self, groups: Groups) -> int:
-        if groups not in self._fan_out:
-            unknown = [group for group in groups if group not in self.plan.groups]
-            if unknown:
-                raise LocalError(f"there is no group {unknown[0]}")
-            if not groups or list(groups) != sorted(set(groups)):
-                raise LocalError(f"a message goes to different groups in ascending order, not to {groups}")
-            members = {node for group in groups for node in self.plan.groups[group]}
-            self._fan_out[groups] = len(members)
-        return self._fan_out[groups]
-
-    def _drain(self, env: NodeEnv) -> None:
-        """Hand the backlog of a sender to its protocol, until that says that its window is full."""
-        if not env.backlog:
-            return
-        self._read_clock(env)
-        member = self.plan.member(env.process)
-        backlog = env.backlog
-        while backlog:
-            groups, first = backlog[0]
-            items = self._bundle(backlog) if self.bundle_bytes else [first]
-            packed = pack(items)
-            taken = member.submit(groups, packed)
-            if taken is None:
-                raise LocalError(f"submit() of {type(member).__name__} returns neither True nor False")
-            if not taken:
-                return
-            self._remember(packed, items)
-            for _ in items:
-                backlog.popleft()
-
-    def _bundle(self, backlog: deque[tuple[Groups, Item]]) -> list[Item]:
-        """The messages at the head of a backlog that go to the same groups and fit into a packet."""
-        groups, first = backlog[0]
-        items, room = [first], self.bundle_bytes - bundle_size(len(first.payload))
-        for other_groups, item in islice(backlog, 1, None):
-            room -= bundle_size(len(item.payload))
-            if other_groups != groups or room < 0:
-                break
-            items.append(item)
-        return items
 
     def on_messages(self, env: NodeEnv, delivery: Delivered | OutOfOrder) -> None:
         """A process handed a packet of messages to its application."""
@@ -239,13 +183,21 @@ class World:
 
         All receivers of a packet deliver the same bytes, so the answer is remembered for a while.
         """
-        return self._remember(payload, unpack(payload))
+        return self.remember(payload, *unpack_bundle(payload))
 
-    def _remember(self, payload: bytes, items: list[Item]) -> list[tuple[MessageId, Nanos, int, int]]:
+    def remember(
+        self, packed: bytes, first: MessageId, times: Sequence[Nanos], payloads: Sequence[bytes]
+    ) -> list[tuple[MessageId, Nanos, int, int]]:
+        """Keep in mind what is in a packet: those who deliver it need not unpack it."""
         if len(self._unpacked) >= UNPACKED_MAX:
             self._unpacked.clear()
-        facts = [(message, when, len(data), crc32(data)) for message, when, data in items]
-        self._unpacked[payload] = facts
+        if len(payloads) == 1:
+            payload = payloads[0]
+            facts = [(first, times[0], len(payload), crc32(payload))]
+        else:
+            numbered = enumerate(zip(times, payloads, strict=True), first)
+            facts = [(message, when, len(payload), crc32(payload)) for message, (when, payload) in numbered]
+        self._unpacked[packed] = facts
         return facts
 
     def on_notice(self, env: NodeEnv, notice: Dropped | View) -> None:
@@ -274,7 +226,7 @@ class World:
         """What every living process waits for."""
         return {env.me: env.process.explain() for env in self.envs if env.host.up}
 
-    # Packets, timers and the CPU
+    # Packets
 
     def transmit(self, env: NodeEnv, departure: Nanos, to: NodeId, message: Message) -> None:
         """Bring a packet to another process: over the network, or past it on the same host."""
@@ -282,20 +234,20 @@ class World:
             raise LocalError(f"node {env.me} sends to node {to}, which is not there")
         target = self.envs[to]
         if self._record_packets:
-            self._record(env, Kind.SEND, peer=to, label=type(message).__name__)
+            self.on_packet(env, Kind.SEND, to, message)
         if target.host is env.host:
-            env.host.work(0, self._handle, target, env.me, message)
+            env.host.work(0, target.handle, env.me, message)
             return
         size = 0
         if self.network.needs_size:
             size = len(self.plan.codec.encode(message)) + PACKET_OVERHEAD_BYTES
         link = (env.host.id, target.host.id)
-        args = (target, env.me, message)
-        packet = Packet(link, size, target.host.cpu.receive_ns, self._arrival, args)
+        args = (env.me, message)
+        packet = Packet(link, size, target.host.cpu.receive_ns, target.arrival, args)
         if departure - self.scheduler.now > DEPARTURE_SLACK_NS:
             self._await_departure(env.host, departure, packet)
         elif not self.network.transmit(departure, packet) and self._record_packets:
-            self._record(env, Kind.LOSE, peer=to, label=type(message).__name__)
+            self.on_packet(env, Kind.LOSE, to, message)
 
     def _await_departure(self, host: Host, departure: Nanos, packet: Packet) -> None:
         """Give a packet to the network when it leaves its host, if that is up and not paused then."""
@@ -310,43 +262,9 @@ class World:
         else:
             self.network.transmit(self.scheduler.now, packet)
 
-    def _arrive(self, env: NodeEnv, source: NodeId, message: Message) -> None:
-        """A packet is at its host: the way through `Host.arrive` and `_handle`, short for most packets."""
-        host, now = env.host, self.scheduler.now
-        cost = host.cpu.receive_ns
-        if self._record_packets or host.queue or host.free_at > now - cost or not host.up:
-            host.arrive(self._handle, env, source, message)
-            return
-        host.busy_ns += cost
-        host.free_at = now
-        host.serving = True
-        env.now = env.clock.read(now) if env.clock else now
-        env.process.on_message(source, message)
-        if env.backlog:
-            self._drain(env)
-        host.serving = False
-
-    def _handle(self, env: NodeEnv, source: NodeId, message: Message) -> None:
-        now = self.scheduler.now
-        env.now = env.clock.read(now) if env.clock else now
-        if self._record_packets:
-            self._record(env, Kind.RECEIVE, peer=source, label=type(message).__name__)
-        env.process.on_message(source, message)
-        if env.backlog:
-            self._drain(env)
-
-    def on_timer(self, env: NodeEnv, name: str, token: int) -> None:
-        """A timer is due; it runs when the CPU has time, unless it was re-armed or cancelled."""
-        if env.timers.get(name) == token:
-            env.host.work(0, self._fire, env, name, token)
-
-    def _fire(self, env: NodeEnv, name: str, token: int) -> None:
-        if env.host.up and env.timers.get(name) == token:
-            del env.timers[name]
-            self._read_clock(env)
-            env.process.on_timer(name)
-            if env.backlog:
-                self._drain(env)
+    def on_packet(self, env: NodeEnv, kind: Kind, peer: NodeId, message: Message) -> None:
+        """A node has sent, received or lost a packet, and packets are recorded."""
+        self._record(env, kind, peer=peer, label=type(message).__name__)
 
     def application_send(self, source: NodeId, target: NodeId, action: Action, *args: object) -> None:
         """Traffic between applications, such as replies: the same hosts and network, no protocol."""
@@ -368,15 +286,7 @@ class World:
         host.stop()
         for env in self._processes(host):
             self._record(env, Kind.CRASH)
-            env.timers.clear()
-            env.backlog.clear()
-            if env.unsynced and self.rng.random() < 0.5:
-                for name, old in reversed(env.unsynced):
-                    if old is None:
-                        env.saved.pop(name, None)
-                    else:
-                        env.saved[name] = old
-            env.unsynced.clear()
+            env.stop(self.rng)
 
     def restart(self, host_id: HostId, *, keep_state: bool = True) -> None:
         """A crashed host comes back, with what its processes saved or with an empty disk."""
@@ -386,10 +296,10 @@ class World:
         host.start()
         for env in self._processes(host):
             if not keep_state:
-                env.saved.clear()
-            self._read_clock(env)
+                env.lose_state()
+            env.read_clock()
             self._record(env, Kind.RECOVER, label=SAVED if keep_state else LOST)
-            self._boot(env)
+            env.boot()
 
     def pause(self, host_id: HostId, duration: Nanos) -> None:
         """A host does nothing for a while, then goes on as if nothing had happened."""
@@ -399,11 +309,7 @@ class World:
         """A host's clock is set."""
         stepped: list[Clock] = []
         for env in self._processes(self._host(host_id)):
-            env.clock = env.clock or Clock()
-            if env.clock not in stepped:  # processes of one host may share its clock
-                env.clock.read(self.scheduler.now)
-                env.clock.step(by_ns)
-                stepped.append(env.clock)
+            env.step_clock(by_ns, stepped)
 
     def cut(self, links: Iterable[tuple[HostId, HostId]]) -> None:
         """Nothing passes from one host to another, in addition to what is cut already."""

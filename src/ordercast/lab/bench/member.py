@@ -17,9 +17,9 @@ from ordercast.core import SECOND, MessageId, Nanos
 from ordercast.core.delivery import Dropped
 from ordercast.lab.bench.spec import GROUP, BenchSpec
 from ordercast.lab.bench.waiting import Waiting
-from ordercast.net.group import Group, Received, join
-from ordercast.net.host import Batch
-from ordercast.net.loop import run
+from ordercast.net.api.group import Group, Received, join
+from ordercast.net.host.live_host import Batch
+from ordercast.net.host.loop import run
 from ordercast.scenario.settling import Settling
 
 CHUNK_BYTES = 4096

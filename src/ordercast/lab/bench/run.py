@@ -19,13 +19,13 @@ from ordercast.core import SECOND, Deployment, HostId, LocalError, Nanos, Plan
 from ordercast.lab.bench.account import Account, latencies, percentiles, read_log, to_all, violations
 from ordercast.lab.bench.packets import account_by_packet, read_rows
 from ordercast.lab.bench.spec import GROUP, BenchResult, BenchSpec
-from ordercast.net.cluster.address import free_ports
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
-from ordercast.net.cluster.keys import create_keys
+from ordercast.net.cluster.key_file import create_keys
 from ordercast.net.cluster.supervisor import node_command
-from ordercast.net.control.client import ControlClient
-from ordercast.net.recording.turning import finish_run
+from ordercast.net.host.recording.spool_to_parquet import finish_run
+from ordercast.net.tools.client import ControlClient
+from ordercast.net.transports.address import free_ports
 from ordercast.toml_file import convert_options
 
 START_S = 60.0

@@ -18,10 +18,10 @@ from ordercast.core import HostId, OrdercastError, exception_text
 from ordercast.lab.trial.load import Load, make_load
 from ordercast.lab.trial.setting import Setting
 from ordercast.lab.trial.words import Begin, Impair, Life, Order, Report, StepClock, Stop
-from ordercast.net.host import LiveHost
-from ordercast.net.loop import run as run_loop
-from ordercast.net.opening import open_host
-from ordercast.net.recording.recorder import TraceRecorder
+from ordercast.net.cluster.open_host import open_host
+from ordercast.net.host.live_host import LiveHost
+from ordercast.net.host.loop import run as run_loop
+from ordercast.net.host.recording.recorder import TraceRecorder
 from ordercast.net.transports.impair import ImpairedTransport
 from ordercast.scenario.clock import Clock, clocks_of
 

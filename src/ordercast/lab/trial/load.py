@@ -15,7 +15,7 @@ from struct import Struct
 from ordercast.core import MILLISECOND, SECOND, Groups, MessageId, Nanos, NodeId, message_sender
 from ordercast.lab.trial.setting import LOOPBACK, Setting
 from ordercast.lab.trial.words import Life
-from ordercast.net.host import Batch, Heard, LiveHost
+from ordercast.net.host.live_host import Batch, Heard, LiveHost
 from ordercast.scenario.destinations import Destinations
 from ordercast.scenario.schedule import schedule
 from ordercast.scenario.seeds import workload_stream

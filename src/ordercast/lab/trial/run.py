@@ -21,9 +21,9 @@ from ordercast.lab.trial.setting import Setting, hosts_of
 from ordercast.lab.trial.silence import Silence, silences
 from ordercast.lab.trial.stage import Stage
 from ordercast.lab.trial.words import Report
-from ordercast.net.cluster.address import free_ports
-from ordercast.net.cluster.keys import create_keys
-from ordercast.net.recording.turning import finish_run, spool_folder
+from ordercast.net.cluster.key_file import create_keys
+from ordercast.net.host.recording.spool_to_parquet import finish_run, spool_folder
+from ordercast.net.transports.address import free_ports
 from ordercast.scenario.clock import clocks_of
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.contract import beyond_contract, check_faults

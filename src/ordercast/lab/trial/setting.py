@@ -5,7 +5,6 @@ from pathlib import Path
 import msgspec
 
 from ordercast.core import HostId, Nanos, Plan
-from ordercast.net.cluster.address import Address
 from ordercast.net.cluster.cluster import (
     DATAGRAM_LOOPBACK,
     Cluster,
@@ -14,6 +13,7 @@ from ordercast.net.cluster.cluster import (
     SecuritySpec,
     TransportSpec,
 )
+from ordercast.net.transports.address import Address
 from ordercast.scenario.spec import Scenario
 
 LOOPBACK = "127.0.0.1"

@@ -13,7 +13,7 @@ import msgspec
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, HostId, LocalError, NodeId, Plan
-from ordercast.net.cluster.address import Address
+from ordercast.net.transports.address import Address
 from ordercast.toml_file import about, convert_options
 
 TransportKind: TypeAlias = Literal["udp", "multicast", "tcp"]

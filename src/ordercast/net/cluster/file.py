@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ordercast.core import HostId, NodeId, Plan
-from ordercast.net.cluster.address import PORT_MAX, Address, parse_address
 from ordercast.net.cluster.cluster import (
     DATAGRAM_LOOPBACK,
     DATAGRAM_NETWORK,
@@ -19,8 +18,9 @@ from ordercast.net.cluster.cluster import (
     TransportKind,
     TransportSpec,
 )
-from ordercast.net.cluster.keys import load_keys
+from ordercast.net.cluster.key_file import load_keys
 from ordercast.net.links.packet import DATAGRAM_BYTES_MAX
+from ordercast.net.transports.address import PORT_MAX, Address, parse_address
 from ordercast.toml_file import KeyedError, about, convert, naming_lines_of, read_toml
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ordercast.core import HostId, LocalError
-from ordercast.net.cluster.keys import Keyring, activate_key, add_key, load_keys, retire_key
+from ordercast.net.cluster.key_file import activate_key, add_key, load_keys, retire_key
+from ordercast.net.links.keyring import Keyring
 
 POLL_S = 0.1
 TIMEOUT_S = 30.0

@@ -24,7 +24,7 @@ import msgspec
 
 from ordercast.core import HostId, LocalError, exception_text
 from ordercast.net.cluster.cluster import Cluster
-from ordercast.net.control.socket_file import close_socket, make_private, open_socket
+from ordercast.net.cluster.socket_file import close_socket, make_private, open_socket
 
 POLL_S = 0.05
 """How often children are looked after."""

@@ -11,8 +11,8 @@ import msgspec
 
 from ordercast.core import HostId, LocalError
 from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.socket_file import find_socket, make_private
 from ordercast.net.cluster.supervisor import Answer, Order, Report, lock_path, socket_path
-from ordercast.net.control.socket_file import find_socket, make_private
 
 TIMEOUT_S = 30.0
 POLL_S = 0.05

@@ -12,7 +12,7 @@ of. Protocols bear the loss, or they do not claim to.
 from collections import deque
 
 from ordercast.core import MILLISECOND, HostId, Nanos
-from ordercast.net.metrics import Metrics
+from ordercast.net.metrics.metrics import Metrics
 
 AWAY_NS: Nanos = 500 * MILLISECOND
 PRESSURE_NS: Nanos = 100 * MILLISECOND

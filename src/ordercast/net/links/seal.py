@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ordercast.core import HostId, LocalError
-from ordercast.net.cluster.keys import Keyring
+from ordercast.net.links.keyring import Keyring
 from ordercast.net.links.packet import HEADER_BYTES, Header, Rejected, write_header
 from ordercast.net.transports.transport import Datagram
 

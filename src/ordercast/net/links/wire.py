@@ -48,7 +48,7 @@ from ordercast.net.links.pieces import Pieces
 from ordercast.net.links.repair import Fragmented
 from ordercast.net.links.seal import Seal
 from ordercast.net.links.session import Candidate, Sessions
-from ordercast.net.metrics import Metrics
+from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.transports.transport import Datagram, Transport
 
 TICK_NS: Nanos = 20 * MILLISECOND

@@ -10,7 +10,7 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 
 from ordercast.core import HostId, LocalError, Plan
-from ordercast.net.cluster.address import Address
+from ordercast.net.transports.address import Address
 from ordercast.net.transports.offload import SocketAddress, enable_coalescing
 from ordercast.net.transports.udp import UdpTransport, set_buffers
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from ordercast.core import HostId, LocalError
-from ordercast.net.cluster.address import Address
+from ordercast.net.transports.address import Address
 from ordercast.net.transports.offload import (
     ANCILLARY_BYTES,
     Segmenter,

@@ -1,0 +1,25 @@
+"""What an application may hand over as a message."""
+
+from collections.abc import Sequence
+
+from ordercast.core import LocalError
+from ordercast.core.bundle import MESSAGE_BYTES_MAX
+
+_BYTES = {bytes}
+
+
+def check_payload(payload: bytes) -> None:
+    """Refuse with `LocalError` what is no message."""
+    if type(payload) is not bytes:
+        raise LocalError(f"a message is of type bytes, not {type(payload).__name__}")
+    if len(payload) > MESSAGE_BYTES_MAX:
+        raise LocalError(f"message of {len(payload)} bytes, the limit is {MESSAGE_BYTES_MAX}")
+
+
+def check_payloads(payloads: Sequence[bytes]) -> None:
+    """Refuse several at once, if one is no message or there is none."""
+    if not payloads:
+        raise LocalError("there is no message to send")
+    if set(map(type, payloads)) != _BYTES or max(map(len, payloads)) > MESSAGE_BYTES_MAX:
+        for payload in payloads:
+            check_payload(payload)

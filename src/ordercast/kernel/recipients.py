@@ -1,0 +1,35 @@
+"""Who receives a message: the receivers of all groups that it goes to, each once."""
+
+from collections.abc import Mapping
+
+from ordercast.core import GroupId, Groups, LocalError, NodeId
+
+KNOWN_MAX = 4096
+"""Sets of groups that are remembered; beyond, all are forgotten and checked again."""
+
+
+class Recipients:
+    """The receivers of a plan's groups. Each set of groups is checked once, and then remembered."""
+
+    __slots__ = ("_groups", "_known")
+
+    def __init__(self, groups: Mapping[GroupId, tuple[NodeId, ...]]) -> None:
+        self._groups = groups
+        self._known: dict[Groups, int] = {}
+
+    def count(self, groups: Groups) -> int:
+        """How many receivers a message to these groups has; `LocalError` if it cannot go there."""
+        return self._known.get(groups) or self._find(groups)
+
+    def _find(self, groups: Groups) -> int:
+        for group in groups:
+            if group not in self._groups:
+                known = ", ".join(map(str, self._groups))
+                raise LocalError(f"there is no group {group}; there are: {known}")
+        if not groups or list(groups) != sorted(set(groups)):
+            raise LocalError(f"a message goes to different groups in ascending order, not to {groups}")
+        if len(self._known) >= KNOWN_MAX:
+            self._known.clear()
+        count = len({node for group in groups for node in self._groups[group]})
+        self._known[groups] = count
+        return count

@@ -1,0 +1,1 @@
+"""What applications hold: a group to send to and to receive from."""

@@ -1,0 +1,340 @@
+"""The face of a live group for applications: send, and take what is delivered, in order.
+
+async with ordercast.join("cluster.toml", group="orders") as group:
+    await group.send(b"...")
+    async for delivery in group:
+        ...
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeAlias
+from weakref import WeakSet
+
+from ordercast.core import (
+    Delivered,
+    Dropped,
+    GroupId,
+    Groups,
+    HostId,
+    LocalError,
+    MessageId,
+    Nanos,
+    NodeId,
+    Stamp,
+    View,
+    message_name,
+)
+from ordercast.net.api.inbox import Inbox
+from ordercast.net.api.pending import PENDING_MAX, Pending, pending_messages
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.open_host import open_host
+from ordercast.net.cluster.supervisor_client import current_run
+from ordercast.net.host.live_host import Batch, LiveHost
+from ordercast.net.host.recording.recorder import TraceRecorder
+from ordercast.net.host.store import WAIT_S, HostTaken
+from ordercast.net.tools.attendance import Attendance
+
+CLOSE_S = 5.0
+"""How long a closing group waits for what was sent to leave."""
+
+UNDER_WAY_BYTES = 64 << 20
+"""More than all hosts have in their queues, windows and buffers when they are asked to slow down."""
+
+_new = tuple.__new__
+
+
+class Received(NamedTuple):
+    """A message that was delivered."""
+
+    message: MessageId
+    """Its identity: what `send` returned to its sender."""
+    payload: bytes
+    sender: NodeId
+    groups: tuple[str, ...]
+    stamp: Stamp | None
+    """Its place in the protocol's order."""
+    config: int
+    submitted_ns: Nanos
+    """When it was sent, by the clock of its sender."""
+
+    @property
+    def name(self) -> str:
+        """Its identity as people write it: ``3#17``."""
+        return message_name(self.message)
+
+
+class OutOfOrder(NamedTuple):
+    """A message that came when its place in the order had passed, where a protocol delivers such messages at
+    all (EpTO section 8.2). Others may have delivered it in its place, so it is no `Received`."""
+
+    message: MessageId
+    payload: bytes
+    sender: NodeId
+    groups: tuple[str, ...]
+    stamp: Stamp | None
+    config: int
+    submitted_ns: Nanos
+
+    @property
+    def name(self) -> str:
+        """Its identity as people write it: ``3#17``."""
+        return message_name(self.message)
+
+
+LiveDelivery: TypeAlias = Received | OutOfOrder | Dropped | View
+"""What a group delivers: messages, in their places or too late for them, notice of messages that will not
+come, and changes of configuration."""
+
+
+class Group:
+    """One member of a group: a sender and a receiver on one host, or one of both."""
+
+    def __init__(
+        self,
+        host: LiveHost,
+        names: Sequence[str],
+        group: GroupId,
+        sender: NodeId | None,
+        receiver: NodeId | None,
+        inbox_bytes: int,
+    ) -> None:
+        self.host = host
+        self.sender = sender
+        self.receiver = receiver
+        self._names = list(names)
+        self._own: Groups = (group,)
+        self._inbox = Inbox(inbox_bytes, self._strain, UNDER_WAY_BYTES)
+        self._takers: WeakSet[asyncio.Task[Any]] = WeakSet()
+        """Who takes deliveries."""
+        self._texts: dict[Groups, tuple[str, ...]] = {}
+        self._opened: deque[Received | OutOfOrder] = deque()
+
+    async def send(self, payload: bytes, to: Sequence[str] = ()) -> MessageId:
+        """Send a message to the group, or to several; returns its identity.
+
+        It waits while too much waits to be sent, or some receiver cannot keep up. If that receiver is the
+        very task that sends, because it answers what it takes, it does not wait: others wait for it.
+        """
+        return await self.send_many((payload,), to)
+
+    async def send_many(self, payloads: Sequence[bytes], to: Sequence[str] = ()) -> MessageId:
+        """Send messages, in this order; returns the identity of the first, the others follow it."""
+        return await self.send_from(payloads, to, taker=asyncio.current_task() in self._takers)
+
+    async def send_from(self, payloads: Sequence[bytes], to: Sequence[str], *, taker: bool) -> MessageId:
+        """Send messages, on behalf of one who takes deliveries too or of one who does not."""
+        groups, sender = self._groups(to), self._sender()
+        while True:
+            # A taker that waited for room, while it is what everybody waits for, would wait for ever.
+            urgent = taker and self._inbox.strained
+            first = self.host.submit(sender, groups, payloads, urgent=urgent)
+            if first is not None:
+                return first
+            self._check()
+            self.host.room.clear()
+            await self.host.room.wait()
+
+    def send_nowait(self, payload: bytes, to: Sequence[str] = ()) -> MessageId | None:
+        """Send a message if there is room for it now; None otherwise."""
+        self._check()
+        return self.host.submit(self._sender(), self._groups(to), (payload,))
+
+    async def receive(self) -> LiveDelivery | None:
+        """The next delivery; None when the group is closed. It may be cancelled, and nothing is lost."""
+        opened = self._opened
+        while not opened:
+            heard = await self.receive_batch()
+            if not isinstance(heard, Batch):
+                return heard
+            opened.extend(self.open(heard))
+        return opened.popleft()
+
+    async def receive_batch(self) -> Batch | Dropped | View | None:
+        """The next packet of messages, or notice: the fast way for those who take many."""
+        if self.receiver is None:
+            raise LocalError("this host has no receiver of the group: it can only send")
+        if (task := asyncio.current_task()) is not None:
+            self._takers.add(task)
+        return await self._inbox.get()
+
+    def __aiter__(self) -> Self:
+        """All that is delivered, one by one, until the group is closed."""
+        return self
+
+    async def __anext__(self) -> LiveDelivery:
+        """The next delivery."""
+        delivery = await self.receive()
+        if delivery is None:
+            raise StopAsyncIteration
+        return delivery
+
+    def open(self, batch: Batch) -> list[Received | OutOfOrder]:
+        """The messages of a packet."""
+        delivery, (first, times, payloads), _ = batch
+        groups = self._texts.get(delivery.groups)
+        if groups is None:
+            groups = self._texts[delivery.groups] = tuple(self._names[group] for group in delivery.groups)
+        sender, stamp, config = delivery.sender, delivery.stamp, delivery.config
+        kind: type[Received | OutOfOrder] = Received if type(delivery) is Delivered else OutOfOrder
+        return [
+            _new(kind, (message, payload, sender, groups, stamp, config, submitted))
+            for message, (submitted, payload) in enumerate(zip(times, payloads, strict=True), first)
+        ]
+
+    def pending(self, limit: int = PENDING_MAX) -> list[Pending]:
+        """The messages of the group that are known here and not delivered yet: so many at most, the first.
+
+        An application that need not wait for the order may act on them early, or on those that all members
+        know with a probability that it accepts (EpTO section 8.4). They come in the order in which they
+        would be delivered if nothing else came, where the protocol knows it; others may still come between.
+        """
+        if self.receiver is None:
+            raise LocalError("this host has no receiver of the group: it can only send")
+        self._check()
+        return pending_messages(self.host.explain_node(self.receiver), self._own[0], limit)
+
+    async def start(self) -> None:
+        """Take part."""
+        if self.receiver is not None:
+            self.host.add_listener(self.receiver, self._inbox.put)
+        self.host.on_failure.append(self._fail)
+        self.host.each_second.append(self._note_waiting)
+        await self.host.start()
+
+    def _note_waiting(self) -> None:
+        self.host.metrics.inbox_bytes = self._inbox.waiting
+
+    async def close(self) -> None:
+        """Send what waits, and leave; what was delivered before can still be taken.
+
+        `LocalError` if some of it could not be sent: no message of an application is lost without a word.
+        """
+        self._inbox.close()
+        try:
+            drained = await self.host.drain(CLOSE_S)
+        finally:
+            await self.host.stop()
+        if not drained:
+            raise LocalError(
+                f"{self.host.metrics.backlog_messages} messages were not sent, because the cluster took none"
+                f" for {CLOSE_S:g} s: is it up? `ordercast why` tells what they waited for"
+            )
+
+    def _strain(self, strained: bool) -> None:
+        self.host.wire.strain(strained)
+        if strained:
+            self.host.room.set()  # a taker that waits for room must not, any more
+
+    def _fail(self, error: BaseException) -> None:
+        self._inbox.close(LocalError(f"the host has stopped: {error}"))
+
+    def leave(self) -> None:
+        """End the deliveries, so that the application comes to its end."""
+        self._inbox.close()
+
+    def _sender(self) -> NodeId:
+        if self.sender is None:
+            raise LocalError("this host has no sender: it can only receive")
+        return self.sender
+
+    def _groups(self, to: Sequence[str]) -> Groups:
+        if not to:
+            return self._own
+        unknown = [name for name in to if name not in self._names]
+        if unknown:
+            raise LocalError(f"there is no group '{unknown[0]}'; there are: {', '.join(self._names)}")
+        return tuple(sorted({self._names.index(name) for name in to}))
+
+    def _check(self) -> None:
+        if self.host.failure is not None:
+            raise LocalError(f"the host has stopped: {self.host.failure}") from self.host.failure
+        if not self.host.running:
+            raise LocalError("the group is closed")
+
+
+class Joining:
+    """What `join` returns: the group, once it is entered."""
+
+    def __init__(self, file: Path, group: str, host: HostId | None, run: str) -> None:
+        self._file = file
+        self._name = group
+        self._host = host
+        self._run = run
+        self._exits = AsyncExitStack()
+
+    async def __aenter__(self) -> Group:
+        """Start the host, and take part."""
+        cluster = load_cluster(self._file)
+        async with AsyncExitStack() as exits:
+            group = await self._start(cluster)
+            exits.push_async_callback(group.close)
+            await exits.enter_async_context(Attendance(group.host, cluster, group.leave))
+            self._exits = exits.pop_all()
+        return group
+
+    async def _start(self, cluster: Cluster) -> Group:
+        """The member on the host that was named, or on the first that nobody runs."""
+        taken: LocalError | None = None
+        hosts = members(cluster, self._name) if self._host is None else (self._host,)
+        # An earlier life may just be ending, but others are not to wait while some host is free.
+        for host, wait_s in [*((host, 0.0) for host in hosts), (hosts[0], WAIT_S)]:
+            try:
+                group = open_group(cluster, self._name, host, self._run, wait_s)
+                await group.start()
+                return group
+            except HostTaken as error:
+                taken = error
+        hint = "a host with `start = false` in the file is left to applications by `ordercast cluster up`"
+        raise HostTaken(f"no host of group '{self._name}' is free, the last: {taken}; {hint}")
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Send what waits, and leave."""
+        try:
+            await self._exits.aclose()
+        except LocalError:
+            if error is None:  # what is under way already is worth more
+                raise
+
+
+def join(file: str | Path, group: str, *, host: HostId | None = None, run: str = "") -> Joining:
+    """Take part in a group of a cluster, as the host that is named or the first that nobody runs.
+
+    `run` names the run in traces, the same on all hosts; without it, it is that of `cluster up`.
+    """
+    return Joining(Path(file), group, host, run)
+
+
+def members(cluster: Cluster, name: str) -> tuple[HostId, ...]:
+    """The hosts on which there is a receiver of a group; those that nothing starts by itself come first."""
+    if name not in cluster.groups:
+        raise LocalError(f"there is no group '{name}'; there are: {', '.join(cluster.groups)}")
+    nodes = cluster.plan().nodes
+    hosts = dict.fromkeys(nodes[node].host for node in cluster.groups[name])
+    return tuple(sorted(hosts, key=lambda host: (cluster.host(host).start, host)))
+
+
+def open_group(cluster: Cluster, name: str, host: HostId, run: str = "", wait_s: float = WAIT_S) -> Group:
+    """The member of a group on a host, which is not started yet."""
+    names = list(cluster.groups)
+    if host not in members(cluster, name):
+        raise LocalError(f"host {host} has no receiver of group '{name}'")
+    plan = cluster.plan()
+    nodes = [node.id for node in plan.nodes if node.host == host]
+    recorder = None
+    if cluster.trace:
+        recorder = TraceRecorder(cluster.traces, run or current_run(cluster), host, nodes)
+    live = open_host(cluster, host, plan=plan, recorder=recorder, wait_s=wait_s)
+    sender = next((node for node in plan.senders if node in nodes), None)
+    receiver = next(node for node in cluster.groups[name] if node in nodes)
+    return Group(live, names, names.index(name), sender, receiver, cluster.inbox_bytes)

@@ -1,0 +1,115 @@
+"""The face of a live group for scripts: the same as in `group.py`, without `async`.
+
+with ordercast.join_sync("cluster.toml", group="orders") as group:
+    group.send(b"...")
+    for delivery in group:
+        ...
+"""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from ordercast.core import HostId, MessageId
+from ordercast.net.api.group import Group, Joining, LiveDelivery, join
+from ordercast.net.api.pending import PENDING_MAX, Pending
+from ordercast.net.host.loop import new_event_loop
+
+Result = TypeVar("Result")
+
+
+class GroupInThread:
+    """A member of a group that runs in a thread of its own."""
+
+    def __init__(self, joining: Joining) -> None:
+        self._joining = joining
+        self._loop = new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="ordercast", daemon=True)
+        self._group: Group | None = None
+        self._takers: set[int] = set()
+        """Threads that take deliveries."""
+
+    def __enter__(self) -> Self:
+        """Start the thread, and take part."""
+        self._thread.start()
+        try:
+            self._group = self._do(self._joining.__aenter__())
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Send what waits, leave, and end the thread."""
+        try:
+            self._do(self._joining.__aexit__(kind, error, traceback))
+        finally:
+            self._end()
+
+    def send(self, payload: bytes, to: Sequence[str] = (), timeout: float | None = None) -> MessageId:
+        """Send a message, and return its identity; waits while too much waits to be sent."""
+        return self.send_many((payload,), to, timeout)
+
+    def send_many(
+        self, payloads: Sequence[bytes], to: Sequence[str] = (), timeout: float | None = None
+    ) -> MessageId:
+        """Send messages, in this order; returns the identity of the first, the others follow it."""
+        taker = threading.get_ident() in self._takers
+        sending = self._entered().send_from(payloads, to, taker=taker)
+        return self._do(asyncio.wait_for(sending, timeout))
+
+    def receive(self, timeout: float | None = None) -> LiveDelivery | None:
+        """The next delivery; None if there is none for so many seconds, or the group is closed."""
+        self._takers.add(threading.get_ident())
+        try:
+            return self._do(asyncio.wait_for(self._next(), timeout))
+        except TimeoutError:
+            return None
+
+    def __iter__(self) -> Iterator[LiveDelivery]:
+        """All that is delivered, one by one, until the group is closed."""
+        while (delivery := self.receive()) is not None:
+            yield delivery
+
+    def pending(self, limit: int = PENDING_MAX) -> list[Pending]:
+        """The messages that are known here and not delivered yet, as `Group.pending` has them."""
+        return self._do(self._pending(limit))
+
+    async def _pending(self, limit: int) -> list[Pending]:
+        return self._entered().pending(limit)
+
+    async def _next(self) -> LiveDelivery | None:
+        return await self._entered().receive()
+
+    def _entered(self) -> Group:
+        if self._group is None:
+            raise RuntimeError("use it in a with statement")
+        return self._group
+
+    def _do(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Have something done in the thread; an interrupt cancels it there."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def _end(self) -> None:
+        self._do(self._loop.shutdown_default_executor())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def join_sync(file: str | Path, group: str, *, host: HostId | None = None, run: str = "") -> GroupInThread:
+    """Take part in a group, as `join` does, from a script."""
+    return GroupInThread(join(file, group, host=host, run=run))

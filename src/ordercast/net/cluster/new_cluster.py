@@ -1,0 +1,132 @@
+"""Writes a cluster file for somebody who has none yet: on this machine, complete, with comments."""
+
+import msgspec
+
+from ordercast.catalogue import find_protocol
+from ordercast.core import Deployment, HostId, LocalError, Plan
+from ordercast.net.transports.address import PORT_MAX
+from ordercast.toml_file import convert_options
+
+LOOPBACK = "127.0.0.1"
+
+_HEAD = """\
+# A cluster: which protocol runs on which hosts. All hosts of the cluster read the same file.
+name = "{name}"
+protocol = "{protocol}"        # ordercast protocols lists them, with their guarantees and options
+senders = {senders}
+colocated = true               # each sender is on a receiver's host: an application there sends and receives
+# trace = true                 # write down what happens, for `ordercast check`
+# bundle_bytes = 0             # size of packets that messages are put into; 0: as large as fits a datagram
+# inbox_bytes = 16777216       # what waits for a slow application before its senders are slowed down
+# folder = ".ordercast/{name}" # where state, sockets, logs and traces go
+
+[options]                      # of the protocol
+{options}
+[groups]                       # receivers of each, or a list of their numbers where groups overlap: [0, 1, 2]
+{groups}
+
+[transport]
+kind = "udp"                   # or "multicast", or "tcp"
+# datagram_bytes = 0           # 0: 60000 on one machine, 1400 on a network
+# busy_poll = false            # lower latency for a whole core a host
+# buffer_bytes = 4194304       # of sockets; net.core.rmem_max and wmem_max limit it
+# window_bytes = 0             # under way from one host to another; 0: a share of the buffer
+
+[security]
+{security}
+# [metrics]                    # figures over HTTP: host 0 at this port, host 1 at the next, and so on
+# port = 9400
+# address = "127.0.0.1"
+"""
+
+_SPARE = "a spare: ordercast cluster act {}"
+_APPLICATION = "left to applications: ordercast.join"
+
+
+class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody wants who starts a cluster."""
+
+    name: str = "demo"
+    protocol: str = "hydra"
+    receivers: int = 3
+    """In each group."""
+    groups: int = 1
+    senders: int = 0
+    """0: one on each receiver's host."""
+    applications: int = 0
+    """Receivers of each group, the last ones, that are left to applications."""
+    options: dict[str, object] = {}
+    port: int = 7400
+    """Of the first host; the others follow."""
+    plaintext: bool = False
+
+    def text(self) -> str:
+        """The cluster file."""
+        if self.receivers < 1 or self.groups < 1 or self.senders < 0:
+            raise LocalError("a cluster has at least one group, and a receiver in it")
+        if not 0 <= self.applications <= self.receivers:
+            raise LocalError(f"applications can have 0 to {self.receivers} receivers of each group")
+        senders = self.senders or self.receivers * self.groups
+        plan = self._plan(senders)
+        hosts = sorted({node.host for node in plan.nodes})
+        if not 1 <= self.port <= PORT_MAX + 1 - len(hosts):
+            raise LocalError(f"{len(hosts)} hosts from port {self.port} on: ports are 1 to {PORT_MAX}")
+        head = _HEAD.format(
+            name=self.name,
+            protocol=self.protocol,
+            senders=senders,
+            options="".join(f"{name} = {_toml(value)}\n" for name, value in self.options.items()),
+            groups="\n".join(f"{name} = {self.receivers}" for name in group_names(self.groups)),
+            security=_security(self.plaintext),
+        )
+        left_out = self._spares(plan) | self._applications(plan)
+        tables = (
+            _host(plan, host, self.port + index, left_out.get(host, "")) for index, host in enumerate(hosts)
+        )
+        return head + "".join(tables)
+
+    def _applications(self, plan: Plan) -> dict[HostId, str]:
+        """The hosts of the last receivers of each group: programs join as them."""
+        if not self.applications:
+            return {}
+        receivers = [node for members in plan.groups.values() for node in members[-self.applications :]]
+        return {plan.nodes[node].host: _APPLICATION for node in receivers}
+
+    def _spares(self, plan: Plan) -> dict[HostId, str]:
+        """The hosts with nothing but spare nodes: they are started when they are wanted."""
+        busy = {node.host for node in plan.nodes if not node.spare}
+        actions = find_protocol(self.protocol).actions
+        names = {role: action.name for action in actions for role in action.roles}
+        return {
+            node.host: _SPARE.format(names.get(node.role, "")).rstrip()
+            for node in plan.nodes
+            if node.host not in busy
+        }
+
+    def _plan(self, senders: int) -> Plan:
+        protocol = find_protocol(self.protocol)
+        deployment = Deployment.disjoint(self.groups, self.receivers, senders, colocated=True)
+        return protocol.deploy(deployment, convert_options(dict(self.options), protocol, list_keys=True))
+
+
+def group_names(count: int) -> list[str]:
+    """Names for groups that have none."""
+    return ["all"] if count == 1 else [f"group-{index}" for index in range(count)]
+
+
+def _toml(value: object) -> str:
+    return msgspec.json.encode(value).decode()  # the same as TOML for plain values
+
+
+def _security(plaintext: bool) -> str:
+    if plaintext:
+        return 'mode = "plaintext"             # anybody on this machine can read and forge messages\n'
+    return 'key_file = "cluster.key"       # beside this file; the same on all hosts, and secret\n'
+
+
+def _host(plan: Plan, host: HostId, port: int, left_out: str) -> str:
+    """The table of a host; `left_out` says why `up` does not start it, if so."""
+    roles = ", ".join(f'"{node.role}"' for node in plan.nodes if node.host == host)
+    lines = ["", "[[host]]", f"id = {host}", f'address = "{LOOPBACK}:{port}"', f"roles = [{roles}]"]
+    lines += [f"start = false                  # {left_out}"] if left_out else []
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,123 @@
+"""From a cluster's file to a host that runs: all parts, put together."""
+
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from random import Random
+
+from ordercast.core import HostId, LocalError, Nanos, Plan
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.key_file import KeyFile
+from ordercast.net.host.live_host import LiveHost
+from ordercast.net.host.recording.spool import Recorder
+from ordercast.net.host.store import WAIT_S, Store
+from ordercast.net.links.seal import Seal, Sealed, Unsealed
+from ordercast.net.links.wire import Wire, new_session
+from ordercast.net.metrics.metrics import Metrics
+from ordercast.net.transports.address import Address
+from ordercast.net.transports.impair import ImpairedTransport
+from ordercast.net.transports.multicast import MulticastTransport, shared_sets
+from ordercast.net.transports.switched import SwitchedTransport, hosts_by_tcp
+from ordercast.net.transports.tcp import TcpTransport
+from ordercast.net.transports.transport import Transport
+from ordercast.net.transports.udp import UdpTransport, granted_buffer
+
+WINDOW_MIN, WINDOW_MAX = 64 << 10, 1 << 20
+
+_log = logging.getLogger("ordercast")
+
+
+def open_host(
+    cluster: Cluster,
+    host: HostId,
+    *,
+    plan: Plan | None = None,
+    recorder: Recorder | None = None,
+    impaired: Random | None = None,
+    clock: Callable[[], Nanos] = time.time_ns,
+    wait_s: float = WAIT_S,
+) -> LiveHost:
+    """The host of a cluster, ready to be started; waits so long for an earlier life to let go of its state.
+
+    With a generator for `impaired`, its datagrams can be made to come to harm, and with a `clock` of its own
+    it can be wrong about the time, for tests and experiments.
+    """
+    spec = cluster.host(host)
+    metrics, session = Metrics(), new_session()
+    plan = plan or cluster.plan()
+    transport = open_transport(cluster, spec.id, plan)
+    if impaired is not None:
+        transport = ImpairedTransport(transport, impaired)
+    keys = KeyFile(cluster.security.key_file) if cluster.security.mode == "sealed" else None
+    seal: Seal = Unsealed(host, session) if keys is None else Sealed(host, session, keys.keyring)
+    ids = [other.id for other in cluster.hosts]
+    window = cluster.transport.window_bytes or _window(cluster.transport.buffer_bytes, len(ids) - 1)
+    wire = Wire(host, ids, transport, seal, metrics, window=window)
+    if recorder is not None:
+        recorder.on_failure = partial(_count_trace_failure, metrics)
+    live = LiveHost(
+        plan,
+        host,
+        wire,
+        store=Store(cluster.state_path(host), wait_s),
+        recorder=recorder,
+        bundle_bytes=cluster.bundle_bytes,
+        clock=clock,
+    )
+    if keys is not None:
+        live.each_second.append(partial(_renew, seal, keys))
+    return live
+
+
+def _count_trace_failure(metrics: Metrics) -> None:
+    metrics.trace_failures += 1
+
+
+def _window(buffer_bytes: int, peers: int) -> int:
+    """What all peers together may have under way fits into the buffer of one socket, as it really is.
+
+    The system counts what it needs for a datagram too, and so do links.
+    """
+    granted = granted_buffer(buffer_bytes)
+    if granted < buffer_bytes:
+        _log.warning(
+            "sockets get buffers of %d bytes instead of %d: raise net.core.rmem_max", granted, buffer_bytes
+        )
+    return min(WINDOW_MAX, max(WINDOW_MIN, granted // max(1, peers)))
+
+
+def open_transport(cluster: Cluster, host: HostId, plan: Plan) -> Transport:
+    """The transport of a host, as the cluster's file says."""
+    spec = cluster.transport
+    addresses = {other.id: other.address for other in cluster.hosts}
+    tcp = TcpTransport(host, addresses, datagram_max=spec.datagram_bytes)
+    if spec.kind == "tcp":
+        return tcp
+    if spec.kind == "multicast":
+        udp: UdpTransport = MulticastTransport(
+            host,
+            addresses,
+            spec.datagram_bytes,
+            spec.buffer_bytes,
+            spec.busy_poll,
+            sets=shared_sets(plan),
+            first=Address(spec.multicast_address, spec.multicast_port),
+        )
+    else:
+        udp = UdpTransport(host, addresses, spec.datagram_bytes, spec.buffer_bytes, spec.busy_poll)
+    marked = [other.id for other in cluster.hosts if other.transport == "tcp"]
+    special = hosts_by_tcp(host, marked, list(addresses))
+    return SwitchedTransport(udp, tcp, special) if special else udp
+
+
+def _renew(seal: Seal, keys: KeyFile) -> None:
+    """Use the keys as they are in the file now; a file that cannot be read changes nothing."""
+    try:
+        ring = keys.refresh()
+    except LocalError as error:
+        _log.warning("the keys stay as they were: %s", error)
+        return
+    if ring is not None:
+        seal.renew(ring)
+        _log.info("keys read anew: %s", ", ".join(f"{key:08x}" for key in seal.key_ids()))

@@ -1,0 +1,350 @@
+"""The recorder of a live host: what its nodes do, written down cheaply while they do it.
+
+Recording is on the path of every message, so one small binary record stands for a whole bundle
+(`spool_file.py`), is put into a buffer, and the buffer goes to the kernel once each turn of the host's loop.
+What was handed to the kernel survives the death of the process, though not that of the machine: a trace is to
+judge a run by, nothing depends on it. So a recorder that cannot write any more (the disk is full, for one)
+says so and stops; its host goes on. The spool file has no end then, as if the host was killed, and a mark
+beside it tells that it was not: such a run is never complete.
+
+Whoever turns spool files into Parquet does so apart (`segments.py`).
+"""
+
+import contextlib
+import logging
+import os
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from struct import Struct
+from struct import error as StructError
+from struct import pack as pack_struct
+from zlib import crc32
+
+import msgspec
+
+from ordercast.core import (
+    Delivered,
+    Dropped,
+    Groups,
+    LocalError,
+    MessageId,
+    Nanos,
+    NodeId,
+    OutOfOrder,
+    View,
+)
+from ordercast.core.bundle import Bundle
+from ordercast.net.host.recording import spool_file as layout
+from ordercast.net.host.recording.spool_file import Header, cut_path, spool_path
+from ordercast.trace import LOST, SAVED, Event, Kind
+
+GROUPS_KEPT_MAX = 4096
+
+_ZEROS = (b"", bytes(4))
+
+_log = logging.getLogger("ordercast")
+
+
+class Recorder(ABC):
+    """Is told what happens at the nodes of a host, in the order in which it happens."""
+
+    def __init__(self) -> None:
+        self.on_failure: Callable[[], None] = lambda: None
+        """Called once, when nothing can be recorded any more."""
+
+    @abstractmethod
+    def begin(self, started_ns: Nanos, saved: bool) -> None:
+        """A life of the host begins, at this reading of its clock, with what was saved or without."""
+
+    @abstractmethod
+    def submitted(
+        self,
+        node: NodeId,
+        groups: Groups,
+        first: MessageId,
+        times: Sequence[Nanos],
+        payloads: Sequence[bytes],
+    ) -> None:
+        """An application handed messages with consecutive identities to a sender, at these times."""
+
+    @abstractmethod
+    def delivered(self, now: Nanos, node: NodeId, delivery: Delivered | OutOfOrder, bundle: Bundle) -> None:
+        """A receiver handed a bundle to its application."""
+
+    @abstractmethod
+    def unreadable(self, now: Nanos, node: NodeId, delivery: Delivered | OutOfOrder, reason: str) -> None:
+        """A receiver delivered a payload that is no bundle."""
+
+    @abstractmethod
+    def noticed(self, now: Nanos, node: NodeId, notice: Dropped | View) -> None:
+        """A receiver told its application of a drop or of a view."""
+
+    @abstractmethod
+    def completed(self, now: Nanos, node: NodeId, message: MessageId, submitted: Nanos) -> None:
+        """A client has the answers of all receivers."""
+
+    @abstractmethod
+    def crashed(self, now: Nanos, node: NodeId) -> None:
+        """One node of the host stopped. When the whole host dies, the next life finds that out."""
+
+    @abstractmethod
+    def recovered(self, now: Nanos, node: NodeId, saved: bool) -> None:
+        """A node that had crashed in this life came back."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Hand what is buffered to the kernel."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """The host stops in good order."""
+
+
+class Spooler(Recorder):
+    """Writes spool files, one after the other."""
+
+    def __init__(
+        self,
+        folder: Path,
+        header: Header,
+        *,
+        bytes_max: int,
+        age_max_ns: Nanos,
+        closed: Callable[[], None],
+    ) -> None:
+        """`closed` is called whenever a file will not change any more."""
+        super().__init__()
+        self._folder = folder
+        self._header = header
+        self._bytes_max = bytes_max
+        self._age_max_ns = age_max_ns
+        self._closed = closed
+        self._buffer: list[bytes] = []
+        self._groups: dict[Groups, bytes] = {}
+        self._heads: dict[int, Struct] = {}
+        self._last_ns: Nanos = 0
+        self._begun_ns: Nanos = 0
+        self._size = 0
+        self._file = -1
+        self.failure: LocalError | None = None
+        """Why nothing is recorded any more."""
+
+    def begin(self, started_ns: Nanos, saved: bool) -> None:
+        """Begin the first file of this life."""
+        self._header = msgspec.structs.replace(self._header, started_ns=started_ns, saved=saved)
+        self._last_ns = started_ns
+        self._open()
+
+    def submitted(
+        self,
+        node: NodeId,
+        groups: Groups,
+        first: MessageId,
+        times: Sequence[Nanos],
+        payloads: Sequence[bytes],
+    ) -> None:
+        """Record a bundle without a stamp, in the time of its submission."""
+        self._last_ns = times[-1]
+        fields = (node, -1, times[-1], first)
+        self._bundle(layout.SUBMITTED, 0, groups, (), fields, (0, 0, 0), times, payloads)
+
+    def delivered(self, now: Nanos, node: NodeId, delivery: Delivered | OutOfOrder, bundle: Bundle) -> None:
+        """Record a bundle with its stamp, if it has one."""
+        self._last_ns = now
+        kind = layout.DELIVERED if type(delivery) is Delivered else layout.OUT_OF_ORDER
+        first, times, payloads = bundle
+        stamp = delivery.stamp
+        fields = (node, delivery.sender, now, first)
+        try:
+            if stamp is None:
+                place = (0, 0, delivery.config)
+                self._bundle(kind, 0, delivery.groups, (), fields, place, times, payloads)
+            else:
+                place = (stamp.clock, stamp.issuer, delivery.config)
+                numbers = stamp.numbers
+                self._bundle(kind, layout.STAMPED, delivery.groups, numbers, fields, place, times, payloads)
+        except (StructError, OverflowError):  # what a faulty peer made up may not fit
+            self.unreadable(now, node, delivery, "a message with numbers beyond 64 bits")
+
+    def _bundle(
+        self,
+        kind: int,
+        flags: int,
+        groups: Groups,
+        numbers: tuple[int, ...],
+        fields: tuple[NodeId, NodeId, Nanos, MessageId],
+        place: tuple[int, int, int],
+        times: Sequence[Nanos],
+        payloads: Sequence[bytes],
+    ) -> None:
+        count = len(payloads)
+        time, tables, odd = times[0], b"", len(groups) + count
+        if times.count(time) != count:
+            flags |= layout.OWN_TIMES
+            tables = pack_struct(f"<{count}q", *times)
+        tables += self._groups.get(groups) or self._pack_groups(groups)
+        if count == 1:
+            length = len(payloads[0])
+            tables += crc32(payloads[0]).to_bytes(4, "little")
+        else:
+            lengths = list(map(len, payloads))
+            length = lengths[0]
+            if lengths.count(length) != count:
+                flags |= layout.OWN_LENGTHS
+                tables += array("I", lengths).tobytes()
+                odd += count
+            tables += array("I", map(crc32, payloads)).tobytes()
+        head = self._heads.get(len(numbers)) or self._head(len(numbers))
+        body = (
+            head.pack(kind, flags, len(groups), len(numbers), *fields, count, length, *place, time, *numbers)
+            + tables
+            + _ZEROS[odd & 1]
+        )
+        self._buffer.append(layout.PREFIX.pack(len(body) + 8, crc32(body)))
+        self._buffer.append(body)
+
+    def _pack_groups(self, groups: Groups) -> bytes:
+        if len(self._groups) >= GROUPS_KEPT_MAX:
+            self._groups.clear()
+        packed = self._groups[groups] = pack_struct(f"<{len(groups)}i", *groups)
+        return packed
+
+    def _head(self, numbers: int) -> Struct:
+        head = Struct(f"{layout.HEAD}{numbers}q")
+        if len(self._heads) < GROUPS_KEPT_MAX:
+            self._heads[numbers] = head
+        return head
+
+    def unreadable(self, now: Nanos, node: NodeId, delivery: Delivered | OutOfOrder, reason: str) -> None:
+        """Record that something was delivered, and why nobody can say what."""
+        kind = Kind.DELIVER if type(delivery) is Delivered else Kind.OUT_OF_ORDER
+        self._row(Event(now, now, node, kind, label=reason))
+
+    def noticed(self, now: Nanos, node: NodeId, notice: Dropped | View) -> None:
+        """Record a drop or a view."""
+        event = _drop(now, node, notice) if isinstance(notice, Dropped) else _view(now, node, notice)
+        try:
+            self._pack_groups(event.groups or ())
+            pack_struct(f"<{len(event.members or ())}i", *(event.members or ()))
+            words = (
+                *(event.numbers or ()),
+                event.stamp_clock or 0,
+                event.stamp_issuer or 0,
+                event.config or 0,
+            )
+            pack_struct(f"<{len(words)}q", *words)
+        except StructError:  # what a faulty peer made up may not fit
+            event = Event(now, now, node, Kind.DELIVER, label=f"a {event.kind} with numbers beyond 64 bits")
+        self._row(event)
+
+    def completed(self, now: Nanos, node: NodeId, message: MessageId, submitted: Nanos) -> None:
+        """Record what a client knows."""
+        self._row(Event(now, now, node, Kind.COMPLETE, message, submitted_ns=submitted))
+
+    def crashed(self, now: Nanos, node: NodeId) -> None:
+        """Record that a node is down."""
+        self._row(Event(now, now, node, Kind.CRASH))
+
+    def recovered(self, now: Nanos, node: NodeId, saved: bool) -> None:
+        """Record that it is up."""
+        self._row(Event(now, now, node, Kind.RECOVER, label=SAVED if saved else LOST))
+
+    def _row(self, event: Event) -> None:
+        self._last_ns = event.time_ns
+        self._buffer.append(layout.plain_record(layout.ROW, msgspec.msgpack.encode(tuple(event))))
+
+    def flush(self) -> None:
+        """Hand what is buffered to the kernel, and begin a new file if this one is large or old enough."""
+        if self._buffer:
+            content = b"".join(self._buffer)
+            self._buffer.clear()
+            self._unless_failed(lambda: self._append(content))
+
+    def _append(self, content: bytes) -> None:
+        self._write(content)
+        if self._size >= self._bytes_max or self._last_ns - self._begun_ns >= self._age_max_ns:
+            self._end()
+            self._header = msgspec.structs.replace(self._header, number=self._header.number + 1)
+            self._open()
+
+    def close(self) -> None:
+        """Record the end of this life."""
+        if self._file >= 0:
+            self._buffer.append(layout.plain_record(layout.END))
+            content = b"".join(self._buffer)
+            self._buffer.clear()
+            self._unless_failed(lambda: self._write(content))
+        if self._file >= 0:
+            self._end()
+        if self.failure is not None:
+            self._mark()  # once more: there may be room for it now
+
+    def _unless_failed(self, write: Callable[[], None]) -> None:
+        """Write, unless that has failed before; if it fails now, this is the end of the record."""
+        if self.failure is not None:
+            return
+        try:
+            write()
+        except LocalError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: LocalError) -> None:
+        _log.critical("host %d is not recorded any more, and goes on: %s", self._header.host, error)
+        self.failure = error
+        if self._file >= 0:
+            os.close(self._file)  # not as one that came to its end
+            self._file = -1
+        self._mark()
+        self.on_failure()
+
+    def _mark(self) -> None:
+        with contextlib.suppress(OSError):
+            cut_path(self._folder, self._header.host).touch(mode=0o600)
+
+    @property
+    def path(self) -> Path:
+        """The file that is being written."""
+        return spool_path(self._folder, self._header.host, self._header.number)
+
+    def _open(self) -> None:
+        self._size, self._begun_ns = 0, self._last_ns
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            self._file = os.open(self.path, flags, 0o600)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._write(layout.encode_header(self._header))
+
+    def _write(self, content: bytes) -> None:
+        try:
+            written = os.write(self._file, content)
+            while written < len(content):  # a disk that fills up takes a part first
+                written += os.write(self._file, content[written:])
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._size += len(content)
+
+    def _end(self) -> None:
+        os.close(self._file)
+        self._file = -1
+        self._closed()
+
+    def _unwritable(self, error: OSError) -> LocalError:
+        return LocalError(f"{self.path}: cannot write the trace: {error.strerror or error}")
+
+
+def _drop(now: Nanos, node: NodeId, notice: Dropped) -> Event:
+    event = Event(now, now, node, Kind.DROP, None, (notice.group,), (notice.number,))
+    return event._replace(stamp_issuer=notice.issuer, config=notice.config)
+
+
+def _view(now: Nanos, node: NodeId, notice: View) -> Event:
+    event = Event(now, now, node, Kind.VIEW, groups=(notice.group,), config=notice.config)
+    event = event._replace(members=notice.members, label=notice.change or notice.note or None)
+    stamp = notice.stamp
+    if stamp is None:
+        return event
+    return event._replace(numbers=stamp.numbers or None, stamp_clock=stamp.clock, stamp_issuer=stamp.issuer)

@@ -1,0 +1,203 @@
+"""From spool files to the segments of a run: while it goes on, after a host was killed, and at its end.
+
+The folder of a live run has beside its segments a folder `spool`, with for each host the spool files that are
+not turned yet, a state (how far its trace has come) and a lock, which whoever writes or turns them holds.
+A spool file is turned in three steps: the segment is written under another name and renamed, then the state,
+then the spool file is removed. Cut off in between, it is turned again, to the same segment.
+"""
+
+import fcntl
+import logging
+import os
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ordercast.core import HostId, LocalError, Plan, RemoteError
+from ordercast.net.host.recording.segments import HostState, crash_table, tables_of
+from ordercast.net.host.recording.spool_file import CUT, SUFFIX, Spool, read_spool, spool_path
+from ordercast.net.host.store import HostTaken
+from ordercast.trace import SCHEMA, describe
+from ordercast.trace.store import DESCRIPTION, EVENTS
+
+SPOOL = "spool"
+
+_log = logging.getLogger("ordercast")
+
+_DELTAS = ("step", "position", "time_ns", "clock_ns", "message", "submitted_ns", "stamp_clock")
+"""Columns that grow along the rows: differences take a small part of the room and of the time."""
+_NUMBERS = "numbers.list.element"
+_WORDS = ("run", "node", "kind", "groups.list.element", "stamp_issuer", "config", "peer", "size", "label")
+"""Columns of few different values."""
+
+
+def spool_folder(run_folder: Path) -> Path:
+    """Where the spool files of a run are."""
+    return run_folder / SPOOL
+
+
+def spools_of(folder: Path, host: HostId) -> list[Path]:
+    """The spool files of a host, in order."""
+    return sorted(folder.glob(f"host-{host:04d}-*{SUFFIX}"))
+
+
+@contextmanager
+def locked(folder: Path, host: HostId) -> Iterator[None]:
+    """Keep all others from the spool files of a host; `LocalError` if another process has them."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / f"host-{host:04d}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise LocalError(f"cannot write the trace to {folder}: {error.strerror or error}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise HostTaken(f"{folder}: host {host} is still running, and writes its trace") from None
+    finally:
+        os.close(lock)
+
+
+def load_state(folder: Path, host: HostId) -> HostState:
+    """How far the trace of a host has come."""
+    path = _state_path(folder, host)
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=HostState)
+    except FileNotFoundError:
+        return HostState()
+    except (OSError, msgspec.MsgspecError) as error:
+        raise RemoteError(f"{path}: not the state of a trace: {error}") from error
+
+
+def turn(path: Path, state: HostState) -> None:
+    """Make a segment of a spool file that nobody writes to any more, and that is the host's next."""
+    folder = path.parent
+    spool = read_spool(path)
+    if spool is None or spool.header.number <= state.number:
+        path.unlink()  # the host died before it wrote anything, or it was turned and not removed yet
+        return
+    if spool.torn:
+        _screen_torn(path, spool)
+    host = spool.header.host
+    _write_segment(folder.parent / segment_name(host, spool.header.number), tables_of(spool, state))
+    _replace(_state_path(folder, host), msgspec.json.encode(state))
+    path.unlink()
+
+
+def turn_all(folder: Path, host: HostId) -> HostState:
+    """Make segments of all spool files of a host that nobody writes to any more."""
+    state = load_state(folder, host)
+    for path in spools_of(folder, host):
+        turn(path, state)
+    return state
+
+
+def hosts_of(run_folder: Path) -> list[HostId]:
+    """The hosts that have taken part in a run that is not finished."""
+    return sorted(
+        int(path.stem.removeprefix("host-")) for path in spool_folder(run_folder).glob("host-*.lock")
+    )
+
+
+def finish_run(
+    folder: Path,
+    plan: Plan,
+    run: str,
+    *,
+    complete: bool,
+    settled: bool = False,
+    gone: Collection[HostId] = (),
+    scenario: dict[str, object] | None = None,
+) -> Path:
+    """Bring the trace of a live run, all hosts of which have stopped, to its end; the folder that it is in.
+
+    A host that did not stop in good order gets its crash, and so does one that could not write its trace any
+    more. `complete` says that every fault had healed and that all which should be delivered could be, and
+    `settled` that the latter is so at those which were left (see `RunDescription`); a run of which a part is
+    not on record is neither. Hosts that were `gone` before the end count as crashed, in good order or not.
+    """
+    target = folder / run
+    if (target / DESCRIPTION).exists():
+        return target
+    spools = spool_folder(target)
+    for host in sorted({node.host for node in plan.nodes}):
+        with locked(spools, host):
+            state = turn_all(spools, host)
+            if state.life >= 0 and (host in gone or not state.ended):
+                _bury(target, run, host, state)
+    if not any(target.glob("*.parquet")):
+        _write_segment(target / EVENTS, iter([SCHEMA.empty_table()]))
+    cut = sorted(path.stem for path in spools.glob(f"host-*{CUT}"))
+    if cut:
+        _log.warning("the trace of %s ends before they stopped: they could not write it", ", ".join(cut))
+    described = describe(plan, run=run, source="live", seed=None, complete=complete and not cut)
+    described = msgspec.structs.replace(described, settled=settled and not cut, scenario=scenario or {})
+    _replace(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(described), indent=2))
+    for path in spools.iterdir():
+        path.unlink()
+    spools.rmdir()
+    return target
+
+
+def segment_name(host: HostId, number: int) -> str:
+    """The name of the segment that a spool file becomes."""
+    return f"host-{host:04d}-{number:06d}.parquet"
+
+
+def _bury(target: Path, run: str, host: HostId, state: HostState) -> None:
+    """Write down the crash of a host that was killed and did not come back."""
+    state.number += 1
+    table = crash_table(run, state)
+    if table is not None:
+        _write_segment(target / segment_name(host, state.number), iter([table]))
+    state.ended = True
+    _replace(_state_path(spool_folder(target), host), msgspec.json.encode(state))
+
+
+def _screen_torn(path: Path, spool: Spool) -> None:
+    """Only the last file of a life may end in the middle of a record; elsewhere some of the trace is gone."""
+    following = spool_path(path.parent, spool.header.host, spool.header.number + 1)
+    after = read_spool(following) if following.exists() else None
+    if after is not None and after.header.life == spool.header.life:
+        at = len(spool.content) - spool.torn
+        raise RemoteError(f"{path}: damaged at byte {at} of {len(spool.content)}")
+
+
+def _write_segment(path: Path, tables: Iterator[pa.Table]) -> None:
+    """Write a Parquet file, a table a row group, under another name until it is whole; none for no tables."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        first = next(tables, None)
+        if first is None:
+            return
+        with pq.ParquetWriter(
+            partial,
+            SCHEMA,
+            compression="zstd",
+            use_dictionary=list(_WORDS),
+            column_encoding=dict.fromkeys((*_DELTAS, _NUMBERS), "DELTA_BINARY_PACKED"),
+        ) as writer:
+            writer.write_table(first)
+            for table in tables:
+                writer.write_table(table)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise LocalError(f"cannot write the trace to {path}: {error.strerror or error}") from error
+
+
+def _state_path(folder: Path, host: HostId) -> Path:
+    return folder / f"host-{host:04d}.json"
+
+
+def _replace(path: Path, content: bytes) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    except OSError as error:
+        raise LocalError(f"cannot write the trace to {path}: {error.strerror or error}") from error

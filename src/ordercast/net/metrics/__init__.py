@@ -1,0 +1,1 @@
+"""What a live host counts and measures."""

@@ -1,0 +1,96 @@
+"""What a host of a cluster shows to those who attend to it: its control socket, and its metrics over HTTP."""
+
+from collections.abc import Callable, Mapping
+from typing import Self
+
+from ordercast.core import MessageId, NodeId
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.host.live_host import LiveHost
+from ordercast.net.tools.exposition import MetricsServer
+from ordercast.net.tools.facts import SenderFact
+from ordercast.net.tools.server import ControlServer
+from ordercast.net.transports.impair import ImpairedTransport
+
+_PRESSED = "the network or a slow receiver asks senders to slow down"
+_WINDOW = "the protocol takes no more until some of those under way are through"
+
+
+class Attendance:
+    """Both servers of one host; start them after the host, and close them before it."""
+
+    def __init__(self, host: LiveHost, cluster: Cluster, stop: Callable[[], None]) -> None:
+        self._host = host
+        self._first = _next_messages(host)
+        transport = host.wire.transport
+        self.control = ControlServer(
+            host,
+            cluster.socket_path(host.host),
+            cluster=cluster.name,
+            groups={name: group for group, name in enumerate(cluster.groups)},
+            stop=stop,
+            sending=self._sending,
+            details=lambda: host_details(host),
+            impair=transport.set_impairment if isinstance(transport, ImpairedTransport) else None,
+        )
+        labels = {"cluster": cluster.name, "host": str(host.host)}
+        address = cluster.metrics_address(host.host)
+        self.metrics = (
+            MetricsServer(address, lambda: host.metrics.prometheus(labels), self._health)
+            if address is not None
+            else None
+        )
+
+    async def __aenter__(self) -> Self:
+        """Start both."""
+        await self.control.start()
+        if self.metrics is not None:
+            try:
+                await self.metrics.start()
+            except BaseException:
+                await self.control.close()
+                raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close both."""
+        if self.metrics is not None:
+            await self.metrics.close()
+        await self.control.close()
+
+    def _sending(self) -> Mapping[NodeId, SenderFact]:
+        """How far the senders are, and why no further."""
+        blocked = _PRESSED if self._host.wire.pressed() else _WINDOW
+        return {
+            env.me: SenderFact(
+                first=self._first[env.me],
+                next=env.backlog.next_message,
+                backlog=env.backlog.messages,
+                blocked=blocked if env.backlog.messages else "",
+            )
+            for env in self._host.nodes.values()
+            if env.backlog is not None
+        }
+
+    def _health(self) -> tuple[bool, dict[str, object]]:
+        well = self._host.running
+        return well, {"host": self._host.host, "status": "running" if well else "stopped"}
+
+
+def host_details(host: LiveHost) -> dict[str, object]:
+    """The keys and the links of a host."""
+    return {
+        "keys": [f"{key:08x}" for key in host.wire.seal.key_ids()],
+        "links": {
+            peer.host: {
+                "known": peer.sessions.current is not None,
+                "away": peer.link.away,
+                "under_way_bytes": peer.link.under_way,
+                "queued_bytes": peer.link.queued,
+            }
+            for peer in host.wire.peers.values()
+        },
+    }
+
+
+def _next_messages(host: LiveHost) -> dict[NodeId, MessageId]:
+    return {env.me: env.backlog.next_message for env in host.nodes.values() if env.backlog is not None}

@@ -1,0 +1,316 @@
+"""How a running host is asked and told things: JSON lines over a Unix socket that its owner alone may use.
+
+A request is one object on a line, ``{"do": "status"}``; its answer is one line too, ``{"ok": ...}`` or
+``{"error": "..."}``. After the answer to ``tail`` a line follows for each thing delivered, until the reader
+hangs up or has had as many as it asked for. Lines and the number of clients are limited, and no reader
+slows the host down: what one of a tail misses is counted and told to it.
+"""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from ordercast.core import (
+    Explanation,
+    GroupId,
+    Groups,
+    HostId,
+    LocalError,
+    MessageId,
+    Nanos,
+    NodeId,
+    Plan,
+    exception_text,
+    message_name,
+)
+from ordercast.net.cluster.socket_file import close_socket, open_socket
+from ordercast.net.host.live_host import Batch, Heard
+from ordercast.net.metrics.metrics import Metrics
+from ordercast.net.tools.facts import HostFact, SenderFact, node_fact
+from ordercast.net.tools.feed import Feed, Watch
+from ordercast.net.tools.feed_lines import feed_lines
+from ordercast.net.tools.progress import Progress
+from ordercast.net.tools.requests import (
+    LINE_BYTES_MAX,
+    Explain,
+    GroupName,
+    Impair,
+    ReadMetrics,
+    Status,
+    Stop,
+    Submit,
+    Tail,
+    decode_request,
+    encode_line,
+)
+from ordercast.net.transports.impair import Impairment
+
+CLIENTS_MAX = 64
+
+
+class Controlled(Protocol):
+    """What the server needs of a host."""
+
+    @property
+    def plan(self) -> Plan:
+        """All nodes of the cluster."""
+
+    @property
+    def host(self) -> HostId:
+        """Which one it is."""
+
+    @property
+    def metrics(self) -> Metrics:
+        """Its counters."""
+
+    def submit(self, node: NodeId, groups: Groups, payloads: Sequence[bytes]) -> MessageId | None:
+        """Take messages; the first one's identity, or None when the backlog is full."""
+
+    def add_listener(self, node: NodeId, listener: Callable[[Heard], None]) -> None:
+        """Tell what is delivered at a node."""
+
+    def explain(self) -> dict[NodeId, Explanation]:
+        """What waits at its nodes."""
+
+
+class ControlServer:
+    """Answers for one host."""
+
+    def __init__(
+        self,
+        host: Controlled,
+        path: Path,
+        *,
+        cluster: str,
+        groups: Mapping[str, GroupId],
+        stop: Callable[[], None],
+        sending: Callable[[], Mapping[NodeId, SenderFact]] = dict,
+        details: Callable[[], Mapping[str, object]] = dict,
+        impair: Callable[[Impairment], None] | None = None,
+        clock: Callable[[], Nanos] = time.time_ns,
+    ) -> None:
+        self._host = host
+        self._path = path
+        self._cluster = cluster
+        self._groups = dict(groups)
+        self._group_names = {group: name for name, group in groups.items()}
+        self._stop = stop
+        self._sending = sending
+        self._details = details
+        self._set_impairment = impair
+        self._clock = clock
+        self._began = time.monotonic_ns()
+        self._roles = {node.id: node.role for node in host.plan.nodes if node.host == host.host}
+        self._receivers = sorted(
+            {node for nodes in host.plan.groups.values() for node in nodes} & {*self._roles}
+        )
+        self._senders = [node for node in host.plan.senders if node in self._roles]
+        self._feed = Feed()
+        self._progress = {node: Progress() for node in self._receivers}
+        self._clients: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._place = path
+        self._inode = 0
+
+    async def start(self) -> None:
+        """Listen; `LocalError` where another process serves this host."""
+        listening, self._place = open_socket(self._path)
+        self._inode = self._place.lstat().st_ino
+        for node in self._receivers:
+            self._host.add_listener(node, partial(self._hear, node))
+        self._server = await asyncio.start_unix_server(self._accept, sock=listening, limit=LINE_BYTES_MAX)
+
+    async def close(self) -> None:
+        """Hang up on everybody, and take the socket away."""
+        if self._server is None:
+            return
+        self._server.close()
+        for client in self._clients:
+            client.cancel()
+        await asyncio.gather(*self._clients, return_exceptions=True)
+        close_socket(self._path, self._place, self._inode)
+        self._server = None
+
+    def _hear(self, node: NodeId, heard: Heard) -> None:
+        """Something was delivered."""
+        if isinstance(heard, Batch):
+            self._progress[node].add(heard.bundle.first, len(heard.bundle.payloads))
+        self._feed.hear(node, heard)
+
+    # Clients.
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._clients.add(task)
+        try:
+            if len(self._clients) > CLIENTS_MAX:
+                writer.write(encode_line({"error": f"too many clients, {CLIENTS_MAX} is the limit"}))
+            else:
+                await self._serve(reader, writer)
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # the client has gone, or the host stops
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+                await writer.wait_closed()
+            self._clients.discard(task)  # not before, so that `close` waits for it
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            try:
+                line = await reader.readline()
+            except ValueError:  # the rest of the line may be of any length: hang up
+                writer.write(encode_line({"error": f"a line has at most {LINE_BYTES_MAX} bytes"}))
+                return
+            if not line.endswith(b"\n"):
+                return
+            then = self._answer(line, writer)
+            if then is not None:
+                await _until_hung_up(then(), reader)
+                return
+            await writer.drain()
+
+    def _answer(self, line: bytes, writer: asyncio.StreamWriter) -> Callable[[], Awaitable[None]] | None:
+        """Answer a request; what is left to do then, for a tail."""
+        then = None
+        try:
+            request = decode_request(line)
+            if isinstance(request, Tail):
+                answer, then = self._tail(request, writer)
+            else:
+                answer = self._do(request)
+        except LocalError as error:
+            writer.write(encode_line({"error": str(error)}))
+            return None
+        except Exception as error:  # a question must never stop the host
+            writer.write(encode_line({"error": f"a defect of ordercast: {exception_text(error)}"}))
+            return None
+        writer.write(encode_line({"ok": answer}))
+        return then
+
+    # Requests.
+
+    def _do(self, request: Status | ReadMetrics | Explain | Submit | Stop | Impair) -> object:
+        match request:
+            case Status():
+                return self.status()
+            case ReadMetrics():
+                return {"host": self._host.host, **self._host.metrics.snapshot()}
+            case Explain():
+                return self._explain(request)
+            case Submit():
+                return self._submit(request)
+            case Impair():
+                return self._impair(request)
+            case Stop():
+                asyncio.get_running_loop().call_soon(self._stop)  # after the answer is written
+                return {"stopping": True}
+
+    def status(self) -> dict[str, object]:
+        """Who this is and how it is."""
+        return {
+            "cluster": self._cluster,
+            "protocol": self._host.plan.protocol,
+            "host": self._host.host,
+            "pid": os.getpid(),
+            "uptime_ns": time.monotonic_ns() - self._began,
+            "nodes": {node: {"role": role} for node, role in sorted(self._roles.items())},
+            "groups": self._groups,
+            "receivers": self._receivers,
+            "senders": self._senders,
+            "metrics": self._host.metrics.snapshot(),
+            "sending": self._sending(),
+            **self._details(),
+        }
+
+    def _explain(self, request: Explain) -> HostFact:
+        sending = self._sending()
+        now = self._clock()
+        return HostFact(
+            self._host.host,
+            {
+                node: node_fact(
+                    self._roles[node],
+                    explanation,
+                    now,
+                    asked=request.message,
+                    progress=self._progress.get(node),
+                    sender=sending.get(node),
+                )
+                for node, explanation in self._host.explain().items()
+            },
+        )
+
+    def _impair(self, request: Impair) -> Impairment:
+        if self._set_impairment is None:
+            raise LocalError(f"host {self._host.host} was not started with --impair")
+        self._set_impairment(request.impairment)
+        return request.impairment
+
+    def _submit(self, request: Submit) -> dict[str, object]:
+        node = self._local(request.node, self._senders, "sender")
+        groups = tuple(sorted({self._group(name) for name in request.groups}))
+        first = self._host.submit(node, groups, request.payloads)
+        if first is None:
+            return {"node": node, "full": True}
+        return {"node": node, "first": first, "name": message_name(first), "count": len(request.payloads)}
+
+    def _tail(
+        self, request: Tail, writer: asyncio.StreamWriter
+    ) -> tuple[object, Callable[[], Awaitable[None]]]:
+        groups = [self._group(name) for name in request.groups]
+        members = {node for group in groups for node in self._host.plan.groups[group]}
+        choices = [node for node in self._receivers if not groups or node in members]
+        node = self._local(request.node, choices, "receiver of that group" if groups else "receiver")
+        then = partial(self._stream, node, Watch(groups), request.count, writer)
+        return {"node": node, "host": self._host.host}, then
+
+    async def _stream(
+        self, node: NodeId, watch: Watch, count: int | None, writer: asyncio.StreamWriter
+    ) -> None:
+        left = count
+        self._feed.add(node, watch)  # here, where it is taken back whatever happens to the reader
+        try:
+            await writer.drain()
+            while left is None or left > 0:
+                for line, messages in feed_lines(await watch.get(), self._group_names, left):
+                    writer.write(line)
+                    left = None if left is None else left - messages
+                await writer.drain()
+            writer.write(encode_line({"end": count}))
+            await writer.drain()
+        finally:
+            self._feed.remove(node, watch)
+            self._host.metrics.tail_lost += watch.lost
+
+    def _group(self, name: GroupName) -> GroupId:
+        group = self._groups.get(name) if isinstance(name, str) else name
+        if group is None or group not in self._host.plan.groups:
+            known = ", ".join(self._groups)
+            raise LocalError(f"there is no group '{name}'; there are: {known}")
+        return group
+
+    def _local(self, asked: NodeId | None, choices: list[NodeId], what: str) -> NodeId:
+        if asked is None and choices:
+            return choices[0]
+        if asked not in choices or asked is None:
+            which = "has no" if asked is None else f"has no node {asked} that is a"
+            raise LocalError(f"host {self._host.host} {which} {what}")
+        return asked
+
+
+async def _until_hung_up(stream: Awaitable[None], reader: asyncio.StreamReader) -> None:
+    """Run a stream until it ends or its reader hangs up, which otherwise only the next line would show."""
+    tasks = [asyncio.ensure_future(stream), asyncio.ensure_future(reader.read(1))]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

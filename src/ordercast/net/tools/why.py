@@ -1,0 +1,230 @@
+"""Why a message is not delivered, in one sentence, from what the hosts of a cluster say.
+
+Pure: facts in, words out. What is known best is said first: who holds the message and what it waits for, then
+where it was delivered, then what its sender knows of it. Hosts that gave no answer are named, for the reason
+may well be there.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from ordercast.core import (
+    HostId,
+    LocalError,
+    MessageId,
+    Nanos,
+    NodeId,
+    format_ns,
+    message_id,
+    message_name,
+    message_sender,
+)
+from ordercast.net.tools.facts import HostFact, NodeFact, SenderFact, WaitFact
+
+SURE = 0.999
+"""Probabilities above this are told as that."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The sentence, and what it is made of."""
+
+    sentence: str
+    verdict: str
+    """waiting, delivered, backlog, not-submitted, earlier-life, under-way, unknown; idle if nothing waits."""
+    message: str | None = None
+    node: NodeId | None = None
+    host: HostId | None = None
+    blocker: str = ""
+    age_ns: Nanos | None = None
+    stable: float | None = None
+    """The probability that all who should know of it do, where the protocol can tell (EpTO section 8.4)."""
+    delivered: tuple[NodeId, ...] = ()
+    absent: tuple[HostId, ...] = ()
+
+
+class _Place(NamedTuple):
+    """A wait, and the node where it is."""
+
+    host: HostId
+    node: NodeId
+    role: str
+    wait: WaitFact
+
+
+def parse_message(text: str) -> MessageId:
+    """The identity of a message as people write it: ``3#17``."""
+    sender, mark, number = text.partition("#")
+    if not mark or not all(part.isascii() and part.isdigit() for part in (sender, number)):
+        raise LocalError(f"'{text}' is no message: 3#17 is the message 17 of node 3")
+    return message_id(int(sender), int(number))
+
+
+def why_message(message: MessageId, hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> Answer:
+    """What has become of a message; `absent` are the hosts that do not answer, with their roles."""
+    nodes = {node: fact for host in hosts for node, fact in host.nodes.items()}
+    delivered = tuple(
+        sorted(node for node, fact in nodes.items() if any(a <= message < b for a, b in fact.delivered))
+    )
+    found = [place for place in _places(hosts) if place.wait.carries(message)]
+    if found:
+        return _waiting(message, found, delivered, absent)
+    if delivered:
+        return _delivered(message, nodes, delivered, absent)
+    return _nowhere(message, nodes, absent)
+
+
+def why_oldest(hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> Answer:
+    """The oldest wait of all."""
+    places = list(_places(hosts))
+    if places:
+        oldest = max(places, key=_age)
+        message = oldest.wait.first
+        subject = oldest.wait.subject
+        if message is not None:
+            more = f", with {oldest.wait.count - 1} more" if oldest.wait.count > 1 else ""
+            subject = f"message {message_name(message)} ({subject}{more})"
+        text = f"{subject} {_at(oldest)}"
+        return _answer("waiting", text, absent, message, oldest)
+    backlogs = [
+        f"sender {node} has {_count(fact.sender.backlog)} in its backlog{_because(fact, fact.sender)}"
+        for host in hosts
+        for node, fact in host.nodes.items()
+        if fact.sender is not None and fact.sender.backlog
+    ]
+    if backlogs:
+        return _answer("backlog", "; ".join(backlogs), absent)
+    return _answer("idle", "nothing waits at the hosts that answer" if absent else "nothing waits", absent)
+
+
+def _waiting(
+    message: MessageId, found: list[_Place], delivered: tuple[NodeId, ...], absent: Mapping[HostId, str]
+) -> Answer:
+    """The place where it has waited longest is nearest to the cause."""
+    oldest = max(found, key=_age)
+    text = f"message {message_name(message)} {_at(oldest)}"
+    others = sorted({place.node for place in found} - {oldest.node})
+    if others:
+        text += f"; it waits at {_nodes(others)} too"
+    if delivered:
+        text += f"; it is delivered at {_nodes(delivered)}"
+    return _answer("waiting", text, absent, message, oldest, delivered)
+
+
+def _delivered(
+    message: MessageId,
+    nodes: Mapping[NodeId, NodeFact],
+    delivered: tuple[NodeId, ...],
+    absent: Mapping[HostId, str],
+) -> Answer:
+    text = f"message {message_name(message)} is delivered at {_nodes(delivered)}"
+    without = _went_on_without(message, nodes)
+    if without:
+        text += f"; {_nodes(without)} went on without it"
+    return _answer("delivered", text, absent, message, None, delivered)
+
+
+def _nowhere(message: MessageId, nodes: Mapping[NodeId, NodeFact], absent: Mapping[HostId, str]) -> Answer:
+    """No node that answers holds it or has delivered it: ask its sender."""
+    name, origin = message_name(message), message_sender(message)
+    fact = nodes.get(origin)
+    sender = fact.sender if fact is not None else None
+    without = _went_on_without(message, nodes)
+    lost = f"; {_nodes(without)} went on without it" if without else ""
+    if fact is None or sender is None:
+        reason = "which is no sender" if fact is not None else "which does not answer"
+        text = f"message {name} is unknown here, and so is what became of it at node {origin}, {reason}{lost}"
+        return _answer("unknown", text, absent, message)
+    if message >= sender.next:
+        last = f"its last is {message_name(sender.next - 1)}" if sender.next > sender.first else "none yet"
+        text = f"message {name} has not been submitted: sender {origin} is not so far, {last}"
+        return _answer("not-submitted", text, absent, message)
+    if message >= sender.next - sender.backlog:
+        ahead = message - (sender.next - sender.backlog)
+        place = f"behind {ahead} others" if ahead else "as the first"
+        text = f"message {name} is in the backlog of sender {origin}, {place}{_because(fact, sender)}"
+        return _answer("backlog", text, absent, message)
+    if message < sender.first:
+        text = f"message {name} is of an earlier life of sender {origin}, and no node here remembers it{lost}"
+        return _answer("earlier-life", text, absent, message)
+    text = f"message {name} has left sender {origin}, and no node that answers holds it or has delivered it"
+    return _answer("under-way", text + (lost or ": it is under way, or lost"), absent, message)
+
+
+def _because(fact: NodeFact, sender: SenderFact) -> str:
+    """What keeps a sender's protocol from taking more, by its own words if it has any."""
+    general = [wait for wait in fact.waits if wait.first is None]
+    if general:
+        return f", held up by {general[0].subject}: {general[0].blocker}"
+    if sender.blocked:
+        return f", because {sender.blocked}"
+    held = [wait for wait in fact.waits if wait.first is not None]
+    if held:
+        return f", held up by those before it: {held[0].blocker}"
+    return ""
+
+
+def _went_on_without(message: MessageId, nodes: Mapping[NodeId, NodeFact]) -> list[NodeId]:
+    """Nodes that delivered messages of its sender from before and from after it."""
+    return sorted(
+        node
+        for node, fact in nodes.items()
+        if any(before[1] <= message < after[0] for before, after in pairwise(fact.delivered))
+    )
+
+
+def _places(hosts: Iterable[HostFact]) -> Iterable[_Place]:
+    for host in hosts:
+        for node, fact in host.nodes.items():
+            for wait in fact.waits:
+                yield _Place(host.host, node, fact.role, wait)
+
+
+def _age(place: _Place) -> Nanos:
+    return -1 if place.wait.age_ns is None else place.wait.age_ns
+
+
+def _at(place: _Place) -> str:
+    age = place.wait.age_ns
+    waits = "waits" if age is None else f"has waited {format_ns(age, 3)}"
+    known = "" if place.wait.stable is None else f"; {_probability(place.wait.stable)}"
+    return f"{waits} at node {place.node} ({place.role}, host {place.host}): {place.wait.blocker}{known}"
+
+
+def _probability(stable: float) -> str:
+    """How sure it is that all know a message; what is bounded is not said more exactly than people read."""
+    sure = f"{100 * stable:.1f}" if stable < SURE else f"more than {100 * SURE:g}"
+    return f"with {sure} % probability all know it already"
+
+
+def _answer(
+    verdict: str,
+    text: str,
+    absent: Mapping[HostId, str],
+    message: MessageId | None = None,
+    place: _Place | None = None,
+    delivered: tuple[NodeId, ...] = (),
+) -> Answer:
+    gone = "".join(f"; host {host} ({roles}) does not answer" for host, roles in sorted(absent.items()))
+    return Answer(
+        sentence=f"{text}{gone}.",
+        verdict=verdict,
+        message=None if message is None else message_name(message),
+        node=place.node if place else None,
+        host=place.host if place else None,
+        blocker=place.wait.blocker if place else "",
+        age_ns=place.wait.age_ns if place else None,
+        stable=place.wait.stable if place else None,
+        delivered=delivered,
+        absent=tuple(sorted(absent)),
+    )
+
+
+def _nodes(nodes: Sequence[NodeId]) -> str:
+    return ("node " if len(nodes) == 1 else "nodes ") + ", ".join(map(str, nodes))
+
+
+def _count(messages: int) -> str:
+    return "1 message" if messages == 1 else f"{messages} messages"

@@ -1,0 +1,177 @@
+"""What applications hand over becomes packets: few and full under load, one message alone when idle."""
+
+import pytest
+
+from ordercast.core import Explanation, Groups, LocalError, Member, Message, NodeId, message_id
+from ordercast.core.bundle import (
+    BUNDLE_MESSAGES_MAX,
+    HEAD_BYTES,
+    Bundle,
+    bundle_size,
+    pack_bundle,
+    unpack_bundle,
+)
+from ordercast.kernel.backlog import ALONE, Backlog
+
+FIRST = message_id(3, 100)
+PACKET_BYTES = 1_000
+
+
+class Taker(Member):
+    """Takes packets, as long as its window is open."""
+
+    def __init__(self) -> None:
+        self.taken: list[Bundle] = []
+        self.open: bool | None = True
+
+    def submit(self, groups: Groups, payload: bytes) -> bool:
+        if self.open:
+            self.taken.append(unpack_bundle(payload))
+        return self.open  # type: ignore[return-value]
+
+    def on_message(self, source: NodeId, message: Message) -> None:
+        raise AssertionError("nobody sends anything here")
+
+    def explain(self) -> Explanation:
+        raise AssertionError("nobody asks")
+
+
+def backlog(bytes_max: int = 1 << 20) -> Backlog:
+    return Backlog(FIRST, PACKET_BYTES, bytes_max=bytes_max)
+
+
+def test_identities_are_consecutive_whatever_packet_they_are_in() -> None:
+    made = backlog()
+    assert made.add((0,), 1, [b"a", b"b"]) == FIRST
+    assert made.add((1,), 2, [b"c"]) == FIRST + 2
+    assert made.add((0,), 3, [b"d"]) == FIRST + 3
+    assert made.next_message == FIRST + 4
+    assert [(packet.groups, packet.first, packet.payloads) for packet in made.packets] == [
+        ((0,), FIRST, [b"a", b"b"]),
+        ((1,), FIRST + 2, [b"c"]),
+        ((0,), FIRST + 3, [b"d"]),
+    ], "messages to other groups in between keep their place"
+
+
+def test_messages_to_the_same_groups_share_a_packet_with_their_times() -> None:
+    made = backlog()
+    for time in range(5):
+        made.add((0, 1), time, [b"x" * time])
+    (packet,) = made.packets
+    assert packet.times == [0, 1, 2, 3, 4]
+    assert packet.payloads == [b"", b"x", b"xx", b"xxx", b"xxxx"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 100, 483, 484, 485, 900])
+def test_no_packet_is_larger_than_it_may_be_unless_one_message_is(size: int) -> None:
+    made = backlog()
+    made.add((0,), 5, [b"x" * size] * 50)
+    for number in range(50):
+        made.add((0,), 10**12 * number, [b"y" * size])
+    packed = [pack_bundle(packet.first, packet.times, packet.payloads) for packet in made.packets]
+    # A table of times that lie far apart is wider than is reckoned with: 8 bytes a message and not 4.
+    slack = max(8 * len(packet.payloads) for packet in made.packets)
+    assert max(map(len, packed)) <= PACKET_BYTES + slack
+    assert sum(len(packet.payloads) for packet in made.packets) == 100
+    fit = (PACKET_BYTES - HEAD_BYTES) // bundle_size(size)
+    assert len(made.packets) == -(-100 // fit)
+
+
+def test_a_message_larger_than_a_packet_has_one_of_its_own() -> None:
+    made = backlog()
+    made.add((0,), 1, [b"small", b"x" * 5_000, b"small"])
+    assert [len(packet.payloads) for packet in made.packets] == [1, 1, 1]
+
+
+def test_a_packet_holds_no_more_messages_than_a_bundle_can() -> None:
+    made = Backlog(FIRST, 1 << 22)
+    made.add((0,), 1, [b""] * (BUNDLE_MESSAGES_MAX + 10))
+    assert [len(packet.payloads) for packet in made.packets] == [BUNDLE_MESSAGES_MAX, 10]
+
+
+def test_it_is_full_when_so_many_bytes_wait_and_not_when_they_have_gone() -> None:
+    made = backlog(bytes_max=2 * bundle_size(400))
+    full = [made.full]
+    for group in (0, 1):
+        made.add((group,), 1, [b"x" * 400])
+        full.append(made.full)
+    made.offer(Taker())
+    full.append(made.full)
+    assert full == [False, False, True, False]
+    assert (made.messages, made.waiting) == (1, bundle_size(400))
+
+
+def test_nothing_is_left_when_all_have_gone() -> None:
+    made = backlog()
+    for number in range(100):
+        made.add((number % 2,), number, [b"x" * (number % 40)] * (1 + number % 7))
+    taker = Taker()
+    while made.packets:
+        assert made.offer(taker) is not None
+    assert (made.messages, made.waiting) == (0, 0)
+    numbers = [bundle.first + place for bundle in taker.taken for place in range(len(bundle.payloads))]
+    assert numbers == list(range(FIRST, made.next_message))
+
+
+def test_what_comes_after_the_last_packet_has_gone_begins_a_new_one() -> None:
+    made = backlog()
+    made.add((0,), 1, [b"a"])
+    made.offer(Taker())
+    assert made.add((0,), 2, [b"b"]) == FIRST + 1
+    assert [packet.first for packet in made.packets] == [FIRST + 1]
+
+
+def test_a_packet_that_is_refused_stays_the_first_and_still_fills_up() -> None:
+    made, taker = backlog(), Taker()
+    made.add((0,), 1, [b"a"])
+    made.add((1,), 1, [b"b"])
+    taker.open = False
+    assert made.offer(taker) is None
+    assert [packet.first for packet in made.packets] == [FIRST, FIRST + 1]
+    assert (made.messages, made.waiting) == (2, 2 * bundle_size(1))
+    taker.open = True
+    made.add((1,), 2, [b"c"])
+    while made.packets:
+        made.offer(taker)
+    assert [bundle.payloads for bundle in taker.taken] == [[b"a"], [b"b", b"c"]]
+
+
+def test_what_is_handed_over_while_a_packet_is_taken_goes_into_another() -> None:
+    made = backlog()
+
+    class Answering(Taker):
+        def submit(self, groups: Groups, payload: bytes) -> bool:
+            if not self.taken:
+                made.add(groups, 2, [b"answer"])
+            return super().submit(groups, payload)
+
+    taker = Answering()
+    made.add((0,), 1, [b"question"])
+    while made.packets:
+        made.offer(taker)
+    assert [bundle.payloads for bundle in taker.taken] == [[b"question"], [b"answer"]]
+
+
+def test_a_protocol_that_says_neither_yes_nor_no_is_told_so() -> None:
+    made, taker = backlog(), Taker()
+    taker.open = None
+    made.add((0,), 1, [b"a"])
+    with pytest.raises(LocalError, match="Taker returns neither True nor False"):
+        made.offer(taker)
+
+
+def test_packets_can_be_made_of_one_message_each() -> None:
+    made = Backlog(FIRST, ALONE)
+    made.add((0,), 1, [b"", b"a", b"b"])
+    made.add((0,), 1, [b""])
+    assert [packet.payloads for packet in made.packets] == [[b""], [b"a"], [b"b"], [b""]]
+
+
+def test_identities_of_messages_that_were_forgotten_are_not_used_again() -> None:
+    made = Backlog(FIRST, PACKET_BYTES, messages_max=2)
+    made.add((0,), 1, [b"a", b"b"])
+    full = [made.full]
+    made.clear()
+    assert [*full, made.full] == [True, False]
+    assert (made.messages, made.waiting, len(made.packets)) == (0, 0, 0)
+    assert made.add((0,), 2, [b"c"]) == FIRST + 2
