@@ -27,6 +27,7 @@ from ordercast.core.ids import (
 from ordercast.core.message import Codec, Message, Payload
 from ordercast.core.plan import Deployment, Node, Options, Plan, Protocol
 from ordercast.core.process import Env, Member, Process
+from ordercast.core.states import LifeCycle
 from ordercast.core.time import MICROSECOND, MILLISECOND, SECOND, Nanos, format_ns
 from ordercast.core.window import Seen
 
@@ -50,6 +51,7 @@ __all__ = [
     "Groups",
     "Guarantees",
     "HostId",
+    "LifeCycle",
     "LocalError",
     "Member",
     "Message",
