@@ -176,7 +176,7 @@ class Follower:
         self._save()
 
     def _change_lanes(self, step: Step) -> None:
-        """First of all, for a lane refuses what does not fit."""
+        """Before all else: if a lane refuses a step that does not fit, nothing has changed."""
         merge = self._merge
         lane = merge.lanes.get(step.sequencer)
         if step.change == "void":

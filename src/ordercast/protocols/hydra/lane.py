@@ -224,20 +224,24 @@ class Lane:
 
     def append(self, packet: Groupcast) -> None:
         """The packet with the next number is here, and maybe it was all that some others waited for."""
-        self.front += 1
-        if self.front > self.high:
-            self.high = self.front
-        if packet.clock > self.clock:
-            self.clock = packet.clock
+        self._heard = True
+        self.front = front = self.front + 1
+        last = packet.clock
+        if front > self.high:
+            self.high = front
+        if last > self.clock:
+            self.clock = last
         self.queue.append(packet)
         if self.early:
             self._pull()
-        self.safe = self.clock if self.front == self.high else self.queue[-1].clock
-        if self._needed is not None and self.front >= self._needed[1]:
+            front, last = self.front, self.queue[-1].clock
+        self.safe = self.clock if front == self.high else last
+        if self._needed is not None and front >= self._needed[1]:
             self._needed = None
 
     def keep_early(self, number: int, packet: Groupcast) -> None:
         """A packet came before one with a lower number."""
+        self._heard = True
         if number > self.high:
             self.high = number
         if packet.clock > self.clock:
@@ -281,12 +285,11 @@ class Lane:
     # Whether it is alive, and how fast
 
     def hear(self) -> None:
-        """A message of it came."""
+        """A packet of it came that does not count: it is alive all the same."""
         self._heard = True
 
     def measure(self, now: Nanos) -> None:
-        """A message of it came: how long after the one before?"""
-        self._heard = True
+        """A packet of it came: how long after the one before?"""
         gap, self._heard_at = now - self._heard_at, now
         self.mean_ns = gap if self.mean_ns == UNKNOWN else self.mean_ns + (gap - self.mean_ns) // SMOOTHING
 

@@ -63,9 +63,9 @@ class Merge:
     def offer(self, lane: Lane, packet: Groupcast, number: int) -> None:
         """A packet of a sequencer came, with this number for the receiver's group."""
         front = lane.front
-        if number <= front or number in lane.early:
-            return
-        if lane.state is not ACTIVE and not lane.accepts(packet):
+        known = number <= front or number in lane.early
+        if known or (lane.state is not ACTIVE and not lane.accepts(packet)):
+            lane.hear()
             return
         clock = packet.clock
         if len(packet.groups) > 1:
@@ -74,6 +74,7 @@ class Merge:
         # it is told of the drop, for the order stands above all.
         if self.held >= self.limit or (clock, packet.sequencer) <= self.last:
             lane.note(number, clock)
+            lane.hear()
             return
         self.held += 1
         if number == front + 1:

@@ -152,8 +152,6 @@ class Receiver(Process):
             raise RemoteError(f"number {number} of sequencer {lane.sequencer}, which was at {lane.high}")
         if self._adaptive:
             lane.measure(self.env.now)
-        else:
-            lane.hear()
         self._merge.offer(lane, packet, number)
         if lane.front != lane.high and lane.gap is None:
             lane.watch_gap(self.env.now)
