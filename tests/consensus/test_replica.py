@@ -6,9 +6,11 @@ from ordercast.components.consensus import ConsensusOptions, Replica
 from ordercast.components.consensus.election import Election
 from ordercast.components.consensus.log import Group, Log
 from ordercast.components.consensus.messages import Accept, Accepted, Commit, Learn, Promise
+from ordercast.components.consensus.replica import ROLES, Role
 from ordercast.core import Delivery, LocalError
 from ordercast.scenario.conditions import Conditions
 from tests.consensus.harness import LogWorld
+from tests.core.life_cycles import record
 
 
 def cut_off(world: LogWorld, host: int) -> None:
@@ -343,3 +345,26 @@ def test_a_replica_that_was_behind_and_led_is_helped_again_when_it_follows() -> 
     world.network.blocked.clear()
     world.run_ms(50)
     assert world.values(2) == world.values(1) == [b"missed by 2", b"missed again"]
+
+
+def test_a_replica_takes_every_change_of_role(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = record(monkeypatch, ROLES)
+    world = LogWorld()
+    assert [world.replica(i).role for i in range(3)] == [Role.LEADER, Role.FOLLOWER, Role.FOLLOWER]
+    for index in (1, 2):  # two candidates: the one with the lower ballot gives way
+        world.envs[index].now = world.now
+        world.replica(index)._stand()
+        assert world.replica(index).role is Role.CANDIDATE
+    world.run_ms(20)
+    assert [world.replica(i).role for i in range(3)] == [Role.FOLLOWER, Role.FOLLOWER, Role.LEADER]
+    assert taken == set(ROLES.table)
+
+
+def test_a_leader_does_not_stand_and_a_candidate_stands_once() -> None:
+    world = LogWorld()
+    with pytest.raises(LocalError, match="replica: no 'stand' in state 'leader'"):
+        world.replica(0)._stand()
+    world.envs[1].now = world.now
+    world.replica(1)._stand()
+    with pytest.raises(LocalError, match="replica: no 'stand' in state 'candidate'"):
+        world.replica(1)._stand()

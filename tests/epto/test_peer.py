@@ -2,10 +2,13 @@
 
 import pytest
 
+from ordercast.components.sampling import Uniform
 from ordercast.core import Delivered, LocalError, NodeId, OutOfOrder, RemoteError, Stamp
 from ordercast.protocols.epto.messages import CLOCK_MAX, Ball, Event, Hello, LogicalTime
+from ordercast.protocols.epto.newcomer import NEWCOMER_LIFE, Newcomer, NewcomerState
 from ordercast.protocols.epto.ordering import START
 from ordercast.protocols.epto.peer import SLEPT_MAX, Peer
+from tests.core.life_cycles import record
 from tests.epto.lab import ROUND, SECOND, Bench, event, global_clock
 
 # Broadcasting
@@ -366,3 +369,31 @@ def test_explaining_changes_nothing() -> None:
 
 def test_an_event_is_its_own_key() -> None:
     assert Event(3, 1, 2, (0,), b"").key == (3, 1, 2)
+
+
+def waits_for(bench: Bench) -> NewcomerState:
+    """The state of a newcomer."""
+    return bench.peer._newcomer.state
+
+
+def test_a_newcomer_takes_every_transition(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = record(monkeypatch, NEWCOMER_LIFE)
+    told = Bench(me=0, asks_time=True, peers=9, fanout=4)
+    assert waits_for(told) is NewcomerState.ASKING
+    told.peer.on_message(1, LogicalTime(40))
+    told.peer.on_message(2, LogicalTime(30))
+    assert waits_for(told) is NewcomerState.FILLING
+    assert told.submit("mine")
+    assert waits_for(told) is NewcomerState.READY
+    told.peer.on_message(3, LogicalTime(50))
+    assert waits_for(told) is NewcomerState.READY, "a late answer changes nothing"
+    unheard = Bench(me=0, asks_time=True, peers=9, fanout=4)
+    while "ask" in unheard.env.timers:
+        ask_again(unheard)
+    assert waits_for(unheard) is NewcomerState.READY
+    alone = Newcomer(unheard.env, Uniform(unheard.env, 7, range(2)), 4, 12, ROUND, asks_time=False)
+    for _ in range(5):
+        assert not alone.ready()
+        alone.ask()
+    assert alone.ready(), "it goes on without the peers that it does not know"
+    assert taken == set(NEWCOMER_LIFE.table)

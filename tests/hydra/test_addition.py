@@ -74,7 +74,7 @@ def test_the_first_report_stands() -> None:
     lab.plan("added", 3)
     lab.hears("<F,3,{(1,0)},30>", "<F,3,{(1,1)},50>")
     lab.plan("added", 3)
-    lab.receive(SERVICE[1], Announce(0, active(1, 2), lab.process._follower.planned, None))
+    lab.receive(SERVICE[1], Announce(0, active(1, 2), lab.process._follower.planned.plan, None))
     given = reports(lab)
     assert [to for to, _ in given] == [LEADER, LEADER, SERVICE[1]]
     assert {report for _, report in given} == {Report(0, 3, 30, (0, 0, 0))}

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.lane import ENDING, started
 from ordercast.protocols.hydra.merge import END, Merge, Position
 from ordercast.protocols.hydra.messages import Groupcast
 
@@ -15,7 +15,7 @@ def merge_of(sequencers: int) -> Merge:
     """A merge of so many lanes."""
     merge = Merge(GROUP, 10_000)
     for sequencer in range(1, sequencers + 1):
-        merge.add(Lane(sequencer, 100 + sequencer, 1))
+        merge.add(started(sequencer, 100 + sequencer, 0, (0,), GROUP))
     return merge
 
 
@@ -43,11 +43,11 @@ def test_the_first_message_behind_a_gap_is_the_first_of_all_lanes(seed: int) -> 
             offer(merge, sequencer, max(1, lane.front + rng.randint(0, 6)))
         elif action < 0.85 and lane.has_gap and not lane.queue:
             merge.skip(lane)
-        elif action < 0.87 and lane.final is None:
+        elif action < 0.87 and lane.state is not ENDING:
             merge.finish(lane, (lane.high - rng.randint(0, 2),))
         elif action < 0.9:
             merge.discard(sequencer)
-            merge.add(Lane(10 + step, 100, 1))
+            merge.add(started(10 + step, 100, 0, (0,), GROUP))
         while rng.random() < 0.9 and merge.take() is not None:
             pass
         if rng.random() < 0.7:

@@ -278,7 +278,7 @@ def test_a_planned_step_is_announced_again_and_again() -> None:
 
 def test_a_follower_says_nothing() -> None:
     ensemble = Ensemble()
-    ensemble.service.process._log._leadership = None
+    ensemble.service.process._log._step_down()
     ensemble.service.take_sent()
     ensemble.service.process.on_message(0, Suspect((1,)))
     ensemble.service.process.on_message(0, Fetch(0))

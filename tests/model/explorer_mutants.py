@@ -9,7 +9,7 @@ import msgspec
 from ordercast.lab.model.explorer_case import Case
 from ordercast.lab.model.explorer_hydra import BOTH, FIRST, LEFT, RIGHT, case
 from ordercast.protocols.hydra.follower import Follower
-from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.lane import ACTIVE, FROZEN, Lane
 from ordercast.protocols.hydra.merge import END, Merge, Position
 from ordercast.protocols.hydra.messages import NEVER, Flush, Groupcast, Plans, Report, Step
 from ordercast.protocols.hydra.receiver import Receiver
@@ -67,9 +67,10 @@ _offer = Merge.offer
 
 def _offer_after_report(self: Merge, lane: Lane, packet: Groupcast, number: int) -> None:
     """Accept packets of a sequencer after what was seen of it has been reported."""
-    frozen, lane.frozen = lane.frozen, False
+    state = lane.state
+    lane.state = ACTIVE if state is FROZEN else state
     _offer(self, lane, packet, number)
-    lane.frozen = frozen
+    lane.state = state
 
 
 def _offer_own_number(self: Merge, lane: Lane, packet: Groupcast, number: int) -> None:
@@ -83,7 +84,7 @@ def _offer_own_number(self: Merge, lane: Lane, packet: Groupcast, number: int) -
 
 def _report_own_group(self: Lane, group: int) -> tuple[int, ...]:
     """Report only what the own group has seen, not the other numbers of multi-stamps."""
-    return tuple(self.high if other == group else 0 for other in range(len(self.seen)))
+    return tuple(self.high if other == group else 0 for other in range(len(self._seen)))
 
 
 def _skip_silently(self: Receiver, lane: Lane) -> None:
@@ -113,7 +114,7 @@ def _not_held_back(self: Follower, flush: Flush) -> None:
     _on_flush(self, flush)
     lane = self._merge.lanes.get(flush.sequencer)
     if lane is not None:
-        lane.clock = lane.safe = NEVER
+        lane.hold(NEVER)
 
 
 def _never_report(self: Follower, report: Report) -> None:
@@ -126,8 +127,9 @@ _take_part = Follower._take_part
 def _report_nothing(self: Follower, planned: Plans) -> None:
     """Report an empty lane, whatever was seen."""
     lane = self._merge.lanes.get(planned.sequencer)
-    if planned.change == "removed" and lane is not None and self.report is None:
-        self.planned, lane.frozen = planned, True
+    if planned.change == "removed" and lane is not None and self.planned.report is None:
+        self.planned.propose(planned, self._env.now)
+        lane.freeze()
         self._send_report(Report(self.steps, planned.sequencer, lane.clock, (0,) * self._groups))
     else:
         _take_part(self, planned)

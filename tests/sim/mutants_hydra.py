@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ordercast.core import Dropped, Env, NodeId, Plan
-from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.lane import ACTIVE, JOINING, Lane
 from ordercast.protocols.hydra.merge import END, Merge, Position
 from ordercast.protocols.hydra.messages import NEVER, Groupcast, Report
 from ordercast.protocols.hydra.registry import Add, Command, Registry
@@ -96,6 +96,7 @@ class Unending(Merge):
 
     def finish(self, lane: Lane, final: tuple[int, ...]) -> None:
         """Only stop waiting."""
+        lane.state = ACTIVE
         lane.note(final[self.group], NEVER - 1)
         self._rebuild()
 
@@ -145,7 +146,7 @@ def early_starter(env: Env, make: Make) -> Any:
     add = merge.add
 
     def add_early(lane: Lane) -> None:
-        if lane.front > 0 and not lane.joining:
+        if lane.front > 0 and lane.state is not JOINING:
             lane.front -= 1
         add(lane)
 

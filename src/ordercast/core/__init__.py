@@ -28,6 +28,7 @@ from ordercast.core.message import Codec, Message, Payload
 from ordercast.core.plan import Action, Deployment, Node, Options, Plan, Protocol
 from ordercast.core.process import Env, Member, Process
 from ordercast.core.stack import InnerEnv, Stack
+from ordercast.core.states import LifeCycle
 from ordercast.core.tags import message_types
 from ordercast.core.time import MICROSECOND, MILLISECOND, SECOND, Nanos, format_ns
 from ordercast.core.window import Seen
@@ -54,6 +55,7 @@ __all__ = [
     "Guarantees",
     "HostId",
     "InnerEnv",
+    "LifeCycle",
     "LocalError",
     "Member",
     "Message",

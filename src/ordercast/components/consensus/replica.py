@@ -6,6 +6,10 @@ majority accepted in b is chosen, and slots are committed and delivered in order
 the first boot: ballot 0 is the lowest, nothing can have been accepted before it, so it needs no
 phase 1.
 
+A replica is a *follower* until it has not heard of a leader for too long. Then it stands in a
+ballot of its own as a *candidate* (phase 1), and is the *leader* when a majority has promised
+(phase 2). Both step down when they hear of a higher ballot.
+
 Rules beyond plain Paxos, each with its reason:
 
 - A commit notice names a ballot. A follower commits only what it accepted in that ballot: the
@@ -30,6 +34,7 @@ state) is not tolerated.
 """
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 
 from ordercast.components.consensus.catchup import Catchup
 from ordercast.components.consensus.election import Election
@@ -48,8 +53,47 @@ from ordercast.components.consensus.messages import (
     Stable,
 )
 from ordercast.components.consensus.options import BACKOFF_MAX, ConsensusOptions
-from ordercast.core import Env, Explanation, LocalError, Message, Nanos, NodeId, Process, RemoteError, Wait
+from ordercast.core import (
+    Env,
+    Explanation,
+    LifeCycle,
+    LocalError,
+    Message,
+    Nanos,
+    NodeId,
+    Process,
+    RemoteError,
+    Wait,
+)
 
+
+class Role(Enum):
+    """What a replica does for its group."""
+
+    FOLLOWER = "follower"
+    CANDIDATE = "candidate"
+    LEADER = "leader"
+
+
+class RoleEvent(Enum):
+    """What happens to the role of a replica."""
+
+    STAND = "stand"
+    LEAD = "lead"
+    STEP_DOWN = "step down"
+
+
+ROLES = LifeCycle(
+    "replica",
+    (Role.FOLLOWER,),
+    {
+        (Role.FOLLOWER, RoleEvent.STAND): Role.CANDIDATE,
+        (Role.CANDIDATE, RoleEvent.LEAD): Role.LEADER,
+        (Role.FOLLOWER, RoleEvent.LEAD): Role.LEADER,  # only replica 0 in ballot 0, at its first boot
+        (Role.CANDIDATE, RoleEvent.STEP_DOWN): Role.FOLLOWER,
+        (Role.LEADER, RoleEvent.STEP_DOWN): Role.FOLLOWER,
+    },
+)
 BALLOTS_AHEAD_MAX = 1 << 32
 """No ballot is so far above all that a replica has heard of: it would leave none for those who come after."""
 
@@ -81,8 +125,11 @@ class Replica(Process):
         self._journal = self._log.journal
         self._catchup = Catchup(self._log)
         self._restore = restore
+        self.role = Role.FOLLOWER
         self._election: Election | None = None
+        """That of a candidate."""
         self._leadership: Leadership | None = None
+        """That of a leader."""
         self._seen = 0
         """Highest ballot heard of; the next candidacy goes above it."""
         self._reported = (0, 0)
@@ -95,7 +142,7 @@ class Replica(Process):
     @property
     def is_leader(self) -> bool:
         """Whether this replica leads, as far as it knows."""
-        return self._leadership is not None
+        return self.role is Role.LEADER
 
     @property
     def ballot(self) -> int:
@@ -124,9 +171,8 @@ class Replica(Process):
 
     def explain(self) -> Explanation:
         """The state of this replica and what it waits for, oldest first."""
-        role = "leader" if self._leadership else "candidate" if self._election else "follower"
         state: dict[str, str | int] = {
-            "role": role,
+            "role": self.role.value,
             "leader": "unknown" if self.leader is None else self.leader,
             "ballot": self.ballot,
             "committed": self.committed,
@@ -185,7 +231,7 @@ class Replica(Process):
                 self._on_reject(message)
             case Fetch():
                 self._catchup.teach(source, message.start)
-            case Learn() if self._leadership is None:
+            case Learn() if self.role is not Role.LEADER:
                 if self._catchup.on_learn(source, message) and self._election:
                     self._election.solicit()
             case Stable() if self._leadership:
@@ -257,7 +303,8 @@ class Replica(Process):
             self.leader = None
 
     def _step_down(self) -> None:
-        if self._election or self._leadership:
+        if self.role is not Role.FOLLOWER:
+            self.role = ROLES.after(self.role, RoleEvent.STEP_DOWN)
             self._election = self._leadership = None
             self.env.cancel_timer("tick")
             self._await_leader()
@@ -275,17 +322,18 @@ class Replica(Process):
 
     def _check_leader(self) -> None:
         """The timer is not moved at each message: when it goes off, the silence is measured."""
-        if self._leadership:
+        if self.role is Role.LEADER:
             return
         silence = self.env.now - self._heard
         if silence < self._patience:
             self.env.set_timer("election", self._patience - silence)
             return
-        if self._election is None:
+        if self.role is Role.FOLLOWER:
             self._stand()
         self._await_leader()
 
     def _stand(self) -> None:
+        self.role = ROLES.after(self.role, RoleEvent.STAND)
         self.leader = None
         self._elections += 1
         ballot = self._group.ballot_above(max(self._seen, self._journal.promised))
@@ -299,6 +347,7 @@ class Replica(Process):
             self._lead(Leadership(self._log, election.ballot, election.values()))
 
     def _lead(self, leadership: Leadership) -> None:
+        self.role = ROLES.after(self.role, RoleEvent.LEAD)
         self._catchup.stop()
         self._leadership = leadership
         self._elections = 0

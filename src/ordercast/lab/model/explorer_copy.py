@@ -1,12 +1,13 @@
 """Copies and fingerprints of a running process, whatever it is made of.
 
 Both walk the graph of objects that hangs on a process: plain containers, objects with attributes or slots,
-and bound methods. Immutable things (numbers, bytes, tuples, messages) are shared by copies. What belongs to
-the driver or never changes (the environment, options) is shared too, and is no part of a fingerprint. The
-environment of an inner process is copied, for it leads to the outer one.
+and bound methods. Immutable things (numbers, bytes, tuples, states, messages) are shared by copies. What
+belongs to the driver or never changes (the environment, options) is shared too, and is no part of a
+fingerprint. The environment of an inner process is copied, for it leads to the outer one.
 """
 
 from collections import deque
+from enum import Enum
 from hashlib import blake2b
 from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any
@@ -26,7 +27,9 @@ def clone(thing: Any, copies: dict[int, Any]) -> Any:
     kind = type(thing)
     if kind in _shared:
         return thing
-    if isinstance(thing, msgspec.Struct | Env | FunctionType | type) and not isinstance(thing, InnerEnv):
+    if isinstance(thing, msgspec.Struct | Env | Enum | FunctionType | type) and not isinstance(
+        thing, InnerEnv
+    ):
         _shared.add(kind)
         return thing
     known = copies.get(id(thing))
@@ -65,6 +68,8 @@ def _freeze(thing: Any, seen: dict[int, int]) -> Any:
         return thing
     if isinstance(thing, Env | Options | FunctionType | type):
         return None
+    if isinstance(thing, Enum):
+        return (kind.__name__, thing.name)
     if isinstance(thing, msgspec.Struct):
         return (kind.__name__, thing)
     if isinstance(thing, MethodType | BuiltinMethodType):

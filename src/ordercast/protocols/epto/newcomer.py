@@ -6,11 +6,47 @@ that has just started would come before what all others have delivered, and be l
 it knows as many peers as a ball goes to, and asks them for the time until half of them have answered; but no
 longer than an event lives. The paper takes both for given, and does not say how a joining process comes to
 them.
+
+- *asking*: it does not know the time, and asks for it.
+- *filling*: it knows the time, or needs none, and waits until its view holds enough peers.
+- *ready*: it broadcasts, and waits for nothing ever again.
 """
 
+from enum import Enum
+
 from ordercast.components.sampling import Sampler
-from ordercast.core import Env, Nanos, NodeId
+from ordercast.core import Env, LifeCycle, Nanos, NodeId
 from ordercast.protocols.epto.messages import Hello
+
+
+class NewcomerState(Enum):
+    """What a newcomer waits for."""
+
+    ASKING = "asking"
+    FILLING = "filling"
+    READY = "ready"
+
+
+class NewcomerEvent(Enum):
+    """What happens to a newcomer."""
+
+    LEARN = "learn"
+    FILL = "fill"
+    GIVE_UP = "give up"
+
+
+ASKING, FILLING, READY = NewcomerState
+
+NEWCOMER_LIFE = LifeCycle(
+    "newcomer",
+    (ASKING, FILLING),
+    {
+        (ASKING, NewcomerEvent.LEARN): FILLING,
+        (FILLING, NewcomerEvent.FILL): READY,
+        (ASKING, NewcomerEvent.GIVE_UP): READY,
+        (FILLING, NewcomerEvent.GIVE_UP): READY,
+    },
+)
 
 ASK = "ask"
 EVERY_ROUNDS = 4
@@ -31,36 +67,41 @@ class Newcomer:
         self._tries = 1 + ttl // EVERY_ROUNDS
         self._asked = 0
         self._answered: set[NodeId] = set()
-        self._time_known = not asks_time
-        self.done = False
-        """Whether it waits no more."""
+        self.state = ASKING if asks_time else FILLING
 
     def ready(self) -> bool:
         """Whether it may broadcast."""
-        if not self.done and self._time_known and len(self._sampler.known()) >= self._count:
-            self.done = True
+        if self.state is FILLING and len(self._sampler.known()) >= self._count:
+            self._on(NewcomerEvent.FILL)
             self._env.cancel_timer(ASK)
-        return self.done
+        return self.state is READY
 
     def ask(self) -> None:
         """Ask, or wait, and again after a while; at last do without."""
         if self.ready():
             return
         if self._tries == 0:
-            self.done = True
+            self._on(NewcomerEvent.GIVE_UP)
             return
         self._tries -= 1
-        if not self._time_known:
-            peers = self._sampler.sample(BEFORE_ROUNDS + self._tries, self._count)
-            self._asked, self._answered = len(peers), set()
-            if peers:
-                self._env.multicast(peers, Hello())
-            else:
-                self._time_known = self._count == 0
+        if self.state is ASKING:
+            self._ask_peers()
         self._env.set_timer(ASK, self._every)
 
     def answer(self, source: NodeId) -> None:
         """A peer told the time; it counts once, however often the network says it."""
-        self._answered.add(source)
-        if len(self._answered) * 2 >= self._asked:
-            self._time_known = True
+        if self.state is ASKING:
+            self._answered.add(source)
+            if len(self._answered) * 2 >= self._asked:
+                self._on(NewcomerEvent.LEARN)
+
+    def _ask_peers(self) -> None:
+        peers = self._sampler.sample(BEFORE_ROUNDS + self._tries, self._count)
+        self._asked, self._answered = len(peers), set()
+        if peers:
+            self._env.multicast(peers, Hello())
+        elif self._count == 0:
+            self._on(NewcomerEvent.LEARN)
+
+    def _on(self, event: NewcomerEvent) -> None:
+        self.state = NEWCOMER_LIFE.after(self.state, event)

@@ -34,7 +34,7 @@ from ordercast.protocols.epto.dissemination import NextBall
 from ordercast.protocols.epto.explain import explain_waits
 from ordercast.protocols.epto.memory import Memory
 from ordercast.protocols.epto.messages import Ball, Event, Hello, Key, LogicalTime
-from ordercast.protocols.epto.newcomer import ASK, Newcomer
+from ordercast.protocols.epto.newcomer import ASK, READY, Newcomer
 from ordercast.protocols.epto.ordering import START, Ordering
 from ordercast.protocols.epto.stability import Stability
 
@@ -162,7 +162,7 @@ class Peer(Stack, Member):
 
     def _learn(self, source: NodeId, clock: int) -> None:
         """A peer told the time; one that knows nothing yet has to believe it."""
-        if self._newcomer.done and not self._clock.believes(clock, self.env.now):
+        if self._newcomer.state is READY and not self._clock.believes(clock, self.env.now):
             self._unbelieved += 1
             return
         self._clock.hear(clock)
@@ -292,7 +292,7 @@ class Peer(Stack, Member):
                 self._waiting(), setting.ttl, setting.round_ns, self._stability, self.env.now, rounds_here
             )
         ]
-        if not self._newcomer.done:
+        if self._newcomer.state is not READY:
             lacks = "enough peers to be known, and to tell the logical time"
             state["waits"] = f"for {lacks}"
             waits.insert(0, Wait("all messages", lacks, self._began))

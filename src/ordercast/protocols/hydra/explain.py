@@ -4,9 +4,10 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from ordercast.core import Nanos, Stamp, Wait
-from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.lane import Lane, LaneState
 from ordercast.protocols.hydra.merge import Merge
 
+_REASONS = {LaneState.JOINING: " (it is being added)", LaneState.FROZEN: " (it is being removed)"}
 NAMED_MAX = 20
 """Missing numbers that are named one by one, at most."""
 
@@ -24,7 +25,12 @@ def explain_waits(merge: Merge, since: Nanos) -> Iterator[Wait]:
             subject = f"{_name(lane, number)} at clock {packet.clock}"
             missing = f"{_missing(lane)} of sequencer {lane.sequencer} missing"
             stamp = Stamp(packet.clock, lane.sequencer)
-            yield Wait(subject, missing, lane.gap_since or since, packet.payload, stamp=stamp)
+            yield Wait(subject, missing, _gap_since(lane) or since, packet.payload, stamp=stamp)
+
+
+def _gap_since(lane: Lane) -> Nanos:
+    """Since when numbers are missing; 0 if that has not been noticed yet."""
+    return 0 if lane.gap is None else lane.gap[0]
 
 
 def _name(lane: Lane, number: int) -> str:
@@ -40,7 +46,7 @@ def _blocker(merge: Merge, place: tuple[int, int], behind: list[tuple[int, int]]
     others = "".join(f", and of sequencer {other} at {clock}" for clock, other in behind[1:])
     if lane.has_gap:
         return f"{_missing(lane)} of sequencer {sequencer} missing; its clock is {lane.clock}{others}"
-    reason = " (it is being removed)" if lane.frozen else " (it is being added)" if lane.joining else ""
+    reason = _REASONS.get(lane.state, "")
     return f"clock of sequencer {sequencer}, at {safe}{reason}, to reach {place[0]}{others}"
 
 

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ordercast.core import MILLISECOND, Env, Nanos, NodeId, Wait
-from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.lane import Lane, started
 from ordercast.protocols.hydra.merge import Merge, Position
 from ordercast.protocols.hydra.messages import (
     Announce,
@@ -30,6 +30,7 @@ from ordercast.protocols.hydra.messages import (
     Step,
     Steps,
 )
+from ordercast.protocols.hydra.planned import PlannedStep, Stage
 
 FETCH_NS = 1 * MILLISECOND
 """The same steps are not asked for again sooner: the answer holds an announcement, which may be doubled, and
@@ -52,15 +53,12 @@ class Follower:
         """Where the known steps lie whose place in the order has not come yet."""
         self.latest: Position = (0, 0)
         """The last boundary, passed or not."""
-        self.planned: Plans | None = None
+        self.planned = PlannedStep()
         self.stranded_at: Nanos | None = None
         """When it was found that it missed more steps than the service keeps."""
-        self.report: Report | None = None
-        """The answer to the planned step; once given it stands."""
         self._leader: NodeId | None = None
         self._fetched: tuple[int, Nanos] = (-1, 0)
         """The last question for steps: from which on, and when."""
-        self.planned_at = 0
         self._strangers: deque[Groupcast] = deque(maxlen=strangers)
 
     def on_announce(self, source: NodeId, message: Announce) -> bool:
@@ -94,29 +92,29 @@ class Follower:
 
     def on_flush(self, flush: Flush) -> None:
         """A flush of a sequencer that is being added: the first that is high enough is reported."""
-        planned, merge = self.planned, self._merge
-        if planned is None or planned.sequencer != flush.sequencer or self.report is not None:
+        plan, merge = self.planned.plan, self._merge
+        if plan is None or plan.sequencer != flush.sequencer or self.planned.stage is not Stage.ASKED:
             return
         lane = merge.lanes.get(flush.sequencer)
         if lane is None:
             # From here on nothing is delivered, so that a flush above it must come.
-            lane = Lane(flush.sequencer, planned.node, self._groups, merge.last[0])
-            lane.joining = True
+            lane = Lane(flush.sequencer, plan.node, self._groups, merge.last[0])
             merge.add(lane)
         if flush.clock > self._passed():
-            lane.clock = lane.safe = flush.clock
+            lane.hold(flush.clock)
             self._send_report(Report(self.steps, flush.sequencer, flush.clock, flush.numbers))
         else:
-            self._solicit(planned)
+            self._solicit(plan)
 
     def waits(self) -> list[Wait]:
         """What reconfiguration waits for."""
         waits = []
-        if self.planned is not None:
-            step, sequencer = self.planned.change, self.planned.sequencer
-            what = f"step {self.steps + 1}, sequencer {sequencer} to be {step}"
-            lacks = "a flush of it" if self.report is None else "reports of a quorum of each group"
-            waits.append(Wait(what, lacks, self.planned_at))
+        plan = self.planned.plan
+        if plan is not None:
+            what = f"step {self.steps + 1}, sequencer {plan.sequencer} to be {plan.change}"
+            asked = self.planned.stage is Stage.ASKED
+            lacks = "a flush of it" if asked else "reports of a quorum of each group"
+            waits.append(Wait(what, lacks, self.planned.since))
         if self.stranded_at is not None:
             waits.append(
                 Wait("all steps", "the service has forgotten what this node missed", self.stranded_at)
@@ -128,9 +126,9 @@ class Follower:
 
         One whose flushes are still too low has been: its clock is behind, and will be there.
         """
-        planned = self.planned
-        if planned is not None and planned.change == "added" and planned.sequencer not in self._merge.lanes:
-            return planned.sequencer
+        plan = self.planned.plan
+        if plan is not None and plan.change == "added" and plan.sequencer not in self._merge.lanes:
+            return plan.sequencer
         return None
 
     def _fetch(self, leader: NodeId) -> None:
@@ -139,54 +137,54 @@ class Follower:
             self._fetched = (self.steps, self._env.now)
             self._env.send(leader, Fetch(self.steps))
 
-    def _take_part(self, planned: Plans) -> None:
-        if self.planned != planned:
-            self.planned, self.report, self.planned_at = planned, None, self._env.now
-        if self.report is not None:
-            self._send_report(self.report)
-        elif planned.change == "added":
-            self._solicit(planned)
+    def _take_part(self, plan: Plans) -> None:
+        self.planned.propose(plan, self._env.now)
+        if self.planned.report is not None:
+            self._send_report(self.planned.report)
+        elif plan.change == "added":
+            self._solicit(plan)
         else:
-            lane = self._merge.lanes.get(planned.sequencer)
+            lane = self._merge.lanes.get(plan.sequencer)
             if lane is not None:
-                lane.frozen = True
+                lane.freeze()
                 numbers = lane.report(self._merge.group)
-                self._send_report(Report(self.steps, planned.sequencer, lane.clock, numbers))
+                self._send_report(Report(self.steps, plan.sequencer, lane.clock, numbers))
 
-    def _solicit(self, planned: Plans) -> None:
-        self._env.send(planned.node, Solicit(planned.sequencer, self._passed()))
+    def _solicit(self, plan: Plans) -> None:
+        self._env.send(plan.node, Solicit(plan.sequencer, self._passed()))
 
     def _passed(self) -> int:
         """A new sequencer begins above everything delivered, and above the boundary of the last step."""
         return max(self._merge.last[0], self.latest[0])
 
     def _send_report(self, report: Report) -> None:
-        if self.report is None:
-            self.report = report
+        if self.planned.stage is Stage.ASKED:
+            self.planned.answer(report)
             self._save()
         if self._leader is not None:
             self._env.send(self._leader, report)
 
     def _apply(self, step: Step) -> None:
-        merge = self._merge
+        self._change_lanes(step)
         self.steps += 1
-        self.planned = self.report = None
+        self.planned.decide()
         self.newest = max(self.newest, step.sequencer)
+        if step.change != "void":
+            self._bound(step)
+        if step.change == "added":
+            self._replay(self._merge.lanes[step.sequencer])
+        self._save()
+
+    def _change_lanes(self, step: Step) -> None:
+        """Before all else: if a lane refuses a step that does not fit, nothing has changed."""
+        merge = self._merge
         lane = merge.lanes.get(step.sequencer)
         if step.change == "void":
             merge.discard(step.sequencer)
-        elif step.change == "removed":
-            if lane is not None:
-                lane.frozen = False
-                merge.finish(lane, step.numbers)
-            self._bound(step)
-        else:
-            started = Lane(step.sequencer, step.node, self._groups, step.clock, step.numbers[merge.group])
-            started.seen = list(step.numbers)
-            merge.add(started)
-            self._bound(step)
-            self._replay(started)
-        self._save()
+        elif step.change == "added":
+            merge.add(started(step.sequencer, step.node, step.clock, step.numbers, merge.group))
+        elif lane is not None:
+            merge.finish(lane, step.numbers)
 
     def _bound(self, step: Step) -> None:
         self.latest = max(self.latest, (step.clock, step.sequencer))

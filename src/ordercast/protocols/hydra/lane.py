@@ -1,11 +1,60 @@
-"""What a receiver knows of one sequencer (the arrays s and c of Algorithm 2, and the gaps between)."""
+"""What a receiver knows of one sequencer (the arrays s and c of Algorithm 2, and the gaps between).
+
+Its life (section 4.4), as the configuration service goes on:
+
+- *joining*: the sequencer is being added. The lane has no packets, and only holds delivery back at the flush
+  that was reported, until the start is agreed.
+- *active*: it is in the configuration; everything of it counts.
+- *frozen*: its removal is planned. What was reported of it stands, so nothing more is accepted.
+- *ending*: it is removed. Its last numbers are agreed, and only packets within them count. It is waited for
+  no more, and leaves the merge when this receiver passes into the next configuration.
+
+A receiver that was not asked, or did not hear, goes from active to ending without having reported. One that
+is asked again stays frozen. A lane whose addition is given up is discarded while it is joining.
+"""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from enum import Enum
 from typing import TypeAlias
 
-from ordercast.core import Nanos, NodeId, RemoteError
+import msgspec
+
+from ordercast.core import LifeCycle, Nanos, NodeId, RemoteError
 from ordercast.protocols.hydra.messages import NEVER, Groupcast
+
+
+class LaneState(Enum):
+    """Where a lane is in its life."""
+
+    JOINING = "joining"
+    ACTIVE = "active"
+    FROZEN = "frozen"
+    ENDING = "ending"
+
+
+class LaneEvent(Enum):
+    """What happens to a lane."""
+
+    START = "start"
+    FREEZE = "freeze"
+    FINISH = "finish"
+
+
+JOINING, ACTIVE, FROZEN, ENDING = LaneState
+
+LANE_LIFE = LifeCycle(
+    "lane",
+    (JOINING,),
+    {
+        (JOINING, LaneEvent.START): ACTIVE,
+        (ACTIVE, LaneEvent.FREEZE): FROZEN,
+        (FROZEN, LaneEvent.FREEZE): FROZEN,
+        (ACTIVE, LaneEvent.FINISH): ENDING,
+        (FROZEN, LaneEvent.FINISH): ENDING,
+    },
+    blame=RemoteError,  # all events come from the configuration service
+)
 
 RUN_MAX = 4096
 """Missing numbers that are given up at once: one far ahead must not hold a receiver up for long."""
@@ -13,10 +62,27 @@ AHEAD_MAX = 1 << 32
 """No sequencer counts so far ahead of what a receiver has heard of."""
 UNKNOWN: Nanos = 1 << 40
 """Stands for the time between two messages of a sequencer that has sent less than two."""
-
+SMOOTHING = 8
+"""A moving mean moves by this part of the difference."""
 
 Question: TypeAlias = tuple[int, Nanos]
 """For a flush above this clock, asked at this time."""
+Watch: TypeAlias = tuple[Nanos, int]
+"""Since when numbers are watched that are missing, and up to which one."""
+
+
+class LanePlace(msgspec.Struct, frozen=True, array_like=True):
+    """What is kept of a lane over a restart: all but its packets."""
+
+    sequencer: int
+    node: int
+    state: LaneState
+    settled: int
+    high: int
+    clock: int
+    safe: int
+    seen: list[int]
+    final: tuple[int, ...] | None
 
 
 class Lane:
@@ -25,18 +91,20 @@ class Lane:
     Numbers are those of the receiver's own group. All up to `front` are settled (delivered or notified) or in
     `queue`; those above are missing, or in `early`, up to `high`, the highest that is known to exist. Numbers
     are settled one after the other.
+
+    Others read its fields and never write them. Only `Merge` takes packets from the front of `queue`.
     """
 
     __slots__ = (
-        "asked", "clock", "early", "final", "first_early", "front", "frozen", "gap_high", "gap_since",
-        "heard", "heard_at", "high", "joining", "mean_ns", "needed_high", "needed_since", "node", "queue",
-        "safe", "seen", "sequencer", "strikes",
+        "_heard", "_heard_at", "_needed", "_seen", "_strikes", "asked", "clock", "early", "final",
+        "first_early", "front", "gap", "high", "mean_ns", "node", "queue", "safe", "sequencer", "state",
     )  # fmt: skip
 
-    def __init__(self, sequencer: int, node: NodeId, groups: int, clock: int = 0, number: int = 0) -> None:
+    def __init__(self, sequencer: int, node: NodeId, groups: int, clock: int = 0) -> None:
         self.sequencer = sequencer
         self.node = node
-        self.front = self.high = number
+        self.state = JOINING
+        self.front = self.high = 0
         self.clock = clock
         """The paper's c: nothing unheard-of has this clock or a lower one, unless its number is missing."""
         self.safe = clock
@@ -46,27 +114,21 @@ class Lane:
         self.early: dict[int, Groupcast] = {}
         self.first_early = 0
         """The lowest number in `early`, if there is one."""
-        self.seen = [0] * groups
-        """The highest number of every group in any multi-stamp (section 4.4); of the own one, see `high`."""
-        self.joining = False
-        """It is being added: only holds delivery back at `safe`, until its start is agreed."""
-        self.frozen = False
-        """It is being removed: what was reported of it stands, and nothing more is accepted."""
         self.final: tuple[int, ...] | None = None
-        """It was removed: the last numbers of all groups."""
+        """The last numbers of all groups, of a lane that is ending."""
         self.asked: Question | None = None
         """A question that it has not answered yet."""
-        self.heard = True
-        self.strikes = 0
-        self.gap_since: Nanos | None = None
-        self.gap_high = 0
-        """What was known to exist when the gap was found."""
-        self.needed_since: Nanos | None = None
-        """Since when something waits for missing numbers only, those up to `needed_high`."""
-        self.needed_high = 0
-        self.heard_at: Nanos = 0
+        self.gap: Watch | None = None
+        """The numbers missing when the gap was found."""
         self.mean_ns: Nanos = UNKNOWN
         """Between two messages, a moving mean."""
+        self._seen = [0] * groups
+        """The highest number of every group in any multi-stamp (section 4.4); of the own one, see `high`."""
+        self._needed: Watch | None = None
+        """The numbers that something waits for, and for nothing else."""
+        self._heard = True
+        self._strikes = 0
+        self._heard_at: Nanos = 0
 
     @property
     def has_gap(self) -> bool:
@@ -83,7 +145,7 @@ class Lane:
         """No packet here has a higher clock than this; 0 if there is none."""
         if not self.queue and not self.early:
             return 0
-        if self.final is None:
+        if self.state is not ENDING:
             return self.clock
         return max(packet.clock for packet in (*self.queue, *self.early.values()))
 
@@ -92,57 +154,22 @@ class Lane:
         stop = self.first_early if self.early else self.high + 1
         return range(self.front + 1, stop)
 
-    def note(self, number: int, clock: int) -> None:
-        """A number exists, and what is unheard-of is later than this clock."""
-        if number > self.high:
-            self.high = number
-        if clock > self.clock:
-            self.clock = clock
-        if self.front == self.high:
-            self.safe = self.clock
+    # Its life
 
-    def append(self, packet: Groupcast) -> None:
-        """The packet with the next number is here, and maybe it was all that some others waited for."""
-        self.front += 1
-        self.queue.append(packet)
-        if self.early:
-            self._pull()
-        self.safe = self.clock if self.front == self.high else self.queue[-1].clock
-        if self.front >= self.needed_high:
-            self.needed_since = None
+    def hold(self, clock: int) -> None:
+        """While it joins, delivery goes up to the flush that was reported, and no further."""
+        self.clock = self.safe = clock
 
-    def keep_early(self, number: int, packet: Groupcast) -> None:
-        """A packet came before one with a lower number."""
-        if not self.early or number < self.first_early:
-            self.first_early = number
-        self.early[number] = packet
+    def start(self, clock: int, numbers: Sequence[int], group: int) -> None:
+        """Its start is agreed: it begins above this clock, after these numbers of all groups."""
+        self.state = LANE_LIFE.after(self.state, LaneEvent.START)
+        self.clock = self.safe = clock
+        self.front = self.high = numbers[group]
+        self._seen = list(numbers)
 
-    def skip(self) -> range:
-        """Give up on the first missing numbers, not too many at once; returns them."""
-        missing = self.missing()[:RUN_MAX]
-        self.front = missing.stop - 1
-        self._pull()
-        if self.front == self.high:
-            self.safe = self.clock
-        elif self.queue:
-            self.safe = self.queue[-1].clock
-        if self.front >= self.needed_high:
-            self.needed_since = None
-        return missing
-
-    def report(self, group: int) -> tuple[int, ...]:
-        """The highest numbers seen, of all groups; of a removed one, those agreed upon."""
-        return (*self.seen[:group], max(self.seen[group], self.high), *self.seen[group + 1 :])
-
-    def see(self, groups: Iterable[int], numbers: Iterable[int]) -> None:
-        """Take note of a multi-stamp."""
-        seen = self.seen
-        for group, number in zip(groups, numbers, strict=False):
-            if number > seen[group]:
-                # A report would make it the last number of a group that never gets there.
-                if number - seen[group] > AHEAD_MAX:
-                    raise RemoteError(f"number {number} of sequencer {self.sequencer} for group {group}")
-                seen[group] = number
+    def freeze(self) -> None:
+        """It is to be removed: from now on nothing is accepted of it, for it will be reported."""
+        self.state = LANE_LIFE.after(self.state, LaneEvent.FREEZE)
 
     def finish(self, final: tuple[int, ...], group: int) -> int:
         """It is removed: nothing comes after these numbers. Returns how many packets are refused.
@@ -150,6 +177,7 @@ class Lane:
         A packet counts only if all of its numbers are within those agreed upon. Otherwise it could be
         delivered here while another of its groups never hears of it.
         """
+        self.state = LANE_LIFE.after(self.state, LaneEvent.FINISH)
         kept = {}
         number = self.settled
         for packet in self.queue:
@@ -157,10 +185,10 @@ class Lane:
             kept[number] = packet
         kept |= self.early
         held = len(kept)
-        before = min(self.safe, self.queue[0].clock - 1) if self.queue else self.safe
+        before = self._safe_without_queue()
         self.front = self.settled
         self.queue.clear()
-        self.early = {number: packet for number, packet in kept.items() if within(packet, final)}
+        self.early = {number: packet for number, packet in kept.items() if _within(packet, final)}
         self.final = final
         self.high = max(self.front, final[group])
         self.clock = NEVER
@@ -171,6 +199,151 @@ class Lane:
             self.safe = self.queue[-1].clock if self.queue else before
         return held - len(self.queue) - len(self.early)
 
+    def place(self) -> LanePlace:
+        """What has to be kept over a restart."""
+        safe = self._safe_without_queue()
+        return LanePlace(
+            self.sequencer, self.node, self.state, self.settled, self.high, self.clock, safe, self._seen,
+            self.final,
+        )  # fmt: skip
+
+    @classmethod
+    def at(cls, place: LanePlace) -> "Lane":
+        """A lane as it was kept; its packets count as lost."""
+        lane = cls(place.sequencer, place.node, len(place.seen), place.clock)
+        lane.state, lane.final = place.state, place.final
+        lane.front, lane.high, lane.safe = place.settled, place.high, place.safe
+        lane._seen = place.seen
+        return lane
+
+    # What comes
+
+    def accepts(self, packet: Groupcast) -> bool:
+        """Whether a packet counts; one of an active lane always does."""
+        return self.state is ACTIVE or (self.final is not None and _within(packet, self.final))
+
+    def append(self, packet: Groupcast) -> None:
+        """The packet with the next number is here, and maybe it was all that some others waited for."""
+        self._heard = True
+        self.front = front = self.front + 1
+        last = packet.clock
+        if front > self.high:
+            self.high = front
+        if last > self.clock:
+            self.clock = last
+        self.queue.append(packet)
+        if self.early:
+            self._pull()
+            front, last = self.front, self.queue[-1].clock
+        self.safe = self.clock if front == self.high else last
+        if self._needed is not None and front >= self._needed[1]:
+            self._needed = None
+
+    def keep_early(self, number: int, packet: Groupcast) -> None:
+        """A packet came before one with a lower number."""
+        self._heard = True
+        if number > self.high:
+            self.high = number
+        if packet.clock > self.clock:
+            self.clock = packet.clock
+        if not self.early or number < self.first_early:
+            self.first_early = number
+        self.early[number] = packet
+
+    def note(self, number: int, clock: int) -> None:
+        """A number exists, and what is unheard-of is later than this clock."""
+        if number > self.high:
+            self.high = number
+        if clock > self.clock:
+            self.clock = clock
+        if self.front == self.high:
+            self.safe = self.clock
+
+    def see(self, groups: Iterable[int], numbers: Iterable[int]) -> None:
+        """Take note of a multi-stamp."""
+        seen = self._seen
+        for group, number in zip(groups, numbers, strict=False):
+            if number > seen[group]:
+                # A report would make it the last number of a group that never gets there.
+                if number - seen[group] > AHEAD_MAX:
+                    raise RemoteError(f"number {number} of sequencer {self.sequencer} for group {group}")
+                seen[group] = number
+
+    def flush(self, clock: int, numbers: tuple[int, ...], group: int) -> None:
+        """A flush came: its clock, and the last numbers of all groups."""
+        if clock > self.clock:
+            self._heard = True
+        if self.state is ACTIVE:
+            self.see(range(len(numbers)), numbers)
+            self.note(numbers[group], clock)
+
+    def report(self, group: int) -> tuple[int, ...]:
+        """The highest numbers seen, of all groups; of a removed one, those agreed upon."""
+        seen = self._seen
+        return (*seen[:group], max(seen[group], self.high), *seen[group + 1 :])
+
+    # Whether it is alive, and how fast
+
+    def hear(self) -> None:
+        """A packet of it came that does not count: it is alive all the same."""
+        self._heard = True
+
+    def measure(self, now: Nanos) -> None:
+        """A packet of it came: how long after the one before?"""
+        gap, self._heard_at = now - self._heard_at, now
+        self.mean_ns = gap if self.mean_ns == UNKNOWN else self.mean_ns + (gap - self.mean_ns) // SMOOTHING
+
+    def strike(self) -> int:
+        """A tick is over; returns how many there were since it was last heard."""
+        self._strikes = 0 if self._heard else self._strikes + 1
+        self._heard = False
+        return self._strikes
+
+    def ask(self, clock: int, now: Nanos) -> None:
+        """It is asked for a flush above this clock."""
+        self.asked = (clock, now)
+
+    def answered(self) -> None:
+        """The flush came that it was asked for."""
+        self.asked = None
+
+    # What is missing
+
+    def watch_gap(self, now: Nanos) -> None:
+        """From now on the numbers are watched that are missing now; there may be none."""
+        self.gap = (now, self.high) if self.front < self.high else None
+
+    def overdue(self, now: Nanos, hold_ns: Nanos) -> int:
+        """The last number of a gap that has been held back long enough; 0 if there is no such gap."""
+        if self.gap is None or self.front >= self.gap[1] or not self.has_gap:
+            self.watch_gap(now)  # not the gap that was here before
+            return 0
+        since, high = self.gap
+        return high if now - since >= hold_ns else 0
+
+    def needed_for(self, now: Nanos) -> Nanos:
+        """For how long something has waited for missing numbers only.
+
+        All that are missing when the wait begins are waited for together: one after the other, a receiver
+        could never catch up with a network that loses more often than its patience runs out.
+        """
+        if self._needed is None:
+            self._needed = (now, self.high)
+        return now - self._needed[0]
+
+    def skip(self) -> range:
+        """Give up on the first missing numbers, not too many at once; returns them."""
+        missing = self.missing()[:RUN_MAX]
+        self.front = missing.stop - 1
+        self._pull()
+        if self.front == self.high:
+            self.safe = self.clock
+        elif self.queue:
+            self.safe = self.queue[-1].clock
+        if self._needed is not None and self.front >= self._needed[1]:
+            self._needed = None
+        return missing
+
     def _pull(self) -> None:
         early = self.early
         while self.front + 1 in early:
@@ -178,7 +351,18 @@ class Lane:
             self.queue.append(early.pop(self.front))
         self.first_early = min(early, default=0)
 
+    def _safe_without_queue(self) -> int:
+        """Everything up to here is settled, were the queue lost."""
+        return min(self.safe, self.queue[0].clock - 1) if self.queue else self.safe
 
-def within(packet: Groupcast, final: tuple[int, ...]) -> bool:
+
+def started(sequencer: int, node: NodeId, clock: int, numbers: Sequence[int], group: int) -> Lane:
+    """A lane whose start is agreed."""
+    lane = Lane(sequencer, node, len(numbers))
+    lane.start(clock, numbers, group)
+    return lane
+
+
+def _within(packet: Groupcast, final: tuple[int, ...]) -> bool:
     """Whether no number of a packet is above the last one of its group."""
     return all(number <= final[group] for group, number in zip(packet.groups, packet.numbers, strict=True))

@@ -12,7 +12,7 @@ and so is the first message behind a gap: a packet costs O(log M) for M sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TypeAlias
 
-from ordercast.protocols.hydra.lane import Lane, within
+from ordercast.protocols.hydra.lane import ACTIVE, Lane
 from ordercast.protocols.hydra.messages import NEVER, Flush, Groupcast
 
 Position: TypeAlias = tuple[int, int]
@@ -63,20 +63,18 @@ class Merge:
     def offer(self, lane: Lane, packet: Groupcast, number: int) -> None:
         """A packet of a sequencer came, with this number for the receiver's group."""
         front = lane.front
-        if number <= front or lane.frozen or lane.joining or number in lane.early:
-            return
-        if lane.final is not None and not within(packet, lane.final):
+        known = number <= front or number in lane.early
+        if known or (lane.state is not ACTIVE and not lane.accepts(packet)):
+            lane.hear()
             return
         clock = packet.clock
         if len(packet.groups) > 1:
             lane.see(packet.groups, packet.numbers)
-        if number > lane.high:
-            lane.high = number
-        if clock > lane.clock:
-            lane.clock = clock
         # Behind the last one that went it can only be where this receiver missed an addition (Appendix B):
         # it is told of the drop, for the order stands above all.
         if self.held >= self.limit or (clock, packet.sequencer) <= self.last:
+            lane.note(number, clock)
+            lane.hear()
             return
         self.held += 1
         if number == front + 1:
@@ -91,11 +89,7 @@ class Merge:
 
     def flush(self, flush: Flush) -> None:
         """A sequencer's clock and last numbers came."""
-        lane = self.lanes[flush.sequencer]
-        if lane.frozen or lane.joining or lane.final is not None:
-            return
-        lane.see(range(len(lane.seen)), flush.numbers)
-        lane.note(flush.numbers[self.group], flush.clock)
+        self.lanes[flush.sequencer].flush(flush.clock, flush.numbers, self.group)
 
     def head(self) -> Position | None:
         """The place of the first message here."""

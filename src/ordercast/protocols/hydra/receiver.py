@@ -26,7 +26,7 @@ from ordercast.core import (
 from ordercast.protocols.hydra import snapshot
 from ordercast.protocols.hydra.explain import explain_waits
 from ordercast.protocols.hydra.follower import Follower
-from ordercast.protocols.hydra.lane import AHEAD_MAX, Lane
+from ordercast.protocols.hydra.lane import ACTIVE, AHEAD_MAX, FROZEN, JOINING, Lane, started
 from ordercast.protocols.hydra.merge import END, Merge
 from ordercast.protocols.hydra.messages import (
     Announce,
@@ -84,11 +84,10 @@ class Receiver(Process):
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin with the first configuration, or where an earlier life stood."""
         if self._options.durable and STATE in saved:
-            self.config = snapshot.restore(saved[STATE], self._merge, self._follower, self._groups)
-            self._follower.planned_at = self.env.now  # time to hear of a new sequencer begins anew
+            self.config = snapshot.restore(saved[STATE], self._merge, self._follower, self.env.now)
         else:
             for sequencer, node in self._initial.items():
-                self._merge.add(Lane(sequencer, node, self._groups))
+                self._merge.add(started(sequencer, node, 0, (0,) * self._groups, self.group))
             self._follower.newest = max(self._initial, default=0)
         self.env.set_timer("tick", self._tick_ns())
         self.env.multicast(self._service, Fetch(self._follower.steps))
@@ -146,17 +145,16 @@ class Receiver(Process):
         else:
             number = self._number(packet)
         lane = self._merge.lanes.get(packet.sequencer)
-        if lane is None or lane.joining:
+        if lane is None or lane.state is JOINING:
             self._follower.on_stranger(packet)
             return
         if number - lane.high > AHEAD_MAX:
             raise RemoteError(f"number {number} of sequencer {lane.sequencer}, which was at {lane.high}")
-        lane.heard = True
         if self._adaptive:
-            self._solicitor.measure(lane)
+            lane.measure(self.env.now)
         self._merge.offer(lane, packet, number)
-        if lane.front != lane.high:
-            self._note_gap(lane)
+        if lane.front != lane.high and lane.gap is None:
+            lane.watch_gap(self.env.now)
 
     def _number(self, packet: Groupcast) -> int:
         """The number for the own group of a packet to several, or of one that nobody should have sent."""
@@ -175,23 +173,18 @@ class Receiver(Process):
                 raise RemoteError(
                     f"a flush with {len(flush.numbers)} numbers, there are {self._groups} groups"
                 )
-        elif lane is None or lane.joining:
+        elif lane is None or lane.state is JOINING:
             self._follower.on_flush(flush)
         elif flush.numbers[self.group] - lane.high > AHEAD_MAX:
             raise RemoteError(
                 f"a flush of sequencer {lane.sequencer} at {flush.numbers}, which was at {lane.high}"
             )
         else:
-            lane.heard |= flush.clock > lane.clock
             if lane.asked is not None:
                 self._solicitor.on_flush(lane, flush)
             self._merge.flush(flush)
-            if lane.front != lane.high:
-                self._note_gap(lane)
-
-    def _note_gap(self, lane: Lane) -> None:
-        if lane.gap_since is None:
-            lane.gap_since, lane.gap_high = self.env.now, lane.high
+            if lane.front != lane.high and lane.gap is None:
+                lane.watch_gap(self.env.now)
 
     def _check_steps(self, steps: tuple[Step, ...]) -> None:
         for step in steps:
@@ -228,18 +221,12 @@ class Receiver(Process):
             self._send_outbox()
 
     def _give_up(self, lane: Lane) -> bool:
-        """Notify of the first missing numbers of a lane, if they have been waited for long enough.
-
-        All that are missing when the wait begins are waited for together: one after the other, a receiver
-        could never catch up with a network that loses more often than its patience runs out.
-        """
+        """Notify of the first missing numbers of a lane, if they have been waited for long enough."""
         patience = self._options.patience_ns
         if patience:
-            now = self.env.now
-            if lane.needed_since is None:
-                lane.needed_since, lane.needed_high = now, lane.high
-            if now - lane.needed_since < patience:
-                self.env.set_timer("patience", lane.needed_since + patience - now)
+            left = patience - lane.needed_for(self.env.now)
+            if left > 0:
+                self.env.set_timer("patience", left)
                 return False
         self._notify(lane)
         return True
@@ -247,7 +234,7 @@ class Receiver(Process):
     def _notify(self, lane: Lane) -> None:
         for number in self._merge.skip(lane):
             self._deliver(Dropped(self.group, lane.sequencer, number, self.config))
-        lane.gap_since, lane.gap_high = (self.env.now, lane.high) if lane.has_gap else (None, 0)
+        lane.watch_gap(self.env.now)
 
     def _install(self, step: Step) -> None:
         """Pass into the next configuration: all that lies before it has been delivered."""
@@ -275,27 +262,24 @@ class Receiver(Process):
         return max(1, self._options.suspect_ns // STRIKES)
 
     def _on_tick(self) -> None:
-        now, silent = self.env.now, []
+        silent = []
         for lane in list(self._merge.lanes.values()):
-            lane.strikes = 0 if lane.heard else lane.strikes + 1
-            lane.heard = False
-            if lane.strikes >= STRIKES and lane.final is None and not lane.joining:
+            if lane.strike() >= STRIKES and lane.state in (ACTIVE, FROZEN):
                 silent.append(lane.sequencer)
-            if not lane.has_gap:
-                lane.gap_since = None
-            elif lane.gap_since is None or lane.front >= lane.gap_high:
-                lane.gap_since, lane.gap_high = now, lane.high  # not the gap that was here before
-            elif now - lane.gap_since >= self._options.hold_ns:
-                known = lane.gap_high
-                for _ in range(RUNS_MAX):
-                    if lane.front >= min(known, lane.high) or lane.queue or not self._installed(lane):
-                        break
-                    self._notify(lane)
+            self._give_up_overdue(lane)
         joining = self._follower.joining_silently()
-        if joining is not None and now - self._follower.planned_at >= self._options.suspect_ns:
+        if joining is not None and self.env.now - self._follower.planned.since >= self._options.suspect_ns:
             silent.append(joining)
         if silent:
             self.env.multicast(self._service, Suspect(tuple(silent)))
+
+    def _give_up_overdue(self, lane: Lane) -> None:
+        """Notify of a gap that nothing has needed for long."""
+        known = lane.overdue(self.env.now, self._options.hold_ns)
+        for _ in range(RUNS_MAX):
+            if lane.front >= min(known, lane.high) or lane.queue or not self._installed(lane):
+                break
+            self._notify(lane)
 
     def _installed(self, lane: Lane) -> bool:
         """Whether the configuration with this sequencer has begun here."""

@@ -3,12 +3,30 @@
 Its state is minimal (section 5): a number of its own, the last number of each group, and a clock that only
 runs forward. Nothing is kept over a restart: a new life asks the configuration service for a new number, and
 counts from the beginning. Until it has one it stamps nothing, so no two lives ever share a number.
+
+- *asking*: it has a life and asks for a number, again and again.
+- *serving*: it has a number, and stamps, flushes and nudges under it.
+- *retired*: it was removed. It begins another life after a while, once its clock shows a time that no life of
+  it has had; the number that it had is never taken again.
 """
 
 from collections import deque
 from collections.abc import Mapping
+from enum import Enum
 
-from ordercast.core import Env, Explanation, GroupId, Message, Nanos, NodeId, Process, RemoteError, Seen, Wait
+from ordercast.core import (
+    Env,
+    Explanation,
+    GroupId,
+    LifeCycle,
+    Message,
+    Nanos,
+    NodeId,
+    Process,
+    RemoteError,
+    Seen,
+    Wait,
+)
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
@@ -24,6 +42,35 @@ from ordercast.protocols.hydra.messages import (
     Welcome,
 )
 from ordercast.protocols.hydra.options import HydraOptions
+
+
+class SequencerState(Enum):
+    """Where a sequencer is in its life."""
+
+    ASKING = "asking"
+    SERVING = "serving"
+    RETIRED = "retired"
+
+
+class SequencerEvent(Enum):
+    """What happens to a sequencer."""
+
+    WELCOME = "welcome"
+    RETIRE = "retire"
+    RENEW = "renew"
+
+
+ASKING, SERVING, RETIRED = SequencerState
+
+SEQUENCER_LIFE = LifeCycle(
+    "sequencer",
+    (ASKING,),
+    {
+        (ASKING, SequencerEvent.WELCOME): SERVING,
+        (SERVING, SequencerEvent.RETIRE): RETIRED,
+        (RETIRED, SequencerEvent.RENEW): ASKING,
+    },
+)
 
 BACKOFF_MAX = 6
 TARGETS_MAX = 65_536
@@ -46,7 +93,9 @@ class Sequencer(Process):
         options: HydraOptions,
     ) -> None:
         super().__init__(env)
+        self.state = ASKING
         self.number = NOBODY
+        """Its own, while it serves."""
         self._members = members
         self._service = service
         self._aggregators = aggregators
@@ -57,9 +106,8 @@ class Sequencer(Process):
         self._clock = 0
         self._life = 0
         """A reading of the clock that no other life of this node has: at its boot, or after a removal."""
-        self._retired = False
-        """It was removed, and has no new life yet."""
         self._since = 0
+        """How many steps the configuration service had taken when it gave out the number."""
         self._removals = 0
         self._seen: dict[NodeId, Seen] = {}
         self._early: deque[tuple[NodeId, Request]] = deque(maxlen=options.strangers)
@@ -113,7 +161,7 @@ class Sequencer(Process):
             self._answer_held()
         elif name == "nudge":
             self._nudge()
-        elif name == "join" and self.number == NOBODY:
+        elif name == "join" and self.state is not SERVING:
             self._join()
 
     def explain(self) -> Explanation:
@@ -122,7 +170,7 @@ class Sequencer(Process):
             Wait(f"flush for node {node}", f"own clock {self._clock} to pass {clock}", self.env.now)
             for node, clock in sorted(self._held.items())
         ]
-        if self.number == NOBODY:
+        if self.state is not SERVING:
             waits.append(Wait("all stamping", "a number from the configuration service", self._life))
         state: dict[str, str | int] = {
             "role": "sequencer",
@@ -144,7 +192,7 @@ class Sequencer(Process):
             if len(self._targets) >= TARGETS_MAX:
                 self._targets.clear()
             targets = self._targets[groups] = self._receivers(groups)
-        if self.number == NOBODY:
+        if self.state is not SERVING:
             self._early.append((source, message))  # its sender may know the number before this one does
             return
         if message.sequencer != self.number:
@@ -189,7 +237,7 @@ class Sequencer(Process):
         self._nudge_due = False
         groups = tuple(sorted(self._stamped))
         self._stamped.clear()
-        if groups and self.number != NOBODY:
+        if groups and self.state is SERVING:
             self._nudged_at = self.env.now
             behind = tuple(node for node in self._others if self._known(node, groups) <= self._clock)
             self.env.multicast(behind, Nudge(self._clock, groups))
@@ -202,7 +250,7 @@ class Sequencer(Process):
         """
         self._on_nudged(source, message)
         now = self.env.now
-        if self.number == NOBODY or message.clock - now > HELD_NS_MAX:
+        if self.state is not SERVING or message.clock - now > HELD_NS_MAX:
             return
         behind = tuple(group for group in message.groups if self._told[group] <= message.clock)
         if behind:
@@ -232,14 +280,14 @@ class Sequencer(Process):
         return tuple(node for group in groups for node in self._members[group])
 
     def _flush(self, to: tuple[NodeId, ...]) -> None:
-        if self.number != NOBODY:
+        if self.state is SERVING:
             self.env.multicast(to, self._flush_message())
 
     def _flush_message(self) -> Flush:
         return Flush(self.number, self._tick(), tuple(self._numbers))
 
     def _on_solicit(self, source: NodeId, message: Solicit) -> None:
-        if message.sequencer != self.number or self.number == NOBODY:
+        if self.state is not SERVING or message.sequencer != self.number:
             return
         ahead = message.clock - max(self.env.now, self._clock)
         if ahead < 0:
@@ -263,19 +311,32 @@ class Sequencer(Process):
         due = min(self._held.values()) - self.env.now + 1
         self.env.set_timer("held", max(due, least_ns))
 
+    # Lives
+
     def _join(self) -> None:
-        if self._retired:
-            # A reading that has passed: a boot reads the clock as it is now or later, so it is never the
-            # same. A clock that was set back stands still, and this waits with it.
-            self._retired = self.env.now - 1 <= self._life
-            self._life = max(self._life, self.env.now - 1)
-        if not self._retired:
+        if self.state is RETIRED:
+            self._renew()
+        if self.state is ASKING:
             self.env.multicast(self._service, Join(self._life))
         self.env.set_timer("join", self._options.join_ns)
 
+    def _renew(self) -> None:
+        """Begin another life, named by a reading of the clock that has passed.
+
+        A boot reads the clock as it is now or later, so it is never the same. A clock that was set back
+        stands still, and this waits with it.
+        """
+        passed = self.env.now - 1
+        if passed > self._life:
+            self.state = SEQUENCER_LIFE.after(self.state, SequencerEvent.RENEW)
+            self._life = passed
+
     def _on_welcome(self, message: Welcome) -> None:
-        if message.life != self._life or self.number != NOBODY or self._retired:
+        if message.life != self._life or self.state is not ASKING:
             return
+        if message.sequencer == NOBODY:
+            raise RemoteError(f"a welcome under number {NOBODY}, which stands for none")
+        self.state = SEQUENCER_LIFE.after(self.state, SequencerEvent.WELCOME)
         self.number, self._since = message.sequencer, message.since
         self._numbers = [0] * len(self._members)
         self._seen.clear()
@@ -287,22 +348,25 @@ class Sequencer(Process):
             self.env.set_timer("flush", self._options.flush_ns)
 
     def _on_announce(self, message: Announce) -> None:
-        """Retire when the configuration goes on without this sequencer, and offer itself again later."""
+        """Retire when the configuration goes on without this sequencer."""
         self._others = tuple(sorted({node for _, node in message.active} - {self.env.me}))
         for node in [node for node in self._told_by if node not in self._others]:
             del self._told_by[node]
-        if self.number == NOBODY and not self._retired:
+        if self.state is ASKING:
             self._join()  # there is a leader now; the last question may have been lost
-        if self.number == NOBODY or message.steps < self._since:
+        if self.state is not SERVING or message.steps < self._since:
             return
         if self.number in message.silent:
             self.env.multicast(self._service, Join(self._life))
         planned = message.planned is not None and message.planned.sequencer == self.number
-        if planned or any(number == self.number for number, _ in message.active):
-            return
+        if not planned and all(number != self.number for number, _ in message.active):
+            self._retire()
+
+    def _retire(self) -> None:
+        """Fall silent, and offer itself again later."""
+        self.state = SEQUENCER_LIFE.after(self.state, SequencerEvent.RETIRE)
         self.number = NOBODY
         self._held.clear()
-        self._retired = True
         self._stamped.clear()
         self._nudge_due = False
         for timer in ("flush", "heartbeat", "held", "nudge"):

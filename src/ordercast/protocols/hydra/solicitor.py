@@ -12,13 +12,12 @@ stays unanswered is asked again after `retry_ns`, later and later, and of the se
 
 from ordercast.core import Env, Nanos, NodeId
 from ordercast.protocols.hydra.follower import Follower
-from ordercast.protocols.hydra.lane import UNKNOWN, Lane, Question
+from ordercast.protocols.hydra.lane import ACTIVE, SMOOTHING, Lane, Question
 from ordercast.protocols.hydra.merge import Merge, Position
 from ordercast.protocols.hydra.messages import NOBODY, Flush, Flushes, Solicit
 from ordercast.protocols.hydra.options import HydraOptions
 
 BACKOFF_MAX = 4
-SMOOTHING = 8
 
 
 class Solicitor:
@@ -49,18 +48,12 @@ class Solicitor:
         self._fetch_ns: Nanos = 0
         """From a question to its answer, a moving mean: the queue for the own CPU is part of it."""
 
-    def measure(self, lane: Lane) -> None:
-        """A message of a sequencer came: how long after the one before?"""
-        now = self._env.now
-        gap, lane.heard_at = now - lane.heard_at, now
-        lane.mean_ns = gap if lane.mean_ns == UNKNOWN else lane.mean_ns + (gap - lane.mean_ns) // SMOOTHING
-
     def on_flush(self, lane: Lane, flush: Flush) -> None:
         """A flush came of a sequencer that was asked for one."""
         if lane.asked is None or flush.clock <= lane.asked[0]:
             return
         self._fetch_ns += (self._env.now - lane.asked[1] - self._fetch_ns) // SMOOTHING
-        lane.asked = None
+        lane.answered()
         if flush.clock <= self._asked:
             self._asked = 0  # more has come since: ask once more
 
@@ -139,10 +132,10 @@ class Solicitor:
             return
         self._aggregator_asked = None
         for lane in self._merge.lanes.values():
-            if (lane.clock, lane.sequencer) >= target or lane.frozen or lane.joining:
+            if (lane.clock, lane.sequencer) >= target or lane.state is not ACTIVE:
                 continue
             if again or not self._pending(lane.asked):
-                lane.asked = (clock, env.now)
+                lane.ask(clock, env.now)
                 env.send(lane.node, Solicit(lane.sequencer, clock))
 
     def _pending(self, question: Question | None) -> bool:
