@@ -17,6 +17,7 @@ from ordercast.sim.run import run_name
 from ordercast.sim.scenario import Scenario
 
 Value: TypeAlias = str | int | float | bool
+Record: TypeAlias = dict[str, Value]
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +29,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     scenario: Scenario | None = None
     function: str = ""
     """``package.module:function``, called with the parameters, the arguments and `seed`; it returns numbers
-    by name, and must give the same for the same arguments."""
+    by name, or `CaseValues`, and must give the same for the same arguments."""
     arguments: dict[str, Value] = {}
     """What a function needs besides the parameters, such as the place of its data."""
 
@@ -52,6 +53,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(self.parameters, order="sorted").decode()
 
 
+class CaseValues(msgspec.Struct, frozen=True, kw_only=True):
+    """What a function tells of its case: numbers by name, and records of whatever needs more."""
+
+    numbers: dict[str, float]
+    records: list[Record] = []
+    """The function's experiment knows what they are, and reads them back with the type that it wrote."""
+
+
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a case."""
 
@@ -61,6 +70,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """kept, violated or failed."""
     error: str | None
     values: dict[str, float]
+    records: list[Record] = []
 
 
 class Results:

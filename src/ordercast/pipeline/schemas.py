@@ -211,7 +211,8 @@ CASES = _table(
     ("status", StringType()),  # kept, violated or failed, as in `runs`
     ("error", StringType()),
     ("values", MapType(StringType(), DoubleType(), False)),
-    required=("place", "experiment", "case", "parameters", "seed", "status", "values"),
+    ("records", StringType()),  # what a function told besides, as a JSON list of objects
+    required=("place", "experiment", "case", "parameters", "seed", "status", "values", "records"),
 )
 
 EXPERIMENTS = _table(
