@@ -36,7 +36,7 @@ TRACES = "traces"
 UNFINISHED = ".unfinished"
 """Where runs are written before they are whole."""
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT = 2
 
 SIMULATED = StructType([*RUNS.fields, StructField("findings", ArrayType(FINDING, False), False)])
 """A row of `runs` with what the oracles found in it."""
@@ -56,6 +56,7 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     status: Literal["kept", "violated", "failed"]
     error: str | None = None
+    source: str | None = None
     folder: str | None = None
     trace_hash: str | None = None
     events: int | None = None
@@ -169,6 +170,7 @@ class _SimulationTask:
         summary = run.summary()
         outcome = RunOutcome(
             status="violated" if run.violations else "kept",
+            source=run.description.source,
             folder=f"{TRACES}/{name}",
             **{key: getattr(summary, key) for key in _SUMMED},
         )
@@ -194,7 +196,9 @@ class _SimulationTask:
         return outcome, run.violations
 
 
-_SUMMED = [name for name in RunOutcome.__struct_fields__ if name not in {"status", "error", "folder"}]
+_SUMMED = [
+    name for name in RunOutcome.__struct_fields__ if name not in {"status", "error", "source", "folder"}
+]
 
 
 def _is_free(lock: Path) -> bool:
