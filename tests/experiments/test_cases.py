@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.pipeline.cases import Case, CaseResult, Results, sweep_of
+from ordercast.pipeline.cases import Case, CaseResult, CaseValues, Results, sweep_of
 from ordercast.pipeline.claims import Measurement, broken, claim_rows, judged, unmeasured, write_claims
 from ordercast.pipeline.functions import call
 from ordercast.pipeline.reproduce import stored_values
@@ -93,7 +93,7 @@ def test_a_function_gets_parameters_arguments_and_the_seed(tmp_path: Path) -> No
     case = Case(
         parameters={"n": 5}, seed=2, function="tests.experiments.toy:square", arguments={"called": called}
     )
-    assert call(case) == {"square": 27.0, "seconds": 0.5}
+    assert call(case) == CaseValues(numbers={"square": 27.0, "seconds": 0.5})
 
 
 def test_a_function_must_return_numbers() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -11,8 +12,17 @@ from ordercast.engines.epto.setup import Setup as Asked
 from ordercast.experiments import Case, Setup, all_experiments
 from ordercast.experiments.epto import bounds
 from ordercast.experiments.epto.latencies import FILE, STAND_IN, latencies_of
-from ordercast.experiments.epto.runs import BY_LEMMA, by_lemma, measure, named_holes, percentiles, run_case
+from ordercast.experiments.epto.runs import (
+    BY_LEMMA,
+    HOLES_NAMED,
+    NamedHole,
+    by_lemma,
+    measure,
+    percentiles,
+    run_case,
+)
 from ordercast.experiments.published import all_claims
+from ordercast.pipeline.cases import CaseValues, Results
 from ordercast.pipeline.functions import call
 from ordercast.protocols.epto.bounds import expected_balls, figure_3
 from tests.experiments import made_up
@@ -27,7 +37,7 @@ def cases_of(name: str, setup: Setup = QUICK) -> list[Case]:
     return list(EXPERIMENTS[name].cases(setup))
 
 
-def tiny(**changes: object) -> dict[str, float]:
+def tiny(**changes: object) -> CaseValues:
     """A run of 60 processes."""
     arguments: dict[str, object] = {"processes": 60, "clock": "global", "ttl": 0, "rate": 0.05, "loss": 0.0}
     arguments |= {"churn": 0.0, "sampling": "uniform", "in_step": False, "model": STAND_IN}
@@ -93,27 +103,31 @@ def test_with_data_the_latencies_are_the_authors(tmp_path: Path) -> None:
 
 
 def test_a_run_tells_delays_holes_and_order() -> None:
-    found = tiny()
-    assert found == tiny(), "the same arguments give the same"
+    told = tiny()
+    assert told == tiny(), "the same arguments give the same"
+    found = told.numbers
     assert found["holes"] == found["violations"] == 0 and found[BY_LEMMA] == 1
     assert found["fanout"] == 16 and found["ttl"] == 14
     assert found["deliveries"] == 60 * found["events"] > 1_000
     assert 0 < found["first_p50"] < found["p00"] <= found["p50"] <= found["p99"] <= found["p100"]
-    assert named_holes(found) == ""
+    assert told.records == []
 
 
 def test_holes_are_counted_and_named_and_no_error() -> None:
-    found = tiny(ttl=2)
+    told = tiny(ttl=2)
+    found, holes = told.numbers, msgspec.convert(told.records, list[NamedHole])
     assert found["holes"] > 0 and found["violations"] == 0 and found[BY_LEMMA] == 0
     assert found["holes"] == found["holes_never_heard_of"] + found["holes_came_too_late"]
     assert found["holes"] + found["deliveries"] == 60 * found["events"]
-    assert named_holes(found).startswith("process ") and "lacks the event of" in named_holes(found)
+    assert len(holes) == HOLES_NAMED
+    assert all(0 <= hole.process < 60 and hole.process != hole.source for hole in holes)
+    assert all(hole.born > 0 and hole.joined == 0 for hole in holes), "all were there from the start"
 
 
 def test_under_churn_what_is_missing_has_its_cause() -> None:
-    found = tiny(churn=0.1)
+    found = tiny(churn=0.1).numbers
     assert found["left_before"] > 0 and found["holes"] == found["holes_at_newcomers"] == 0
-    assert found["fanout"] == by_lemma(60, "global", churn=0.1).fanout > tiny()["fanout"]
+    assert found["fanout"] == by_lemma(60, "global", churn=0.1).fanout > tiny().numbers["fanout"]
 
 
 def test_percentiles_are_those_of_the_deliveries() -> None:
@@ -184,9 +198,8 @@ def fake(case: Case) -> Mapping[str, float]:
     small = case.parameters.get("ttl") == 5
     cyclon = case.parameters.get("sampling") == "cyclon" and number["churn"] == 0.1
     holes = 3.0 if small else 1.0 if cyclon else 0.0
-    named = {"hole0_process": 7.0, "hole0_source": 8.0, "hole0_born": 9.0} if holes else {}
     counts = {"holes": holes, "holes_never_heard_of": holes, BY_LEMMA: float(not small)}
-    return delays(median, **counts, **named)
+    return delays(median, **counts)
 
 
 @pytest.mark.parametrize(
@@ -211,8 +224,10 @@ def test_evaluations_are_arithmetic(name: str, expected: dict[str, float]) -> No
 
 
 def test_a_hole_is_named_where_it_is_counted() -> None:
-    outcome = EXPERIMENTS["epto-9"].evaluate(made_up.results(cases_of("epto-9"), fake))
-    (measured,) = outcome.measurements
+    results = made_up.results(cases_of("epto-9"), fake)
+    hole = msgspec.to_builtins(NamedHole(process=7, source=8, born=9, joined=0))
+    named = Results(msgspec.structs.replace(each, records=[hole]) for each in results.all)
+    (measured,) = EXPERIMENTS["epto-9"].evaluate(named).measurements
     assert "process 7 lacks the event of 8 at tick 9" in measured.note
     assert "never heard of" in measured.note
 
@@ -245,5 +260,5 @@ def test_the_claim_of_the_bound_is_the_largest_share_of_it() -> None:
 
 def test_a_case_runs_as_a_task_would_run_it() -> None:
     case = run_case(QUICK, 1, processes=100, churn=0.05, sampling="cyclon")
-    found = call(case)
+    found = call(case).numbers
     assert found["violations"] == 0 and found["deliveries"] > 1_000

@@ -178,7 +178,7 @@ def test_a_run_gives_the_same_twice() -> None:
         function="ordercast.experiments.hydra.bench:closed_loop",
         arguments=TINY,
     )
-    first, second = call(case), call(case)
+    first, second = call(case).numbers, call(case).numbers
     assert first == second
     assert first[RATE] > 100_000
 

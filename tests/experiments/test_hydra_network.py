@@ -118,8 +118,8 @@ def test_hydra_runs_in_the_data_centre_and_repeats_itself(monkeypatch: pytest.Mo
         function="ordercast.experiments.hydra.network:latency",
         arguments={"measured_ms": SHORT_MS},
     )
-    found = call(case)
-    assert found == call(case)
+    found = call(case).numbers
+    assert found == call(case).numbers
     assert 0.9 <= found["delivered"] <= 1.0
     assert 24_000 < found["latency_q01_ns"] < found["latency_q50_ns"] < found["latency_q99_ns"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ordercast.experiments import Case, Outcome, Setup, all_experiments
+from ordercast.experiments import Case, Evaluation, Setup, all_experiments
 from ordercast.experiments.hydra import failover, flush, scale, skew
 from ordercast.experiments.hydra.bench import LATENCY, MEAN, RATE
 from ordercast.protocols.hydra.options import HydraOptions
@@ -12,8 +12,8 @@ EXPERIMENTS = {experiment.name: experiment for experiment in all_experiments()}
 NAMES = ["hydra-3", "hydra-4a", "hydra-4b", "hydra-9", "hydra-10"]
 
 
-def values(outcome: Outcome) -> dict[str, float]:
-    return {each.claim: each.value for each in outcome.measurements}
+def values(evaluation: Evaluation) -> dict[str, float]:
+    return {each.claim: each.value for each in evaluation.measurements}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -42,16 +42,16 @@ def made_up_flush(case: Case) -> dict[str, float]:
 
 
 def test_flush_policies_are_compared_at_their_shortest_delay() -> None:
-    outcome = flush.evaluate(made_up.results(flush.cases(Setup()), made_up_flush))
+    evaluation = flush.evaluate(made_up.results(flush.cases(Setup()), made_up_flush))
     expected = {
         "hydra.flush.gen_throughput_loss": 0.9 / 0.99,
         "hydra.flush.agg_gain": 0.95 / 0.9,
         "hydra.flush.adp_latency_us": 4.0,
         "hydra.flush.adp_throughput": 1.0,
     }
-    assert values(outcome) == pytest.approx(expected)
-    assert "10 us: 0.909, 20 us: 0.96, 50 us: 0.99, 100 us: 1" in outcome.measurements[0].note
-    (figure,) = outcome.figures
+    assert values(evaluation) == pytest.approx(expected)
+    assert "10 us: 0.909, 20 us: 0.96, 50 us: 0.99, 100 us: 1" in evaluation.measurements[0].note
+    (figure,) = evaluation.figures
     assert "GEN, 10 us" in [curve.label for curve in figure.curves]
     assert all(len(curve.points) == 3 for curve in figure.curves)
 
@@ -68,9 +68,9 @@ def test_scaling_is_measured_against_one_sequencer(kind: str) -> None:
         shared = count**0.9
         return {RATE: 1e6 * shared * min(load, 1.0), LATENCY: 5e3 * count if load < 1 else 1e6}
 
-    outcome = evaluate(made_up.results(cases(Setup()), fake))
-    assert values(outcome) == pytest.approx({claim: 8**-0.1})
-    rates, waits = outcome.figures
+    evaluation = evaluate(made_up.results(cases(Setup()), fake))
+    assert values(evaluation) == pytest.approx({claim: 8**-0.1})
+    rates, waits = evaluation.figures
     assert [point.x for point in rates.curves[0].points] == [1.0, 2.0, 4.0, 6.0, 8.0]
     assert rates.curves[1].points[-1].y == pytest.approx(8_000.0)
     assert waits.curves[0].points[-1].y == pytest.approx(40.0)
@@ -93,14 +93,14 @@ def test_skew_adds_latency_and_divides_rates() -> None:
         rate = 1e5 if light else 1e6 - 100 * amount
         return {RATE: rate, LATENCY: 1.0, MEAN: wait + case.seed}
 
-    outcome = skew.evaluate(made_up.results(skew.cases(Setup()), fake))
+    evaluation = skew.evaluate(made_up.results(skew.cases(Setup()), fake))
     expected = {
         "hydra.skew.throughput": 0.98,
         "hydra.skew.latency_10us": 4.0,
         "hydra.skew.latency_200us": 80.0,
     }
-    assert values(outcome) == pytest.approx(expected)
-    waits, rates = outcome.figures
+    assert values(evaluation) == pytest.approx(expected)
+    waits, rates = evaluation.figures
     assert [point.x for point in waits.curves[0].points] == [0.0, 1.0, 10.0, 50.0, 100.0, 200.0]
     assert rates.curves[0].points[0].y == pytest.approx(1_000.0)
     assert waits.references[1].y == pytest.approx(110.0, rel=1e-3)
@@ -112,10 +112,10 @@ def test_downtimes_are_divided_and_drawn_over_time() -> None:
         bins = {f"bin_{index:03}": float(index) for index in range(failover.BEFORE + failover.AFTER)}
         return bins | {failover.DOWNTIME: 120.0 if long else 30.0, failover.SLOW: 100.0 if long else 31.0}
 
-    outcome = failover.evaluate(made_up.results(failover.cases(Setup()), fake))
-    assert values(outcome) == {failover.CLAIM: 4.0}
-    assert "Hydra 30.0 ms, one sequencer 120.0 ms" in outcome.measurements[0].note
-    (figure,) = outcome.figures
+    evaluation = failover.evaluate(made_up.results(failover.cases(Setup()), fake))
+    assert values(evaluation) == {failover.CLAIM: 4.0}
+    assert "Hydra 30.0 ms, one sequencer 120.0 ms" in evaluation.measurements[0].note
+    (figure,) = evaluation.figures
     assert (figure.curves[0].points[0].x, figure.curves[0].points[0].y) == (-20.0, 0.0)
     assert len(figure.curves[1].points) == failover.BEFORE + failover.AFTER
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ordercast.pipeline.cases import Case, Results
 from ordercast.pipeline.claims import Claim, Measurement
-from ordercast.pipeline.reproduce import Outcome, Work
+from ordercast.pipeline.reproduce import Evaluation, Work
 from ordercast.report.figures import Axis, Curve, Figure, over_seeds
 from ordercast.scenario.spec import Scenario, WorkloadSpec
 
@@ -42,7 +42,7 @@ def function_work(called: Path, numbers: tuple[int, ...] = (3, 4)) -> Work:
         for seed in (0, 1)
     ]
 
-    def evaluate(results: Results) -> Outcome:
+    def evaluate(results: Results) -> Evaluation:
         highest = max(results.where(n=4).values("square"))
         points = over_seeds([(float(n), each.values("square")) for n, each in results.by("n").items()])
         figure = Figure(
@@ -53,7 +53,7 @@ def function_work(called: Path, numbers: tuple[int, ...] = (3, 4)) -> Work:
             y=Axis(label="square"),
             curves=(Curve(label="square", points=points),),
         )
-        return Outcome(
+        return Evaluation(
             measurements=(Measurement(claim=SQUARE, value=highest, note="of two"),), figures=(figure,)
         )
 
@@ -74,10 +74,10 @@ def scenario_work() -> Work:
         for seed in (0, 1)
     ]
 
-    def evaluate(results: Results) -> Outcome:
+    def evaluate(results: Results) -> Evaluation:
         (rate, _) = results.where(protocol="unordered").values("client_messages_per_s")
         assert rate > 0
         delivered = results.values("delivered")
-        return Outcome(measurements=(Measurement(claim=MEAN, value=sum(delivered) / len(delivered) / 30),))
+        return Evaluation(measurements=(Measurement(claim=MEAN, value=sum(delivered) / len(delivered) / 30),))
 
     return Work("means", "Means", "nowhere", (MEAN,), cases, evaluate)

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from ordercast.core import LocalError
 from ordercast.pipeline.claims import Measurement
 from ordercast.pipeline.functions import call_functions
-from ordercast.pipeline.reproduce import Outcome, reproduce
+from ordercast.pipeline.reproduce import Evaluation, reproduce
 from ordercast.pipeline.schemas import CASES, CLAIMS, EXPERIMENTS, FIGURES
 from ordercast.pipeline.tables import read_table
 from tests.experiments import toy
@@ -119,7 +119,7 @@ def test_the_same_again_gives_the_same_bytes(functions: SparkSession, tmp_path: 
 
 
 def test_an_experiment_measures_what_it_announces(spark: SparkSession, tmp_path: Path) -> None:
-    stray = Outcome(measurements=(Measurement(claim="toy.later", value=1.0),))
+    stray = Evaluation(measurements=(Measurement(claim="toy.later", value=1.0),))
     work = toy.scenario_work()._replace(evaluate=lambda results: stray)
     with pytest.raises(LocalError, match=r"'means' measures 'toy\.later', which it does not announce"):
         reproduce(spark, [work], toy.CLAIMS, tmp_path / "out")

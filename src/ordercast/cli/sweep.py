@@ -18,8 +18,8 @@ from ordercast.core import format_ns
 if TYPE_CHECKING:
     # At run time only when a sweep is asked for: Spark is an extra, and slow to import.
     from ordercast.pipeline.progress import Progress, Report
-    from ordercast.pipeline.sweep import Outcome
-    from ordercast.report.summary import Point
+    from ordercast.pipeline.sweep import SweepOutcome
+    from ordercast.report.summary import PointSummary
 
 POINTS_SHOWN = 40
 LONG_S = 10.0
@@ -114,7 +114,7 @@ def progress_shown() -> Iterator["Report"]:
         yield report
 
 
-def _show_points(found: "list[Point]") -> None:
+def _show_points(found: "list[PointSummary]") -> None:
     """A line for each protocol and set of parameters."""
     table = Table(box=None, pad_edge=False)
     for name in ("protocol", "parameters", "kept", "p50", "p99", "messages/s"):
@@ -135,7 +135,7 @@ def _show_points(found: "list[Point]") -> None:
         console.print(f"... and {len(found) - POINTS_SHOWN} more points, in the report")
 
 
-def _as_object(outcome: "Outcome") -> dict[str, object]:
+def _as_object(outcome: "SweepOutcome") -> dict[str, object]:
     return {
         "runs": outcome.runs,
         **{status: outcome.count(status) for status in ("kept", "violated", "failed")},
@@ -146,7 +146,7 @@ def _as_object(outcome: "Outcome") -> dict[str, object]:
     }
 
 
-def _show(name: str, out: Path, outcome: "Outcome") -> None:
+def _show(name: str, out: Path, outcome: "SweepOutcome") -> None:
     console.print(f"[bold]{name}[/]: {outcome.runs} runs, traces and tables in {out}", soft_wrap=True)
     width = max(map(len, outcome.protocols), default=0)
     for protocol, counts in outcome.protocols.items():

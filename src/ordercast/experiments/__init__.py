@@ -8,9 +8,18 @@ import pkgutil
 from collections.abc import Iterable
 
 from ordercast.core import LocalError
-from ordercast.experiments.experiment import Case, Experiment, Measurement, Outcome, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Experiment, Measurement, Results, Setup
 
-__all__ = ["Case", "Experiment", "Measurement", "Outcome", "Results", "Setup", "all_experiments", "measuring"]
+__all__ = [
+    "Case",
+    "Evaluation",
+    "Experiment",
+    "Measurement",
+    "Results",
+    "Setup",
+    "all_experiments",
+    "measuring",
+]
 
 
 def all_experiments() -> list[Experiment]:

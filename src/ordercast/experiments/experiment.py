@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ordercast.pipeline.cases import Case, CaseResult, Results
+from ordercast.pipeline.cases import Case, CaseResult, CaseValues, Results
 from ordercast.pipeline.claims import Measurement
-from ordercast.pipeline.reproduce import Outcome, Work
+from ordercast.pipeline.reproduce import Evaluation, Work
 
-__all__ = ["Case", "CaseResult", "Experiment", "Measurement", "Outcome", "Results", "Setup"]
+__all__ = ["Case", "CaseResult", "CaseValues", "Evaluation", "Experiment", "Measurement", "Results", "Setup"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Experiment:
     claims: tuple[str, ...]
     """The ids of the claims that it measures."""
     cases: Callable[[Setup], Sequence[Case]]
-    evaluate: Callable[[Results], Outcome]
+    evaluate: Callable[[Results], Evaluation]
 
     def prepare(self, setup: Setup) -> Work:
         """Ready to be run."""

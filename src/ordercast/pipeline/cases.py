@@ -16,6 +16,7 @@ from ordercast.pipeline.sweep_file import Sweep, SweepRow
 from ordercast.scenario.spec import Scenario, run_name
 
 Value: TypeAlias = str | int | float | bool
+Record: TypeAlias = dict[str, Value]
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +28,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     scenario: Scenario | None = None
     function: str = ""
     """``package.module:function``, called with the parameters, the arguments and `seed`; it returns numbers
-    by name, and must give the same for the same arguments."""
+    by name, or `CaseValues`, and must give the same for the same arguments."""
     arguments: dict[str, Value] = {}
     """What a function needs besides the parameters, such as the place of its data."""
 
@@ -51,6 +52,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(self.parameters, order="sorted").decode()
 
 
+class CaseValues(msgspec.Struct, frozen=True, kw_only=True):
+    """What a function tells of its case: numbers by name, and records of whatever needs more."""
+
+    numbers: dict[str, float]
+    records: list[Record] = []
+    """The function's experiment knows what they are, and reads them back with the type that it wrote."""
+
+
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a case."""
 
@@ -60,6 +69,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """kept, violated or failed."""
     error: str | None
     values: dict[str, float]
+    records: list[Record] = []
 
 
 class Results:

@@ -17,18 +17,18 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from ordercast.core import LocalError, exception_text
-from ordercast.pipeline.cases import Case, CaseResult
+from ordercast.pipeline.cases import Case, CaseResult, CaseValues
 from ordercast.pipeline.package import PACKAGE
 
 CALLS = "calls"
 _ROWS = "name string, outcome binary"
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class CallOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What a call gave."""
 
     basis: str
-    values: dict[str, float] = {}
+    values: CaseValues = CaseValues(numbers={})
     error: str | None = None
 
 
@@ -44,14 +44,21 @@ def call_functions(spark: SparkSession, cases: Sequence[Case], out: Path) -> lis
         raise LocalError(f"cannot write to {folder}: {error.strerror or error}") from error
     rows = [(name, msgspec.json.encode(case)) for name, case in wanted.items()]
     frame = spark.createDataFrame(rows, "name string, case binary").repartition(len(rows))
-    called = frame.mapInArrow(_Work(str(folder.absolute()), source_digest()), _ROWS).collect()
-    outcomes = {row["name"]: msgspec.json.decode(bytes(row["outcome"]), type=Outcome) for row in called}
+    called = frame.mapInArrow(_CallTask(str(folder.absolute()), source_digest()), _ROWS).collect()
+    outcomes = {row["name"]: msgspec.json.decode(bytes(row["outcome"]), type=CallOutcome) for row in called}
     return [_result(case, name, outcomes[name]) for name, case in wanted.items()]
 
 
-def _result(case: Case, name: str, outcome: Outcome) -> CaseResult:
+def _result(case: Case, name: str, outcome: CallOutcome) -> CaseResult:
     status = "failed" if outcome.error is not None else "kept"
-    return CaseResult(case=case, name=name, status=status, error=outcome.error, values=outcome.values)
+    return CaseResult(
+        case=case,
+        name=name,
+        status=status,
+        error=outcome.error,
+        values=outcome.values.numbers,
+        records=outcome.values.records,
+    )
 
 
 def source_digest() -> str:
@@ -62,7 +69,7 @@ def source_digest() -> str:
     return digest.hexdigest()
 
 
-class _Work:
+class _CallTask:
     """What a task does."""
 
     def __init__(self, folder: str, basis: str) -> None:
@@ -76,32 +83,33 @@ class _Work:
                 outcome = msgspec.json.encode(self._outcome(row["name"], case))
                 yield pa.RecordBatch.from_pydict({"name": [row["name"]], "outcome": [outcome]})
 
-    def _outcome(self, name: str, case: Case) -> Outcome:
+    def _outcome(self, name: str, case: Case) -> CallOutcome:
         path = Path(self._folder) / f"{name}.json"
         try:
-            found = msgspec.json.decode(path.read_bytes(), type=Outcome)
+            found = msgspec.json.decode(path.read_bytes(), type=CallOutcome)
         except (OSError, msgspec.MsgspecError):
             found = None
         if found is not None and found.basis == self._basis:
             return found
         try:
-            outcome = Outcome(basis=self._basis, values=call(case))
+            outcome = CallOutcome(basis=self._basis, values=call(case))
         except Exception as error:
             # Not kept: what failed for want of memory or of a file may go well the next time.
-            return Outcome(basis=self._basis, error=exception_text(error))
+            return CallOutcome(basis=self._basis, error=exception_text(error))
         partial = path.with_name(f".{path.name}.{os.getpid()}")
         partial.write_bytes(msgspec.json.encode(outcome))
         partial.replace(path)
         return outcome
 
 
-def call(case: Case) -> dict[str, float]:
-    """Call the function of a case, here and now; what it returns must be finite numbers by name."""
+def call(case: Case) -> CaseValues:
+    """Call the function of a case, here and now; the numbers that it returns must be finite."""
     module, _, name = case.function.partition(":")
     function = getattr(importlib.import_module(module), name)
-    returned: dict[str, Any] = function(**case.parameters, **case.arguments, seed=case.seed)
-    values = {str(key): float(value) for key, value in returned.items()}
-    for key, value in values.items():
+    returned: CaseValues | dict[str, Any] = function(**case.parameters, **case.arguments, seed=case.seed)
+    told = returned if isinstance(returned, CaseValues) else CaseValues(numbers=returned)
+    numbers = {str(key): float(value) for key, value in told.numbers.items()}
+    for key, value in numbers.items():
         if not math.isfinite(value):
             raise LocalError(f"{case.function} returned {value} as '{key}', which is no number")
-    return values
+    return CaseValues(numbers=numbers, records=told.records)

@@ -4,10 +4,11 @@ Every step reads what the one before it left on disk, so that a job which was st
 table can be made again by itself.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ordercast.pipeline.measure import measure, traces_of
@@ -31,10 +32,15 @@ def run_job(spark: SparkSession, sweep: Sweep, out: Path, report: Report = silen
 def verify_sweep(spark: SparkSession, out: Path, report: Report = silent) -> None:
     """Judge the traces of a sweep once more, by columns, into its table `verdicts`."""
     found = judge_all(traces_of(read_table(spark, out, "runs", RUNS), out), report)
+    write_verdicts(spark, found, out.absolute(), out)
+
+
+def write_verdicts(spark: SparkSession, found: Sequence[Row], root: Path, out: Path) -> None:
+    """Write rows of VERDICTS below `out`, about traces below `root`."""
     rows = [row.asDict(recursive=True) for row in found]
     for row in rows:
         # Relative, as in `runs`: the tables of a folder that was moved are still right.
-        row["folder"] = str(Path(row["folder"]).relative_to(out.absolute()))
+        row["folder"] = str(Path(row["folder"]).relative_to(root))
         row["suppressed"] = list(row["suppressed"].items())
     table = pa.Table.from_pylist(rows, schema=to_arrow_schema(VERDICTS))
     write_table(spark.createDataFrame(table), out, "verdicts", ["run"])

@@ -1,4 +1,4 @@
-"""Measures a finished sweep: its runs and their traces in, the tables of metrics out."""
+"""Measures runs: their traces in, the tables of metrics out."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from ordercast.pipeline import metrics
 from ordercast.pipeline.deliveries import completions, deliveries
+from ordercast.pipeline.events import changes, happenings
 from ordercast.pipeline.recoveries import recoveries
 from ordercast.pipeline.schemas import RUNS, TRACES
 from ordercast.pipeline.tables import read_table, write_table
@@ -18,7 +19,11 @@ TASKS_A_CORE = 4
 def measure(spark: SparkSession, out: Path) -> None:
     """Write the metrics of the sweep in a folder, from its table `runs` and the traces beside it."""
     runs = read_table(spark, out, "runs", RUNS)
-    traces = traces_of(runs, out)
+    write_metrics(traces_of(runs, out), runs, out)
+
+
+def write_metrics(traces: DataFrame, runs: DataFrame, out: Path) -> None:
+    """Write the metrics of TRACES below a folder; RUNS say which of them are of the same point."""
     delivered = deliveries(traces).persist()
     histogram = metrics.latency_histogram(delivered).persist()
     points = metrics.point_histogram(histogram, runs).persist()
@@ -36,6 +41,22 @@ def measure(spark: SparkSession, out: Path) -> None:
         write_table(recoveries(traces), out, "recoveries", [*_RUN, "fault", "node"])
     finally:
         for kept in (windows, points, histogram, delivered):
+            kept.unpersist()
+
+
+def write_timelines(traces: DataFrame, out: Path) -> None:
+    """Write what happened when and where: the tables by which single runs are shown."""
+    delivered, happened = deliveries(traces).persist(), happenings(traces).persist()
+    try:
+        node, start = [*_RUN, "node"], [*_RUN, "start_ns"]
+        write_table(metrics.activity(happened), out, "activity", [*node, "kind", "start_ns"])
+        write_table(metrics.window_latency(delivered), out, "window_latency", start)
+        write_table(metrics.node_latency(delivered), out, "node_latency", node)
+        shares = metrics.latency_distribution(metrics.latency_histogram(delivered))
+        write_table(shares, out, "distribution", [*_RUN, "latency_ns"])
+        write_table(changes(traces), out, "changes", [*_RUN, "time_ns", "node"])
+    finally:
+        for kept in (delivered, happened):
             kept.unpersist()
 
 
@@ -57,12 +78,18 @@ def measure_clients(spark: SparkSession, out: Path) -> None:
 def traces_of(runs: DataFrame, out: Path) -> DataFrame:
     """TRACES of RUNS, without those that failed and left none, dealt out evenly to tasks."""
     folder = F.concat_ws("/", F.lit(str(out.absolute())), F.col("folder"))
+    start = F.coalesce("start_ns", F.lit(0).cast("bigint"))
     traces = (
         runs.where(F.col("folder").isNotNull())
-        .withColumn("source", F.lit("simulator"))
         .withColumn("folder", folder)
+        .withColumn("start_ns", start)
         .select(*TRACES.names)
     )
-    cores = runs.sparkSession.sparkContext.defaultParallelism
+    return dealt(traces)
+
+
+def dealt(traces: DataFrame) -> DataFrame:
+    """TRACES, dealt out evenly to tasks."""
+    cores = traces.sparkSession.sparkContext.defaultParallelism
     # Out of one partition Spark deals rows out in turn; out of several, by chance.
     return traces.coalesce(1).repartition(TASKS_A_CORE * cores)

@@ -11,15 +11,18 @@ from pyspark.sql.types import StructType
 from ordercast.core import MICROSECOND
 from ordercast.pipeline import histogram
 from ordercast.pipeline.schemas import (
+    ACTIVITY,
     DISTRIBUTION,
     HISTOGRAM,
     LATENCY,
     NODE_DELIVERIES,
+    NODE_LATENCY,
     POINT_DISTRIBUTION,
     POINT_HISTOGRAM,
     POINT_LATENCY,
     RATES,
     THROUGHPUT,
+    WINDOW_LATENCY,
 )
 
 _RUN = ["run"]
@@ -34,13 +37,35 @@ RAMP = 0.2
 
 def latency_histogram(deliveries: DataFrame) -> DataFrame:
     """HISTOGRAM of DELIVERIES: how many deliveries of each run took how long, from submission."""
-    taken = F.col("time_ns") - F.col("submitted_ns")
-    return _as(histogram.histogram(deliveries, _RUN, taken), HISTOGRAM)
+    return _as(histogram.histogram(deliveries, _RUN, _taken()), HISTOGRAM)
 
 
 def latency(histograms: DataFrame) -> DataFrame:
     """LATENCY of HISTOGRAM."""
     return _as(histogram.quantiles(histograms, _RUN), LATENCY)
+
+
+def node_latency(deliveries: DataFrame) -> DataFrame:
+    """NODE_LATENCY of DELIVERIES: the latency of what each node delivered."""
+    keys = [*_RUN, "node"]
+    return _as(histogram.quantiles(histogram.histogram(deliveries, keys, _taken()), keys), NODE_LATENCY)
+
+
+def window_latency(deliveries: DataFrame) -> DataFrame:
+    """WINDOW_LATENCY of DELIVERIES: the latency of what was delivered in each window, by all receivers."""
+    spans = _spans(deliveries)
+    timed = deliveries.join(F.broadcast(spans), "run")
+    placed = timed.withColumn("start_ns", _index("time_ns") * F.col("window_ns"))
+    keys = [*_RUN, "start_ns", "window_ns"]
+    return _as(histogram.quantiles(histogram.histogram(placed, keys, _taken()), keys), WINDOW_LATENCY)
+
+
+def activity(happenings: DataFrame) -> DataFrame:
+    """ACTIVITY of HAPPENINGS: how much of each kind happened at each node, window by window."""
+    timed = happenings.join(F.broadcast(_spans(happenings)), "run")
+    start = (_index("time_ns") * F.col("window_ns")).alias("start_ns")
+    counted = timed.groupBy("run", "node", "kind", start, "window_ns").agg(F.count(F.lit(1)).alias("events"))
+    return _as(counted, ACTIVITY)
 
 
 def latency_distribution(histograms: DataFrame) -> DataFrame:
@@ -70,9 +95,7 @@ def throughput(deliveries: DataFrame, window_ns: int | None = None) -> DataFrame
     Without a length given, each run has windows of its own, a power of two in microseconds long, so that
     windows of two runs are always of the same length or a multiple of it.
     """
-    last = deliveries.groupBy("run").agg(F.max("time_ns").alias("_last"))
-    length = F.lit(window_ns).cast("bigint") if window_ns is not None else _window(F.col("_last"))
-    spans = last.select("run", "_last", length.alias("window_ns"))
+    spans = _spans(deliveries, window_ns)
     windows = spans.select(
         "run", "window_ns", F.explode(F.sequence(F.lit(0).cast("bigint"), _index("_last"))).alias("_index")
     )
@@ -118,6 +141,18 @@ def deliveries_per_node(deliveries: DataFrame) -> DataFrame:
         F.max("time_ns").alias("last_ns"),
     )
     return _as(counted, NODE_DELIVERIES)
+
+
+def _taken() -> Column:
+    """From submission to delivery."""
+    return F.col("time_ns") - F.col("submitted_ns")
+
+
+def _spans(rows: DataFrame, window_ns: int | None = None) -> DataFrame:
+    """For each run, its last time and how long its windows are."""
+    last = rows.groupBy("run").agg(F.max("time_ns").alias("_last"))
+    length = F.lit(window_ns).cast("bigint") if window_ns is not None else _window(F.col("_last"))
+    return last.select("run", "_last", length.alias("window_ns"))
 
 
 def _window(last: Column) -> Column:

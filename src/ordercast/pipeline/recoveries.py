@@ -1,6 +1,8 @@
 """How long receivers needed to go on after each fault of a run.
 
-For a fault that strikes at time t, and for each receiver:
+The faults are those of the run's scenario, at its times. In a live run the crashes and returns are those that
+the trace has, because hosts die when they do and not when they should; of its scenario the other faults are
+taken, counted from the first event. For a fault that strikes at time t, and for each receiver:
 
 - `recovery_ns`: from t to the receiver's first delivery of a message that was submitted at t or later. What
   was under way does not count, because it may have been past what the fault broke. Null if the receiver
@@ -14,9 +16,14 @@ For a fault that strikes at time t, and for each receiver:
 the restart. For an open-loop workload both contain the workload's own pauses; compare with a run without
 the fault. A heal or a restart is a fault of the scenario as well: its recovery says how long it took until
 its good effect was felt.
+
+A live host that dies leaves no time of its death: its last event stands for it. A host that only passes
+messages on records none, so its crash is not `dated`: all that is known is that it came after the start of
+its life. Its `recovery_ns` would say nothing, and is null. The silence is right if it is the longest one.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -25,36 +32,58 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from ordercast.pipeline.deliveries import stored_runs
+from ordercast.pipeline.events import stored_runs
 from ordercast.pipeline.schemas import RECOVERIES
 from ordercast.scenario.faults import FaultSpec, Partition
 from ordercast.trace import Kind, RunDescription, StoredRun
 
 
+class Strike(NamedTuple):
+    """One fault of a run."""
+
+    kind: str
+    at_ns: int
+    detail: str
+    """The fault as JSON."""
+    hosts: Sequence[int]
+    """Those that it names."""
+    dated: bool = True
+
+
+LIVE = "live"
+_LIVES = pa.array([str(Kind.CRASH), str(Kind.RECOVER)], pa.string())
+_SEEN = ("crash", "restart")
+
+
 def recoveries(traces: DataFrame) -> DataFrame:
-    """RECOVERIES of TRACES: a row for every fault of each run's scenario and every receiver."""
-    return traces.select("run", "folder").mapInArrow(_recoveries, RECOVERIES)
+    """RECOVERIES of TRACES: a row for every fault of each run and every receiver."""
+    return traces.select("run", "folder", "start_ns").mapInArrow(_recoveries, RECOVERIES)
 
 
 def _recoveries(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     schema = to_arrow_schema(RECOVERIES)
-    for name, run in stored_runs(batches):
-        rows = [{"run": name, **row} for row in recoveries_of(run)]
+    for name, run, start in stored_runs(batches):
+        rows = [{"run": name, **row} for row in recoveries_of(run, start)]
         yield pa.RecordBatch.from_pylist(rows, schema)
 
 
-def recoveries_of(run: StoredRun) -> list[dict[str, object]]:
-    """The rows of one run; none if its scenario is not known or has no faults."""
-    faults = msgspec.convert(run.description.scenario.get("fault", ()), tuple[FaultSpec, ...])
-    if not faults:
+def recoveries_of(run: StoredRun, start: int = 0) -> list[dict[str, object]]:
+    """The rows of one run, which began at this time; none if there were no faults."""
+    planned, live = _planned(run.description), run.description.source == LIVE
+    if not planned and not (live and _has_lives(run)):
         return []
-    table = run.table(["groups", "submitted_ns"])
+    table = run.table(["groups", "submitted_ns", "label"])
     kinds = table["kind"].cast(pa.string())
-    sent = _submissions(table.filter(pc.equal(kinds, Kind.SUBMIT)), run.description)
+    faults = planned
+    if live:
+        unseen = [strike for strike in planned if strike.kind not in _SEEN]
+        faults = sorted([*unseen, *_seen(table, run.description, start)], key=lambda strike: strike.at_ns)
+    sent = _submissions(table.filter(pc.equal(kinds, Kind.SUBMIT)), run.description, start)
     delivered = table.filter(pc.is_in(kinds, pa.array([Kind.DELIVER, Kind.OUT_OF_ORDER], pa.string())))
     # Without nulls, for with them NumPy would make floats of the times, and round them.
     delivered = delivered.filter(pc.is_valid(delivered["submitted_ns"]))
-    nodes, times, submitted = (delivered[name].to_numpy() for name in ("node", "time_ns", "submitted_ns"))
+    nodes = delivered["node"].to_numpy()
+    times, submitted = (delivered[name].to_numpy() - start for name in ("time_ns", "submitted_ns"))
     strikes = sorted({fault.at_ns for fault in faults})
     ends = dict(zip(strikes, [*strikes[1:], np.iinfo(np.int64).max], strict=True))
     hosts = {node.id: node.host for node in run.description.nodes}
@@ -63,27 +92,79 @@ def recoveries_of(run: StoredRun) -> list[dict[str, object]]:
     return [
         {
             "fault": index,
-            "kind": type(fault).__struct_config__.tag,
+            "kind": fault.kind,
             "at_ns": fault.at_ns,
-            "detail": msgspec.json.encode(fault).decode(),
+            "detail": fault.detail,
             "node": node,
-            "struck": hosts[node] in _named(fault),
+            "struck": hosts[node] in fault.hosts,
+            "dated": fault.dated,
             "submitted": int((sent[node] >= fault.at_ns).sum()),
-            "recovery_ns": _recovery(*deliveries[node], fault.at_ns),
-            "silence_ns": _silence(deliveries[node][0], fault.at_ns, ends[fault.at_ns]),
+            "recovery_ns": _recovery(*deliveries[node], fault.at_ns) if fault.dated else None,
+            "silence_ns": _silence(deliveries[node][0], fault, ends[fault.at_ns], hosts[node] in fault.hosts),
         }
         for index, fault in enumerate(faults)
         for node in receivers
     ]
 
 
-def _submissions(table: pa.Table, description: RunDescription) -> dict[int, np.ndarray]:
+def _planned(description: RunDescription) -> list[Strike]:
+    """The faults of the scenario, in its order."""
+    faults = msgspec.convert(description.scenario.get("fault", ()), tuple[FaultSpec, ...])
+    return [
+        Strike(str(type(fault).__struct_config__.tag), fault.at_ns, _json(fault), _named(fault))
+        for fault in faults
+    ]
+
+
+def _json(fault: object) -> str:
+    return msgspec.json.encode(fault).decode()
+
+
+def _seen(table: pa.Table, description: RunDescription, start: int) -> Iterator[Strike]:
+    """The crashes and returns of hosts that are in a trace."""
+    hosts = {node.id: node.host for node in description.nodes}
+    kinds = table["kind"].cast(pa.string())
+    lives = table.filter(pc.is_in(kinds, _LIVES))
+    others = table.filter(pc.invert(pc.is_in(kinds, _LIVES)))
+    acted, times = _hosts_of(others["node"], hosts), others["time_ns"].to_numpy()
+    begun: dict[int, int] = {}
+    columns = (lives[name].to_pylist() for name in ("node", "kind", "time_ns", "label"))
+    # Once for all nodes of a host.
+    for host, kind, time, label in dict.fromkeys(
+        (hosts[node], *row) for node, *row in zip(*columns, strict=True)
+    ):
+        if kind == Kind.CRASH:
+            since = begun.get(host, 0)
+            dated = bool(((acted == host) & (times >= since) & (times <= time)).any())
+            yield Strike("crash", time - start, _json({"kind": "crash", "host": host}), [host], dated)
+        else:
+            begun[host] = time
+            about = {"kind": "restart", "host": host, "state": label}
+            yield Strike("restart", time - start, _json(about), [host])
+
+
+def _hosts_of(nodes: pa.ChunkedArray, hosts: dict[int, int]) -> np.ndarray:
+    by_node = np.full(max(hosts) + 1, -1)
+    by_node[list(hosts)] = list(hosts.values())
+    return by_node[nodes.to_numpy()]
+
+
+def _has_lives(run: StoredRun) -> bool:
+    """Whether a host crashed or came back; asked apart, because it is seldom, and a run may be large."""
+    return any(
+        pc.any(pc.is_in(segment.read(["kind"], [group])["kind"].cast(pa.string()), _LIVES)).as_py()
+        for segment in run.open_segments()
+        for group in range(len(segment.group_rows))
+    )
+
+
+def _submissions(table: pa.Table, description: RunDescription, start: int) -> dict[int, np.ndarray]:
     """For each receiver, when messages to one of its groups were submitted."""
     groups_of: dict[int, set[int]] = {}
     for group, members in description.groups.items():
         for member in members:
             groups_of.setdefault(member, set()).add(group)
-    times = table["time_ns"].to_numpy()
+    times = table["time_ns"].to_numpy() - start
     destinations = [frozenset(groups or ()) for groups in table["groups"].to_pylist()]
     found: dict[frozenset[int], np.ndarray] = {}
     for groups in map(frozenset, groups_of.values()):
@@ -104,11 +185,10 @@ def _recovery(came: np.ndarray, left: np.ndarray, at: int) -> int | None:
     return int(later.min() - at) if len(later) else None
 
 
-def _silence(came: np.ndarray, at: int, end: int) -> int | None:
-    later = np.sort(came[came >= at])
-    if not len(later):
-        return None
+def _silence(came: np.ndarray, fault: Strike, end: int, struck: bool) -> int | None:
+    # The last delivery of a host that died may be all that dates its death.
+    later = np.sort(came[came > fault.at_ns if struck else came >= fault.at_ns])
     # Each silence begins at the fault or at a delivery before the next fault, and ends at a delivery.
-    bounds = np.concatenate(([at], later))
-    begins = bounds[:-1] < end
-    return int(np.diff(bounds)[begins].max())
+    bounds = np.concatenate(([fault.at_ns], later)) if fault.dated else later
+    silences = np.diff(bounds)[bounds[:-1] < end]
+    return int(silences.max()) if len(silences) else None

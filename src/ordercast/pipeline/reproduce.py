@@ -40,7 +40,7 @@ from ordercast.report.figures import Figure
 from ordercast.report.stored_tables import Row, StoredTables
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     """What an experiment makes of its results."""
 
     measurements: tuple[Measurement, ...]
@@ -56,7 +56,7 @@ class Work(NamedTuple):
     claims: tuple[str, ...]
     """The ids of the claims that it measures."""
     cases: Sequence[Case]
-    evaluate: Callable[[Results], Outcome]
+    evaluate: Callable[[Results], Evaluation]
 
 
 class Reproduction(NamedTuple):
@@ -84,15 +84,15 @@ def reproduce(
     found = {result.name: result for result in call_functions(spark, cases, out)}
     stored = stored_values(StoredTables(out))
     results = [Results(_result(case, found, stored) for case in work.cases) for work in works]
-    outcomes = [_evaluate(work, each) for work, each in zip(works, results, strict=True)]
+    evaluations = [_evaluate(work, each) for work, each in zip(works, results, strict=True)]
     judgements: dict[str, ClaimResult] = {}
-    for work, each, outcome in zip(works, results, outcomes, strict=True):
-        judgements |= _judge(work, each, outcome, claims)
+    for work, each, evaluation in zip(works, results, evaluations, strict=True):
+        judgements |= _judge(work, each, evaluation, claims)
     judged_claims = [judgements.get(claim.id) or unmeasured(claim) for claim in claims]
     rows: dict[str, tuple[StructType, list[dict[str, Any]]]] = {
         "cases": (schemas.CASES, _case_rows(works, results)),
         "experiments": (schemas.EXPERIMENTS, _experiment_rows(works, results)),
-        "figures": (schemas.FIGURES, _figure_rows(works, outcomes)),
+        "figures": (schemas.FIGURES, _figure_rows(works, evaluations)),
         "claims": (schemas.CLAIMS, claim_rows(claims, judged_claims)),
     }
     for name, (schema, content) in rows.items():
@@ -141,19 +141,21 @@ def _broken(results: Results) -> list[CaseResult]:
     return [result for result in results.all if result.status != "kept"]
 
 
-def _evaluate(work: Work, results: Results) -> Outcome:
+def _evaluate(work: Work, results: Results) -> Evaluation:
     """What the experiment says; nothing if a case has no numbers."""
     if any(result.status == "failed" for result in results.all):
-        return Outcome(measurements=())
-    outcome = work.evaluate(results)
-    unknown = [each.claim for each in outcome.measurements if each.claim not in work.claims]
+        return Evaluation(measurements=())
+    evaluation = work.evaluate(results)
+    unknown = [each.claim for each in evaluation.measurements if each.claim not in work.claims]
     if unknown:
         raise LocalError(f"experiment '{work.name}' measures '{unknown[0]}', which it does not announce")
-    return outcome
+    return evaluation
 
 
-def _judge(work: Work, results: Results, outcome: Outcome, claims: Sequence[Claim]) -> dict[str, ClaimResult]:
-    measured = {each.claim: each for each in outcome.measurements}
+def _judge(
+    work: Work, results: Results, evaluation: Evaluation, claims: Sequence[Claim]
+) -> dict[str, ClaimResult]:
+    measured = {each.claim: each for each in evaluation.measurements}
     bad = _broken(results)
     found: dict[str, ClaimResult] = {}
     for claim in claims:
@@ -187,7 +189,8 @@ def _case_rows(works: Sequence[Work], results: Sequence[Results]) -> list[dict[s
             row = {"place": len(rows), "experiment": work.name, "case": result.name, "seed": case.seed}
             row |= {"function": case.function or None, "parameters": case.parameters_json()}
             row |= {"status": result.status, "error": result.error}
-            rows.append(row | {"values": list(result.values.items())})
+            records = msgspec.json.encode(result.records).decode()
+            rows.append(row | {"values": list(result.values.items()), "records": records})
     return rows
 
 
@@ -199,9 +202,11 @@ def _experiment_rows(works: Sequence[Work], results: Sequence[Results]) -> list[
     ]
 
 
-def _figure_rows(works: Sequence[Work], outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def _figure_rows(works: Sequence[Work], evaluations: Sequence[Evaluation]) -> list[dict[str, Any]]:
     drawn = [
-        (work, figure) for work, outcome in zip(works, outcomes, strict=True) for figure in outcome.figures
+        (work, figure)
+        for work, evaluation in zip(works, evaluations, strict=True)
+        for figure in evaluation.figures
     ]
     return [
         {"place": place, "experiment": work.name, "figure": figure.id}

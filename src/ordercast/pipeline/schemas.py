@@ -1,7 +1,8 @@
 """The tables of the pipeline, column by column: what each step takes and gives.
 
 A *run* is named as its trace folder is, and the name is unique within a sweep. `parameters` is a JSON object
-with what the sweep varied, so that one schema serves all sweeps.
+with what the sweep varied, so that one schema serves all sweeps. Times count from the start of the run, which
+is 0 in a simulation, and the first event where hosts read real clocks.
 """
 
 from pyspark.sql.types import (
@@ -39,11 +40,12 @@ RUNS = _table(
     ("place", LongType()),
     ("run", StringType()),
     ("protocol", StringType()),
-    ("seed", LongType()),
+    ("source", StringType()),  # what made the trace, as its description says; null if there is no trace
+    ("seed", LongType()),  # null: nobody can run it again, it was live
     ("parameters", StringType()),
     ("status", StringType()),  # kept, violated, or failed (then `error` says how, and the rest is null)
     ("error", StringType()),
-    ("folder", StringType()),  # of the trace, relative to the sweep's own
+    ("folder", StringType()),  # of the trace, relative to the folder that the tables are about
     ("trace_hash", StringType()),
     ("events", LongType()),
     ("submitted", LongType()),
@@ -56,7 +58,8 @@ RUNS = _table(
     ("overflowed", LongType()),
     ("refused", LongType()),
     ("timed_out", LongType()),
-    required=("place", "run", "protocol", "seed", "parameters", "status"),
+    ("start_ns", LongType()),  # what clocks said at time 0, where they were real
+    required=("place", "run", "protocol", "parameters", "status"),
 )
 
 FINDING = _table(
@@ -94,7 +97,18 @@ TRACES = _table(
     ("source", StringType()),
     ("complete", BooleanType()),
     ("events", LongType()),
-    required=("run", "folder", "protocol", "source", "complete", "events"),
+    ("start_ns", LongType()),  # what its times count from: 0, or its first event where clocks were real
+    required=("run", "folder", "protocol", "source", "complete", "events", "start_ns"),
+)
+
+NODES = _table(
+    ("run", StringType()),
+    ("node", IntegerType()),
+    ("role", StringType()),
+    ("name", StringType()),  # its role, with its place among those of the same role
+    ("host", IntegerType()),
+    ("groups", _INTS),  # those it receives
+    required=("run", "node", "role", "name", "host", "groups"),
 )
 
 VERDICTS = _table(
@@ -121,6 +135,27 @@ DELIVERIES = _table(
     ("time_ns", LongType()),
     ("submitted_ns", LongType()),
     required=("run", "node", "message", "time_ns", "submitted_ns"),
+)
+
+HAPPENINGS = _table(
+    ("run", StringType()),
+    ("node", IntegerType()),
+    ("kind", StringType()),  # submit, deliver, out-of-order or drop
+    ("time_ns", LongType()),
+    required=("run", "node", "kind", "time_ns"),
+)
+
+CHANGES = _table(
+    ("run", StringType()),
+    ("node", IntegerType()),
+    ("kind", StringType()),  # view, crash or recover
+    ("time_ns", LongType()),
+    ("group", IntegerType()),  # this and the next two: of a view
+    ("config", LongType()),
+    ("members", _INTS),
+    ("issuer", LongType()),  # of a view that adds or removes one
+    ("label", StringType()),
+    required=("run", "node", "kind", "time_ns"),
 )
 
 # What is measured. A *point* is all runs of one protocol with one set of parameters, whatever their seeds.
@@ -169,6 +204,31 @@ THROUGHPUT = _table(
     required=("run", "start_ns", "window_ns", "messages", "deliveries"),
 )
 
+ACTIVITY = _table(
+    ("run", StringType()),
+    ("node", IntegerType()),
+    ("kind", StringType()),  # as in HAPPENINGS
+    ("start_ns", LongType()),  # of the window; there is a row only where something happened
+    ("window_ns", LongType()),
+    ("events", LongType()),
+    required=("run", "node", "kind", "start_ns", "window_ns", "events"),
+)
+
+WINDOW_LATENCY = _table(
+    ("run", StringType()),
+    ("start_ns", LongType()),  # of the window in which messages were delivered
+    ("window_ns", LongType()),
+    *_QUANTILES,
+    required=("run", "start_ns", "window_ns", *_names(_QUANTILES)),
+)
+
+NODE_LATENCY = _table(
+    ("run", StringType()),
+    ("node", IntegerType()),
+    *_QUANTILES,
+    required=("run", "node", *_names(_QUANTILES)),
+)
+
 RATES = _table(
     ("run", StringType()),
     ("messages_per_s", DoubleType()),
@@ -187,16 +247,17 @@ NODE_DELIVERIES = _table(
 
 RECOVERIES = _table(
     ("run", StringType()),
-    ("fault", IntegerType()),  # its place in the scenario
+    ("fault", IntegerType()),  # its place in the scenario, or among the crashes and returns of a live run
     ("kind", StringType()),
     ("at_ns", LongType()),
     ("detail", StringType()),  # the fault, as JSON
     ("node", IntegerType()),  # a receiver
     ("struck", BooleanType()),  # whether the fault names the receiver's host
+    ("dated", BooleanType()),  # false: a crash of a host that records nothing, some time after `at_ns`
     ("submitted", LongType()),  # messages to its groups from the fault on: with none, nothing can recover
     ("recovery_ns", LongType()),  # see `recoveries.py`; null: never
     ("silence_ns", LongType()),  # see `recoveries.py`; null: nothing was delivered after the fault
-    required=("run", "fault", "kind", "at_ns", "detail", "node", "struck", "submitted"),
+    required=("run", "fault", "kind", "at_ns", "detail", "node", "struck", "dated", "submitted"),
 )
 
 # What experiments make of it.
@@ -211,7 +272,8 @@ CASES = _table(
     ("status", StringType()),  # kept, violated or failed, as in `runs`
     ("error", StringType()),
     ("values", MapType(StringType(), DoubleType(), False)),
-    required=("place", "experiment", "case", "parameters", "seed", "status", "values"),
+    ("records", StringType()),  # what a function told besides, as a JSON list of objects
+    required=("place", "experiment", "case", "parameters", "seed", "status", "values", "records"),
 )
 
 EXPERIMENTS = _table(

@@ -36,7 +36,7 @@ TRACES = "traces"
 UNFINISHED = ".unfinished"
 """Where runs are written before they are whole."""
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT = 2
 
 SIMULATED = StructType([*RUNS.fields, StructField("findings", ArrayType(FINDING, False), False)])
 """A row of `runs` with what the oracles found in it."""
@@ -51,11 +51,12 @@ LAYERS = (
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a run: the columns of `runs` that its simulation fills."""
 
     status: Literal["kept", "violated", "failed"]
     error: str | None = None
+    source: str | None = None
     folder: str | None = None
     trace_hash: str | None = None
     events: int | None = None
@@ -80,7 +81,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     scenario: str
     files: dict[str, int]
     """CRC-32 of the trace's files."""
-    outcome: Outcome
+    outcome: RunOutcome
     findings: list[Violation]
 
 
@@ -98,7 +99,7 @@ def simulate(
     Seeds come from the rows, so how they are dealt out makes no difference to what comes of them. `lock` is a
     file that the driver has locked: when it is free, the driver is gone, and no further run is begun.
     """
-    work = _Work(str(out.absolute()), basis, lock, simulate_one)
+    work = _SimulationTask(str(out.absolute()), basis, lock, simulate_one)
     return scenarios.repartition(tasks).mapInArrow(work, SIMULATED)
 
 
@@ -118,7 +119,7 @@ def basis_of(files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-class _Work:
+class _SimulationTask:
     """What a task does: plain data and functions only, because it travels to the executors."""
 
     def __init__(self, out: str, basis: str, lock: Path | None, simulate_one: Simulate) -> None:
@@ -136,7 +137,7 @@ class _Work:
                 row |= msgspec.to_builtins(outcome) | {"findings": msgspec.to_builtins(findings)}
                 yield pa.RecordBatch.from_pylist([row], schema=schema)
 
-    def _result(self, name: str, scenario: str) -> tuple[Outcome, list[Violation]]:
+    def _result(self, name: str, scenario: str) -> tuple[RunOutcome, list[Violation]]:
         out = Path(self._out)
         if found := self._finished(out, name, scenario):
             return found.outcome, found.findings
@@ -151,7 +152,7 @@ class _Work:
             run = self._simulate(msgspec.json.decode(scenario, type=Scenario))
         except Exception as error:
             # Not kept: what failed for want of memory or of a file may go well the next time.
-            return Outcome(status="failed", error=_ADDRESS.sub("0x...", exception_text(error))), []
+            return RunOutcome(status="failed", error=_ADDRESS.sub("0x...", exception_text(error))), []
         # Whatever fails from here on is not the run's fault, and must not pass for its result.
         return self._keep(out, name, scenario, run)
 
@@ -165,10 +166,11 @@ class _Work:
             return None
         return manifest if whole else None
 
-    def _keep(self, out: Path, name: str, scenario: str, run: Run) -> tuple[Outcome, list[Violation]]:
+    def _keep(self, out: Path, name: str, scenario: str, run: Run) -> tuple[RunOutcome, list[Violation]]:
         summary = run.summary()
-        outcome = Outcome(
+        outcome = RunOutcome(
             status="violated" if run.violations else "kept",
+            source=run.description.source,
             folder=f"{TRACES}/{name}",
             **{key: getattr(summary, key) for key in _SUMMED},
         )
@@ -194,7 +196,9 @@ class _Work:
         return outcome, run.violations
 
 
-_SUMMED = [name for name in Outcome.__struct_fields__ if name not in {"status", "error", "folder"}]
+_SUMMED = [
+    name for name in RunOutcome.__struct_fields__ if name not in {"status", "error", "source", "folder"}
+]
 
 
 def _is_free(lock: Path) -> bool:

@@ -88,7 +88,7 @@ SHOWN_MAX = 50
 """How many failures and findings an outcome lists; the tables have all."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class SweepOutcome(msgspec.Struct, frozen=True):
     """A sweep in a few numbers, and the first things that went wrong."""
 
     runs: int
@@ -104,7 +104,7 @@ class Outcome(msgspec.Struct, frozen=True):
         return sum(counts.get(status, 0) for counts in self.protocols.values())
 
 
-def outcome_of(tables: SweepTables) -> Outcome:
+def outcome_of(tables: SweepTables) -> SweepOutcome:
     """What became of a sweep."""
     counted = tables.runs.groupBy("protocol", "status").count().orderBy("protocol", "status").collect()
     protocols: dict[str, dict[str, int]] = {}
@@ -113,7 +113,7 @@ def outcome_of(tables: SweepTables) -> Outcome:
     failed = tables.runs.where("status = 'failed'").orderBy("place").select("run", "error")
     order = ("run", "judge", "step", "property", "detail")
     found = tables.violations.orderBy(*order)
-    return Outcome(
+    return SweepOutcome(
         sum(row["count"] for row in counted),
         protocols,
         [(run, error) for run, error in failed.take(SHOWN_MAX)],

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ordercast.core import LocalError
-from ordercast.report import claims, faults, runs
+from ordercast.report import claims, faults, folder, runs
 from ordercast.report.page import Html, page
 from ordercast.report.stored_tables import StoredTables
 
@@ -36,18 +36,40 @@ _OF_A_REPRODUCTION: tuple[Section, ...] = (
 )
 
 
-def report(out: Path) -> Path:
-    """Write `report.html` into a folder, from the tables below it; returns where it is."""
+_OF_A_FOLDER: tuple[Section, ...] = (
+    folder.all_runs,
+    faults.failures,
+    faults.violations,
+    folder.together,
+    folder.each_run,
+)
+
+
+def has_tables(out: Path) -> bool:
+    """Whether there is something in a folder that a report can be made of."""
     tables = StoredTables(out)
-    if not tables.has("runs") and not tables.has("claims"):
+    return tables.has("runs") or tables.has("claims")
+
+
+def report(out: Path, target: Path | None = None) -> Path:
+    """Write `report.html` from the tables below a folder, into it or into another; returns where it is."""
+    tables = StoredTables(out)
+    if not has_tables(out):
         raise LocalError(f"{out}: nothing to report on: there is neither a table 'runs' nor 'claims' in it")
     if tables.has("claims"):
         (title, lead), sections = claims.head(tables), _OF_A_REPRODUCTION
+    elif tables.has("nodes"):
+        (title, lead), sections = folder.head(tables), _OF_A_FOLDER
     else:
         (title, lead), sections = runs.head(tables), _OF_A_SWEEP
     text = page(title, lead, [section(tables) for section in sections])
-    target, partial = out / REPORT, out / f".{REPORT}"
+    return _write(text, target or out)
+
+
+def _write(text: str, folder: Path) -> Path:
+    target, partial = folder / REPORT, folder / f".{REPORT}"
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         partial.write_text(text, encoding="utf-8")
         partial.replace(target)
     except OSError as error:

@@ -7,6 +7,7 @@ colours are those of Okabe and Ito, which people with any kind of colour vision 
 
 import io
 import re
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -16,7 +17,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from ordercast.report.figures import Axis, Curve, Figure, Reference
+from ordercast.report.figures import Axis, Curve, Figure, Mark, Reference
 
 WIDTH_IN, HEIGHT_IN = 4.4, 3.0
 _LEGEND_ROW_IN = 0.17
@@ -25,6 +26,14 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#
 _LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "x")
 _REFERENCE: dict[str, Any] = {"color": "#555555", "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}
+
+_MARKS: dict[str, dict[str, Any]] = {
+    "crash": {"color": "#a11212", "linewidth": 1.1, "linestyle": "-", "zorder": 1},
+    "return": {"color": "#00603f", "linewidth": 1.1, "linestyle": (0, (5, 2)), "zorder": 1},
+    "configuration": {"color": "#595959", "linewidth": 1.1, "linestyle": (0, (1, 2)), "zorder": 1},
+}
+_MARK_SHARE = 0.03
+"""Labels of marks that are closer than this share of the axis stand together."""
 
 _STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -51,7 +60,7 @@ _STYLE: dict[Any, Any] = {
 
 def draw_svg(figure: Figure) -> str:
     """The figure as an SVG element, with its description for screen readers."""
-    entries = len(figure.curves) + len(figure.references)
+    entries = len(figure.curves) + len(figure.references) + len({mark.kind for mark in figure.marks})
     with mpl.rc_context({**_STYLE, "svg.hashsalt": figure.id}):
         canvas = Canvas(figsize=(WIDTH_IN, HEIGHT_IN + _LEGEND_ROW_IN * entries), layout="constrained")
         FigureCanvasSVG(canvas)
@@ -62,6 +71,7 @@ def draw_svg(figure: Figure) -> str:
             _draw_reference(axes, reference, index)
         _set_axis(axes, "x", figure.x)
         _set_axis(axes, "y", figure.y)
+        _draw_marks(axes, figure.marks)
         if entries:
             canvas.legend(loc="outside lower left", frameon=False, handlelength=2.6, borderpad=0.1)
         text = io.StringIO()
@@ -101,6 +111,29 @@ def _draw_reference(axes: Axes, reference: Reference, index: int) -> None:
         axes.axvline(reference.x, label=label, **_REFERENCE)
     elif reference.y is not None:
         axes.axhline(reference.y, label=label, **_REFERENCE)
+
+
+def _draw_marks(axes: Axes, marks: Sequence[Mark]) -> None:
+    """A line for each mark, named in the legend once for its kind, with its label above."""
+    low, high = axes.get_xlim()
+    for place, mark in enumerate(marks):
+        new = mark.kind not in {before.kind for before in marks[:place]}
+        axes.axvline(mark.x, label=mark.kind if new else None, **_MARKS[mark.kind])
+    axes.set_xlim(low, high)
+    for x, text in mark_labels(marks, _MARK_SHARE * (high - low)):
+        above = axes.get_xaxis_transform()
+        axes.text(x, 1.01, text, transform=above, ha="center", va="bottom", fontsize=7, color="#333333")
+
+
+def mark_labels(marks: Sequence[Mark], apart: float) -> list[tuple[float, str]]:
+    """Where labels stand: those of marks that are too close to each other as one, at their first."""
+    found: list[tuple[float, list[str]]] = []
+    for mark in sorted(marks, key=lambda mark: mark.x):
+        if found and mark.x - found[-1][0] < apart * len(",".join([*found[-1][1], mark.label])):
+            found[-1][1].append(mark.label)
+        else:
+            found.append((mark.x, [mark.label]))
+    return [(x, ",".join(labels)) for x, labels in found]
 
 
 def _set_axis(axes: Axes, name: str, axis: Axis) -> None:

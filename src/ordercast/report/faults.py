@@ -12,6 +12,8 @@ from ordercast.report.summary import PointKey, both_verdicts, parameters_text
 CASES_MAX = 20
 """Counterexamples that are shown; the others are counted."""
 NAMES_MAX = 8
+REPLAYED = (None, "simulator")
+"""Sources whose runs happen the same way again; tables of older sweeps do not name theirs."""
 
 
 def violations(tables: StoredTables) -> Html:
@@ -56,7 +58,7 @@ def _case(rows: list[Row], run: Row | None) -> Html:
     }
     told = "; ".join(f"{name} {_listed(values)}" for name, values in named.items() if values)
     lines.append(element("p", told, kind="soft"))
-    if run and run["folder"]:
+    if run and run["folder"] and run["source"] in REPLAYED:
         lines.append(element("pre", f"ordercast replay {run['folder']} --no-packets"))
     return element("div", join(lines), kind="case")
 
@@ -93,7 +95,7 @@ def recoveries(tables: StoredTables) -> Html:
     for key in sorted(found, key=lambda key: (-places[key[:2]], key)):
         protocol, parameters, kind, struck = key
         faults = found[key]
-        could = [row for row in faults if row["submitted"]]
+        could = [row for row in faults if row["submitted"] and row.get("dated", True)]
         times = [row["recovery_ns"] for row in could if row["recovery_ns"] is not None]
         silences = [row["silence_ns"] for row in faults if row["silence_ns"] is not None]
         where = "the hosts it names" if struck else "the others"

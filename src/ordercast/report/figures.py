@@ -48,6 +48,15 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True):
     y: float | None = None
 
 
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """A moment at which something happened that a curve over time may show."""
+
+    x: float
+    label: str
+    """Short, for it stands above the line: a number that a table explains."""
+    kind: Literal["crash", "return", "configuration"]
+
+
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """A figure of a report."""
 
@@ -60,6 +69,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     y: Axis
     curves: tuple[Curve, ...]
     references: tuple[Reference, ...] = ()
+    marks: tuple[Mark, ...] = ()
 
     def description(self) -> str:
         """The figure in words, for those who cannot see it."""
@@ -74,6 +84,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
             given = {"x": reference.x, "y": reference.y}
             where = ", ".join(f"{name} = {value:.4g}" for name, value in given.items() if value is not None)
             parts.append(f"{reference.label}: {where}.")
+        parts += [f"{mark.kind} {mark.label} at {mark.x:.4g}." for mark in self.marks]
         return " ".join(parts)
 
 

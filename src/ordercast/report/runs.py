@@ -52,10 +52,11 @@ def head(tables: StoredTables) -> tuple[str, Html]:
         f"{plural(len(runs), 'run')} of {', '.join(protocols) or 'nothing'}: {plural(len(points), 'point')} "
         f"with {plural(len(seeds), 'seed')}, {events:,} events."
     )
-    return f"Sweep of {plural(len(runs), 'run')}", join([element("p", ran), _verdicts(statuses)])
+    return f"Sweep of {plural(len(runs), 'run')}", join([element("p", ran), verdicts_line(statuses)])
 
 
-def _verdicts(statuses: Counter[str]) -> Html:
+def verdicts_line(statuses: Counter[str]) -> Html:
+    """How many runs kept their promises, and how many did not."""
     parts = [element("span", f"{statuses['kept']:,} kept every promise", kind="verdict good")]
     for status, text in (("violated", "broke a promise"), ("failed", "failed")):
         if statuses[status]:
@@ -109,7 +110,9 @@ def latencies(tables: StoredTables) -> Html:
             )
             xs, ys = (mine[name].to_numpy() for name in ("latency_ns", "share"))
             if len(xs):
-                curves.append(Curve(label=key.text(), points=_distribution(xs, ys), marks=False, steps=True))
+                curves.append(
+                    Curve(label=key.text(), points=distribution_points(xs, ys), marks=False, steps=True)
+                )
         if curves:
             caption = (
                 f"Share of deliveries that took no longer than that, all seeds and receivers.{_some(keys)}"
@@ -126,7 +129,8 @@ def latencies(tables: StoredTables) -> Html:
     return section("Latency distributions", *found)
 
 
-def _distribution(latencies: np.ndarray, shares: np.ndarray) -> tuple[Point, ...]:
+def distribution_points(latencies: np.ndarray, shares: np.ndarray) -> tuple[Point, ...]:
+    """Some points of a distribution, from the first to the last, on an axis of milliseconds."""
     # A latency of 0 has no place on a logarithmic axis; half a microsecond is below everything modelled.
     xs = np.maximum(latencies, 500) / MILLISECOND
     chosen = np.unique(np.linspace(0, len(xs) - 1, min(len(xs), CURVE_POINTS_MAX)).round().astype(int))

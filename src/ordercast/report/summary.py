@@ -32,7 +32,7 @@ def _value(value: object) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-class Point(NamedTuple):
+class PointSummary(NamedTuple):
     """What became of the runs of a point, over all seeds; None where it was not measured."""
 
     key: PointKey
@@ -46,7 +46,7 @@ class Point(NamedTuple):
     messages_per_s: float | None
 
 
-def points(tables: StoredTables) -> list[Point]:
+def points(tables: StoredTables) -> list[PointSummary]:
     """Every point of a sweep, in its order."""
     latencies = {PointKey(row["protocol"], row["parameters"]): row for row in tables.rows("point_latency")}
     rates = {row["run"]: row["messages_per_s"] for row in tables.rows("rates")}
@@ -55,7 +55,7 @@ def points(tables: StoredTables) -> list[Point]:
         latency = latencies.get(key, {})
         known = [rates[run["run"]] for run in runs if run["run"] in rates]
         found.append(
-            Point(
+            PointSummary(
                 key=key,
                 runs=len(runs),
                 statuses=Counter(run["status"] for run in runs),
@@ -78,7 +78,7 @@ def by_point(runs: Iterable[Row]) -> dict[PointKey, list[Row]]:
     return found
 
 
-class Pair(NamedTuple):
+class VerdictPair(NamedTuple):
     """What the two judges say of a run: the properties that it broke; None if one could not judge it."""
 
     run: str
@@ -87,7 +87,7 @@ class Pair(NamedTuple):
     columns: frozenset[str] | None
 
 
-def both_verdicts(tables: StoredTables) -> list[Pair]:
+def both_verdicts(tables: StoredTables) -> list[VerdictPair]:
     """The runs that have been judged by columns, beside what the oracles said."""
     told: dict[str, set[str]] = {}
     for row in tables.rows("violations"):
@@ -95,7 +95,7 @@ def both_verdicts(tables: StoredTables) -> list[Pair]:
             told.setdefault(row["run"], set()).add(row["property"])
     ran = {run["run"] for run in tables.rows("runs") if run["status"] != "failed"}
     return [
-        Pair(
+        VerdictPair(
             verdict["run"],
             verdict["protocol"],
             frozenset(told.get(verdict["run"], ())) if verdict["run"] in ran else None,

@@ -2,7 +2,7 @@
 
 from ordercast.trace.description import NodeDescription, RunDescription, describe
 from ordercast.trace.event import ADDED, LOST, REMOVED, SAVED, Event, Kind
-from ordercast.trace.store import StoredRun, find_runs, write_run
+from ordercast.trace.store import StoredRun, find_runs, read_run, run_folders, write_run
 from ordercast.trace.table import SCHEMA, build_table, events_of, trace_hash
 
 __all__ = [
@@ -20,6 +20,8 @@ __all__ = [
     "describe",
     "events_of",
     "find_runs",
+    "read_run",
+    "run_folders",
     "trace_hash",
     "write_run",
 ]

@@ -22,6 +22,8 @@ from ordercast.trace.table import SCHEMA, conform
 
 DESCRIPTION = "run.json"
 EVENTS = "events.parquet"
+_TABLES, _JOBS = "tables", ("sweep.json", "report.json")
+"""Where a job of the pipeline keeps its tables, beside a file that says which job it was."""
 
 
 class StoredRun(NamedTuple):
@@ -90,8 +92,25 @@ class Segment:
                 raise RemoteError(f"{self.path}: column {name} has a number that means nothing")
         return table
 
+    def first_ns(self) -> int | None:
+        """The earliest time in it, by the statistics of the file if they are there; None if it is empty."""
+        found = [_least_time(self._file.metadata.row_group(group)) for group in range(len(self.group_rows))]
+        if None in found:
+            found = [pc.min(self.read(["time_ns"])["time_ns"]).as_py()]
+        return min((time for time in found if time is not None), default=None)
+
     def _unreadable(self, error: Exception) -> RemoteError:
         return RemoteError(f"{self.path}: not a readable Parquet file: {str(error).splitlines()[0]}")
+
+
+def _least_time(group: pq.RowGroupMetaData) -> int | None:
+    """What the statistics of a row group say of its times; None if they do not say."""
+    for place in range(group.num_columns):
+        column = group.column(place)
+        if column.path_in_schema == "time_ns" and column.is_stats_set and column.statistics.has_min_max:
+            least: int = column.statistics.min
+            return least
+    return None
 
 
 def _in_order_of_time(table: pa.Table, several: bool) -> pa.Table:
@@ -133,27 +152,40 @@ def write_run(folder: Path, description: RunDescription, table: pa.Table) -> Non
 
 
 def find_runs(root: Path) -> Iterator[StoredRun]:
-    """Every run at or below a folder, in order of path."""
+    """Every run at or below a folder, in order of path; an error if one of them is not whole."""
+    for folder in run_folders(root):
+        yield read_run(folder)
+
+
+def run_folders(root: Path) -> list[Path]:
+    """The folders at or below this one that hold a run, whole or cut off, in order of path; at least one."""
     if not root.is_dir():
         raise LocalError(f"{root}: {'not a folder' if root.exists() else 'no such folder'}")
-    described = sorted(path for path in root.rglob(DESCRIPTION) if not _aside(path, root))
-    events = {path.parent for path in root.rglob("*.parquet") if not _aside(path, root)}
-    orphans = events - {path.parent for path in described}
-    if orphans:
-        raise RemoteError(
-            f"{min(orphans)}: events without {DESCRIPTION}: the run was cut off, or is still going on"
-        )
-    if not described:
+    described = {path.parent for path in root.rglob(DESCRIPTION) if not _aside(path, root)}
+    orphans = {path.parent for path in root.rglob("*.parquet") if not _aside(path, root)} - described
+    if not described and not orphans:
         raise LocalError(f"{root}: no trace there (no {DESCRIPTION} in it or below)")
-    for path in described:
-        yield StoredRun(path.parent, _read_description(path))
+    # What was cut off comes first: a reader that cannot do without it shall know before it has read others.
+    return [*sorted(orphans), *sorted(described)]
+
+
+def read_run(folder: Path) -> StoredRun:
+    """The run in a folder, or `RemoteError` if it was cut off, or nobody can tell what it was."""
+    path = folder / DESCRIPTION
+    if not path.exists():
+        raise RemoteError(
+            f"{folder}: events without {DESCRIPTION}: the run was cut off, or is still going on"
+        )
+    return StoredRun(folder, _read_description(path))
 
 
 def _aside(path: Path, root: Path) -> bool:
-    """Whether a file is no trace: in a hidden folder, where half a run may lie, or in a sweep's tables."""
+    """Whether a file is no trace: in a hidden folder, where half a run may lie, or in the tables of a job."""
     folders = path.relative_to(root).parts[:-1]
-    hidden = any(folder.startswith(".") for folder in folders)
-    return hidden or (folders[:1] == ("tables",) and (root / "sweep.json").exists())
+    if any(folder.startswith(".") for folder in folders):
+        return True
+    owners = [root.joinpath(*folders[:place]) for place, name in enumerate(folders) if name == _TABLES]
+    return any((owner / job).exists() for owner in owners for job in _JOBS)
 
 
 def _read_description(path: Path) -> RunDescription:

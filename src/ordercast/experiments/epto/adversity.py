@@ -27,7 +27,7 @@ from ordercast.experiments.epto.results import (
     typical,
 )
 from ordercast.experiments.epto.runs import run_case
-from ordercast.experiments.experiment import Case, Experiment, Outcome, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Experiment, Results, Setup
 
 PROCESSES = 500
 CHURN = (0.0, 0.01, 0.05, 0.1)
@@ -69,15 +69,15 @@ def _some(setup: Setup, shares: tuple[float, ...]) -> tuple[float, ...]:
     return (shares[0], shares[-1]) if setup.quick else shares
 
 
-def evaluate_churn(results: Results) -> Outcome:
+def evaluate_churn(results: Results) -> Evaluation:
     """Holes, and delays by churn."""
     by = results.by("churn")
     curves = [distribution(f"churn {float(churn):.0%}", each) for churn, each in by.items()]
     figure = distributions("8", "Delivery delay under churn", SETUP, curves, results)
-    return Outcome(measurements=(counted(CHURN_CLAIM, results, note=_delays(by)),), figures=(figure,))
+    return Evaluation(measurements=(counted(CHURN_CLAIM, results, note=_delays(by)),), figures=(figure,))
 
 
-def evaluate_cyclon(results: Results) -> Outcome:
+def evaluate_cyclon(results: Results) -> Evaluation:
     """Holes, and delays by churn, with how much longer they are than from a full list."""
     sampled, full = results.where(sampling="cyclon"), results.where(sampling="uniform")
     by = sampled.by("churn")
@@ -88,16 +88,16 @@ def evaluate_cyclon(results: Results) -> Outcome:
         for churn, each in by.items()
     ]
     note = f"{_delays(by)}; medians over those without Cyclon: {', '.join(longer)}"
-    return Outcome(measurements=(counted(CYCLON_CLAIM, sampled, note=note),), figures=(figure,))
+    return Evaluation(measurements=(counted(CYCLON_CLAIM, sampled, note=note),), figures=(figure,))
 
 
-def evaluate_loss(results: Results) -> Outcome:
+def evaluate_loss(results: Results) -> Evaluation:
     """The ratio of the medians, and delays by loss."""
     by = results.by("loss")
     curves = [distribution(f"loss {float(loss):.0%}", each) for loss, each in by.items()]
     figure = distributions("10", "Delivery delay with loss", SETUP, curves, results)
     found = ratios(by[LOSS[-1]], by[LOSS[0]])
-    return Outcome(measurements=(compared(LOSS_CLAIM, found, _delays(by)),), figures=(figure,))
+    return Evaluation(measurements=(compared(LOSS_CLAIM, found, _delays(by)),), figures=(figure,))
 
 
 def _delays(by: "dict[str | int | float | bool, Results]") -> str:

@@ -22,7 +22,7 @@ from statistics import fmean, stdev
 import numpy as np
 
 from ordercast.experiments.epto.results import seeds
-from ordercast.experiments.experiment import Case, Experiment, Measurement, Outcome, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Experiment, Measurement, Results, Setup
 from ordercast.protocols.epto.bounds import expected_balls, figure_3
 from ordercast.report.figures import Axis, Curve, Figure, Point
 
@@ -113,7 +113,7 @@ def interval(shares: list[float]) -> Point:
     return Point(0.0, mean, max(0.0, mean - error), min(1.0, mean + error))
 
 
-def evaluate(results: Results) -> Outcome:
+def evaluate(results: Results) -> Evaluation:
     """The largest share of the bound that was seen, and both figures."""
     worst, where, compared = 0.0, "", 0
     for (processes, fanout, c), each in _points(results).items():
@@ -139,7 +139,7 @@ def evaluate(results: Results) -> Outcome:
         _figure(results, "3a", AT_PROCESS, "A hole at a given process"),
         _figure(results, "3b", ANYWHERE, "A hole anywhere"),
     )
-    return Outcome(measurements=(Measurement(claim=CLAIM, value=worst, note=note),), figures=figures)
+    return Evaluation(measurements=(Measurement(claim=CLAIM, value=worst, note=note),), figures=figures)
 
 
 def _points(results: Results) -> dict[tuple[int, int, float], Results]:

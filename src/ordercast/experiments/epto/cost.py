@@ -39,7 +39,7 @@ from ordercast.experiments.epto.results import (
     typical,
 )
 from ordercast.experiments.epto.runs import HOLES, percentiles, run_case
-from ordercast.experiments.experiment import Case, Experiment, Outcome, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Experiment, Results, Setup
 from ordercast.report.figures import Axis, Curve, Figure, Point, Reference
 
 PROCESSES, SMALL_TTL, LARGE_TTL = 100, 5, 15
@@ -85,7 +85,7 @@ def runs(results: Results) -> dict[str, Results]:
     return {name: each for name, each in readings.items() if each.all}
 
 
-def evaluate(results: Results) -> Outcome:
+def evaluate(results: Results) -> Evaluation:
     """The ratio of the tails, holes with a small TTL, and both figures."""
     readings = runs(results)
     cost, holes = [], []
@@ -101,7 +101,7 @@ def evaluate(results: Results) -> Outcome:
         compared(COST, ratios(large, large, HIGH, f"first_{HIGH}"), f"by reading: {', '.join(cost)}"),
         counted(SMALL, small, note=f"by reading: {', '.join(holes)}"),
     )
-    return Outcome(measurements=measured, figures=(_figure_5(results), *_figures_6(readings)))
+    return Evaluation(measurements=measured, figures=(_figure_5(results), *_figures_6(readings)))
 
 
 def _figure_5(results: Results) -> Figure:

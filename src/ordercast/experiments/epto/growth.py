@@ -15,7 +15,7 @@ from ordercast.experiments.epto.results import (
     typical,
 )
 from ordercast.experiments.epto.runs import CLOCKS, Clock, run_case
-from ordercast.experiments.experiment import Case, Experiment, Measurement, Outcome, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Experiment, Measurement, Results, Setup
 from ordercast.report.figures import Curve
 
 PROCESSES = 500
@@ -64,7 +64,7 @@ def _worse(claim: str, results: Results, parameter: str, low: float, high: float
     return compared(claim, by_clock[worse], f"{'; '.join(said)}; ratios: {other}")
 
 
-def evaluate_rates(results: Results) -> Outcome:
+def evaluate_rates(results: Results) -> Evaluation:
     """Delays by rate, and the ratio of the highest to the lowest."""
     curves = [
         distribution(f"{float(rate):.0%}, {clock} clock", each)
@@ -73,12 +73,12 @@ def evaluate_rates(results: Results) -> Outcome:
     ]
     caption = f"{PROCESSES} processes. Some curves overlap."
     figure = distributions("7a", "Delivery delay by broadcast rate", caption, curves, results)
-    return Outcome(
+    return Evaluation(
         measurements=(_worse(RATE_CLAIM, results, "rate", RATES[0], RATES[-1]),), figures=(figure,)
     )
 
 
-def evaluate_sizes(results: Results) -> Outcome:
+def evaluate_sizes(results: Results) -> Evaluation:
     """Delays by size, and the ratio of the largest to the smallest."""
     curves: list[Curve] = []
     for clock in CLOCKS:
@@ -90,7 +90,7 @@ def evaluate_sizes(results: Results) -> Outcome:
     caption = "5% broadcasts; K and TTL by the lemmas for each size."
     figure = distributions("7b", "Delivery delay by number of processes", caption, curves, results)
     measured = _worse(SIZE_CLAIM, results, "processes", SIZES[0], SIZES[-1])
-    return Outcome(measurements=(measured,), figures=(figure,))
+    return Evaluation(measurements=(measured,), figures=(figure,))
 
 
 EXPERIMENTS = (

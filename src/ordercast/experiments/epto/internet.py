@@ -33,7 +33,7 @@ from ordercast.experiments.epto.results import (
     typical,
 )
 from ordercast.experiments.epto.runs import BY_LEMMA, GLOBAL, by_lemma, summary
-from ordercast.experiments.experiment import Case, Experiment, Outcome, Results, Setup
+from ordercast.experiments.experiment import Case, CaseValues, Evaluation, Experiment, Results, Setup
 
 GROWTH, HOLES_CLAIM = "epto.internet.growth", "epto.internet.holes"
 SMALLEST, MIDDLE, LARGEST = 10_000, 100_000, 1_000_000
@@ -43,9 +43,7 @@ MORE = {SMALLEST: 1_000, MIDDLE: 320}
 CPU, MEMORY = "cpu_seconds", "memory_bytes"
 
 
-def measure(
-    *, processes: int, tracked: int, model: Model, file: str, digest: str, seed: int
-) -> dict[str, float]:
+def measure(*, processes: int, tracked: int, model: Model, file: str, digest: str, seed: int) -> CaseValues:
     """Delays and holes of the first events, and what it took to know them: seconds, memory."""
     from ordercast.engines.epto import run as engine
     from ordercast.engines.epto.setup import Setup as Asked
@@ -62,7 +60,7 @@ def measure(
     )
     start = time.process_time()
     outcome = engine.run(asked, latencies_of(model, file, digest), cores=1)
-    return summary(outcome) | {BY_LEMMA: 1.0, CPU: time.process_time() - start}
+    return summary(outcome, {BY_LEMMA: 1.0, CPU: time.process_time() - start})
 
 
 def cases(setup: Setup) -> list[Case]:
@@ -82,7 +80,7 @@ def cases(setup: Setup) -> list[Case]:
     ]
 
 
-def evaluate(results: Results) -> Outcome:
+def evaluate(results: Results) -> Evaluation:
     """How much longer delays become, holes, and the cost of knowing it."""
     followed = results.where(tracked=TRACKED)
     by = {int(size): each for size, each in followed.by("processes").items()}
@@ -106,7 +104,7 @@ def evaluate(results: Results) -> Outcome:
         compared(GROWTH, ratios(by[largest], by[SMALLEST], MEDIAN), note),
         counted(HOLES_CLAIM, results),
     )
-    return Outcome(measurements=measured, figures=(figure,))
+    return Evaluation(measurements=measured, figures=(figure,))
 
 
 def _said(size: int, results: Results) -> str:

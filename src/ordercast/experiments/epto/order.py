@@ -8,7 +8,7 @@ lemmas, and broken order in all, those with a TTL far too small included.
 from ordercast.experiments.epto import adversity, cost, growth
 from ordercast.experiments.epto.results import counted
 from ordercast.experiments.epto.runs import BY_LEMMA, VIOLATIONS
-from ordercast.experiments.experiment import Case, Experiment, Outcome, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Experiment, Results, Setup
 
 HOLES_CLAIM, ORDER_CLAIM = "epto.holes", "epto.order_violations"
 
@@ -20,7 +20,7 @@ def cases(setup: Setup) -> list[Case]:
     return list({case.name(): case for case in found if "processes" in case.parameters}.values())
 
 
-def evaluate(results: Results) -> Outcome:
+def evaluate(results: Results) -> Evaluation:
     """Both counts, and where the holes are."""
     by_lemma = Results(each for each in results.all if each.values[BY_LEMMA])
     where = sorted(
@@ -30,7 +30,7 @@ def evaluate(results: Results) -> Outcome:
     )
     more = f"; and in {len(where) - 3} other runs" if len(where) > 3 else ""
     holes = counted(HOLES_CLAIM, by_lemma, note="; ".join(where[:3]) + more)
-    return Outcome(measurements=(holes, counted(ORDER_CLAIM, results, VIOLATIONS)))
+    return Evaluation(measurements=(holes, counted(ORDER_CLAIM, results, VIOLATIONS)))
 
 
 EXPERIMENTS = (

@@ -64,7 +64,7 @@ def _causes(results: Results) -> list[str]:
             f"{new:.0f} of them at {processes:.0f} newcomers, up to {rounds:.0f} rounds after they joined:"
             " not counted"
         )
-    said += [named_holes(each.values) for each in results.all if each.values[HOLES]][:2]
+    said += [named_holes(each) for each in results.all if each.values[HOLES]][:2]
     return said if any(counts.values()) else []
 
 

@@ -15,9 +15,10 @@ here, those that were there before the first broadcast. What processes lack that
 itself, and what is missing at processes that left, or left with its source, by its cause.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,10 +30,11 @@ from ordercast.experiments.epto.latencies import (
     find_file,
     latencies_of,
 )
-from ordercast.experiments.experiment import Case, Setup
+from ordercast.experiments.experiment import Case, CaseResult, CaseValues, Setup
 from ordercast.protocols.epto.parameters import Parameters, lemma_parameters
 
 if TYPE_CHECKING:  # at run time only in a task: the engine is an extra
+    from ordercast.engines.epto.holes import Hole
     from ordercast.engines.epto.run import Outcome
 
 C = 1.25
@@ -57,6 +59,21 @@ HOLES, VIOLATIONS, BY_LEMMA = "holes", "violations", "by_lemma"
 NEW_HOLES, NEW_PROCESSES, NEW_ROUNDS = "holes_at_newcomers", "newcomers_with_holes", "newcomers_rounds_most"
 """Of processes that joined during the run: how many events they lack, how many such processes there are, and
 how many rounds one of them had been there at most when such an event was broadcast."""
+
+
+class NamedHole(msgspec.Struct, frozen=True):
+    """One hole of a run: who lacks which event. Times are in ticks."""
+
+    process: int
+    source: int
+    """Who broadcast the event."""
+    born: int
+    """When it was broadcast."""
+    joined: int
+    """When the process joined; 0: before the first broadcast."""
+
+    def __str__(self) -> str:
+        return f"process {self.process} lacks the event of {self.source} at tick {self.born}"
 
 
 def by_lemma(processes: int, clock: Clock, *, loss: float = 0.0, churn: float = 0.0) -> Parameters:
@@ -119,7 +136,7 @@ def measure(
     digest: str,
     rounds: int,
     seed: int,
-) -> dict[str, float]:
+) -> CaseValues:
     """Delays in ticks by percentile, holes by cause, and what broke the order; a TTL of 0 is the lemmas'."""
     from ordercast.engines.epto import run as engine
     from ordercast.engines.epto.setup import Setup as Asked
@@ -142,28 +159,26 @@ def measure(
     outcome = engine.run(
         asked, latencies_of(model, file, digest), arrivals=processes <= ARRIVALS_MAX, cores=1
     )
-    values = summary(outcome) | {BY_LEMMA: float(asked.ttl >= chosen.ttl)}
+    more = {BY_LEMMA: float(asked.ttl >= chosen.ttl)}
     if processes <= ARRIVALS_MAX:
-        values |= percentiles(outcome.arrivals, "first_")
-    return values
+        more |= percentiles(outcome.arrivals, "first_")
+    return summary(outcome, more)
 
 
-def summary(outcome: "Outcome") -> dict[str, float]:
-    """What every run tells."""
-    setup, line = outcome.setup, outcome.line
-    counts = percentiles(outcome.delays) | holes(outcome) | {VIOLATIONS: outcome.violations}
+def summary(outcome: "Outcome", more: dict[str, float]) -> CaseValues:
+    """What every run tells, with `more` numbers; the records are its first holes."""
+    setup, line, missing = outcome.setup, outcome.line, outcome.holes()
+    counts = percentiles(outcome.delays) | holes(outcome, missing) | {VIOLATIONS: outcome.violations}
     counts |= {"events": len(outcome.events), "deliveries": outcome.deliveries}
     counts |= {"fanout": setup.fanout, "ttl": setup.ttl, "seconds": line.ticks / TICKS_A_SECOND}
     counts |= {"process_rounds": outcome.rounds_run, "memory_bytes": outcome.memory_bytes}
-    return counts
+    records = [msgspec.to_builtins(hole) for hole in first_holes(missing)]
+    return CaseValues(numbers=counts | more, records=records)
 
 
-def holes(outcome: "Outcome") -> dict[str, float]:
-    """Holes by cause, apart from those of newcomers, and the first ones by name."""
-    missing = outcome.holes()
-    owed = [hole for hole in missing if hole.owed]
-    stayed = [hole for hole in owed if not hole.joined]
-    new = [hole for hole in owed if hole.joined]
+def holes(outcome: "Outcome", missing: list["Hole"]) -> dict[str, float]:
+    """Holes by cause, apart from those of newcomers."""
+    stayed, new = _owed(missing)
     # More may be missing than is listed; then none of what is not listed is excused.
     unlisted = outcome.missing.not_listed
     counts = {HOLES: len(stayed) + unlisted, NEW_HOLES: len(new)}
@@ -173,10 +188,20 @@ def holes(outcome: "Outcome") -> dict[str, float]:
     for cause, name in CAUSES.items():
         counts[name] = sum(hole.cause == cause for hole in missing)
     counts[CAUSES["left before"]] = outcome.missing.left_before
-    for place, hole in enumerate([*stayed, *new][:HOLES_NAMED]):
-        about = {"process": hole.process, "source": hole.source, "born": hole.born, "joined": hole.joined}
-        counts |= {f"hole{place}_{name}": number for name, number in about.items()}
     return {name: float(count) for name, count in counts.items()}
+
+
+def first_holes(missing: Iterable["Hole"]) -> list[NamedHole]:
+    """Some holes of a run; those of processes that stayed come first."""
+    stayed, new = _owed(missing)
+    found = [*stayed, *new][:HOLES_NAMED]
+    return [NamedHole(hole.process, hole.source, hole.born, hole.joined) for hole in found]
+
+
+def _owed(missing: Iterable["Hole"]) -> tuple[list["Hole"], list["Hole"]]:
+    """What processes owe that were there from the start, and what newcomers do."""
+    owed = [hole for hole in missing if hole.owed]
+    return [hole for hole in owed if not hole.joined], [hole for hole in owed if hole.joined]
 
 
 def percentiles(histogram: NDArray[np.int64], prefix: str = "") -> dict[str, float]:
@@ -190,12 +215,6 @@ def percentiles(histogram: NDArray[np.int64], prefix: str = "") -> dict[str, flo
     return {f"{prefix}p{percent:02}": float(tick) for percent, tick in enumerate(ticks)}
 
 
-def named_holes(values: Mapping[str, float]) -> str:
+def named_holes(result: CaseResult) -> str:
     """The first holes of a run in words, or nothing."""
-    said = []
-    for place in range(HOLES_NAMED):
-        names = [f"hole{place}_{name}" for name in ("process", "source", "born")]
-        if all(name in values for name in names):
-            process, source, born = (int(values[name]) for name in names)
-            said.append(f"process {process} lacks the event of {source} at tick {born}")
-    return "; ".join(said)
+    return "; ".join(map(str, msgspec.convert(result.records, list[NamedHole])))

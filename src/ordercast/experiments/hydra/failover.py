@@ -18,7 +18,7 @@ from itertools import pairwise
 from statistics import median
 
 from ordercast.core import MILLISECOND, SECOND, HostId, Nanos, Plan
-from ordercast.experiments.experiment import Case, Experiment, Outcome, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Experiment, Results, Setup
 from ordercast.experiments.hydra.bench import check, ready_world
 from ordercast.experiments.hydra.results import MODEL, PAPER, compared, seeds
 from ordercast.experiments.hydra.testbed import HYDRA, MESSAGES_MAX, hydra_options, testbed
@@ -112,7 +112,7 @@ def cases(setup: Setup) -> list[Case]:
     ]
 
 
-def evaluate(results: Results) -> Outcome:
+def evaluate(results: Results) -> Evaluation:
     """Throughput over time, and the ratio of downtimes."""
     by = results.by("system")
     downtimes = {
@@ -136,7 +136,7 @@ def evaluate(results: Results) -> Outcome:
         f"downtime: {said}, of which 130 ms are given (30 of detection, 100 of rerouting);"
         f" below half of the normal rate: {slow}"
     )
-    return Outcome(measurements=(compared(CLAIM, ratios, note),), figures=(figure,))
+    return Evaluation(measurements=(compared(CLAIM, ratios, note),), figures=(figure,))
 
 
 def _points(results: Results) -> tuple[Point, ...]:

@@ -10,7 +10,7 @@ which the paper prints: four sequencers at a period of T us take 4/T of a receiv
 claims about GEN and AGG say as much about these two numbers as about Hydra, and their notes name all periods.
 """
 
-from ordercast.experiments.experiment import Case, Experiment, Outcome, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Experiment, Results, Setup
 from ordercast.experiments.hydra.results import (
     MODEL,
     PAPER,
@@ -76,7 +76,7 @@ def cases(setup: Setup) -> list[Case]:
     ]
 
 
-def evaluate(results: Results) -> Outcome:
+def evaluate(results: Results) -> Evaluation:
     """Latency over throughput, policy by policy."""
     unordered, adaptive = results.where(flush=""), results.where(flush=ADP)
     shortest = {flush: results.where(flush=flush, flush_ns=SHORTEST) for flush in (GEN, AGG)}
@@ -101,7 +101,7 @@ def evaluate(results: Results) -> Outcome:
         compared(WAIT_CLAIM, {seed: waits[seed] - base[seed] for seed in waits}),
         ratio(RATE_CLAIM, adaptive, unordered),
     )
-    return Outcome(measurements=measured, figures=(figure,))
+    return Evaluation(measurements=measured, figures=(figure,))
 
 
 def _label(flush: str, delay: int) -> str:

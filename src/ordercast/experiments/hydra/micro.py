@@ -14,7 +14,7 @@ claims need no Hydra.
 from collections.abc import Iterable
 from statistics import median
 
-from ordercast.experiments.experiment import Case, Experiment, Outcome, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Experiment, Results, Setup
 from ordercast.experiments.hydra.results import (
     MODEL,
     NAMES,
@@ -97,7 +97,7 @@ def cases_2a(setup: Setup) -> list[Case]:
     return _cases([(1, 3)], loads, 1_000.0, 4_000.0 if setup.quick else 8_000.0, setup)
 
 
-def evaluate_2a(results: Results) -> Outcome:
+def evaluate_2a(results: Results) -> Evaluation:
     """Latency over throughput, load by load."""
     unordered, atomic = pick(results, UNORDERED), pick(results, ATOMIC)
     hydra, adaptive = pick(results, HYDRA, SOLICITED), pick(results, HYDRA, ADAPTIVE)
@@ -137,7 +137,7 @@ def evaluate_2a(results: Results) -> Outcome:
         ),
         ratio(ATOMIC_CLAIM, atomic, unordered),
     )
-    return Outcome(measurements=measured, figures=(figure,))
+    return Evaluation(measurements=measured, figures=(figure,))
 
 
 def _adaptive(value: float) -> str:
@@ -150,7 +150,7 @@ def cases_group_size(setup: Setup) -> list[Case]:
     return _cases([(1, size) for size in sizes], (8, 16), 1_000.0, 3_000.0 if setup.quick else 6_000.0, setup)
 
 
-def evaluate_group_size(results: Results) -> Outcome:
+def evaluate_group_size(results: Results) -> Evaluation:
     """Maximum throughput over the size of the group."""
     atomic, hydra = pick(results, ATOMIC), pick(results, HYDRA, SOLICITED)
     adaptive = pick(results, HYDRA, ADAPTIVE)
@@ -189,7 +189,7 @@ def evaluate_group_size(results: Results) -> Outcome:
         ),
         ratio(ATOMIC_SIZE_CLAIM, atomic.where(**large), atomic.where(**small)),
     )
-    return Outcome(measurements=measured, figures=(figure,))
+    return Evaluation(measurements=measured, figures=(figure,))
 
 
 def cases_groups(setup: Setup) -> list[Case]:
@@ -198,7 +198,7 @@ def cases_groups(setup: Setup) -> list[Case]:
     return _cases([(count, 3) for count in counts], (1, 16), 400.0, 300.0 if setup.quick else 500.0, setup)
 
 
-def evaluate_groups(results: Results) -> Outcome:
+def evaluate_groups(results: Results) -> Evaluation:
     """Latency and maximum throughput over the number of groups."""
     many = results.where(groups=15)
     unordered, atomic = pick(many, UNORDERED), pick(many, ATOMIC)
@@ -243,7 +243,7 @@ def evaluate_groups(results: Results) -> Outcome:
         ratio(f"{GROUPS}throughput_vs_atomic", hydra, atomic, _adaptive(typical_ratio(adaptive, atomic))),
         ratio(ATOMIC_GROUPS_CLAIM, atomic, unordered),
     )
-    return Outcome(measurements=measured, figures=(waits, rates))
+    return Evaluation(measurements=measured, figures=(waits, rates))
 
 
 def _peak_curves(results: Results, parameter: str) -> tuple[Curve, ...]:

@@ -14,7 +14,7 @@ from statistics import median
 
 import numpy as np
 
-from ordercast.experiments.experiment import Case, Experiment, Measurement, Outcome, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Experiment, Measurement, Results, Setup
 from ordercast.experiments.hydra.fat_tree import FULL_GBPS, LIGHT_GBPS, Route, data_centre, observe
 from ordercast.experiments.published import published
 from ordercast.report.figures import Axis, Curve, Figure, Point, Reference, over_seeds
@@ -97,7 +97,7 @@ def cases_7(setup: Setup) -> list[Case]:
     ]
 
 
-def evaluate_7(results: Results) -> Outcome:
+def evaluate_7(results: Results) -> Evaluation:
     """The busiest links, and all links in order."""
     by = results.by("sequencers")
     # The seed that is worst for the claim counts: every run has to saturate links, and none may with eight.
@@ -131,7 +131,7 @@ def evaluate_7(results: Results) -> Outcome:
         ),
         Measurement(claim=EIGHT_CLAIM, value=max(eight), note=f"highest of {len(eight)} seeds"),
     )
-    return Outcome(measurements=measurements, figures=(figure,))
+    return Evaluation(measurements=measurements, figures=(figure,))
 
 
 def _runs(results: Results) -> list[Results]:
@@ -171,7 +171,7 @@ def cases_8(setup: Setup) -> list[Case]:
     ]
 
 
-def evaluate_8(results: Results) -> Outcome:
+def evaluate_8(results: Results) -> Evaluation:
     """Medians against each other, seed by seed, and the distributions."""
     by = {
         name: results.where(sequencers=sequencers, route=route, bursts=bursts)
@@ -207,7 +207,7 @@ def evaluate_8(results: Results) -> Outcome:
         f"{median(aware) / 1e3:.3g}); one sequencer delivered {shares[1]:.0%} of all, eight {shares[2]:.0%}"
     )
     measured = Measurement(claim=MEDIAN_CLAIM, value=median(ratios), note=note)
-    return Outcome(measurements=(measured,), figures=(figure,))
+    return Evaluation(measurements=(measured,), figures=(figure,))
 
 
 def _cdf(results: Results) -> tuple[Point, ...]:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from statistics import median, median_low
 
 from ordercast.core import MICROSECOND, SECOND, LocalError
-from ordercast.experiments.experiment import Case, Experiment, Measurement, Outcome, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Experiment, Measurement, Results, Setup
 from ordercast.experiments.hydra.bench import LATENCY, RATE, check, ready_world
 from ordercast.experiments.hydra.results import MODEL, PAPER, compared, peaks, seeds
 from ordercast.experiments.hydra.testbed import HYDRA, LINKS, MESSAGES_MAX, PACKET_NS, hydra_options, testbed
@@ -124,7 +124,7 @@ def cases_host(setup: Setup) -> list[Case]:
     return _cases(HOST, setup)
 
 
-def _evaluate(kind: str, results: Results, figure: str, title: str) -> Outcome:
+def _evaluate(kind: str, results: Results, figure: str, title: str) -> Evaluation:
     beyond, below = results.where(load=BEYOND), results.where(load=BELOW)
     by_count = {int(count): peaks(each) for count, each in beyond.by("sequencers").items()}
     one, most = by_count[1], max(by_count)
@@ -154,19 +154,19 @@ def _evaluate(kind: str, results: Results, figure: str, title: str) -> Outcome:
         y=Axis(label="median latency of deliveries (us)", low=0.0),
         curves=(_curve("Hydra", waits, 1e-3),),
     )
-    return Outcome(measurements=measured, figures=(rates, latency))
+    return Evaluation(measurements=measured, figures=(rates, latency))
 
 
 def _curve(label: str, values: Sequence[tuple[float, list[float]]], unit: float) -> Curve:
     return Curve(label=label, points=over_seeds([(x, [y * unit for y in ys]) for x, ys in values]))
 
 
-def evaluate_switch(results: Results) -> Outcome:
+def evaluate_switch(results: Results) -> Evaluation:
     """Figure 4a."""
     return _evaluate(SWITCH, results, "hydra-4a", "Switch sequencers")
 
 
-def evaluate_host(results: Results) -> Outcome:
+def evaluate_host(results: Results) -> Evaluation:
     """Figure 4b."""
     return _evaluate(HOST, results, "hydra-4b", "End-host sequencers")
 

@@ -14,7 +14,7 @@ round only, throughput rose by 8%. The wait added by 10 us is within noise of no
 
 from statistics import median
 
-from ordercast.experiments.experiment import Case, Experiment, Outcome, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Experiment, Results, Setup
 from ordercast.experiments.hydra.bench import MEAN
 from ordercast.experiments.hydra.results import (
     MODEL,
@@ -67,7 +67,7 @@ def _seeds(setup: Setup, load: int) -> range:
     return seeds(setup, quick=3, full=7) if load == MODERATE else seeds(setup, quick=1, full=2)
 
 
-def evaluate(results: Results) -> Outcome:
+def evaluate(results: Results) -> Evaluation:
     """Latency and throughput over skew."""
     light, heavy = results.where(clients=MODERATE * GROUPS), results.where(clients=MANY * GROUPS)
     base = latencies(light.where(skew_us=0.0), MEAN)
@@ -107,7 +107,7 @@ def evaluate(results: Results) -> Outcome:
             for skew, claim in WAIT_CLAIMS.items()
         ),
     )
-    return Outcome(measurements=measured, figures=(waits, rates))
+    return Evaluation(measurements=measured, figures=(waits, rates))
 
 
 EXPERIMENTS = (

@@ -1,0 +1,120 @@
+"""From any folder of runs to its report: judged, measured and drawn, wherever the runs come from.
+
+The folder may be that of a live cluster, of simulations or of a bench. It is only read: the tables and the
+page go to a folder of their own, with `report.json` to say what they are, so that no reader takes the tables
+for traces. A run that cannot be read is named, and the others are reported.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from ordercast.core import LocalError
+from ordercast.pipeline.events import happenings
+from ordercast.pipeline.job import write_verdicts
+from ordercast.pipeline.measure import dealt, write_metrics, write_timelines
+from ordercast.pipeline.progress import Report, silent, watched
+from ordercast.pipeline.schemas import RUNS
+from ordercast.pipeline.tables import read_table, write_table
+from ordercast.pipeline.traces import DamagedRun, Survey
+from ordercast.pipeline.verify import judge_all
+from ordercast.report.build import report as build_report
+from ordercast.trace import Kind
+
+REPORTED = "report.json"
+UNKNOWN = "unknown"
+"""The protocol of a run whose description cannot be read."""
+
+_COUNTED = {
+    Kind.SUBMIT: "submitted",
+    Kind.DELIVER: "delivered",
+    Kind.OUT_OF_ORDER: "delivered",
+    Kind.DROP: "dropped",
+}
+"""The column of RUNS in which each kind counts."""
+_NOTHING = {"submitted": 0, "delivered": 0, "dropped": 0, "duration_ns": 0}
+
+
+class ReportMark(msgspec.Struct, frozen=True):
+    """What the folder of a report is about."""
+
+    traces: str
+
+
+def report_folder(
+    spark: SparkSession, survey: Survey, root: Path, out: Path, report: Report = silent
+) -> Path:
+    """Judge and measure the runs of a folder into `out`; the path of the page."""
+    root, out = root.absolute(), out.absolute()
+    _sign(out, root)
+    verdicts = judge_all(spark.createDataFrame(survey.traces), report) if len(survey.traces) else []
+    write_verdicts(spark, verdicts, root, out)
+    unread = {row["run"]: row["error"] for row in verdicts if row["error"]}
+    whole = survey.traces.filter(pa.array([name not in unread for name in survey.traces["run"].to_pylist()]))
+    traces = dealt(spark.createDataFrame(whole))
+    with watched(spark.sparkContext, "measuring", len(whole), report):
+        rows = _run_rows(survey, verdicts, _counts(traces), root)
+        table = pa.Table.from_pylist(rows, schema=to_arrow_schema(RUNS))
+        write_table(spark.createDataFrame(table), out, "runs", ["place"])
+        write_table(spark.createDataFrame(survey.nodes), out, "nodes", ["run", "node"])
+        write_metrics(traces, read_table(spark, out, "runs", RUNS), out)
+        write_timelines(traces, out)
+    return build_report(out)
+
+
+def _sign(out: Path, root: Path) -> None:
+    """Make the folder, and say in it what it is."""
+    target = out / REPORTED
+    try:
+        if out.exists() and not target.exists() and any(out.iterdir()):
+            raise LocalError(f"{out}: there is something else in this folder; a report needs one of its own")
+        out.mkdir(parents=True, exist_ok=True)
+        partial = out / f".{REPORTED}"
+        partial.write_bytes(msgspec.json.format(msgspec.json.encode(ReportMark(str(root))), indent=2))
+        partial.replace(target)
+    except OSError as error:
+        raise LocalError(f"cannot write to {out}: {error.strerror or error}; --out names another") from error
+
+
+def _counts(traces: DataFrame) -> dict[str, dict[str, int]]:
+    """By run, the columns of RUNS that count events and time; none for a run in which nothing happened."""
+    counted = happenings(traces).groupBy("run", "kind").agg(F.count(F.lit(1)), F.max("time_ns"))
+    found: dict[str, dict[str, int]] = {}
+    for run, kind, count, last in counted.collect():
+        counts = found.setdefault(run, dict(_NOTHING))
+        counts[_COUNTED[Kind(kind)]] += count
+        counts["duration_ns"] = max(counts["duration_ns"], last)
+    return found
+
+
+def _run_rows(
+    survey: Survey, verdicts: Sequence[Row], counts: Mapping[str, dict[str, int]], root: Path
+) -> list[dict[str, Any]]:
+    judged = {row["run"]: row for row in verdicts}
+    rows: list[dict[str, Any]] = []
+    for trace in survey.traces.to_pylist():
+        name, verdict = trace["run"], judged[trace["run"]]
+        row = {"place": len(rows), **trace, "parameters": "{}", "status": _status(verdict)}
+        row |= {"error": verdict["error"], "folder": str(Path(trace["folder"]).relative_to(root))}
+        row |= {"start_ns": trace["start_ns"] or None}
+        if not verdict["error"]:
+            row |= counts.get(name, _NOTHING)
+        rows.append(row)
+    return rows + [_damaged_row(len(rows) + place, run) for place, run in enumerate(survey.damaged)]
+
+
+def _status(verdict: Row) -> str:
+    if verdict["error"]:
+        return "failed"
+    return "violated" if verdict["findings"] else "kept"
+
+
+def _damaged_row(place: int, run: DamagedRun) -> dict[str, Any]:
+    about = {"place": place, "run": run.name, "protocol": UNKNOWN, "parameters": "{}"}
+    return about | {"status": "failed", "error": run.reason}
