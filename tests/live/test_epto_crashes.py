@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import NodeId
-from ordercast.judge.columns import audit
+from ordercast.judge import audit
 from ordercast.lab.trial.run import LiveRun
 from ordercast.sim.faults import Crash, FaultSpec, Restart
 from ordercast.sim.run import simulate

@@ -14,7 +14,7 @@ import ordercast
 from ordercast.cli.tail import line_text
 from ordercast.core import Explanation, LocalError, Message, NodeId, Stamp, Wait, message_id
 from ordercast.core.bundle import Item, pack
-from ordercast.judge.online import verdict
+from ordercast.judge import verdict
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.control.client import ControlClient
 from ordercast.net.control.facts import HostFact, NodeFact, node_fact

@@ -9,8 +9,7 @@ import pytest
 from ordercast.catalogue import find_protocol
 from ordercast.core import Delivered, Deployment, LocalError, NodeId, Plan, RemoteError, message_id
 from ordercast.core.bundle import Bundle
-from ordercast.judge.columns import audit
-from ordercast.judge.online import verdict
+from ordercast.judge import audit, verdict
 from ordercast.net.recording import turning
 from ordercast.net.recording.recorder import TraceRecorder
 from ordercast.net.recording.turning import finish_run, spool_folder

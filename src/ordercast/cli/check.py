@@ -22,7 +22,7 @@ from ordercast.cli.output import (
 )
 from ordercast.cli.sweep import progress_shown
 from ordercast.core import RemoteError
-from ordercast.judge.online import Holes, NodeHoles, Violation, verdict
+from ordercast.judge import Holes, NodeHoles, Violation, verdict
 from ordercast.trace import Kind, StoredRun, events_of, find_runs, trace_hash
 
 MANY_EVENTS = 3_000_000

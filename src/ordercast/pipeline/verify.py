@@ -17,10 +17,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from ordercast.core import OrdercastError
-from ordercast.judge.columns import COLUMNS, audit
-from ordercast.judge.columns.blocks import files_in_order, judge_selected, select
-from ordercast.judge.columns.parts import Summary, may_be_parted, summarize
-from ordercast.judge.online import Verdict
+from ordercast.judge import Verdict, audit, judge_selected, may_be_parted
+from ordercast.judge.columns import COLUMNS
+from ordercast.judge.columns.blocks import files_in_order, select
+from ordercast.judge.columns.parts import Summary, summarize
 from ordercast.pipeline.progress import Report, silent, watched
 from ordercast.pipeline.schemas import VERDICTS
 from ordercast.pipeline.traces import open_run

@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from ordercast.core import MILLISECOND, SECOND, Explanation, LocalError, MessageId, Nanos, NodeId, Plan
-from ordercast.judge.online import verdict
+from ordercast.judge import verdict
 from ordercast.sim.build import build_workload, build_world
 from ordercast.sim.contract import beyond_contract, hindrance_of
 from ordercast.sim.network import Conditions

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ordercast.core import SECOND, Nanos
-from ordercast.judge.online import Violation
+from ordercast.judge import Violation
 from ordercast.trace import Kind, RunDescription
 
 Ending: TypeAlias = Literal["settled", "settled after healing", "deliveries missing"]

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from ordercast.core import Causality, Gaps, Groups, NodeId, Order
+from ordercast.core import Causality, Groups, NodeId, Order
 from ordercast.judge.columns.columns import (
     CODE,
     Flags,
@@ -91,17 +91,6 @@ class Summary(msgspec.Struct):
     turns: list[Turn] = msgspec.field(default_factory=list)
     back: list[tuple[Key, Key]] = msgspec.field(default_factory=list)
     """Where a node's deliveries step back in the protocol's order: from the second key to the first."""
-
-
-def may_be_parted(description: RunDescription) -> bool:
-    """Whether a run promises nothing but what parts can show."""
-    promised = description.guarantees
-    return (
-        not promised.views
-        and promised.gaps is not Gaps.NOTIFIED
-        and promised.causality is not Causality.CAUSAL
-        and all(node.id > SUBMITTED for node in description.nodes)
-    )
 
 
 def summarize(description: RunDescription, table: pa.Table, block_bits: int = BLOCK_BITS) -> Summary:

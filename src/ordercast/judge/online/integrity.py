@@ -23,28 +23,24 @@ from ordercast.core import (
     format_ns,
     message_sender,
 )
-from ordercast.judge.online.oracle import Handler, Oracle
-from ordercast.judge.online.violation import listed, message_at
-from ordercast.trace import LOST, Event, Kind, RunDescription
+from ordercast.judge.finding import listed, message_at
+from ordercast.judge.online.case import Case, Handler
+from ordercast.judge.online.oracle import Oracle
+from ordercast.trace import LOST, Event, Kind
 
 
 class Integrity(Oracle):
     """Each delivery is of a submitted message, to its address, unchanged, and once a receiver."""
 
-    name = "integrity"
-    statement = (
-        "a receiver delivers a message at most once, and only if it was submitted before,"
-        " to one of the receiver's groups, and unchanged"
-    )
     gated = False
 
-    def __init__(self, description: RunDescription) -> None:
-        super().__init__(description)
-        self._one_time = description.source == "simulator"
-        self._out_of_order = description.guarantees.out_of_order
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
+        self._one_time = case.description.source == "simulator"
+        self._out_of_order = case.description.guarantees.out_of_order
         self._submitted: dict[MessageId, Event] = {}
         self._foretold: dict[MessageId, Event | None] = {}
-        self._delivered: dict[NodeId, set[MessageId]] = {node.id: set() for node in description.nodes}
+        self._delivered: dict[NodeId, set[MessageId]] = {node.id: set() for node in case.description.nodes}
         self._addressed: dict[Groups, frozenset[NodeId]] = {}
         self.admits: dict[Kind, Callable[[Event], Event | None]] = {
             Kind.SUBMIT: self._on_submit,

@@ -15,12 +15,11 @@ delivered in none, by the receivers that no view leaves out. What an excluded no
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from ordercast.core import Agreement, Gaps, GroupId, Groups, MessageId, Nanos, NodeId
 from ordercast.judge.online.changes import changes_of
-from ordercast.judge.online.oracle import Handler
 from ordercast.judge.online.population import Population
 from ordercast.trace import LOST, REMOVED, Event, Kind, RunDescription
 
@@ -76,7 +75,7 @@ class Ledger:
         self._members = description.groups
         self._receivers: dict[Groups, tuple[NodeId, ...]] = {}
 
-    def handlers(self) -> dict[Kind, Handler]:
+    def handlers(self) -> dict[Kind, Callable[[Event], None]]:
         """How the account is fed."""
         return {
             Kind.SUBMIT: self._on_submit,
