@@ -14,14 +14,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from ordercast.pipeline.schemas import DELIVERIES
 from ordercast.pipeline.traces import open_run
-from ordercast.trace import Kind, StoredRun
+from ordercast.trace import CARRYING, Kind, StoredRun
 
 BATCH_ROWS = 65_536
 
 
 def deliveries(traces: DataFrame) -> DataFrame:
     """DELIVERIES of TRACES: every delivery of a submitted message, in and out of order."""
-    read = partial(_read_folders, kinds=(Kind.DELIVER, Kind.OUT_OF_ORDER))
+    read = partial(_read_folders, kinds=CARRYING)
     return traces.select("run", "folder").mapInArrow(read, DELIVERIES)
 
 

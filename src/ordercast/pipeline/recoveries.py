@@ -28,7 +28,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from ordercast.pipeline.deliveries import stored_runs
 from ordercast.pipeline.schemas import RECOVERIES
 from ordercast.sim.faults import FaultSpec, Partition
-from ordercast.trace import Kind, RunDescription, StoredRun
+from ordercast.trace import CARRYING, Kind, RunDescription, StoredRun
 
 
 def recoveries(traces: DataFrame) -> DataFrame:
@@ -51,7 +51,7 @@ def recoveries_of(run: StoredRun) -> list[dict[str, object]]:
     table = run.table(["groups", "submitted_ns"])
     kinds = table["kind"].cast(pa.string())
     sent = _submissions(table.filter(pc.equal(kinds, Kind.SUBMIT)), run.description)
-    delivered = table.filter(pc.is_in(kinds, pa.array([Kind.DELIVER, Kind.OUT_OF_ORDER], pa.string())))
+    delivered = table.filter(pc.is_in(kinds, pa.array(CARRYING, pa.string())))
     # Without nulls, for with them NumPy would make floats of the times, and round them.
     delivered = delivered.filter(pc.is_valid(delivered["submitted_ns"]))
     nodes, times, submitted = (delivered[name].to_numpy() for name in ("node", "time_ns", "submitted_ns"))

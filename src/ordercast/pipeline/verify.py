@@ -24,7 +24,7 @@ from ordercast.judge.columns.parts import Summary, summarize
 from ordercast.pipeline.progress import Report, silent, watched
 from ordercast.pipeline.schemas import VERDICTS
 from ordercast.pipeline.traces import open_run
-from ordercast.trace import StoredRun
+from ordercast.trace import CARRYING, StoredRun
 
 WHOLE_MAX = 4_000_000
 """The most events that one task reads at once."""
@@ -208,10 +208,7 @@ def _verdict_batch(
 
 def _deliveries(table: pa.Table) -> int:
     kinds = table["kind"].value_counts()
-    return sum(entry["counts"].as_py() for entry in kinds if entry["values"].as_py() in _DELIVERIES)
-
-
-_DELIVERIES = ("deliver", "out-of-order")
+    return sum(entry["counts"].as_py() for entry in kinds if entry["values"].as_py() in CARRYING)
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:

@@ -8,14 +8,14 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from ordercast.core import (
-    Delivered,
+    CARRIERS,
     Delivery,
     Env,
     Groups,
     Message,
     Nanos,
     NodeId,
-    OutOfOrder,
+    Notice,
     Process,
 )
 from ordercast.core.bundle import Item
@@ -24,8 +24,6 @@ from ordercast.sim.host import Host
 
 if TYPE_CHECKING:
     from ordercast.sim.world import World
-
-_MESSAGES = (Delivered, OutOfOrder)
 
 
 class NodeEnv(Env):
@@ -95,9 +93,10 @@ class NodeEnv(Env):
         """Record it, and tell the workload."""
         if self.unsynced:
             self.unsynced.clear()
-        if isinstance(delivery, _MESSAGES):
+        if isinstance(delivery, CARRIERS):
             self.world.on_messages(self, delivery)
         else:
+            assert isinstance(delivery, Notice), delivery
             self.world.on_notice(self, delivery)
 
     def save(self, name: str, state: bytes | None) -> None:

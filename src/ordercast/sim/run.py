@@ -24,8 +24,10 @@ from ordercast.sim.scenario import Scenario
 from ordercast.sim.summary import Ending, Summary, sum_up
 from ordercast.sim.world import World
 from ordercast.trace import (
+    CARRYING,
+    ORDERED,
+    SETTLING,
     Event,
-    Kind,
     RunDescription,
     build_table,
     describe,
@@ -93,7 +95,7 @@ class Run:
         return [
             event.message
             for event in self.events()
-            if event.node == node and event.kind is Kind.DELIVER and event.message is not None
+            if event.node == node and event.kind in ORDERED and event.message is not None
         ]
 
     def summary(self) -> Summary:
@@ -165,10 +167,10 @@ class _Arrivals:
             return False
         for row in islice(world.rows, self._next, None):
             event = Event._make(row)
-            if event.kind is Kind.DROP:
-                self._seen.add((event.node, event.groups, event.stamp_issuer, event.numbers, event.config))
-            elif event.kind in (Kind.DELIVER, Kind.OUT_OF_ORDER):
+            if event.kind in CARRYING:
                 self._seen.add((event.node, event.message))
+            elif event.kind in SETTLING:
+                self._seen.add((event.node, event.groups, event.stamp_issuer, event.numbers, event.config))
         self._next = len(world.rows)
         return len(self._seen) >= world.expected
 

@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 
 from ordercast.core import Groups, NodeId, Order
-from ordercast.judge.columns.columns import CODE, Ints, filled, kinds_of
+from ordercast.judge.columns.columns import Ints, filled, is_kind, kinds_of
 from ordercast.judge.columns.parts import BLOCK_BITS, SUBMITTED, Edges, Key, Print, Summary, Turn
 from ordercast.judge.finding import END_OF_RUN, Holes, Verdict
-from ordercast.trace import Kind, RunDescription
+from ordercast.trace import ORDERED, Kind, RunDescription
 
 JudgeTable = Callable[[RunDescription, pa.Table], Verdict]
 """Judges a whole run by all that it promises."""
@@ -105,8 +105,8 @@ def _judge_excerpt(
     for part in read_parts():
         kind, message = kinds_of(part["kind"]), filled(part["message"])
         wanted = np.isin(message >> block_bits, blocks) | np.isin(message, messages)
-        wanted &= (kind == CODE[Kind.SUBMIT]) | (kind == CODE[Kind.DELIVER])
-        wanted |= (kind == CODE[Kind.CRASH]) | (kind == CODE[Kind.RECOVER])
+        wanted &= is_kind(kind, Kind.SUBMIT, *ORDERED)
+        wanted |= is_kind(kind, Kind.CRASH, Kind.RECOVER)
         tables.append(part.filter(wanted))
         rows.append(before + np.flatnonzero(wanted))
         before += len(part)
@@ -131,7 +131,7 @@ def _messages_in(stretches: tuple[tuple[Key, Key], ...], parts: Iterator[pa.Tabl
         clock, message = filled(part["stamp_clock"]), filled(part["message"])
         near = np.searchsorted(firsts, clock, side="right") - 1
         inside = (near >= 0) & (clock <= lasts[near])
-        found.append(np.unique(message[inside & (kinds_of(part["kind"]) == CODE[Kind.DELIVER])]))
+        found.append(np.unique(message[inside & is_kind(kinds_of(part["kind"]), *ORDERED)]))
     return np.unique(np.concatenate(found))
 
 

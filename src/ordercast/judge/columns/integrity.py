@@ -14,16 +14,14 @@ from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.messages import Places
 from ordercast.judge.columns.trace import Trace
 from ordercast.judge.finding import listed, message_at
-from ordercast.trace import Kind
-
-DELIVERIES = (Kind.DELIVER, Kind.OUT_OF_ORDER)
+from ordercast.trace import CARRYING, ORDERED, PROMISED, Kind
 
 
 def admit(trace: Trace, findings: Findings) -> Account:
     """Judge submissions and deliveries, and give the account of those that the others may see."""
     submissions = _Submissions(trace, findings)
     rows, _ = trace.by_node
-    return _Gate(trace, findings, submissions, rows[trace.is_kind(*DELIVERIES)[rows]]).account()
+    return _Gate(trace, findings, submissions, rows[trace.is_kind(*CARRYING)[rows]]).account()
 
 
 class _Submissions:
@@ -103,10 +101,9 @@ class _Gate:
 
     def account(self) -> Account:
         """What passed."""
-        ordered = self._trace.kind[self._row] == CODE[Kind.DELIVER]
-        promised = self._trace.description.guarantees.out_of_order
-        if not promised:
-            self._tell_rows(self._row[~ordered], "was out of order, and that was not promised")
+        ordered = self._trace.is_kind(*ORDERED)[self._row]
+        if not ordered.all():
+            self._refuse_unpromised()
         return Account(
             self._trace,
             self._identities,
@@ -118,6 +115,14 @@ class _Gate:
             self._to,
             None if ordered.all() else ordered,
         )
+
+    def _refuse_unpromised(self) -> None:
+        """Accuse deliveries of a kind that was not promised."""
+        promised = self._trace.description.guarantees
+        for kind, promise in PROMISED.items():
+            if not getattr(promised, promise):
+                rows = self._row[self._trace.kind[self._row] == CODE[kind]]
+                self._tell_rows(rows, f"was {kind.replace('-', ' ')}, and that was not promised")
 
     def _screen_unsubmitted(self, messages: Ints, where: Ints) -> None:
         """Accuse deliveries of what nobody submitted; those with an address may pass, once a life."""

@@ -10,9 +10,7 @@ from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import KINDS, null_of
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.trace import Trace
-from ordercast.trace import Kind
-
-ACTIONS = (Kind.SUBMIT, Kind.DELIVER, Kind.OUT_OF_ORDER, Kind.DROP, Kind.VIEW)
+from ordercast.trace import ACTIONS, Kind
 
 
 def lifecycle(case: Case, findings: Findings) -> None:

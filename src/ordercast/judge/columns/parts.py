@@ -25,15 +25,15 @@ from ordercast.judge.columns.columns import (
     list_columns,
     null_of,
 )
-from ordercast.judge.columns.trace import PACKETS, Trace
-from ordercast.trace import Kind, RunDescription
+from ordercast.judge.columns.trace import Trace
+from ordercast.trace import ORDERED, PACKETS, Kind, RunDescription
 
 BLOCK_BITS = 12
 SUBMITTED: NodeId = -1
 """In place of a node: the submissions."""
 Key = tuple[int, int, int]
 """A delivery's place in the protocol's order: stamp clock, stamp issuer, message."""
-PROVABLE = (Kind.SUBMIT, Kind.DELIVER, Kind.COMPLETE, Kind.CRASH, Kind.RECOVER, *PACKETS)
+PROVABLE = (Kind.SUBMIT, *ORDERED, Kind.COMPLETE, Kind.CRASH, Kind.RECOVER, *PACKETS)
 
 
 class Edges(msgspec.Struct, frozen=True):
@@ -112,7 +112,7 @@ class _Rows:
         self.trace = trace = Trace(description, table)
         self.step = filled(table["step"])
         self.is_submit: Flags = trace.kind == CODE[Kind.SUBMIT]
-        self.is_delivery: Flags = trace.kind == CODE[Kind.DELIVER]
+        self.is_delivery: Flags = trace.is_kind(*ORDERED)
         rows, self.starts = trace.by_node
         self.by_node = rows
         """All rows but those of packets, by node, each node's in order; `starts` has where each begins."""

@@ -16,7 +16,7 @@ from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
 from ordercast.judge.online.relation import Relation
 from ordercast.judge.online.total_order import TotalOrder, report_cycle
-from ordercast.trace import LOST, Event, Kind
+from ordercast.trace import LOST, ORDERED, Event, Kind
 
 
 class AcyclicOrder(Oracle):
@@ -30,7 +30,7 @@ class AcyclicOrder(Oracle):
 
     def handlers(self) -> dict[Kind, Handler]:
         """Deliveries in order, and the recoveries that begin a new receiver."""
-        return {Kind.DELIVER: self._on_deliver, Kind.RECOVER: self._on_recover}
+        return {**dict.fromkeys(ORDERED, self._on_deliver), Kind.RECOVER: self._on_recover}
 
     def _on_deliver(self, event: Event) -> None:
         if self._total_order is not None and self._total_order.violations:

@@ -21,7 +21,7 @@ from ordercast.core import HostId, MessageId, Nanos, message_name
 from ordercast.judge.finding import message_at
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import LOST, Event, Kind
+from ordercast.trace import CARRYING, LOST, ORDERED, Event, Kind
 
 Clock = dict[HostId, int]
 """How many submissions of each host lie in a past."""
@@ -67,8 +67,8 @@ class Causal(Oracle):
         """Submissions, deliveries in order or not, and the recoveries that begin a new receiver."""
         return {
             Kind.SUBMIT: self._on_submit,
-            Kind.DELIVER: self._on_deliver,
-            Kind.OUT_OF_ORDER: self._on_out_of_order,
+            **dict.fromkeys(CARRYING, self._on_out_of_order),
+            **dict.fromkeys(ORDERED, self._on_deliver),
             Kind.RECOVER: self._on_recover,
         }
 

@@ -8,9 +8,7 @@ them tell.
 from ordercast.core import Nanos, NodeId, format_ns
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import Event, Kind
-
-PACKETS = (Kind.SEND, Kind.RECEIVE, Kind.LOSE)
+from ordercast.trace import PACKETS, Event, Kind
 
 
 class Clocks(Oracle):

@@ -21,7 +21,7 @@ from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.changes import Change, changes_of
 from ordercast.judge.online.lane import Lane
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import ADDED, LOST, Event, Kind
+from ordercast.trace import ADDED, CARRYING, LOST, Event, Kind
 
 FIRST_NUMBER = 1
 
@@ -43,8 +43,7 @@ class DropDetection(Oracle):
     def handlers(self) -> dict[Kind, Handler]:
         """Deliveries, notifications, and what moves the beginning and the end of the numbers."""
         return {
-            Kind.DELIVER: self._on_deliver,
-            Kind.OUT_OF_ORDER: self._on_deliver,
+            **dict.fromkeys(CARRYING, self._on_deliver),
             Kind.DROP: self._on_drop,
             Kind.VIEW: self._on_view,
             Kind.RECOVER: self._on_recover,

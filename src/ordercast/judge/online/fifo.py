@@ -10,7 +10,7 @@ from ordercast.core import MessageId, Nanos, NodeId
 from ordercast.judge.finding import message_at
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import LOST, Event, Kind
+from ordercast.trace import LOST, ORDERED, Event, Kind
 
 
 class Fifo(Oracle):
@@ -27,7 +27,7 @@ class Fifo(Oracle):
         """Submissions, deliveries in order, and the recoveries that begin a new receiver."""
         return {
             Kind.SUBMIT: self._on_submit,
-            Kind.DELIVER: self._on_deliver,
+            **dict.fromkeys(ORDERED, self._on_deliver),
             Kind.RECOVER: self._on_recover,
         }
 

@@ -17,12 +17,12 @@ from typing import TypeAlias
 from ordercast.core import MessageId, RemoteError
 from ordercast.judge.finding import Holes, Violation, in_order
 from ordercast.judge.online.case import Case, Handler
-from ordercast.judge.online.holdback import DELIVERIES, Holdback
+from ordercast.judge.online.holdback import Holdback
 from ordercast.judge.online.holes import holes
 from ordercast.judge.online.integrity import Integrity
 from ordercast.judge.online.ledger import Ledger
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import Event, Kind, RunDescription
+from ordercast.trace import CARRYING, Event, Kind, RunDescription
 
 MakeOracle: TypeAlias = Callable[[str, Case], Oracle]
 """Makes the oracle of a property, which is handed the property's name, for a case."""
@@ -88,7 +88,7 @@ class OnlineJudge:
             kind = event.kind
             if kind is Kind.SUBMIT:
                 submitted.add(event.message)
-            elif kind in DELIVERIES and event.message not in submitted:
+            elif kind in CARRYING and event.message not in submitted:
                 early.add(event.message)
         self._holdback = None if early.isdisjoint(submitted) else self._hold_back(submitted)
         self.observe_all(events)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from ordercast.core import Agreement, Gaps, GroupId, Groups, MessageId, Nanos, NodeId
 from ordercast.judge.online.changes import changes_of
 from ordercast.judge.online.population import Population
-from ordercast.trace import LOST, REMOVED, Event, Kind, RunDescription
+from ordercast.trace import CARRYING, LOST, REMOVED, Event, Kind, RunDescription
 
 
 class Slot(NamedTuple):
@@ -79,8 +79,7 @@ class Ledger:
         """How the account is fed."""
         return {
             Kind.SUBMIT: self._on_submit,
-            Kind.DELIVER: self._on_deliver,
-            Kind.OUT_OF_ORDER: self._on_deliver,
+            **dict.fromkeys(CARRYING, self._on_deliver),
             Kind.DROP: self._on_drop,
             Kind.VIEW: self._on_view,
             Kind.CRASH: self.population.on_crash,

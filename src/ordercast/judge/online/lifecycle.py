@@ -9,9 +9,7 @@ time.
 from ordercast.core import Nanos, NodeId, format_ns, message_name
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import Event, Kind
-
-ACTIONS = (Kind.SUBMIT, Kind.DELIVER, Kind.OUT_OF_ORDER, Kind.DROP, Kind.VIEW)
+from ordercast.trace import ACTIONS, Event, Kind
 
 
 class Lifecycle(Oracle):

@@ -9,7 +9,7 @@ from ordercast.core import MessageId, format_ns
 from ordercast.judge.finding import message_at
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import Event, Kind
+from ordercast.trace import ORDERED, Event, Kind
 
 
 class Stamps(Oracle):
@@ -21,7 +21,7 @@ class Stamps(Oracle):
 
     def handlers(self) -> dict[Kind, Handler]:
         """Deliveries in their place."""
-        return {Kind.DELIVER: self._on_deliver}
+        return dict.fromkeys(ORDERED, self._on_deliver)
 
     def _on_deliver(self, event: Event) -> None:
         message: MessageId = event.message  # type: ignore[assignment]  # integrity saw to it

@@ -14,7 +14,7 @@ from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
 from ordercast.judge.online.precedence import Edge
 from ordercast.judge.online.relation import Lane, Relation, named, told
-from ordercast.trace import LOST, Event, Kind
+from ordercast.trace import LOST, ORDERED, Event, Kind
 
 
 class TotalOrder(Oracle):
@@ -36,7 +36,7 @@ class TotalOrder(Oracle):
 
     def handlers(self) -> dict[Kind, Handler]:
         """Deliveries in order, and the recoveries that begin a new receiver."""
-        return {Kind.DELIVER: self._on_deliver, Kind.RECOVER: self._on_recover}
+        return {**dict.fromkeys(ORDERED, self._on_deliver), Kind.RECOVER: self._on_recover}
 
     def _on_deliver(self, event: Event) -> None:
         self.broken = False

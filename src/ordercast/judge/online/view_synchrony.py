@@ -19,7 +19,7 @@ from ordercast.core import GroupId, MessageId, Nanos, NodeId, format_ns, message
 from ordercast.judge.finding import listed, message_at, messages_named
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import LOST, Event, Kind
+from ordercast.trace import CARRYING, LOST, Event, Kind
 
 
 class _Stay:
@@ -50,8 +50,7 @@ class ViewSynchrony(Oracle):
         """Views, deliveries, and the crashes that interrupt a stay."""
         return {
             Kind.VIEW: self._on_view,
-            Kind.DELIVER: self._on_deliver,
-            Kind.OUT_OF_ORDER: self._on_deliver,
+            **dict.fromkeys(CARRYING, self._on_deliver),
             Kind.CRASH: self._on_crash,
             Kind.RECOVER: self._on_recover,
         }

@@ -31,7 +31,7 @@ from ordercast.sim.faults import Crash
 from ordercast.sim.run import run_name
 from ordercast.sim.scenario import Scenario
 from ordercast.sim.summary import Ending, Summary, sum_up
-from ordercast.trace import Kind, events_of, find_runs, trace_hash
+from ordercast.trace import CARRYING, SETTLING, Kind, events_of, find_runs, trace_hash
 from ordercast.trace.store import DESCRIPTION
 
 STEP_S = 0.02
@@ -258,8 +258,8 @@ def _missing(table: pa.Table, plan: Plan) -> int:
             if groups not in receivers:
                 receivers[groups] = len({node for group in groups for node in plan.groups[group]})
             expected += receivers[groups]
-        elif event.kind is Kind.DROP:
-            seen.add((event.node, event.groups, event.stamp_issuer, event.numbers, event.config))
-        elif event.kind in (Kind.DELIVER, Kind.OUT_OF_ORDER):
+        elif event.kind in CARRYING:
             seen.add((event.node, event.message))
+        elif event.kind in SETTLING:
+            seen.add((event.node, event.groups, event.stamp_issuer, event.numbers, event.config))
     return max(0, expected - len(seen))
