@@ -10,7 +10,7 @@ from collections.abc import Mapping
 _CONTRACT = frozenset({"core", "testing", "catalogue"})
 _COMPONENTS = frozenset({"components.consensus", "components.sampling"})
 _PROTOCOLS = frozenset({"protocols", "replication", "transactions"})
-_JUDGES = frozenset({"trace", "judge", "judge.online", "judge.columns"})
+_JUDGES = frozenset({"trace", "judge", "judge.finding", "judge.online", "judge.columns"})
 _FILES = frozenset({"java", "toml_file"})
 _BELOW_DRIVERS = _CONTRACT | _COMPONENTS | _PROTOCOLS | _FILES | {"trace", "kernel"}
 _NET = ("net.metrics", "net.transports", "net.links", "net.host", "net.cluster", "net.tools", "net.api")
@@ -32,9 +32,10 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "components.sampling": frozenset({"core"}),
     "kernel": frozenset({"core"}),
     "trace": frozenset({"core"}),
-    "judge": frozenset({"core", "trace"}),
-    "judge.online": frozenset({"core", "trace", "judge"}),
-    "judge.columns": frozenset({"core", "trace", "judge", "judge.online"}),
+    "judge.finding": frozenset({"core"}),
+    "judge.online": frozenset({"core", "trace", "judge.finding"}),
+    "judge.columns": frozenset({"core", "trace", "judge.finding"}),
+    "judge": frozenset({"core", "trace", "judge.finding", "judge.online", "judge.columns"}),
     "protocols": frozenset({"core", "catalogue"}) | _COMPONENTS,
     "replication": frozenset({"core", "catalogue", "protocols"}) | _COMPONENTS,
     "transactions": frozenset({"core", "catalogue", "protocols", "replication"}) | _COMPONENTS,
@@ -52,7 +53,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "cli": _ALL,
 }
 
-PURE = frozenset({"core", "judge", "judge.online"}) | _COMPONENTS | _PROTOCOLS
+PURE = frozenset({"core", "judge.finding", "judge.online"}) | _COMPONENTS | _PROTOCOLS
 """Where the same inputs must give the same outputs, so nothing of the world may be asked."""
 
 PEERS = frozenset({"protocols", "replication", "transactions"})

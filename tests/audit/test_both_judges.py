@@ -4,8 +4,7 @@ import msgspec
 import pytest
 
 from ordercast.core import RemoteError
-from ordercast.judge.columns import audit
-from ordercast.judge.online import judge
+from ordercast.judge import audit, judge
 from ordercast.trace import Event, RunDescription, build_table
 from tests.audit.tampering import EVERYTHING, PLANS, foresees, honest, tampered
 from tests.audit.turnover import turnover

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from ordercast.core import Guarantees, Order, RemoteError, message_id
-from ordercast.judge.columns import audit
-from ordercast.judge.columns.blocks import judge_selected, select
-from ordercast.judge.columns.parts import may_be_parted, summarize
+from ordercast.judge import audit, judge_selected, may_be_parted
+from ordercast.judge.columns.blocks import select
+from ordercast.judge.columns.parts import summarize
 from ordercast.scenario.spec import Scenario, WorkloadSpec
 from ordercast.sim.run import Run, simulate
 from ordercast.trace import Event, Kind, StoredRun, build_table, find_runs, write_run

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from ordercast.core import Causality, RemoteError
-from ordercast.judge.columns import audit
-from ordercast.judge.columns.blocks import Selection, judge_selected, select
-from ordercast.judge.columns.parts import may_be_parted, summarize
+from ordercast.judge import audit, judge_selected, may_be_parted
+from ordercast.judge.columns.blocks import Selection, select
+from ordercast.judge.columns.parts import summarize
 from ordercast.scenario.faults import Crash
 from ordercast.scenario.spec import Scenario, WorkloadSpec
 from ordercast.sim.run import simulate

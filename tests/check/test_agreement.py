@@ -3,7 +3,7 @@
 import msgspec
 
 from ordercast.core import Agreement, Gaps, Guarantees, message_id
-from ordercast.judge.online import END_OF_RUN
+from ordercast.judge import END_OF_RUN
 from tests.check.traces import NOTIFIED, STRICT, Trace
 
 ALL = Guarantees(agreement=Agreement.ALL, validity=True)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordercast.core import Causality, Guarantees, Order, message_id
-from ordercast.judge.online import Judge, Violation, judge, verdict
+from ordercast.judge import Judge, Violation, judge, verdict
 from ordercast.trace import Event
 from tests.check.test_properties import conversations
 from tests.check.traces import STRICT, Trace

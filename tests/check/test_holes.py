@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from ordercast.core import Agreement, Guarantees, Order
-from ordercast.judge.columns import COLUMNS, audit
-from ordercast.judge.columns.blocks import judge_selected, select
+from ordercast.judge import Holes, NodeHoles, audit, judge_selected, verdict
+from ordercast.judge.columns import COLUMNS
+from ordercast.judge.columns.blocks import select
 from ordercast.judge.columns.parts import summarize
-from ordercast.judge.online import Holes, NodeHoles, verdict
 from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import Run, simulate
 from ordercast.trace import build_table

@@ -1,7 +1,7 @@
 import pytest
 
 from ordercast.core import Guarantees, RemoteError, message_id
-from ordercast.judge.online import judge
+from ordercast.judge import judge
 from ordercast.trace import Kind
 from tests.check.traces import NOTIFIED, Trace
 

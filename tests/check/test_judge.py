@@ -7,9 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ordercast.core import Guarantees, Order, RemoteError, message_id
-from ordercast.judge.online import ORACLES, Judge, oracles_for, verdict
-from ordercast.judge.online.acyclic_order import AcyclicOrder
-from ordercast.judge.online.validity import Validity
+from ordercast.judge import PROPERTIES, Judge, judge, properties_of, verdict
 from ordercast.trace import Event, Kind
 from tests.check.test_order import ACROSS, triangle
 from tests.check.traces import NOTIFIED, STRICT, Trace
@@ -75,7 +73,7 @@ def test_no_row_whatever_it_says_breaks_the_judge(
 def test_oracles_follow_the_promises() -> None:
     def names(promise: Guarantees, count: int = 2) -> list[str]:
         trace = Trace(promise, {group: (group,) for group in range(count)})
-        return [oracle.name for oracle in oracles_for(trace.description)]
+        return [declared.name for declared in properties_of(trace.description)]
 
     always = ["clock", "lifecycle", "integrity", "stamp"]
     assert names(Guarantees()) == always
@@ -83,21 +81,17 @@ def test_oracles_follow_the_promises() -> None:
     assert names(ACROSS) == [*always, "total-order", "acyclic-order"]
     assert names(ACROSS, 1) == [*always, "total-order"]  # one group: the same question
     both = {*names(STRICT), *names(NOTIFIED)}
-    assert both == {oracle.name for oracle in ORACLES}
+    assert both == {declared.name for declared in PROPERTIES}
 
 
-def test_an_oracle_on_its_own_counts_its_own_steps() -> None:
+def test_a_property_needs_no_other_to_be_judged() -> None:
     trace = triangle(ACROSS)
-    oracle = AcyclicOrder(trace.description)
-    for event in trace.events:
-        oracle.observe(event)
-    oracle.finish()
-    assert oracle.violations == trace.judge()
-    validity = Validity(trace.description)
-    for event in trace.events:
-        validity.observe(event)
-    validity.finish()
-    assert [violation.nodes for violation in validity.violations] == [(6, 5)]
+    acyclic = [declared for declared in PROPERTIES if declared.name == "acyclic-order"]
+    assert judge(trace.description, trace.events, acyclic) == trace.judge()
+    promised = msgspec.structs.replace(ACROSS, validity=True)
+    description = msgspec.structs.replace(trace.description, guarantees=promised)
+    validity = [declared for declared in PROPERTIES if declared.name == "validity"]
+    assert [found.nodes for found in judge(description, trace.events, validity)] == [(6, 5)]
 
 
 def test_findings_come_in_order_and_those_of_the_end_last() -> None:

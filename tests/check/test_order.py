@@ -3,7 +3,7 @@
 from itertools import permutations
 
 from ordercast.core import Guarantees, Order
-from ordercast.judge.online import VIOLATIONS_MAX, Judge
+from ordercast.judge import VIOLATIONS_MAX, Judge
 from ordercast.trace import Kind
 from tests.check.traces import Trace
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from ordercast.core import Causality, Gaps, Guarantees, MessageId, Order
-from ordercast.judge.online import VIOLATIONS_MAX, Judge
+from ordercast.judge import VIOLATIONS_MAX, Judge
 from tests.check.traces import Trace
 
 COUNT = 8_000

@@ -15,8 +15,7 @@ from ordercast.core import (
     Order,
     message_id,
 )
-from ordercast.judge.columns import audit
-from ordercast.judge.online import Judge, Violation, judge
+from ordercast.judge import Judge, Violation, audit, judge
 from ordercast.trace import ADDED, REMOVED, Event, Kind, NodeDescription, RunDescription, build_table
 
 STRICT = Guarantees(

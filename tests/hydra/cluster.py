@@ -14,7 +14,7 @@ from ordercast.core import (
     Process,
     message_name,
 )
-from ordercast.judge.online import Violation, judge
+from ordercast.judge import Violation, judge
 from ordercast.protocols.hydra.messages import Plans
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.protocol import deploy

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import NodeId
-from ordercast.judge.columns import audit
+from ordercast.judge import audit
 from ordercast.lab.trial.run import LiveRun
 from ordercast.scenario.faults import Crash, FaultSpec, Restart
 from ordercast.scenario.file import load_scenario

@@ -14,7 +14,7 @@ import ordercast
 from ordercast.cli.tail import line_text
 from ordercast.core import Explanation, LocalError, Message, NodeId, Stamp, Wait, message_id
 from ordercast.core.bundle import Item, pack
-from ordercast.judge.online import verdict
+from ordercast.judge import verdict
 from ordercast.net.api.group import Group, LiveDelivery, join
 from ordercast.net.api.pending import pending_messages
 from ordercast.net.cluster.file import load_cluster

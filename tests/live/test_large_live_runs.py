@@ -8,8 +8,9 @@ import pyarrow.compute as pc
 import pytest
 
 from ordercast.core import Causality
-from ordercast.judge.columns import COLUMNS, audit
-from ordercast.judge.columns.blocks import files_in_order, judge_selected, select
+from ordercast.judge import audit, judge_selected
+from ordercast.judge.columns import COLUMNS
+from ordercast.judge.columns.blocks import files_in_order, select
 from ordercast.judge.columns.parts import Summary, summarize
 from ordercast.scenario.spec import ClocksSpec, Scenario, WorkloadSpec
 from ordercast.sim.run import simulate

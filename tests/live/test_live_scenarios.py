@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import LocalError
-from ordercast.judge.columns import audit
+from ordercast.judge import audit
 from ordercast.lab.trial.differences import ignored
 from ordercast.lab.trial.hosts import Hosts
 from ordercast.lab.trial.run import LiveRun, run_live

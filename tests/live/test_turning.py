@@ -9,8 +9,7 @@ import pytest
 from ordercast.catalogue import find_protocol
 from ordercast.core import Delivered, Deployment, LocalError, NodeId, Plan, RemoteError, message_id
 from ordercast.core.bundle import Bundle
-from ordercast.judge.columns import audit
-from ordercast.judge.online import verdict
+from ordercast.judge import audit, verdict
 from ordercast.net.host.recording import spool_to_parquet
 from ordercast.net.host.recording.recorder import TraceRecorder
 from ordercast.net.host.recording.spool_to_parquet import finish_run, spool_folder

@@ -3,7 +3,7 @@
 import pytest
 
 from ordercast.core import Deployment, Guarantees, MessageId, NodeId
-from ordercast.judge.online import Violation
+from ordercast.judge import Violation
 from ordercast.protocols.epto.clocks import LogicalClock
 from ordercast.protocols.epto.messages import Ball
 from ordercast.protocols.epto.options import EptoOptions

@@ -10,7 +10,7 @@ from ordercast.engines.epto.network import Latencies
 from ordercast.engines.epto.run import run
 from ordercast.engines.epto.setup import Setup
 from ordercast.engines.epto.trace import trace_of, write_trace
-from ordercast.judge.online import verdict
+from ordercast.judge import verdict
 from ordercast.trace import Event, Kind, events_of, find_runs
 
 SETUP = Setup(processes=40, fanout=10, ttl=12, rounds=6, churn=0.05, loss=0.05, clock="logical")

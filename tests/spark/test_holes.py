@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from ordercast.judge.online import Holes, verdict
+from ordercast.judge import Holes, verdict
 from ordercast.pipeline.traces import list_traces
 from ordercast.pipeline.verify import verify
 from ordercast.trace import events_of, find_runs

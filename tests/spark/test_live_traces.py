@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from ordercast.judge.online import verdict
+from ordercast.judge import verdict
 from ordercast.pipeline.traces import traces
 from ordercast.pipeline.verify import verify
 from ordercast.sim.run import Run

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ordercast.core import LocalError
-from ordercast.judge.online import verdict
+from ordercast.judge import verdict
 from ordercast.pipeline import simulate as simulation
 from ordercast.pipeline.progress import Progress
 from ordercast.pipeline.schemas import RUNS, SCENARIOS, VIOLATIONS

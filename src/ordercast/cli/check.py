@@ -22,8 +22,8 @@ from ordercast.cli.output import (
 )
 from ordercast.cli.sweep import progress_shown
 from ordercast.core import RemoteError
-from ordercast.judge.online import Holes, NodeHoles, Violation, verdict
-from ordercast.trace import Kind, StoredRun, events_of, find_runs, trace_hash
+from ordercast.judge import Holes, NodeHoles, Violation, verdict
+from ordercast.trace import CARRYING, ORDERED, StoredRun, events_of, find_runs, trace_hash
 
 MANY_EVENTS = 3_000_000
 
@@ -104,13 +104,13 @@ def check(
 def _by_oracles(folder: Path) -> Judgement:
     runs = list(find_runs(folder))
     judged = Judgement(runs=len(runs), altered=[])
-    late = 0
+    late, late_kinds = 0, pa.array([kind for kind in CARRYING if kind not in ORDERED], pa.string())
     with progress_bar() as bar:
         for run in bar.track(runs, description="judging"):
             _warn_of_size(run)
             table = run.table()
             judged.events += len(table)
-            late += pc.sum(pc.equal(table["kind"].cast(pa.string()), Kind.OUT_OF_ORDER)).as_py() or 0
+            late += pc.sum(pc.is_in(table["kind"].cast(pa.string()), late_kinds)).as_py() or 0
             name = run.description.run
             if not run.description.complete:
                 judged.incomplete.append(name)

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ordercast.core import format_ns, message_name
 
 if TYPE_CHECKING:  # the checks bring libraries that commands about a live cluster do not need
-    from ordercast.judge.online import Holes, Violation
+    from ordercast.judge import Holes, Violation
 
 
 class _Pipe(Console):

@@ -16,7 +16,7 @@ from ordercast.cli.output import (
     violation_object,
 )
 from ordercast.core import Fault, format_ns
-from ordercast.judge.online import Holes, Violation
+from ordercast.judge import Holes, Violation
 from ordercast.scenario.summary import Summary
 from ordercast.trace import RunDescription
 

@@ -92,7 +92,9 @@ def line_text(line: dict[str, Any]) -> Text:
         return Text(
             f"view {view['config']} of {view['group']}{change}: {members} {view['note']}".rstrip(), "cyan"
         )
-    return Text(f"{line['lost']} messages left out here: the reader is too slow", "yellow")
+    if "lost" in line:
+        return Text(f"{line['lost']} messages left out here: the reader is too slow", "yellow")
+    return Text(", ".join(f"{name} {value}" for name, value in line.items()))
 
 
 def payload_text(payload: str) -> str:

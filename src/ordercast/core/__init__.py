@@ -1,6 +1,16 @@
 """The contract that protocols, drivers and checks share. Imports nothing else of ordercast."""
 
-from ordercast.core.delivery import Delivered, Delivery, Dropped, OutOfOrder, Stamp, View
+from ordercast.core.delivery import (
+    CARRIERS,
+    Carrier,
+    Delivered,
+    Delivery,
+    Dropped,
+    Notice,
+    OutOfOrder,
+    Stamp,
+    View,
+)
 from ordercast.core.errors import LocalError, OrdercastError, RemoteError, exception_text
 from ordercast.core.explain import Explanation, Wait
 from ordercast.core.guarantees import (
@@ -34,6 +44,9 @@ from ordercast.core.time import MICROSECOND, MILLISECOND, SECOND, Nanos, format_
 from ordercast.core.window import Seen
 
 __all__ = [
+    "CARRIERS",
+    "Carrier",
+    "Notice",
     "MICROSECOND",
     "MILLISECOND",
     "SECOND",

@@ -16,7 +16,7 @@ class Wait(msgspec.Struct, frozen=True):
     payload: bytes | None = None
     """The packet that waits, where the process holds it: a driver can unpack which messages it carries."""
     stable: float | None = None
-    """The probability that all who should know of it do, where the process can tell (EpTO section 8.4)."""
+    """The probability that all who should know of it do, where the process can tell."""
     groups: Groups | None = None
     """Where the packet goes, if it may be for others than this node."""
     stamp: Stamp | None = None

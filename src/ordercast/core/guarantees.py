@@ -86,7 +86,7 @@ class Guarantees(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gaps: Gaps = Gaps.SILENT
     views: bool = False
     out_of_order: bool = False
-    """May deliver messages whose place has passed, tagged as such (EpTO section 8.2)."""
+    """May deliver messages whose place has passed, tagged as such."""
     partition: Partition = Partition.EACH_SIDE_CONTINUES
     crashes: Crashes = Crashes.ANY
     tolerates: tuple[Fault, ...] = ()

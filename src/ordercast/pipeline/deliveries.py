@@ -6,12 +6,12 @@ from pyspark.sql import DataFrame
 
 from ordercast.pipeline.events import select_events
 from ordercast.pipeline.schemas import DELIVERIES
-from ordercast.trace import Kind
+from ordercast.trace import CARRYING, Kind
 
 
 def deliveries(traces: DataFrame) -> DataFrame:
     """DELIVERIES of TRACES: every delivery of a submitted message, in and out of order."""
-    return _of_messages(traces, Kind.DELIVER, Kind.OUT_OF_ORDER)
+    return _of_messages(traces, *CARRYING)
 
 
 def completions(traces: DataFrame) -> DataFrame:

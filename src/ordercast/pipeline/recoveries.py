@@ -35,7 +35,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from ordercast.pipeline.events import stored_runs
 from ordercast.pipeline.schemas import RECOVERIES
 from ordercast.scenario.faults import FaultSpec, Partition
-from ordercast.trace import Kind, RunDescription, StoredRun
+from ordercast.trace import CARRYING, Kind, RunDescription, StoredRun
 
 
 class Strike(NamedTuple):
@@ -79,7 +79,7 @@ def recoveries_of(run: StoredRun, start: int = 0) -> list[dict[str, object]]:
         unseen = [strike for strike in planned if strike.kind not in _SEEN]
         faults = sorted([*unseen, *_seen(table, run.description, start)], key=lambda strike: strike.at_ns)
     sent = _submissions(table.filter(pc.equal(kinds, Kind.SUBMIT)), run.description, start)
-    delivered = table.filter(pc.is_in(kinds, pa.array([Kind.DELIVER, Kind.OUT_OF_ORDER], pa.string())))
+    delivered = table.filter(pc.is_in(kinds, pa.array(CARRYING, pa.string())))
     # Without nulls, for with them NumPy would make floats of the times, and round them.
     delivered = delivered.filter(pc.is_valid(delivered["submitted_ns"]))
     nodes = delivered["node"].to_numpy()
@@ -146,7 +146,8 @@ def _seen(table: pa.Table, description: RunDescription, start: int) -> Iterator[
 def _hosts_of(nodes: pa.ChunkedArray, hosts: dict[int, int]) -> np.ndarray:
     by_node = np.full(max(hosts) + 1, -1)
     by_node[list(hosts)] = list(hosts.values())
-    return by_node[nodes.to_numpy()]
+    found: np.ndarray = by_node[nodes.to_numpy()]
+    return found
 
 
 def _has_lives(run: StoredRun) -> bool:

@@ -25,7 +25,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, StructField, StructType
 
 from ordercast.core import LocalError, exception_text
-from ordercast.judge.online import Violation
+from ordercast.judge import Violation
 from ordercast.pipeline.package import PACKAGE
 from ordercast.pipeline.schemas import FINDING, RUNS
 from ordercast.scenario.spec import Scenario

@@ -18,7 +18,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ordercast.core import LocalError
-from ordercast.judge.online import Violation
+from ordercast.judge import Violation
 from ordercast.pipeline.progress import Report, silent, watched
 from ordercast.pipeline.schemas import FINDING, RUNS, SCENARIOS, VIOLATIONS
 from ordercast.pipeline.simulate import basis_of, clear_unfinished, simulate

@@ -17,14 +17,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from ordercast.core import OrdercastError
-from ordercast.judge.columns import COLUMNS, audit
-from ordercast.judge.columns.blocks import files_in_order, judge_selected, select
-from ordercast.judge.columns.parts import Summary, may_be_parted, summarize
-from ordercast.judge.online import Verdict
+from ordercast.judge import Verdict, audit, judge_selected, may_be_parted
+from ordercast.judge.columns import COLUMNS
+from ordercast.judge.columns.blocks import files_in_order, select
+from ordercast.judge.columns.parts import Summary, summarize
 from ordercast.pipeline.progress import Report, silent, watched
 from ordercast.pipeline.schemas import VERDICTS
 from ordercast.pipeline.traces import open_run
-from ordercast.trace import StoredRun
+from ordercast.trace import CARRYING, StoredRun
 
 WHOLE_MAX = 4_000_000
 """The most events that one task reads at once."""
@@ -208,10 +208,7 @@ def _verdict_batch(
 
 def _deliveries(table: pa.Table) -> int:
     kinds = table["kind"].value_counts()
-    return sum(entry["counts"].as_py() for entry in kinds if entry["values"].as_py() in _DELIVERIES)
-
-
-_DELIVERIES = ("deliver", "out-of-order")
+    return sum(entry["counts"].as_py() for entry in kinds if entry["values"].as_py() in CARRYING)
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """What has come to receivers, each thing counted once."""
 
-from ordercast.trace import Event, Kind
+from ordercast.trace import CARRYING, SETTLING, Event
 
 
 class Receipts:
@@ -11,10 +11,10 @@ class Receipts:
 
     def note(self, event: Event) -> None:
         """Take note of an event; most kinds are no receipts."""
-        if event.kind is Kind.DROP:
-            self._seen.add((event.node, event.groups, event.stamp_issuer, event.numbers, event.config))
-        elif event.kind in (Kind.DELIVER, Kind.OUT_OF_ORDER):
+        if event.kind in CARRYING:
             self._seen.add((event.node, event.message))
+        elif event.kind in SETTLING:
+            self._seen.add((event.node, event.groups, event.stamp_issuer, event.numbers, event.config))
 
     def __len__(self) -> int:
         """How many different ones there are."""

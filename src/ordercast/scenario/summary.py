@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ordercast.core import SECOND, Nanos
-from ordercast.judge.online import Violation
+from ordercast.judge import Violation
 from ordercast.scenario.ending import Ending
-from ordercast.trace import Kind, RunDescription
+from ordercast.trace import CARRYING, ORDERED, SETTLING, Kind, RunDescription
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ def sum_up(
     """The numbers of a run, as far as its trace has them."""
     kinds = table.column("kind").cast(pa.string())
     counts = {kind: pc.sum(pc.equal(kinds, kind)).as_py() or 0 for kind in Kind}
-    delivered = table.filter(pc.equal(kinds, Kind.DELIVER))
+    delivered = table.filter(pc.is_in(kinds, pa.array(ORDERED, pa.string())))
     # What a protocol made up carries no message, and was never submitted.
     delivered = delivered.filter(pc.is_valid(delivered.column("submitted_ns")))
     times, submitted = (delivered.column(name).to_numpy() for name in ("time_ns", "submitted_ns"))
@@ -66,9 +66,9 @@ def sum_up(
         trace_hash=description.trace_hash or "",
         events=len(table),
         submitted=counts[Kind.SUBMIT],
-        delivered=counts[Kind.DELIVER],
-        out_of_order=counts[Kind.OUT_OF_ORDER],
-        dropped=counts[Kind.DROP],
+        delivered=sum(counts[kind] for kind in ORDERED),
+        out_of_order=sum(counts[kind] for kind in CARRYING if kind not in ORDERED),
+        dropped=sum(counts[kind] for kind in SETTLING),
         violations=violations,
         latency_ns=_percentiles(times - submitted),
         throughput_per_s=_throughput(delivered, times, submitted),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
-from ordercast.core import Delivered, Delivery, Env, Message, Nanos, NodeId, OutOfOrder, Process
+from ordercast.core import CARRIERS, Delivery, Env, Message, Nanos, NodeId, Notice, Process
 from ordercast.kernel.backlog import Backlog
 from ordercast.scenario.clock import Clock
 from ordercast.sim.host import Host
@@ -18,8 +18,6 @@ from ordercast.trace import Kind
 
 if TYPE_CHECKING:
     from ordercast.sim.world import World
-
-_MESSAGES = (Delivered, OutOfOrder)
 
 
 class NodeEnv(Env):
@@ -101,9 +99,10 @@ class NodeEnv(Env):
         """Record it, and tell the workload."""
         if self._unsynced:
             self._unsynced.clear()
-        if isinstance(delivery, _MESSAGES):
+        if isinstance(delivery, CARRIERS):
             self._world.on_messages(self, delivery)
         else:
+            assert isinstance(delivery, Notice), delivery
             self._world.on_notice(self, delivery)
 
     def save(self, name: str, state: bytes | None) -> None:

@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from ordercast.core import MILLISECOND, Explanation, LocalError, MessageId, Nanos, NodeId, Plan
-from ordercast.judge.online import verdict
+from ordercast.judge import verdict
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.contract import beyond_contract
 from ordercast.scenario.ending import Ending, ending_of, hindrance_of
@@ -26,8 +26,8 @@ from ordercast.scenario.summary import Summary, sum_up
 from ordercast.sim.build import build_workload, build_world
 from ordercast.sim.world import World
 from ordercast.trace import (
+    ORDERED,
     Event,
-    Kind,
     RunDescription,
     build_table,
     describe,
@@ -85,7 +85,7 @@ class Run:
         return [
             event.message
             for event in self.events()
-            if event.node == node and event.kind is Kind.DELIVER and event.message is not None
+            if event.node == node and event.kind in ORDERED and event.message is not None
         ]
 
     def summary(self) -> Summary:

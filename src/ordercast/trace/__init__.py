@@ -1,11 +1,28 @@
 """Traces: the one event schema, in memory as Arrow tables and on disk as Parquet."""
 
+from ordercast.trace.deliveries import (
+    ACTIONS,
+    CARRYING,
+    KIND_OF,
+    ORDERED,
+    PROMISED,
+    SETTLING,
+    notice_event,
+)
 from ordercast.trace.description import NodeDescription, RunDescription, describe
-from ordercast.trace.event import ADDED, LOST, REMOVED, SAVED, Event, Kind
+from ordercast.trace.event import ADDED, LOST, PACKETS, REMOVED, SAVED, Event, Kind
 from ordercast.trace.store import StoredRun, find_runs, read_run, run_folders, write_run
 from ordercast.trace.table import SCHEMA, build_table, events_of, trace_hash
 
 __all__ = [
+    "ACTIONS",
+    "CARRYING",
+    "KIND_OF",
+    "ORDERED",
+    "PACKETS",
+    "PROMISED",
+    "SETTLING",
+    "notice_event",
     "ADDED",
     "LOST",
     "REMOVED",

@@ -26,6 +26,8 @@ class Kind(StrEnum):
     LOSE = "lose"
 
 
+PACKETS = (Kind.SEND, Kind.RECEIVE, Kind.LOSE)
+"""Rows of packets: many, and no promise speaks of them."""
 SAVED = "saved"
 """Label of a recovery with what the node had saved."""
 LOST = "lost"

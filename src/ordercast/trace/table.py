@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ordercast.core import RemoteError
+from ordercast.trace.deliveries import ORDERED
 from ordercast.trace.event import Event, Kind
 
 _WORD = pa.dictionary(pa.int8(), pa.string())
@@ -38,6 +39,7 @@ SCHEMA = pa.schema(
 _KINDS = [str(kind) for kind in Kind]
 """A list: with the first array of all, Arrow reads in pandas where it is installed, for a second."""
 _KIND_CODES = {kind: code for code, kind in enumerate(Kind)}
+_IS_ORDERED = np.array([kind in ORDERED for kind in Kind])
 
 
 def build_table(run: str, rows: Sequence[tuple[object, ...]]) -> pa.Table:
@@ -73,9 +75,15 @@ def count_within(keys: np.ndarray) -> np.ndarray:
     return counts
 
 
+def is_ordered(codes: np.ndarray) -> np.ndarray:
+    """For each code of a kind, whether such a row is of a message in its place in the order."""
+    flags: np.ndarray = _IS_ORDERED[codes]
+    return flags
+
+
 def _positions(nodes: np.ndarray, kinds: pa.DictionaryArray) -> pa.Array:
     """The place of each delivered message among those of its node; null for other events."""
-    delivered = kinds.indices.to_numpy() == _KIND_CODES[Kind.DELIVER]
+    delivered = is_ordered(kinds.indices.to_numpy())
     positions = np.zeros(len(nodes), np.int64)
     positions[delivered] = count_within(nodes[delivered])
     return pa.array(positions, pa.int64(), mask=~delivered)

@@ -1,11 +1,13 @@
-"""The vectorised judge: each property of `judge.online` as arrays, for traces of millions of events.
+"""The judge over columns: each property as arrays, for traces of millions of events.
 
-`audit(description, table)` gives the findings on a run. It is a second opinion: the oracles of `check` look
-at one event after the other, this at whole columns, and the two share only the names of the properties and
-the form of a finding. Spark tasks apply it run by run.
+`judge_columns` judges a whole run; `parts.py` and `blocks.py` sum up runs that are too large for one piece.
+It is a second opinion: the oracles of `judge.online` look at one event after the other, this at whole
+columns, and the two share only the registry of properties and the form of a finding.
 """
 
-from ordercast.judge.columns.judge import audit
+from ordercast.judge.columns.case import Case
+from ordercast.judge.columns.findings import Findings
+from ordercast.judge.columns.judge import ColumnJudge, judge_columns
 from ordercast.judge.columns.trace import COLUMNS
 
-__all__ = ["COLUMNS", "audit"]
+__all__ = ["COLUMNS", "Case", "ColumnJudge", "Findings", "judge_columns"]

@@ -10,68 +10,65 @@ that a majority of a group delivered binds in all of its groups (Appendix B).
 import numpy as np
 
 from ordercast.core import Agreement, NodeId, format_ns
+from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import Ints
-from ordercast.judge.columns.debts import Debts, Slot
 from ordercast.judge.columns.findings import Findings
-from ordercast.judge.online.violation import message_at, messages_named, nodes_named
+from ordercast.judge.columns.ledger import Ledger, Slot
+from ordercast.judge.finding import message_at, messages_named, nodes_named
 
-NAME = "agreement"
 
-
-def agreement(debts: Debts, lacking: Ints, findings: Findings) -> set[int]:
-    """Judge the messages that some correct receiver lacks; those on which receivers do not agree."""
-    promised = debts.account.trace.description.guarantees
+def agreement(case: Case, findings: Findings) -> None:
+    """Judge the messages that some correct receiver lacks."""
+    ledger, promised = case.ledger, case.description.guarantees
     notified = promised.agreement is Agreement.NOTIFIED
 
     def binds(node: NodeId) -> bool:
-        return promised.uniform or debts.population.correct(node)
+        return promised.uniform or ledger.population.correct(node)
 
-    flagged: set[int] = set()
-    for place in _witnessed(debts, lacking):
-        groups = debts.groups(place)
-        witnesses = [n for n in debts.receivers(groups) if binds(n) and debts.delivered[n][place]]
+    flagged = case.disputed
+    for place in _witnessed(ledger, case.lacking):
+        groups = ledger.groups(place)
+        witnesses = [n for n in ledger.receivers(groups) if binds(n) and ledger.delivered[n][place]]
         if not witnesses:
             continue
-        owing = debts.owing(place, witnesses)
-        missing = [n for n in debts.correct(groups) if n in owing and not debts.delivered[n][place]]
+        owing = ledger.owing(place, witnesses)
+        missing = [n for n in ledger.correct(groups) if n in owing and not ledger.delivered[n][place]]
         if notified:
-            missing = [n for n in missing if not debts.notified(n, place) and debts.bound(n, place)]
+            missing = [n for n in missing if not ledger.notified(n, place) and ledger.bound(n, place)]
         if missing:
             flagged.add(place)
-            _tell_message(debts, findings, place, witnesses[0], missing, notified)
+            _tell_message(ledger, findings, place, witnesses[0], missing, notified)
     if notified:
-        for slot, holders in debts.holders.items():
+        for slot, holders in ledger.holders.items():
             witnesses = [node for node in holders if binds(node)]
-            if witnesses and debts.binds(slot) and flagged.isdisjoint(debts.carried.get(slot, ())):
-                _judge_slot(debts, findings, slot, witnesses)
-    return flagged
+            if witnesses and ledger.binds(slot) and flagged.isdisjoint(ledger.carried.get(slot, ())):
+                _judge_slot(ledger, findings, slot, witnesses)
 
 
-def _witnessed(debts: Debts, lacking: Ints) -> list[int]:
+def _witnessed(ledger: Ledger, lacking: Ints) -> list[int]:
     """Those of the messages that some receiver delivered."""
     seen = np.zeros(len(lacking), bool)
-    for marks in debts.delivered.values():
+    for marks in ledger.delivered.values():
         seen |= marks[lacking]
     places: list[int] = lacking[seen].tolist()
     return places
 
 
-def _judge_slot(debts: Debts, findings: Findings, slot: Slot, witnesses: list[NodeId]) -> None:
-    carried = debts.carried.get(slot, [])
-    owing, holders = debts.owing_slot(slot, witnesses), debts.holders[slot]
+def _judge_slot(ledger: Ledger, findings: Findings, slot: Slot, witnesses: list[NodeId]) -> None:
+    carried = ledger.carried.get(slot, [])
+    owing, holders = ledger.owing_slot(slot, witnesses), ledger.holders[slot]
     missing = [
         node
-        for node in debts.correct((slot.group,))
+        for node in ledger.correct((slot.group,))
         if node in owing
         and node not in holders
-        and not any(debts.delivered[node][place] for place in carried)
+        and not any(ledger.delivered[node][place] for place in carried)
     ]
     if not missing:
         return
-    witness, messages = witnesses[0], [debts.account.message(place) for place in carried]
+    witness, messages = witnesses[0], [ledger.account.message(place) for place in carried]
     named = f" ({messages_named(messages)})" if messages else ""
     findings.add(
-        NAME,
         (witness, *missing),
         messages,
         (holders[witness],),
@@ -82,13 +79,12 @@ def _judge_slot(debts: Debts, findings: Findings, slot: Slot, witnesses: list[No
 
 
 def _tell_message(
-    debts: Debts, findings: Findings, place: int, witness: NodeId, missing: list[NodeId], notified: bool
+    ledger: Ledger, findings: Findings, place: int, witness: NodeId, missing: list[NodeId], notified: bool
 ) -> None:
-    message = debts.account.message(place)
-    time_ns = debts.account.time(debts.first_delivery(witness, place))
+    message = ledger.account.message(place)
+    time_ns = ledger.account.time(ledger.first_delivery(witness, place))
     instead = ", and was not notified of its drop" if notified else ", though correct"
     findings.add(
-        NAME,
         (witness, *missing),
         (message,),
         (time_ns,),

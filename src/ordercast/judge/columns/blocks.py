@@ -6,7 +6,7 @@ delivered, of each block, exactly what was submitted to it, and all with the sam
 node's deliveries the protocol's own order grows, so that no two contradict each other.
 
 Where a block's fingerprints differ, or deliveries step back in the order, the messages in question are
-taken out of the file with all their rows and judged by `audit` like a run of their own: each property but
+taken out of the file with all their rows and judged like a run of their own: each property but
 order speaks of one message (or, of one sender's, about two in the same lane), and a cycle of order lies
 within one stretch of steps back, as in `order.py`. Where the parts cannot tell, the whole run is judged.
 """
@@ -20,12 +20,15 @@ import numpy as np
 import pyarrow as pa
 
 from ordercast.core import Groups, NodeId, Order
-from ordercast.judge.columns.columns import CODE, Ints, filled, kinds_of
-from ordercast.judge.columns.judge import audit
+from ordercast.judge.columns.columns import Ints, filled, is_kind, kinds_of
 from ordercast.judge.columns.parts import BLOCK_BITS, SUBMITTED, Edges, Key, Print, Summary, Turn
-from ordercast.judge.online import END_OF_RUN, Holes, Verdict
-from ordercast.trace import Kind, RunDescription
+from ordercast.judge.finding import END_OF_RUN, Holes, Verdict
+from ordercast.trace import ORDERED, Kind, RunDescription
 
+JudgeTable = Callable[[RunDescription, pa.Table], Verdict]
+"""Judges a whole run by all that it promises."""
+STAMP = "stamp"
+"""The property that makes stamps the same everywhere."""
 SHARE_MAX = 0.5
 """The largest share of messages that is worth taking out of a run."""
 
@@ -70,6 +73,7 @@ def files_in_order(summaries: Iterable[Summary]) -> bool:
 
 
 def judge_selected(
+    judge_table: JudgeTable,
     description: RunDescription,
     selection: Selection,
     read_parts: Callable[[], Iterator[pa.Table]],
@@ -80,14 +84,15 @@ def judge_selected(
     if selection.nothing:
         return Verdict([], {}, Holes() if description.counts_holes else None)
     if not selection.doubt:
-        found = _judge_excerpt(description, selection, read_parts, block_bits)
+        found = _judge_excerpt(judge_table, description, selection, read_parts, block_bits)
         # Where receivers disagree on stamps, the order of stamps proves nothing.
-        if not any(violation.property == "stamp" for violation in found.violations):
+        if not any(violation.property == STAMP for violation in found.violations):
             return found
-    return audit(description, read_whole())
+    return judge_table(description, read_whole())
 
 
 def _judge_excerpt(
+    judge_table: JudgeTable,
     description: RunDescription,
     selection: Selection,
     read_parts: Callable[[], Iterator[pa.Table]],
@@ -100,12 +105,12 @@ def _judge_excerpt(
     for part in read_parts():
         kind, message = kinds_of(part["kind"]), filled(part["message"])
         wanted = np.isin(message >> block_bits, blocks) | np.isin(message, messages)
-        wanted &= (kind == CODE[Kind.SUBMIT]) | (kind == CODE[Kind.DELIVER])
-        wanted |= (kind == CODE[Kind.CRASH]) | (kind == CODE[Kind.RECOVER])
+        wanted &= is_kind(kind, Kind.SUBMIT, *ORDERED)
+        wanted |= is_kind(kind, Kind.CRASH, Kind.RECOVER)
         tables.append(part.filter(wanted))
         rows.append(before + np.flatnonzero(wanted))
         before += len(part)
-    verdict = audit(description, pa.concat_tables(tables))
+    verdict = judge_table(description, pa.concat_tables(tables))
     row_of = np.concatenate(rows)
     violations = [
         violation
@@ -126,7 +131,7 @@ def _messages_in(stretches: tuple[tuple[Key, Key], ...], parts: Iterator[pa.Tabl
         clock, message = filled(part["stamp_clock"]), filled(part["message"])
         near = np.searchsorted(firsts, clock, side="right") - 1
         inside = (near >= 0) & (clock <= lasts[near])
-        found.append(np.unique(message[inside & (kinds_of(part["kind"]) == CODE[Kind.DELIVER])]))
+        found.append(np.unique(message[inside & is_kind(kinds_of(part["kind"]), *ORDERED)]))
     return np.unique(np.concatenate(found))
 
 

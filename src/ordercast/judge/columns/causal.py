@@ -10,29 +10,29 @@ import numpy as np
 
 from ordercast.core import message_name
 from ordercast.judge.columns.account import Account, Chain
+from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import Ints, by_key, factorize
 from ordercast.judge.columns.findings import Findings
-from ordercast.judge.online.violation import message_at
+from ordercast.judge.finding import message_at
 
-NAME = "causal"
 CELLS_MAX = 1 << 24
 """How many numbers of pasts are compared at a time."""
 
 
-def causal(account: Account, findings: Findings) -> None:
+def causal(case: Case, findings: Findings) -> None:
     """Find deliveries of messages that lie in the past of an earlier one of the chain."""
+    account = case.account
     if not len(account.submit_row):
         return
     pasts = _Pasts(account)
     broken = [(late, chain) for chain in account.chains for late in _late(account, chain, pasts)]
     broken.sort(key=lambda found: int(account.row[found[0]]))
-    for late, chain in findings.wanted(NAME, broken):
+    for late, chain in findings.wanted(broken):
         early = _first_knowing(account, chain, pasts, late)
         node = int(account.node[late])
         messages = [account.message(int(account.place[delivery])) for delivery in (late, early)]
         times = (account.time(early), account.time(late))
         findings.add(
-            NAME,
             (node,),
             messages,
             times,

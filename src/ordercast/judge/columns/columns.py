@@ -51,6 +51,14 @@ def kinds_of(column: pa.ChunkedArray) -> Ints:
     return np.concatenate(parts) if parts else np.empty(0, np.int8)
 
 
+def is_kind(codes: Ints, *kinds: Kind) -> Flags:
+    """For each row's code, whether it is of one of these kinds."""
+    wanted = np.zeros(len(KINDS), bool)
+    wanted[[CODE[kind] for kind in kinds]] = True
+    flags: Flags = wanted[codes]
+    return flags
+
+
 def words_at(column: pa.ChunkedArray, rows: Ints) -> list[str | None]:
     """The words of a dictionary column in some rows."""
     words: list[str | None] = column.take(pa.array(rows)).cast(pa.string()).to_pylist()

@@ -6,26 +6,25 @@ Messages are numbered by submission, so those of one sender must grow along a ch
 import numpy as np
 
 from ordercast.judge.columns.account import Account, Chain
+from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import Ints, by_key, factorize
 from ordercast.judge.columns.findings import Findings
-from ordercast.judge.online.violation import message_at
-
-NAME = "fifo"
+from ordercast.judge.finding import message_at
 
 
-def fifo(account: Account, findings: Findings) -> None:
+def fifo(case: Case, findings: Findings) -> None:
     """Find deliveries that come after a later one of the same sender."""
+    account = case.account
     senders, sender_of = factorize(account.trace.node[account.submit_row])
     broken: list[tuple[int, int, int]] = []
     for chain in account.chains:
         broken += _overtaken(account, chain, sender_of, len(senders))
     broken.sort(key=lambda found: int(account.row[found[0]]))
-    for late, early, sender in findings.wanted(NAME, broken):
+    for late, early, sender in findings.wanted(broken):
         messages = [account.message(int(account.place[delivery])) for delivery in (late, early)]
         times = (account.time(early), account.time(late))
         node = int(account.node[late])
         findings.add(
-            NAME,
             (node, int(senders[sender])),
             messages,
             times,

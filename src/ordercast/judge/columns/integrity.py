@@ -13,18 +13,15 @@ from ordercast.judge.columns.columns import CODE, Flags, Ints, factorize, null_o
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.messages import Places
 from ordercast.judge.columns.trace import Trace
-from ordercast.judge.online.violation import listed, message_at
-from ordercast.trace import Kind
-
-NAME = "integrity"
-DELIVERIES = (Kind.DELIVER, Kind.OUT_OF_ORDER)
+from ordercast.judge.finding import listed, message_at
+from ordercast.trace import CARRYING, ORDERED, PROMISED, Kind
 
 
-def integrity(trace: Trace, findings: Findings) -> Account:
+def admit(trace: Trace, findings: Findings) -> Account:
     """Judge submissions and deliveries, and give the account of those that the others may see."""
     submissions = _Submissions(trace, findings)
     rows, _ = trace.by_node
-    return _Gate(trace, findings, submissions, rows[trace.is_kind(*DELIVERIES)[rows]]).account()
+    return _Gate(trace, findings, submissions, rows[trace.is_kind(*CARRYING)[rows]]).account()
 
 
 class _Submissions:
@@ -38,7 +35,7 @@ class _Submissions:
             raise RemoteError(f"event {rows[np.argmax(wanting)]}: a submission without message or groups")
         self.places = Places(messages)
         first = self.places.is_first
-        for row in findings.wanted(NAME, rows[~first].tolist()):
+        for row in findings.wanted(rows[~first].tolist()):
             self._tell_again(trace, findings, row, rows[first])
         self.row: Ints = rows if first.all() else rows[first]
         self.code: Ints = codes if first.all() else codes[first]
@@ -47,7 +44,7 @@ class _Submissions:
         known = [trace.known(groups) for groups in tuples]
         self._judge_groups(trace, findings, known)
         foreign = np.flatnonzero((self.places.messages >> 40) != trace.node[self.row])
-        for place in findings.wanted(NAME, foreign.tolist()):
+        for place in findings.wanted(foreign.tolist()):
             row = int(self.row[place])
             detail = f"node {trace.node[row]} submitted {_at(trace, row)}, a message of another node"
             _tell(trace, findings, row, detail)
@@ -63,7 +60,7 @@ class _Submissions:
         bad = np.array([k != t or not t for k, t in zip(known, tuples, strict=True)], bool)
         if not bad.any():
             return
-        for place in findings.wanted(NAME, np.flatnonzero(bad[self.code]).tolist()):
+        for place in findings.wanted(np.flatnonzero(bad[self.code]).tolist()):
             row = int(self.row[place])
             detail = (
                 f"node {trace.node[row]} submitted {_at(trace, row)} to {_groups(tuples[self.code[place]])};"
@@ -104,10 +101,9 @@ class _Gate:
 
     def account(self) -> Account:
         """What passed."""
-        ordered = self._trace.kind[self._row] == CODE[Kind.DELIVER]
-        promised = self._trace.description.guarantees.out_of_order
-        if not promised:
-            self._tell_rows(self._row[~ordered], "was out of order, and that was not promised")
+        ordered = self._trace.is_kind(*ORDERED)[self._row]
+        if not ordered.all():
+            self._refuse_unpromised()
         return Account(
             self._trace,
             self._identities,
@@ -120,17 +116,25 @@ class _Gate:
             None if ordered.all() else ordered,
         )
 
+    def _refuse_unpromised(self) -> None:
+        """Accuse deliveries of a kind that was not promised."""
+        promised = self._trace.description.guarantees
+        for kind, promise in PROMISED.items():
+            if not getattr(promised, promise):
+                rows = self._row[self._trace.kind[self._row] == CODE[kind]]
+                self._tell_rows(rows, f"was {kind.replace('-', ' ')}, and that was not promised")
+
     def _screen_unsubmitted(self, messages: Ints, where: Ints) -> None:
         """Accuse deliveries of what nobody submitted; those with an address may pass, once a life."""
         trace, submissions = self._trace, self._submissions
         nothing = messages[where] == null_of(messages)
-        for delivery in self._findings.wanted(NAME, where[nothing].tolist()):
+        for delivery in self._findings.wanted(where[nothing].tolist()):
             row = int(self._row[delivery])
             label = words_at(trace.table["label"], self._row[delivery : delivery + 1])[0]
             detail = f"node {trace.node[row]} delivered something that is no message"
             _tell(trace, self._findings, row, f"{detail}: {label}" if label else detail)
         made_up = where[~nothing]
-        for delivery in self._findings.wanted(NAME, made_up.tolist()):
+        for delivery in self._findings.wanted(made_up.tolist()):
             self._breach(int(self._row[delivery]), "nobody submitted")
         strangers, numbers = np.unique(messages[made_up], return_inverse=True)
         self._place = self._place.astype(np.int64)
@@ -219,7 +223,7 @@ class _Gate:
         return flags
 
     def _tell_rows(self, rows: Ints, what: str) -> None:
-        for row in self._findings.wanted(NAME, rows.tolist()):
+        for row in self._findings.wanted(rows.tolist()):
             self._breach(row, what)
 
     def _breach(self, row: int, what: str) -> None:
@@ -250,7 +254,7 @@ def _at(trace: Trace, row: int) -> str:
 def _tell(trace: Trace, findings: Findings, row: int, detail: str) -> None:
     message = int(trace.message[row])
     messages = () if message == null_of(trace.message) else (message,)
-    findings.add(NAME, (int(trace.node[row]),), messages, (int(trace.time[row]),), detail, row)
+    findings.add((int(trace.node[row]),), messages, (int(trace.time[row]),), detail, row)
 
 
 def _groups(groups: Groups) -> str:

@@ -6,17 +6,16 @@ Only nodes that have a crash or a recovery are looked at, between the rows of th
 import numpy as np
 
 from ordercast.core import NodeId, format_ns, message_name
+from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import KINDS, null_of
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.trace import Trace
-from ordercast.trace import Kind
-
-NAME = "lifecycle"
-ACTIONS = (Kind.SUBMIT, Kind.DELIVER, Kind.OUT_OF_ORDER, Kind.DROP, Kind.VIEW)
+from ordercast.trace import ACTIONS, Kind
 
 
-def lifecycle(trace: Trace, findings: Findings) -> None:
+def lifecycle(case: Case, findings: Findings) -> None:
     """Find what nodes did while they were down, and lives that begin or end twice."""
+    trace = case.trace
     rows = trace.rows(Kind.CRASH, Kind.RECOVER)
     turns: dict[NodeId, list[int]] = {}
     for row in rows.tolist():
@@ -38,7 +37,7 @@ def lifecycle(trace: Trace, findings: Findings) -> None:
             first, last = np.searchsorted(acts, (row, until))
             broken += [(act, row, "") for act in acts[first:last].tolist()]
     broken.sort()
-    for row, crash, what in findings.wanted(NAME, broken):
+    for row, crash, what in findings.wanted(broken):
         _tell(trace, findings, row, crash, what)
 
 
@@ -51,4 +50,4 @@ def _tell(trace: Trace, findings: Findings, row: int, crash: int, what: str) -> 
     times = [int(trace.time[place]) for place in (crash, row) if place >= 0]
     since = f", since {format_ns(times[0])}" if crash >= 0 else ""
     detail = f"node {node} {what}{since}, at {format_ns(times[-1])}"
-    findings.add(NAME, (node,), told, times, detail, row)
+    findings.add((node,), told, times, detail, row)

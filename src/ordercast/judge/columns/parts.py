@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from ordercast.core import Causality, Gaps, Groups, NodeId, Order
+from ordercast.core import Causality, Groups, NodeId, Order
 from ordercast.judge.columns.columns import (
     CODE,
     Flags,
@@ -25,15 +25,15 @@ from ordercast.judge.columns.columns import (
     list_columns,
     null_of,
 )
-from ordercast.judge.columns.trace import PACKETS, Trace
-from ordercast.trace import Kind, RunDescription
+from ordercast.judge.columns.trace import Trace
+from ordercast.trace import ORDERED, PACKETS, Kind, RunDescription
 
 BLOCK_BITS = 12
 SUBMITTED: NodeId = -1
 """In place of a node: the submissions."""
 Key = tuple[int, int, int]
 """A delivery's place in the protocol's order: stamp clock, stamp issuer, message."""
-PROVABLE = (Kind.SUBMIT, Kind.DELIVER, Kind.COMPLETE, Kind.CRASH, Kind.RECOVER, *PACKETS)
+PROVABLE = (Kind.SUBMIT, *ORDERED, Kind.COMPLETE, Kind.CRASH, Kind.RECOVER, *PACKETS)
 
 
 class Edges(msgspec.Struct, frozen=True):
@@ -93,17 +93,6 @@ class Summary(msgspec.Struct):
     """Where a node's deliveries step back in the protocol's order: from the second key to the first."""
 
 
-def may_be_parted(description: RunDescription) -> bool:
-    """Whether a run promises nothing but what parts can show."""
-    promised = description.guarantees
-    return (
-        not promised.views
-        and promised.gaps is not Gaps.NOTIFIED
-        and promised.causality is not Causality.CAUSAL
-        and all(node.id > SUBMITTED for node in description.nodes)
-    )
-
-
 def summarize(description: RunDescription, table: pa.Table, block_bits: int = BLOCK_BITS) -> Summary:
     """Sum up a part of a run, its rows as they stand in the file."""
     kinds = _Rows(description, table)
@@ -123,7 +112,7 @@ class _Rows:
         self.trace = trace = Trace(description, table)
         self.step = filled(table["step"])
         self.is_submit: Flags = trace.kind == CODE[Kind.SUBMIT]
-        self.is_delivery: Flags = trace.kind == CODE[Kind.DELIVER]
+        self.is_delivery: Flags = trace.is_kind(*ORDERED)
         rows, self.starts = trace.by_node
         self.by_node = rows
         """All rows but those of packets, by node, each node's in order; `starts` has where each begins."""

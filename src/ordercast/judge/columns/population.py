@@ -9,7 +9,7 @@ import numpy as np
 from ordercast.core import NodeId
 from ordercast.judge.columns.columns import KINDS, Ints
 from ordercast.judge.columns.trace import Trace
-from ordercast.judge.online.holes import Standing
+from ordercast.judge.finding import Standing
 from ordercast.trace import Kind
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ordercast.core import GroupId
+from ordercast.judge.columns.changes import Change
 from ordercast.judge.columns.columns import Flags, Ints
-from ordercast.judge.columns.rare import Change
 
 
 class Removals:

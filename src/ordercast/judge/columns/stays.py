@@ -8,7 +8,7 @@ import numpy as np
 
 from ordercast.core import GroupId, NodeId
 from ordercast.judge.columns.columns import Ints
-from ordercast.judge.columns.rare import View
+from ordercast.judge.columns.notices import View
 from ordercast.judge.columns.trace import Trace
 from ordercast.trace import Kind
 

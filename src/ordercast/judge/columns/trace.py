@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from ordercast.core import Groups, NodeId, RemoteError
 from ordercast.judge.columns.columns import (
-    CODE,
     KINDS,
     Flags,
     Ints,
@@ -22,12 +21,13 @@ from ordercast.judge.columns.columns import (
     by_key,
     factorize,
     filled,
+    is_kind,
     kinds_of,
     words_at,
 )
-from ordercast.trace import LOST, Kind, RunDescription
+from ordercast.trace import ACTIONS, LOST, PACKETS, Kind, RunDescription
 
-GATED = (Kind.SUBMIT, Kind.DELIVER, Kind.OUT_OF_ORDER, Kind.DROP, Kind.VIEW, Kind.CRASH, Kind.RECOVER)
+GATED = (*ACTIONS, Kind.CRASH, Kind.RECOVER)
 """What only a node of the run can do."""
 COLUMNS = (
     "time_ns",
@@ -48,7 +48,6 @@ COLUMNS = (
     "label",
 )
 """What a run is judged on."""
-PACKETS = (Kind.SEND, Kind.RECEIVE, Kind.LOSE)
 
 
 class Trace:
@@ -69,10 +68,7 @@ class Trace:
 
     def is_kind(self, *kinds: Kind) -> Flags:
         """For each row, whether it is of one of these kinds."""
-        wanted = np.zeros(len(KINDS), bool)
-        wanted[[CODE[kind] for kind in kinds]] = True
-        flags: Flags = wanted[self.kind]
-        return flags
+        return is_kind(self.kind, *kinds)
 
     def column(self, name: str) -> Ints:
         """A column of integers, null as the smallest number of its type."""

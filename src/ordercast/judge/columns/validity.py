@@ -6,34 +6,30 @@ been for one such message, or for one bundle of them, and excuses it, those with
 What receivers disagree on is agreement's finding.
 """
 
-from collections.abc import Set
-
 import numpy as np
 
 from ordercast.core import Gaps, NodeId
+from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import Ints
-from ordercast.judge.columns.debts import Debts
 from ordercast.judge.columns.findings import Findings
-from ordercast.judge.online.violation import message_at, nodes_named
+from ordercast.judge.columns.ledger import Ledger
+from ordercast.judge.finding import message_at, nodes_named
 
-NAME = "validity"
 
-
-def validity(debts: Debts, lacking: Ints, told: Set[int], findings: Findings) -> None:
-    """Judge the messages that some correct receiver lacks, except those that have been told of."""
-    account = debts.account
-    notified = account.trace.description.guarantees.gaps is Gaps.NOTIFIED
+def validity(case: Case, findings: Findings) -> None:
+    """Judge the messages that some correct receiver lacks, except those that agreement told of."""
+    ledger, account, lacking = case.ledger, case.account, case.lacking
+    notified = case.description.guarantees.gaps is Gaps.NOTIFIED
     wanting: dict[int, list[NodeId]] = {}
-    for place in lacking[_steady(debts, lacking)].tolist():
-        if place not in told and (missing := _missing(debts, place, notified)):
+    for place in lacking[_steady(ledger, lacking)].tolist():
+        if place not in case.disputed and (missing := _missing(ledger, place, notified)):
             wanting[place] = missing
     if notified and wanting:
-        wanting = _unexcused(debts, wanting)
+        wanting = _unexcused(ledger, wanting)
     for place, missing in wanting.items():
         row = int(account.submit_row[place])
         sender, time_ns = int(account.trace.node[row]), int(account.trace.time[row])
         findings.add(
-            NAME,
             (sender, *missing),
             (account.message(place),),
             (time_ns,),
@@ -42,59 +38,59 @@ def validity(debts: Debts, lacking: Ints, told: Set[int], findings: Findings) ->
         )
 
 
-def _steady(debts: Debts, places: Ints) -> Ints:
+def _steady(ledger: Ledger, places: Ints) -> Ints:
     """Which of some messages were submitted by a node that did not crash afterwards."""
-    trace = debts.account.trace
-    rows = debts.account.submit_row[places]
+    trace = ledger.account.trace
+    rows = ledger.account.submit_row[places]
     steady = np.ones(len(places), bool)
-    for node, crashes in debts.population.crashes.items():
+    for node, crashes in ledger.population.crashes.items():
         steady &= (trace.node[rows] != node) | (rows > crashes[-1])
     return np.flatnonzero(steady)
 
 
-def _missing(debts: Debts, place: int, notified: bool) -> list[NodeId]:
+def _missing(ledger: Ledger, place: int, notified: bool) -> list[NodeId]:
     """The receivers that owe a message, and neither delivered it nor got a notification for it."""
-    groups = debts.groups(place)
-    missing = [node for node in debts.correct(groups) if not debts.delivered[node][place]]
-    owing = debts.owing(place, [n for n in debts.receivers(groups) if debts.delivered[n][place]])
-    return [node for node in missing if node in owing and not (notified and debts.notified(node, place))]
+    groups = ledger.groups(place)
+    missing = [node for node in ledger.correct(groups) if not ledger.delivered[node][place]]
+    owing = ledger.owing(place, [n for n in ledger.receivers(groups) if ledger.delivered[n][place]])
+    return [node for node in missing if node in owing and not (notified and ledger.notified(node, place))]
 
 
-def _unexcused(debts: Debts, wanting: dict[int, list[NodeId]]) -> dict[int, list[NodeId]]:
-    excuses = debts.unexplained()
+def _unexcused(ledger: Ledger, wanting: dict[int, list[NodeId]]) -> dict[int, list[NodeId]]:
+    excuses = ledger.unexplained()
     if not excuses:
         return wanting
-    bundle = _bundles(debts)
+    bundle = _bundles(ledger)
     settled: dict[tuple[NodeId, int], bool] = {}
-    unknown = [place for place in wanting if not debts.slotted[place]]
-    for place in sorted(unknown, key=lambda place: len(debts.groups(place))):
+    unknown = [place for place in wanting if not ledger.slotted[place]]
+    for place in sorted(unknown, key=lambda place: len(ledger.groups(place))):
         for node in wanting[place]:
             claim = (node, int(bundle[place]))
             if claim not in settled:
-                group = max(debts.groups(place), key=lambda g: excuses[node, g])
+                group = max(ledger.groups(place), key=lambda g: excuses[node, g])
                 settled[claim] = excuses[node, group] > 0
                 excuses[node, group] -= settled[claim]
     left = {
-        place: [n for n in missing if debts.slotted[place] or not settled[n, int(bundle[place])]]
+        place: [n for n in missing if ledger.slotted[place] or not settled[n, int(bundle[place])]]
         for place, missing in wanting.items()
     }
     return {place: missing for place, missing in left.items() if missing}
 
 
-def _bundles(debts: Debts) -> Ints:
+def _bundles(ledger: Ledger) -> Ints:
     """For each message, which bundle it may have been in: what one sender submitted in a row."""
-    count = debts.count
+    count = ledger.count
     bundles = np.arange(count)
-    if not debts.bundled:
+    if not ledger.bundled:
         return bundles
-    senders = debts.account.trace.node[debts.account.submit_row]
+    senders = ledger.account.trace.node[ledger.account.submit_row]
     last: dict[int, int] = {}
     for place in range(count):
         sender = int(senders[place])
         before = last.get(sender)
-        if not debts.slotted[place] and before is not None and debts.groups(before) == debts.groups(place):
+        if not ledger.slotted[place] and before is not None and ledger.groups(before) == ledger.groups(place):
             bundles[place] = bundles[before]
-        if debts.slotted[place]:
+        if ledger.slotted[place]:
             last.pop(sender, None)
         else:
             last[sender] = place

@@ -12,34 +12,28 @@ cycle depends on which of the contradicting deliveries are believed: a run is ju
 if every group is in order by itself. The findings so far are withdrawn when that turns out not to be so.
 """
 
-from ordercast.judge.online.oracle import Handler, Oracle
+from ordercast.judge.online.case import Case, Handler
+from ordercast.judge.online.oracle import Oracle
 from ordercast.judge.online.relation import Relation
 from ordercast.judge.online.total_order import TotalOrder, report_cycle
-from ordercast.trace import LOST, Event, Kind, RunDescription
+from ordercast.trace import LOST, ORDERED, Event, Kind
 
 
 class AcyclicOrder(Oracle):
     """No cycle of deliveries over all groups together."""
 
-    name = "acyclic-order"
-    statement = "the orders of all groups together have no cycle"
-
-    def __init__(self, description: RunDescription, total_order: TotalOrder | None = None) -> None:
-        """Whoever passes `total_order` shows it each event first; else the oracle keeps its own."""
-        super().__init__(description)
-        self._total_order = total_order or TotalOrder(description)
-        self._owner = total_order is None
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
+        self._total_order = case.find(TotalOrder)
         self._relation = Relation()
-        self._lanes = {node.id: self._relation.lane(node.id) for node in description.nodes}
+        self._lanes = {node.id: self._relation.lane(node.id) for node in case.description.nodes}
 
     def handlers(self) -> dict[Kind, Handler]:
         """Deliveries in order, and the recoveries that begin a new receiver."""
-        return {Kind.DELIVER: self._on_deliver, Kind.RECOVER: self._on_recover}
+        return {**dict.fromkeys(ORDERED, self._on_deliver), Kind.RECOVER: self._on_recover}
 
     def _on_deliver(self, event: Event) -> None:
-        if self._owner:
-            self._total_order.on_deliver(event)
-        if self._total_order.violations:
+        if self._total_order is not None and self._total_order.violations:
             self.violations.clear()
             self.suppressed = 0
             return
@@ -50,7 +44,5 @@ class AcyclicOrder(Oracle):
             self._relation.counting = self.full
 
     def _on_recover(self, event: Event) -> None:
-        if self._owner:
-            self._total_order.on_recover(event)
         if event.label == LOST:
             self._lanes[event.node].clear()

@@ -19,41 +19,30 @@ there were no removal: every quorum has one of that majority in it, and reports 
 
 from ordercast.core import Agreement as Promise
 from ordercast.core import Groups, MessageId, NodeId, format_ns
-from ordercast.judge.online.ledger import Ledger, Slot
-from ordercast.judge.online.oracle import Handler, Oracle
-from ordercast.judge.online.violation import message_at, messages_named, nodes_named
-from ordercast.trace import Kind, RunDescription
+from ordercast.judge.finding import message_at, messages_named, nodes_named
+from ordercast.judge.online.case import Case
+from ordercast.judge.online.ledger import Slot
+from ordercast.judge.online.oracle import Oracle
 
 
 class Agreement(Oracle):
     """Every correct receiver delivers what one delivers, or is told that it will not."""
 
-    name = "agreement"
-    statement = (
-        "what one receiver delivers, every correct receiver of its groups delivers,"
-        " or is notified of where that is the promise"
-    )
-
-    def __init__(self, description: RunDescription) -> None:
-        super().__init__(description)
-        self.ledger = Ledger(description)
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
+        self.ledger = case.ledger
         self.flagged: set[MessageId] = set()
         """Messages on which receivers do not agree; known after `finish`."""
-        self._notified = description.guarantees.agreement is Promise.NOTIFIED
-        self._uniform = description.guarantees.uniform
-
-    def handlers(self) -> dict[Kind, Handler]:
-        """Whatever the account needs."""
-        return self.ledger.handlers()
+        self._notified = case.description.guarantees.agreement is Promise.NOTIFIED
+        self._uniform = case.description.guarantees.uniform
 
     def finish(self) -> None:
         """Compare what the receivers ended with."""
-        if self.description.complete:
-            for message in self.ledger.submissions:
-                self._judge_message(message)
-            if self._notified:
-                for slot in self.ledger.dropped:
-                    self._judge_slot(slot)
+        for message in self.ledger.submissions:
+            self._judge_message(message)
+        if self._notified:
+            for slot in self.ledger.dropped:
+                self._judge_slot(slot)
 
     def _judge_message(self, message: MessageId) -> None:
         ledger = self.ledger

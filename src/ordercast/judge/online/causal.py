@@ -18,9 +18,10 @@ from bisect import bisect_left
 from typing import NamedTuple
 
 from ordercast.core import HostId, MessageId, Nanos, message_name
-from ordercast.judge.online.oracle import Handler, Oracle
-from ordercast.judge.online.violation import message_at
-from ordercast.trace import LOST, Event, Kind, RunDescription
+from ordercast.judge.finding import message_at
+from ordercast.judge.online.case import Case, Handler
+from ordercast.judge.online.oracle import Oracle
+from ordercast.trace import CARRYING, LOST, ORDERED, Event, Kind
 
 Clock = dict[HostId, int]
 """How many submissions of each host lie in a past."""
@@ -49,28 +50,25 @@ class _Replay:
 class Causal(Oracle):
     """No receiver delivers a message after one that its submission happened before."""
 
-    name = "causal"
-    statement = "no receiver delivers a message after another that was submitted in knowledge of it"
-
-    def __init__(self, description: RunDescription) -> None:
-        super().__init__(description)
-        self._host = {node.id: node.host for node in description.nodes}
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
+        self._host = {node.id: node.host for node in case.description.nodes}
         hosts = sorted(set(self._host.values()))
         self._submissions: dict[MessageId, _Submission] = {}
         self._learnt: dict[HostId, list[Clock]] = {host: [] for host in hosts}
         self._known: dict[HostId, Clock] = {host: {} for host in hosts}
         self._heard: dict[HostId, Clock] = {host: {} for host in hosts}
         """Of each other host, the newest submission delivered since the last of its own."""
-        self._past: dict[int, Clock] = {node.id: {} for node in description.nodes}
-        self._log: dict[int, list[tuple[MessageId, Nanos]]] = {n.id: [] for n in description.nodes}
+        self._past: dict[int, Clock] = {node.id: {} for node in case.description.nodes}
+        self._log: dict[int, list[tuple[MessageId, Nanos]]] = {n.id: [] for n in case.description.nodes}
         self._replays: dict[int, _Replay] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
         """Submissions, deliveries in order or not, and the recoveries that begin a new receiver."""
         return {
             Kind.SUBMIT: self._on_submit,
-            Kind.DELIVER: self._on_deliver,
-            Kind.OUT_OF_ORDER: self._on_out_of_order,
+            **dict.fromkeys(CARRYING, self._on_out_of_order),
+            **dict.fromkeys(ORDERED, self._on_deliver),
             Kind.RECOVER: self._on_recover,
         }
 

@@ -16,11 +16,12 @@ unless a view says better.
 """
 
 from ordercast.core import GroupId, MessageId, NodeId, format_ns, message_sender
+from ordercast.judge.finding import messages_named
+from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.changes import Change, changes_of
 from ordercast.judge.online.lane import Lane
-from ordercast.judge.online.oracle import Handler, Oracle
-from ordercast.judge.online.violation import messages_named
-from ordercast.trace import ADDED, LOST, Event, Kind, RunDescription
+from ordercast.judge.online.oracle import Oracle
+from ordercast.trace import ADDED, CARRYING, LOST, Event, Kind
 
 FIRST_NUMBER = 1
 
@@ -28,28 +29,21 @@ FIRST_NUMBER = 1
 class DropDetection(Oracle):
     """Each number once, as a message or a notification, and none passed over in silence."""
 
-    name = "drop-detection"
-    statement = (
-        "a receiver gets each number of an issuer once, as message or notification,"
-        " and none later than a message with a higher number"
-    )
-
-    def __init__(self, description: RunDescription) -> None:
-        super().__init__(description)
-        self._groups = {group: frozenset(nodes) for group, nodes in description.groups.items()}
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
+        self._groups = {group: frozenset(nodes) for group, nodes in case.description.groups.items()}
         self._changes: dict[tuple[GroupId, int], tuple[NodeId, Change]] = {}
         """For each configuration of a group, who told first what it changes."""
         self._fresh: set[NodeId] = set()
         self._lanes: dict[NodeId, dict[tuple[GroupId, int], Lane]] = {
-            node.id: {} for node in description.nodes
+            node.id: {} for node in case.description.nodes
         }
         self._previous: dict[NodeId, Event] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
         """Deliveries, notifications, and what moves the beginning and the end of the numbers."""
         return {
-            Kind.DELIVER: self._on_deliver,
-            Kind.OUT_OF_ORDER: self._on_deliver,
+            **dict.fromkeys(CARRYING, self._on_deliver),
             Kind.DROP: self._on_drop,
             Kind.VIEW: self._on_view,
             Kind.RECOVER: self._on_recover,

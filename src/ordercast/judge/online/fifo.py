@@ -7,29 +7,27 @@ covers this.
 """
 
 from ordercast.core import MessageId, Nanos, NodeId
-from ordercast.judge.online.oracle import Handler, Oracle
-from ordercast.judge.online.violation import message_at
-from ordercast.trace import LOST, Event, Kind, RunDescription
+from ordercast.judge.finding import message_at
+from ordercast.judge.online.case import Case, Handler
+from ordercast.judge.online.oracle import Oracle
+from ordercast.trace import LOST, ORDERED, Event, Kind
 
 
 class Fifo(Oracle):
     """A receiver delivers the messages of one sender in the order of their submission."""
 
-    name = "fifo"
-    statement = "a receiver delivers the messages of one sender in the order they were submitted"
-
-    def __init__(self, description: RunDescription) -> None:
-        super().__init__(description)
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
         self._places: dict[MessageId, tuple[NodeId, int]] = {}
         self._newest: dict[NodeId, dict[NodeId, tuple[int, MessageId, Nanos]]] = {
-            node.id: {} for node in description.nodes
+            node.id: {} for node in case.description.nodes
         }
 
     def handlers(self) -> dict[Kind, Handler]:
         """Submissions, deliveries in order, and the recoveries that begin a new receiver."""
         return {
             Kind.SUBMIT: self._on_submit,
-            Kind.DELIVER: self._on_deliver,
+            **dict.fromkeys(ORDERED, self._on_deliver),
             Kind.RECOVER: self._on_recover,
         }
 

@@ -15,9 +15,7 @@ from collections import deque
 from collections.abc import Callable, Set
 
 from ordercast.core import HostId, MessageId
-from ordercast.trace import Event, Kind, RunDescription
-
-DELIVERIES = (Kind.DELIVER, Kind.OUT_OF_ORDER)
+from ordercast.trace import CARRYING, Event, Kind, RunDescription
 
 
 class Holdback:
@@ -79,7 +77,7 @@ class Holdback:
     def _early(self, event: Event) -> bool:
         """Whether a row is a delivery of a message that is still to be submitted."""
         return (
-            event.kind in DELIVERIES
+            event.kind in CARRYING
             and event.message is not None
             and event.message not in self._submitted
             and (self._expected is None or event.message in self._expected)

@@ -23,36 +23,33 @@ from ordercast.core import (
     format_ns,
     message_sender,
 )
-from ordercast.judge.online.oracle import Handler, Oracle
-from ordercast.judge.online.violation import listed, message_at
-from ordercast.trace import LOST, Event, Kind, RunDescription
+from ordercast.judge.finding import listed, message_at
+from ordercast.judge.online.case import Case, Handler
+from ordercast.judge.online.oracle import Oracle
+from ordercast.trace import ACTIONS, CARRYING, LOST, PROMISED, Event, Kind
 
 
 class Integrity(Oracle):
     """Each delivery is of a submitted message, to its address, unchanged, and once a receiver."""
 
-    name = "integrity"
-    statement = (
-        "a receiver delivers a message at most once, and only if it was submitted before,"
-        " to one of the receiver's groups, and unchanged"
-    )
     gated = False
 
-    def __init__(self, description: RunDescription) -> None:
-        super().__init__(description)
-        self._one_time = description.source == "simulator"
-        self._out_of_order = description.guarantees.out_of_order
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
+        self._one_time = case.description.source == "simulator"
         self._submitted: dict[MessageId, Event] = {}
         self._foretold: dict[MessageId, Event | None] = {}
-        self._delivered: dict[NodeId, set[MessageId]] = {node.id: set() for node in description.nodes}
+        self._delivered: dict[NodeId, set[MessageId]] = {node.id: set() for node in case.description.nodes}
         self._addressed: dict[Groups, frozenset[NodeId]] = {}
+        promised = case.description.guarantees
+        unpromised = [kind for kind, promise in PROMISED.items() if not getattr(promised, promise)]
         self.admits: dict[Kind, Callable[[Event], Event | None]] = {
+            **dict.fromkeys((*ACTIONS, Kind.CRASH), self._on_action),
+            **dict.fromkeys(CARRYING, self._on_deliver),
+            **dict.fromkeys(unpromised, self._on_unpromised),
             Kind.SUBMIT: self._on_submit,
-            Kind.DELIVER: self._on_deliver,
-            Kind.OUT_OF_ORDER: self._on_out_of_order,
             Kind.DROP: self._on_drop,
             Kind.VIEW: self._on_view,
-            Kind.CRASH: self._on_crash,
             Kind.RECOVER: self._on_recover,
         }
         """For each kind, the check that returns the row as others may see it, or None."""
@@ -96,10 +93,10 @@ class Integrity(Oracle):
             self._breach(event, f"the protocol said was of node {peer}")
         return event
 
-    def _on_out_of_order(self, event: Event) -> Event | None:
+    def _on_unpromised(self, event: Event) -> Event | None:
         admitted = self._on_deliver(event)
-        if admitted is not None and not self._out_of_order:
-            self._breach(event, "was out of order, and that was not promised")
+        if admitted is not None:
+            self._breach(event, f"was {event.kind.replace('-', ' ')}, and that was not promised")
         return admitted
 
     def foretell(self, event: Event) -> None:
@@ -191,7 +188,7 @@ class Integrity(Oracle):
         self.report((event.node,), (), (event.time_ns,), detail)
         return None
 
-    def _on_crash(self, event: Event) -> Event | None:
+    def _on_action(self, event: Event) -> Event | None:
         self._screen_node(event)
         return event
 

@@ -1,6 +1,6 @@
-"""The judge: picks the oracles that a run's promises call for, and shows each the rows it wants.
+"""The judge that takes a run event by event: it shows each row to the oracles that want it.
 
-Rows pass three stations. Clocks and lifecycle see everything. Integrity comes next, for every run,
+Rows pass three stations. Oracles that are not gated see everything. Integrity comes next, for every run,
 and is the gate: what it refuses (a second delivery, a made-up group) is its own finding and goes no
 further. The oracles behind it each keep to their property, so that one fault in a run raises one
 alarm.
@@ -12,121 +12,58 @@ whole, where the order of rows of different hosts does not matter.
 """
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from typing import NamedTuple
+from typing import TypeAlias
 
-from ordercast.core import Agreement as Promise
-from ordercast.core import Causality, Gaps, MessageId, Order, RemoteError
-from ordercast.judge.online.acyclic_order import AcyclicOrder
-from ordercast.judge.online.agreement import Agreement
-from ordercast.judge.online.causal import Causal
-from ordercast.judge.online.clocks import Clocks
-from ordercast.judge.online.drop_detection import DropDetection
-from ordercast.judge.online.fifo import Fifo
-from ordercast.judge.online.holdback import DELIVERIES, Holdback
-from ordercast.judge.online.holes import HoleCount, Holes
+from ordercast.core import MessageId, RemoteError
+from ordercast.judge.finding import Holes, Violation, in_order
+from ordercast.judge.online.case import Case, Handler
+from ordercast.judge.online.holdback import Holdback
+from ordercast.judge.online.holes import holes
 from ordercast.judge.online.integrity import Integrity
-from ordercast.judge.online.lifecycle import Lifecycle
-from ordercast.judge.online.oracle import Cursor, Handler, Oracle
-from ordercast.judge.online.stamp import Stamps
-from ordercast.judge.online.total_order import TotalOrder
-from ordercast.judge.online.validity import Validity
-from ordercast.judge.online.view_synchrony import ViewSynchrony
-from ordercast.judge.online.violation import END_OF_RUN, Violation
-from ordercast.trace import Event, Kind, RunDescription
+from ordercast.judge.online.ledger import Ledger
+from ordercast.judge.online.oracle import Oracle
+from ordercast.trace import CARRYING, Event, Kind, RunDescription
 
-ORACLES: tuple[type[Oracle], ...] = (
-    Clocks,
-    Lifecycle,
-    Integrity,
-    Stamps,
-    TotalOrder,
-    AcyclicOrder,
-    Fifo,
-    Causal,
-    DropDetection,
-    ViewSynchrony,
-    Agreement,
-    Validity,
-)
-
-PROPERTIES: dict[str, str] = {oracle.name: oracle.statement for oracle in ORACLES}
-"""Every property that can be judged, and what it says."""
+MakeOracle: TypeAlias = Callable[[str, Case], Oracle]
+"""Makes the oracle of a property, which is handed the property's name, for a case."""
 
 
-def oracles_for(description: RunDescription) -> list[Oracle]:
-    """The oracles of all that this run was promised, in the order in which they see an event."""
-    promised = description.guarantees
-    oracles: list[Oracle] = [Clocks(description), Lifecycle(description)]
-    if promised.integrity:
-        oracles.append(Integrity(description))
-    oracles.append(Stamps(description))
-    if promised.order is not Order.NONE:
-        total_order = TotalOrder(description)
-        oracles.append(total_order)
-        if promised.order is Order.ACROSS and len(description.groups) > 1:
-            oracles.append(AcyclicOrder(description, total_order))
-    if promised.causality is Causality.FIFO:
-        oracles.append(Fifo(description))
-    elif promised.causality is Causality.CAUSAL:
-        oracles.append(Causal(description))
-    if promised.gaps is Gaps.NOTIFIED:
-        oracles.append(DropDetection(description))
-    if promised.views:
-        oracles.append(ViewSynchrony(description))
-    agreement = None
-    if promised.agreement in (Promise.ALL, Promise.NOTIFIED):
-        agreement = Agreement(description)
-        oracles.append(agreement)
-    if promised.validity:
-        oracles.append(Validity(description, agreement))
-    return oracles
-
-
-class Verdict(NamedTuple):
-    """The findings on a run, and how many more each property had than were kept.
-
-    The count is exact, but for `total-order` and `acyclic-order` a lower bound: see `relation.py`.
-    """
-
-    violations: list[Violation]
-    suppressed: dict[str, int]
-    holes: Holes | None = None
-    """What is missing where; None unless the run counts holes (`RunDescription`)."""
-
-
-class Judge:
+class OnlineJudge:
     """All oracles of one run, fed event by event."""
 
-    def __init__(self, description: RunDescription) -> None:
+    def __init__(self, description: RunDescription, oracles: Iterable[tuple[str, MakeOracle]]) -> None:
+        """The properties to judge, by name, in the order in which their oracles see an event."""
         _validate(description)
-        self.oracles = oracles_for(description)
-        self._cursor = Cursor()
-        self._finished = False
-        found = [oracle for oracle in self.oracles if isinstance(oracle, Integrity)]
-        # The gate stands even where integrity is not promised; then nobody hears of its findings.
-        self._gate = gate = found[0] if found else Integrity(description)
         self._description = description
+        self._case = case = Case(description)
+        for name, make in oracles:
+            case.oracles.append(make(name, case))
+        self._account: Ledger | None = case.ledger if description.counts_holes else None
+        # The gate stands even where integrity is not promised; then nobody hears of its findings.
+        self._gate = case.find(Integrity) or Integrity("", case)
+        self._cursor = case.cursor
+        self._finished = False
         self._holdback: Holdback | None = None
         if description.source != "simulator":
             self._holdback = self._hold_back(None)
-        for oracle in (gate, *self.oracles):
-            oracle.cursor = self._cursor
-        tables = [(oracle.gated, oracle.handlers()) for oracle in self.oracles if oracle is not gate]
-        self._holes: HoleCount | None = None
-        if description.counts_holes:
-            self._holes = HoleCount(description)
-            tables.append((True, self._holes.handlers()))
         self._free: dict[Kind, list[Handler]] = {}
         self._through: dict[Kind, Handler] = {}
+        self._lay_out()
+        self._dispatch: dict[Kind, tuple[Handler, ...]] = {
+            kind: (*free, self._through[kind]) if kind in self._through else tuple(free)
+            for kind, free in self._free.items()
+        }
+
+    def _lay_out(self) -> None:
+        """For each kind of row, who sees it before the gate and who behind."""
+        gate, oracles = self._gate, self._case.oracles
+        tables = [(oracle.gated, oracle.handlers()) for oracle in oracles if oracle is not gate]
+        tables += [(True, table) for table in self._case.accounts()]
         for kind in Kind:
             self._free[kind] = [table[kind] for gated, table in tables if not gated and kind in table]
             if kind in gate.admits:
                 behind = [table[kind] for gated, table in tables if gated and kind in table]
                 self._through[kind] = _through_the_gate(gate.admits[kind], behind)
-        self._dispatch: dict[Kind, tuple[Handler, ...]] = {
-            kind: (*free, self._through[kind]) if kind in self._through else tuple(free)
-            for kind, free in self._free.items()
-        }
 
     def observe(self, event: Event) -> None:
         """The next event of the run."""
@@ -151,7 +88,7 @@ class Judge:
             kind = event.kind
             if kind is Kind.SUBMIT:
                 submitted.add(event.message)
-            elif kind in DELIVERIES and event.message not in submitted:
+            elif kind in CARRYING and event.message not in submitted:
                 early.add(event.message)
         self._holdback = None if early.isdisjoint(submitted) else self._hold_back(submitted)
         self.observe_all(events)
@@ -186,23 +123,22 @@ class Judge:
             self._finished = True
             if self._holdback is not None:
                 self._holdback.finish()
-            for oracle in self.oracles:
+            for oracle in self._case.oracles:
                 oracle.finish()
 
     @property
     def violations(self) -> list[Violation]:
         """All findings so far, by event, then by property; those of the end of the run last."""
-        found = [violation for oracle in self.oracles for violation in oracle.violations]
-        return sorted(found, key=lambda v: (v.step == END_OF_RUN, v.step, v.property))
+        return in_order(violation for oracle in self._case.oracles for violation in oracle.violations)
 
     @property
     def suppressed(self) -> dict[str, int]:
         """How many more findings each property had than were kept."""
-        return {oracle.name: oracle.suppressed for oracle in self.oracles if oracle.suppressed}
+        return {oracle.name: oracle.suppressed for oracle in self._case.oracles if oracle.suppressed}
 
     def holes(self) -> Holes | None:
         """What is missing where so far; None unless the run counts holes (`RunDescription`)."""
-        return self._holes.holes() if self._holes is not None else None
+        return None if self._account is None else holes(self._account)
 
 
 def _through_the_gate(admit: Callable[[Event], Event | None], behind: list[Handler]) -> Handler:
@@ -215,19 +151,6 @@ def _through_the_gate(admit: Callable[[Event], Event | None], behind: list[Handl
                 handler(admitted)
 
     return handle
-
-
-def verdict(description: RunDescription, events: Iterable[Event]) -> Verdict:
-    """The findings on a whole run, and how many more there were."""
-    court = Judge(description)
-    court.observe_whole(events if isinstance(events, Sequence) else list(events))
-    court.finish()
-    return Verdict(court.violations, court.suppressed, court.holes())
-
-
-def judge(description: RunDescription, events: Iterable[Event]) -> list[Violation]:
-    """The findings on a whole run."""
-    return verdict(description, events).violations
 
 
 def _validate(description: RunDescription) -> None:

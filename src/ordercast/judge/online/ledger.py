@@ -15,14 +15,13 @@ delivered in none, by the receivers that no view leaves out. What an excluded no
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from ordercast.core import Agreement, Gaps, GroupId, Groups, MessageId, Nanos, NodeId
 from ordercast.judge.online.changes import changes_of
-from ordercast.judge.online.oracle import Handler
 from ordercast.judge.online.population import Population
-from ordercast.trace import LOST, REMOVED, Event, Kind, RunDescription
+from ordercast.trace import CARRYING, LOST, REMOVED, Event, Kind, RunDescription
 
 
 class Slot(NamedTuple):
@@ -76,12 +75,11 @@ class Ledger:
         self._members = description.groups
         self._receivers: dict[Groups, tuple[NodeId, ...]] = {}
 
-    def handlers(self) -> dict[Kind, Handler]:
+    def handlers(self) -> dict[Kind, Callable[[Event], None]]:
         """How the account is fed."""
         return {
             Kind.SUBMIT: self._on_submit,
-            Kind.DELIVER: self._on_deliver,
-            Kind.OUT_OF_ORDER: self._on_deliver,
+            **dict.fromkeys(CARRYING, self._on_deliver),
             Kind.DROP: self._on_drop,
             Kind.VIEW: self._on_view,
             Kind.CRASH: self.population.on_crash,

@@ -7,21 +7,18 @@ time.
 """
 
 from ordercast.core import Nanos, NodeId, format_ns, message_name
-from ordercast.judge.online.oracle import Handler, Oracle
-from ordercast.trace import Event, Kind, RunDescription
-
-ACTIONS = (Kind.SUBMIT, Kind.DELIVER, Kind.OUT_OF_ORDER, Kind.DROP, Kind.VIEW)
+from ordercast.judge.online.case import Case, Handler
+from ordercast.judge.online.oracle import Oracle
+from ordercast.trace import ACTIONS, Event, Kind
 
 
 class Lifecycle(Oracle):
     """Nothing from the dead."""
 
-    name = "lifecycle"
-    statement = "a crashed node does nothing until it recovers"
     gated = False
 
-    def __init__(self, description: RunDescription) -> None:
-        super().__init__(description)
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
         self._down: dict[NodeId, Nanos] = {}
 
     def handlers(self) -> dict[Kind, Handler]:

@@ -13,8 +13,8 @@ the count is of the plain contradictions, and a lower bound.
 from itertools import islice
 
 from ordercast.core import MessageId, Nanos, NodeId, message_name
+from ordercast.judge.finding import message_at
 from ordercast.judge.online.precedence import Edge, Precedence
-from ordercast.judge.online.violation import message_at
 
 
 class Lane:

@@ -6,24 +6,22 @@ tagged as out of order has lost its place, and is not looked at.
 """
 
 from ordercast.core import MessageId, format_ns
-from ordercast.judge.online.oracle import Handler, Oracle
-from ordercast.judge.online.violation import message_at
-from ordercast.trace import Event, Kind, RunDescription
+from ordercast.judge.finding import message_at
+from ordercast.judge.online.case import Case, Handler
+from ordercast.judge.online.oracle import Oracle
+from ordercast.trace import ORDERED, Event, Kind
 
 
 class Stamps(Oracle):
     """One stamp a message."""
 
-    name = "stamp"
-    statement = "every receiver that delivers a message does so with the same stamp"
-
-    def __init__(self, description: RunDescription) -> None:
-        super().__init__(description)
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
         self._first: dict[MessageId, Event] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
         """Deliveries in their place."""
-        return {Kind.DELIVER: self._on_deliver}
+        return dict.fromkeys(ORDERED, self._on_deliver)
 
     def _on_deliver(self, event: Event) -> None:
         message: MessageId = event.message  # type: ignore[assignment]  # integrity saw to it

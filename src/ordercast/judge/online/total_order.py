@@ -10,38 +10,35 @@ Deliveries tagged as out of order are no part of the order.
 """
 
 from ordercast.core import GroupId, Groups, NodeId
-from ordercast.judge.online.oracle import Handler, Oracle
+from ordercast.judge.online.case import Case, Handler
+from ordercast.judge.online.oracle import Oracle
 from ordercast.judge.online.precedence import Edge
 from ordercast.judge.online.relation import Lane, Relation, named, told
-from ordercast.trace import LOST, Event, Kind, RunDescription
+from ordercast.trace import LOST, ORDERED, Event, Kind
 
 
 class TotalOrder(Oracle):
     """No cycle of deliveries within a group."""
 
-    name = "total-order"
-    statement = "the receivers of a group deliver the messages of that group in one common order"
-
-    def __init__(self, description: RunDescription) -> None:
-        super().__init__(description)
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
         self.broken = False
         """Whether the last delivery closed a cycle in a group."""
         self._relations: dict[GroupId, Relation] = {}
-        self._lanes: dict[NodeId, dict[GroupId, Lane]] = {n.id: {} for n in description.nodes}
-        for group, members in description.groups.items():
+        self._lanes: dict[NodeId, dict[GroupId, Lane]] = {n.id: {} for n in case.description.nodes}
+        for group, members in case.description.groups.items():
             relation = self._relations[group] = Relation()
             for node in members:
                 self._lanes[node][group] = relation.lane(node)
         self._routes: dict[NodeId, dict[Groups, list[tuple[Relation, Lane]]]] = {
-            node.id: {} for node in description.nodes
+            node.id: {} for node in case.description.nodes
         }
 
     def handlers(self) -> dict[Kind, Handler]:
         """Deliveries in order, and the recoveries that begin a new receiver."""
-        return {Kind.DELIVER: self.on_deliver, Kind.RECOVER: self.on_recover}
+        return {**dict.fromkeys(ORDERED, self._on_deliver), Kind.RECOVER: self._on_recover}
 
-    def on_deliver(self, event: Event) -> None:
-        """One more message of a receiver's order."""
+    def _on_deliver(self, event: Event) -> None:
         self.broken = False
         groups: Groups = event.groups  # type: ignore[assignment]  # integrity saw to it
         routes = self._routes[event.node].get(groups)
@@ -58,8 +55,7 @@ class TotalOrder(Oracle):
                     for known in self._relations.values():
                         known.counting = True
 
-    def on_recover(self, event: Event) -> None:
-        """A receiver without its state begins again."""
+    def _on_recover(self, event: Event) -> None:
         if event.label == LOST:
             for lane in self._lanes[event.node].values():
                 lane.clear()

@@ -14,34 +14,23 @@ A message on which the receivers disagree is `agreement`'s finding, and is not t
 """
 
 from ordercast.core import Gaps, Groups, MessageId, NodeId
+from ordercast.judge.finding import message_at, nodes_named
 from ordercast.judge.online.agreement import Agreement
-from ordercast.judge.online.ledger import Ledger
-from ordercast.judge.online.oracle import Handler, Oracle
-from ordercast.judge.online.violation import message_at, nodes_named
-from ordercast.trace import Kind, RunDescription
+from ordercast.judge.online.case import Case
+from ordercast.judge.online.oracle import Oracle
 
 
 class Validity(Oracle):
     """Every correct receiver delivers what a correct sender submits."""
 
-    name = "validity"
-    statement = "what a sender submits and does not crash after, every correct receiver delivers"
-
-    def __init__(self, description: RunDescription, agreement: Agreement | None = None) -> None:
-        """Whoever passes `agreement` shows it each event, and finishes it first."""
-        super().__init__(description)
-        self._agreement = agreement
-        self._ledger = Ledger(description) if agreement is None else agreement.ledger
-        self._notified = description.guarantees.gaps is Gaps.NOTIFIED
-
-    def handlers(self) -> dict[Kind, Handler]:
-        """Whatever the account needs, unless agreement keeps it."""
-        return self._ledger.handlers() if self._agreement is None else {}
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
+        self._agreement = case.find(Agreement)
+        self._ledger = case.ledger
+        self._notified = case.description.guarantees.gaps is Gaps.NOTIFIED
 
     def finish(self) -> None:
         """Look for each submission at each receiver."""
-        if not self.description.complete:
-            return
         ledger = self._ledger
         told = self._agreement.flagged if self._agreement is not None else set()
         lacking: dict[MessageId, list[NodeId]] = {}

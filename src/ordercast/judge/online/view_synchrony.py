@@ -16,9 +16,10 @@ between. What a node delivers before its first view is not judged.
 """
 
 from ordercast.core import GroupId, MessageId, Nanos, NodeId, format_ns, message_name
-from ordercast.judge.online.oracle import Handler, Oracle
-from ordercast.judge.online.violation import listed, message_at, messages_named
-from ordercast.trace import LOST, Event, Kind, RunDescription
+from ordercast.judge.finding import listed, message_at, messages_named
+from ordercast.judge.online.case import Case, Handler
+from ordercast.judge.online.oracle import Oracle
+from ordercast.trace import CARRYING, LOST, Event, Kind
 
 
 class _Stay:
@@ -38,14 +39,8 @@ class _Stay:
 class ViewSynchrony(Oracle):
     """Nodes that go from one view to the next together deliver the same messages in between."""
 
-    name = "view-synchrony"
-    statement = (
-        "nodes that install the same two consecutive views deliver the same messages in between,"
-        " and views are the same everywhere"
-    )
-
-    def __init__(self, description: RunDescription) -> None:
-        super().__init__(description)
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
         self._members: dict[tuple[GroupId, int], tuple[NodeId, tuple[NodeId, ...]]] = {}
         self._stays: dict[tuple[NodeId, GroupId], _Stay] = {}
         self._moves: dict[tuple[GroupId, int, int], tuple[NodeId, dict[MessageId, Nanos]]] = {}
@@ -55,8 +50,7 @@ class ViewSynchrony(Oracle):
         """Views, deliveries, and the crashes that interrupt a stay."""
         return {
             Kind.VIEW: self._on_view,
-            Kind.DELIVER: self._on_deliver,
-            Kind.OUT_OF_ORDER: self._on_deliver,
+            **dict.fromkeys(CARRYING, self._on_deliver),
             Kind.CRASH: self._on_crash,
             Kind.RECOVER: self._on_recover,
         }

@@ -115,7 +115,7 @@ class _Reading:
                     fault = self._view(delivery)
                 case _:
                     fault = f"{type(delivery).__name__} is nothing that Hydra delivers"
-            if not isinstance(delivery, View) and delivery.config != self.config:
+            if isinstance(delivery, Delivered | Dropped) and delivery.config != self.config:
                 fault = fault or f"configuration {delivery.config} is named in configuration {self.config}"
             if fault is not None:
                 return f"group {self._group}: {fault}"

@@ -1,6 +1,6 @@
 """The steps of a counterexample, in words."""
 
-from ordercast.core import Delivered, Delivery, Dropped, OutOfOrder, Plan
+from ordercast.core import Carrier, Delivery, Dropped, Plan, View
 from ordercast.lab.model.explorer_world import Boot, Event, Jump, Packet, Timer
 
 
@@ -21,11 +21,13 @@ def describe(event: Event, plan: Plan) -> str:
 def name(delivery: Delivery) -> str:
     """What is delivered."""
     match delivery:
-        case Delivered() | OutOfOrder():
+        case Carrier():
             place = f" at clock {delivery.stamp.clock} of {delivery.stamp.issuer}" if delivery.stamp else ""
             return f"{delivery.payload.decode(errors='replace')}{place}"
         case Dropped():
             return f"notice of the loss of number {delivery.number} of {delivery.issuer}"
-        case _:
+        case View():
             issuer = f" {delivery.stamp.issuer}" if delivery.stamp else ""
             return f"view {delivery.config} ({delivery.change}{issuer})"
+        case _:
+            return str(delivery)

@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from ordercast.core import MILLISECOND, SECOND, Groups, LocalError, Nanos, Plan
-from ordercast.judge.online import verdict
+from ordercast.judge import verdict
 from ordercast.lab.trial.differences import ignored
 from ordercast.lab.trial.setting import Setting, hosts_of
 from ordercast.lab.trial.silence import Silence, silences

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ordercast.core import HostId, Nanos, NodeId, Plan
 from ordercast.lab.trial.stage import CrashTime
-from ordercast.trace import Kind
+from ordercast.trace import CARRYING
 
 
 class Silence(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ def silences(
 ) -> list[Silence]:
     """The silences after each crash; `ahead` says by how much the clock of a host is wrong."""
     kinds = table["kind"].cast(pa.string())
-    delivered = table.filter(pc.is_in(kinds, pa.array([Kind.DELIVER, Kind.OUT_OF_ORDER], pa.string())))
+    delivered = table.filter(pc.is_in(kinds, pa.array(CARRYING, pa.string())))
     nodes, times = delivered["node"].to_numpy(), delivered["time_ns"].to_numpy()
     receivers = sorted({node for members in plan.groups.values() for node in members})
     own = {node: np.sort(times[nodes == node]) - ahead.get(plan.nodes[node].host, 0) for node in receivers}

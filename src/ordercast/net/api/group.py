@@ -17,7 +17,6 @@ from weakref import WeakSet
 
 from ordercast.core import (
     Delivered,
-    Dropped,
     GroupId,
     Groups,
     HostId,
@@ -25,8 +24,8 @@ from ordercast.core import (
     MessageId,
     Nanos,
     NodeId,
+    Notice,
     Stamp,
-    View,
     message_name,
 )
 from ordercast.net.api.inbox import Inbox
@@ -71,7 +70,7 @@ class Received(NamedTuple):
 
 class OutOfOrder(NamedTuple):
     """A message that came when its place in the order had passed, where a protocol delivers such messages at
-    all (EpTO section 8.2). Others may have delivered it in its place, so it is no `Received`."""
+    all. Others may have delivered it in its place, so it is no `Received`."""
 
     message: MessageId
     payload: bytes
@@ -87,7 +86,7 @@ class OutOfOrder(NamedTuple):
         return message_name(self.message)
 
 
-LiveDelivery: TypeAlias = Received | OutOfOrder | Dropped | View
+LiveDelivery: TypeAlias = Received | OutOfOrder | Notice
 """What a group delivers: messages, in their places or too late for them, notice of messages that will not
 come, and changes of configuration."""
 
@@ -155,7 +154,7 @@ class Group:
             opened.extend(self.open(heard))
         return opened.popleft()
 
-    async def receive_batch(self) -> Batch | Dropped | View | None:
+    async def receive_batch(self) -> Batch | Notice | None:
         """The next packet of messages, or notice: the fast way for those who take many."""
         if self.receiver is None:
             raise LocalError("this host has no receiver of the group: it can only send")

@@ -17,8 +17,9 @@ from contextlib import AsyncExitStack
 from typing import NamedTuple, TypeAlias
 
 from ordercast.core import (
+    CARRIERS,
     SECOND,
-    Delivered,
+    Carrier,
     Delivery,
     Dropped,
     Explanation,
@@ -30,7 +31,7 @@ from ordercast.core import (
     MessageId,
     Nanos,
     NodeId,
-    OutOfOrder,
+    Notice,
     Plan,
     RemoteError,
     View,
@@ -70,12 +71,12 @@ _log = logging.getLogger("ordercast")
 class Batch(NamedTuple):
     """The application messages of one packet, as they were delivered."""
 
-    delivery: Delivered | OutOfOrder
+    delivery: Carrier
     bundle: Bundle
     now: Nanos
 
 
-Heard: TypeAlias = Batch | Dropped | View
+Heard: TypeAlias = Batch | Notice
 Listener: TypeAlias = Callable[[Heard], None]
 
 
@@ -443,12 +444,13 @@ class LiveHost:
                 listener(heard)
 
     def _hear(self, env: LiveEnv, delivery: Delivery, now: Nanos) -> Heard | None:
-        if isinstance(delivery, Delivered | OutOfOrder):
+        if isinstance(delivery, CARRIERS):
             return self._open(env, delivery, now)
+        assert isinstance(delivery, Notice), delivery
         self._note(env, delivery, now)
         return delivery
 
-    def _open(self, env: LiveEnv, delivery: Delivered | OutOfOrder, now: Nanos) -> Batch | None:
+    def _open(self, env: LiveEnv, delivery: Carrier, now: Nanos) -> Batch | None:
         try:
             bundle = unpack_bundle(delivery.payload)
         except RemoteError as error:
@@ -469,10 +471,10 @@ class LiveHost:
                 metrics.latency.record(now - submitted, step)
         return Batch(delivery, bundle, now)
 
-    def _note(self, env: LiveEnv, notice: Dropped | View, now: Nanos) -> None:
-        if type(notice) is Dropped:
+    def _note(self, env: LiveEnv, notice: Notice, now: Nanos) -> None:
+        if isinstance(notice, Dropped):
             self.metrics.drops_notified += 1
-        else:
+        elif isinstance(notice, View):
             self.metrics.views += 1
             self.metrics.config = notice.config
         if self.recorder is not None:

@@ -8,7 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
-from ordercast.core import Dropped, NodeId, View
+from ordercast.core import NodeId, Notice
 from ordercast.net.host.live_host import Heard
 
 QUEUE_MESSAGES_MAX = 20_000
@@ -59,7 +59,7 @@ class Watch:
     def _wants(self, heard: Heard) -> bool:
         if not self._groups:
             return True
-        if isinstance(heard, Dropped | View):
+        if isinstance(heard, Notice):
             return heard.group in self._groups
         return not self._groups.isdisjoint(heard.delivery.groups)
 
@@ -93,6 +93,6 @@ class Feed:
 
 def _weigh(heard: Heard) -> tuple[int, int]:
     """How many messages, and how many bytes, something keeps in a queue."""
-    if isinstance(heard, Dropped | View):
+    if isinstance(heard, Notice):
         return 1, 100
     return len(heard.bundle.payloads), len(heard.delivery.payload) + 100

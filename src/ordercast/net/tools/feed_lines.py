@@ -3,10 +3,13 @@
 import base64
 from collections.abc import Iterator, Mapping
 
-from ordercast.core import Dropped, GroupId, OutOfOrder, Stamp, View, message_name
+import msgspec
+
+from ordercast.core import GroupId, Notice, Stamp, message_name
 from ordercast.net.host.live_host import Batch, Heard
 from ordercast.net.tools.feed import Lost
 from ordercast.net.tools.requests import GroupName, encode_line
+from ordercast.trace import KIND_OF, ORDERED
 
 
 def feed_lines(
@@ -15,11 +18,8 @@ def feed_lines(
     """The lines of something delivered, each with the number of messages that it tells of."""
     if isinstance(heard, Lost):
         yield encode_line({"lost": int(heard)}), 0
-    elif isinstance(heard, Dropped):
-        place = {"issuer": heard.issuer, "number": heard.number, "config": heard.config}
-        yield encode_line({"dropped": {"group": _name(heard.group, group_names), **place}}), 0
-    elif isinstance(heard, View):
-        yield encode_line({"view": _view(heard, group_names)}), 0
+    elif isinstance(heard, Notice):
+        yield encode_line({type(heard).__name__.lower(): _notice(heard, group_names)}), 0
     else:
         for content in _messages(heard, group_names, limit):
             yield encode_line(content), 1
@@ -34,8 +34,9 @@ def _messages(
         "config": delivery.config,
         **_stamp(delivery.stamp),
     }
-    if isinstance(delivery, OutOfOrder):
-        common["out_of_order"] = True
+    kind = KIND_OF[type(delivery)]
+    if kind not in ORDERED:
+        common[kind.replace("-", "_")] = True
     for index, (time, payload) in enumerate(zip(bundle.times, bundle.payloads, strict=True)):
         if limit is not None and index >= limit:
             return
@@ -48,15 +49,12 @@ def _messages(
         }
 
 
-def _view(view: View, group_names: Mapping[GroupId, str]) -> dict[str, object]:
-    return {
-        "group": _name(view.group, group_names),
-        "config": view.config,
-        "members": view.members,
-        "note": view.note,
-        "change": view.change,
-        **_stamp(view.stamp),
-    }
+def _notice(notice: Notice, group_names: Mapping[GroupId, str]) -> dict[str, object]:
+    """The fields of a notice, its group by name and its stamp taken apart."""
+    fields: dict[str, object] = msgspec.structs.asdict(notice)
+    stamp = fields.pop("stamp", None)
+    fields["group"] = _name(notice.group, group_names)
+    return fields | (_stamp(stamp) if isinstance(stamp, Stamp) else {})
 
 
 def _stamp(stamp: Stamp | None) -> dict[str, object]:

@@ -16,7 +16,7 @@ from ordercast.core import NodeId, RemoteError
 from ordercast.net.host.recording import spool_file as layout
 from ordercast.net.host.recording.spool_file import Spool
 from ordercast.trace import LOST, SAVED, SCHEMA, Event, Kind, build_table
-from ordercast.trace.table import count_within
+from ordercast.trace.table import count_within, is_ordered
 
 ROWS_MAX = 1 << 19
 """About how many rows are worked on at once."""
@@ -27,31 +27,12 @@ _KINDS = pa.array([str(kind) for kind in Kind], pa.string())
 _CODES = {kind: code for code, kind in enumerate(Kind)}
 _CODE_OF_RECORD = np.zeros(256, np.int8)
 _CODE_OF_RECORD[layout.SUBMITTED] = _CODES[Kind.SUBMIT]
-_CODE_OF_RECORD[layout.DELIVERED] = _CODES[Kind.DELIVER]
-_CODE_OF_RECORD[layout.OUT_OF_ORDER] = _CODES[Kind.OUT_OF_ORDER]
-_BUNDLES = (layout.SUBMITTED, layout.DELIVERED, layout.OUT_OF_ORDER)
+for _kind, _record in layout.CARRIED.items():
+    _CODE_OF_RECORD[_record] = _CODES[_kind]
+_BUNDLES = (layout.SUBMITTED, *layout.CARRIED.values())
 _HEAD_WORDS = layout.HEAD_BYTES // 8
 
-_Row = tuple[
-    int,
-    int,
-    int,
-    Kind,
-    int | None,
-    tuple[int, ...] | None,
-    tuple[int, ...] | None,
-    int | None,
-    int | None,
-    int | None,
-    int | None,
-    tuple[int, ...] | None,
-    int | None,
-    int | None,
-    int | None,
-    str | None,
-]
-"""An event, as MessagePack has it."""
-_decoder = msgspec.msgpack.Decoder(_Row)
+_decoder = msgspec.msgpack.Decoder(Event)
 
 
 class NodeState(msgspec.Struct):
@@ -117,7 +98,7 @@ def _numbered(table: pa.Table, state: HostState) -> pa.Table:
     """The same with steps and positions that go on from the state; and the state behind it."""
     nodes = table["node"].to_numpy()
     codes = table["kind"].combine_chunks().indices.to_numpy()
-    delivered = codes == _CODES[Kind.DELIVER]
+    delivered = is_ordered(codes)
     ids = np.unique(nodes)
     counters = [state.nodes.setdefault(int(node), NodeState()) for node in ids]
     place = np.searchsorted(ids, nodes)
@@ -177,11 +158,11 @@ class _Records:
         order = np.argsort(np.concatenate([records, single]), kind="stable")
         return table.take(order).combine_chunks()
 
-    def _row(self, start: int) -> tuple[object, ...]:
+    def _row(self, start: int) -> Event:
         _, _, _, length = layout.PLAIN.unpack_from(self._content, start)
         start += layout.PLAIN.size
         try:
-            row: tuple[object, ...] = _decoder.decode(self._content[start : start + length])
+            row: Event = _decoder.decode(self._content[start : start + length])
         except msgspec.MsgspecError as error:
             raise RemoteError(f"{self._origin} has a row that is none: {error}") from error
         return row

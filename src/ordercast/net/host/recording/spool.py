@@ -25,24 +25,24 @@ from zlib import crc32
 import msgspec
 
 from ordercast.core import (
-    Delivered,
-    Dropped,
+    Carrier,
     Groups,
     LocalError,
     MessageId,
     Nanos,
     NodeId,
-    OutOfOrder,
-    View,
+    Notice,
 )
 from ordercast.core.bundle import Bundle
 from ordercast.net.host.recording import spool_file as layout
 from ordercast.net.host.recording.spool_file import Header, cut_path, spool_path
-from ordercast.trace import LOST, SAVED, Event, Kind
+from ordercast.trace import KIND_OF, LOST, SAVED, Event, Kind, notice_event
 
 GROUPS_KEPT_MAX = 4096
 
 _ZEROS = (b"", bytes(4))
+_RECORD_OF = {delivery: layout.CARRIED[kind] for delivery, kind in KIND_OF.items() if kind in layout.CARRIED}
+"""For each carrier, how a bundle of it is recorded."""
 
 _log = logging.getLogger("ordercast")
 
@@ -70,16 +70,16 @@ class Recorder(ABC):
         """An application handed messages with consecutive identities to a sender, at these times."""
 
     @abstractmethod
-    def delivered(self, now: Nanos, node: NodeId, delivery: Delivered | OutOfOrder, bundle: Bundle) -> None:
+    def delivered(self, now: Nanos, node: NodeId, delivery: Carrier, bundle: Bundle) -> None:
         """A receiver handed a bundle to its application."""
 
     @abstractmethod
-    def unreadable(self, now: Nanos, node: NodeId, delivery: Delivered | OutOfOrder, reason: str) -> None:
+    def unreadable(self, now: Nanos, node: NodeId, delivery: Carrier, reason: str) -> None:
         """A receiver delivered a payload that is no bundle."""
 
     @abstractmethod
-    def noticed(self, now: Nanos, node: NodeId, notice: Dropped | View) -> None:
-        """A receiver told its application of a drop or of a view."""
+    def noticed(self, now: Nanos, node: NodeId, notice: Notice) -> None:
+        """A receiver told its application something that is no message."""
 
     @abstractmethod
     def completed(self, now: Nanos, node: NodeId, message: MessageId, submitted: Nanos) -> None:
@@ -150,10 +150,10 @@ class Spooler(Recorder):
         fields = (node, -1, times[-1], first)
         self._bundle(layout.SUBMITTED, 0, groups, (), fields, (0, 0, 0), times, payloads)
 
-    def delivered(self, now: Nanos, node: NodeId, delivery: Delivered | OutOfOrder, bundle: Bundle) -> None:
+    def delivered(self, now: Nanos, node: NodeId, delivery: Carrier, bundle: Bundle) -> None:
         """Record a bundle with its stamp, if it has one."""
         self._last_ns = now
-        kind = layout.DELIVERED if type(delivery) is Delivered else layout.OUT_OF_ORDER
+        kind = _RECORD_OF[type(delivery)]
         first, times, payloads = bundle
         stamp = delivery.stamp
         fields = (node, delivery.sender, now, first)
@@ -217,14 +217,13 @@ class Spooler(Recorder):
             self._heads[numbers] = head
         return head
 
-    def unreadable(self, now: Nanos, node: NodeId, delivery: Delivered | OutOfOrder, reason: str) -> None:
+    def unreadable(self, now: Nanos, node: NodeId, delivery: Carrier, reason: str) -> None:
         """Record that something was delivered, and why nobody can say what."""
-        kind = Kind.DELIVER if type(delivery) is Delivered else Kind.OUT_OF_ORDER
-        self._row(Event(now, now, node, kind, label=reason))
+        self._row(Event(now, now, node, KIND_OF[type(delivery)], label=reason))
 
-    def noticed(self, now: Nanos, node: NodeId, notice: Dropped | View) -> None:
-        """Record a drop or a view."""
-        event = _drop(now, node, notice) if isinstance(notice, Dropped) else _view(now, node, notice)
+    def noticed(self, now: Nanos, node: NodeId, notice: Notice) -> None:
+        """Record a notice."""
+        event = notice_event(now, now, node, notice)
         try:
             self._pack_groups(event.groups or ())
             pack_struct(f"<{len(event.members or ())}i", *(event.members or ()))
@@ -236,7 +235,8 @@ class Spooler(Recorder):
             )
             pack_struct(f"<{len(words)}q", *words)
         except StructError:  # what a faulty peer made up may not fit
-            event = Event(now, now, node, Kind.DELIVER, label=f"a {event.kind} with numbers beyond 64 bits")
+            reason = f"a {event.kind} with numbers beyond 64 bits"
+            event = Event(now, now, node, Kind.DELIVER, label=reason)
         self._row(event)
 
     def completed(self, now: Nanos, node: NodeId, message: MessageId, submitted: Nanos) -> None:
@@ -334,17 +334,3 @@ class Spooler(Recorder):
 
     def _unwritable(self, error: OSError) -> LocalError:
         return LocalError(f"{self.path}: cannot write the trace: {error.strerror or error}")
-
-
-def _drop(now: Nanos, node: NodeId, notice: Dropped) -> Event:
-    event = Event(now, now, node, Kind.DROP, None, (notice.group,), (notice.number,))
-    return event._replace(stamp_issuer=notice.issuer, config=notice.config)
-
-
-def _view(now: Nanos, node: NodeId, notice: View) -> Event:
-    event = Event(now, now, node, Kind.VIEW, groups=(notice.group,), config=notice.config)
-    event = event._replace(members=notice.members, label=notice.change or notice.note or None)
-    stamp = notice.stamp
-    if stamp is None:
-        return event
-    return event._replace(numbers=stamp.numbers or None, stamp_clock=stamp.clock, stamp_issuer=stamp.issuer)

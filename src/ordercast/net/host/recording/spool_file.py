@@ -19,14 +19,17 @@ import msgspec
 import numpy as np
 
 from ordercast.core import HostId, LocalError, Nanos, NodeId, RemoteError
+from ordercast.trace import CARRYING, Kind
 
 MAGIC = b"ordspool"
 FORMAT = 1
 SUFFIX = ".spool"
 CUT = ".cut"
 
-SUBMITTED, DELIVERED, OUT_OF_ORDER, ROW, END = range(1, 6)
-"""The kinds of records."""
+SUBMITTED, ROW, END = 1, 4, 5
+"""The kinds of records that are no deliveries of messages."""
+CARRIED: dict[Kind, int] = dict(zip(CARRYING, (2, 3, *range(6, 256)), strict=False))
+"""Those that are: a bundle of messages that was delivered, by the kind of its rows."""
 STAMPED, OWN_LENGTHS, OWN_TIMES = 1, 2, 4
 """Flags of a bundle: it has a stamp, a table of lengths, a table of times."""
 

@@ -19,9 +19,10 @@ import numpy as np
 
 from ordercast.core import GroupId, Groups, Nanos, NodeId
 from ordercast.judge.columns.account import Account
+from ordercast.judge.columns.changes import Change
 from ordercast.judge.columns.columns import Flags, Ints, by_key, factorize, list_columns, null_of
+from ordercast.judge.columns.notices import Drop, View
 from ordercast.judge.columns.population import Population
-from ordercast.judge.columns.rare import Change, Drop, View
 from ordercast.judge.columns.removals import Removals
 from ordercast.judge.columns.stays import Stays
 
@@ -43,7 +44,7 @@ class _SlotColumns(NamedTuple):
     place: Ints
 
 
-class Debts:
+class Ledger:
     """Who lacks what at the end of a run."""
 
     def __init__(

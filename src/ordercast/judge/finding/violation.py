@@ -9,6 +9,9 @@ from ordercast.core import MessageId, Nanos, NodeId, format_ns, message_name
 END_OF_RUN = -1
 """The step of a finding that only the end of the run could show."""
 
+VIOLATIONS_MAX = 20
+"""How many findings a judge keeps of a property; later ones are only counted."""
+
 LISTED_MAX = 5
 """How many things a sentence lists before it says how many more there are."""
 
@@ -27,6 +30,11 @@ class Violation(msgspec.Struct, frozen=True):
         """A line that a person can read."""
         where = "at the end of the run" if self.step == END_OF_RUN else f"at event {self.step}"
         return f"{self.property}, {where}: {self.detail}"
+
+
+def in_order(violations: Iterable[Violation]) -> list[Violation]:
+    """Findings by event, then by property; those of the end of the run last."""
+    return sorted(violations, key=lambda found: (found.step == END_OF_RUN, found.step, found.property))
 
 
 def listed(items: Iterable[object]) -> str:

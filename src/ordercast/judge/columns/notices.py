@@ -6,15 +6,12 @@ members or of a group that the run does not have, are integrity's findings and g
 
 from typing import NamedTuple
 
-import numpy as np
-
 from ordercast.core import GroupId, Groups, Nanos, NodeId, RemoteError, format_ns
 from ordercast.judge.columns.columns import null_of
 from ordercast.judge.columns.findings import Findings
-from ordercast.judge.columns.integrity import NAME
 from ordercast.judge.columns.trace import Trace
-from ordercast.judge.online.violation import listed
-from ordercast.trace import ADDED, REMOVED, Kind
+from ordercast.judge.finding import listed
+from ordercast.trace import Kind
 
 
 class Drop(NamedTuple):
@@ -39,20 +36,6 @@ class View(NamedTuple):
     members: tuple[NodeId, ...]
 
 
-class Change(NamedTuple):
-    """A view of a group that adds an issuer after a number, or removes it up to one (Hydra section 4.4)."""
-
-    row: int
-    node: NodeId
-    time_ns: Nanos
-    config: int
-    group: GroupId
-    issuer: int
-    number: int
-    clock: int | None
-    added: bool
-
-
 def drops_of(trace: Trace, findings: Findings) -> list[Drop]:
     """The notifications of a run."""
     rows = trace.rows(Kind.DROP)
@@ -72,7 +55,7 @@ def drops_of(trace: Trace, findings: Findings) -> list[Drop]:
             found.append(Drop(row, node, time_ns, issuer, groups[0], numbers[0]))
         else:
             detail = f"node {node} was notified of a drop in group {groups[0]}, which it does not receive,"
-            findings.add(NAME, (node,), (), (time_ns,), f"{detail} at {format_ns(time_ns)}", row)
+            findings.add((node,), (), (time_ns,), f"{detail} at {format_ns(time_ns)}", row)
     return found
 
 
@@ -96,22 +79,5 @@ def views_of(trace: Trace, findings: Findings) -> list[View]:
             continue
         what = f"members that the run does not have: {listed(strangers)}" if strangers else "unknown groups"
         detail = f"node {node} installed view {config} at {format_ns(time_ns)} with {what}"
-        findings.add(NAME, (node,), (), (time_ns,), detail, row)
-    return found
-
-
-def changes_of(trace: Trace, views: list[View]) -> list[Change]:
-    """Those of some views that add or remove an issuer; the others only say who the members are."""
-    if not views:
-        return []
-    rows = np.array([view.row for view in views])
-    table = trace.table.select(["numbers", "stamp_issuer", "stamp_clock"]).take(rows)
-    columns = [column.to_pylist() for column in table.columns]
-    found = []
-    for view, label, numbers, issuer, clock in zip(views, trace.label(rows), *columns, strict=True):
-        if label not in (ADDED, REMOVED) or issuer is None or not numbers or None in numbers:
-            continue
-        place = (view.row, view.node, view.time_ns, view.config)
-        for group, number in zip(view.groups, numbers, strict=False):
-            found.append(Change(*place, group, issuer, number, clock, label == ADDED))
+        findings.add((node,), (), (time_ns,), detail, row)
     return found

@@ -1,4 +1,4 @@
-"""Order within each group, and across groups.
+"""The order of deliveries laid out along one line, and the cycles where that does not work.
 
 Each chain says that its messages come in its order. Together they contradict each other if and only if the
 relation "some receiver delivered a before b" has a cycle. The chains are first laid out along one line: the
@@ -16,38 +16,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ordercast.core import NodeId, Order, message_name
+from ordercast.core import NodeId, message_name
 from ordercast.judge.columns.account import Account
 from ordercast.judge.columns.columns import Flags, Ints
 from ordercast.judge.columns.cycles import Sequence, find_cycles
 from ordercast.judge.columns.findings import Findings
-from ordercast.judge.online import VIOLATIONS_MAX
-from ordercast.judge.online.violation import message_at
-
-TOTAL = "total-order"
-ACYCLIC = "acyclic-order"
+from ordercast.judge.finding import VIOLATIONS_MAX, message_at
 
 
-def order(account: Account, findings: Findings) -> None:
-    """Judge what the run promised of order."""
-    groups = account.trace.description.groups
-    across = account.trace.description.guarantees.order is Order.ACROSS and len(groups) > 1
-    everything = _sequences(account)
-    if (across or len(groups) == 1) and _Line(everything, len(account.messages)).straight:
-        return  # without a cycle over all, there is none in any group
-    broken = False
-    for group, members in groups.items():
-        chains = _sequences(account, account.going_to(group), members)
-        line = _Line(chains, len(account.messages))
-        if not line.straight:
-            broken |= _judge(account, findings, TOTAL, line)
-    if across and not broken:
-        line = _Line(everything, len(account.messages))
-        if not line.straight:
-            _judge(account, findings, ACYCLIC, line)
-
-
-def _sequences(
+def sequences(
     account: Account, wanted: Flags | None = None, members: Iterable[NodeId] | None = None
 ) -> list[Sequence]:
     """The chains of all receivers or of some, with all messages or those to wanted destinations."""
@@ -71,7 +48,7 @@ class Stretch(NamedTuple):
     last: int
 
 
-class _Line:
+class Line:
     """All messages of some chains in a row."""
 
     def __init__(self, chains: list[Sequence], count: int) -> None:
@@ -150,7 +127,7 @@ def _united(steps: list[Stretch]) -> list[Stretch]:
     return united
 
 
-def _judge(account: Account, findings: Findings, name: str, line: _Line) -> bool:
+def contradictions(account: Account, findings: Findings, line: Line) -> bool:
     """Compare the chains in depth where they may contradict each other; whether they do."""
     told = more = 0
     for parts in _by_stretch(line):
@@ -158,12 +135,12 @@ def _judge(account: Account, findings: Findings, name: str, line: _Line) -> bool
         told += len(cycles)
         more += others
         for cycle in cycles:
-            _tell(account, findings, name, cycle)
-    findings.count(name, more)
+            _tell(account, findings, cycle)
+    findings.count(more)
     return told + more > 0
 
 
-def _by_stretch(line: _Line) -> Iterable[list[Sequence]]:
+def _by_stretch(line: Line) -> Iterable[list[Sequence]]:
     """For each stretch of the line, what the chains have in it."""
     chains, places, where, stretches = [], [], [], []
     for number, chain in enumerate(line.chains):
@@ -187,7 +164,7 @@ def _by_stretch(line: _Line) -> Iterable[list[Sequence]]:
     return parts.values()
 
 
-def _tell(account: Account, findings: Findings, name: str, cycle: list[tuple[NodeId, int, int]]) -> None:
+def _tell(account: Account, findings: Findings, cycle: list[tuple[NodeId, int, int]]) -> None:
     """Write down a cycle: each edge is a node and two of its deliveries, in their order."""
     messages = [account.message(int(account.place[before])) for _, before, _ in cycle]
     parts = [
@@ -197,7 +174,6 @@ def _tell(account: Account, findings: Findings, name: str, cycle: list[tuple[Nod
     ]
     names = [message_name(one) for one in messages]
     findings.add(
-        name,
         dict.fromkeys(node for node, _, _ in cycle),
         dict.fromkeys(messages),
         [account.time(delivery) for _, before, after in cycle for delivery in (before, after)],

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ordercast.core import GroupId, NodeId
+from ordercast.judge.columns.changes import Change
 from ordercast.judge.columns.columns import Ints
-from ordercast.judge.columns.rare import Change
 
 
 class Lane(NamedTuple):

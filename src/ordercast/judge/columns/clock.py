@@ -6,15 +6,15 @@ Rows of packets are not looked at. Each row is compared with the one before it o
 import numpy as np
 
 from ordercast.core import format_ns
+from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import KINDS, Ints, null_of
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.trace import Trace
 
-NAME = "clock"
 
-
-def clocks(trace: Trace, findings: Findings) -> None:
+def clock(case: Case, findings: Findings) -> None:
     """Find rows whose time or clock is less than that of their node's row before."""
+    trace = case.trace
     rows, starts = trace.by_node
     same = np.ones(max(0, len(rows) - 1), bool)
     changes = starts[1:-1] - 1
@@ -27,7 +27,7 @@ def clocks(trace: Trace, findings: Findings) -> None:
         back = np.flatnonzero((ordered[1:] < ordered[:-1]) & same)
         broken += [(int(rows[place + 1]), int(rows[place]), what, values) for place in back.tolist()]
     broken.sort(key=lambda found: found[0])
-    for row, last, what, values in findings.wanted(NAME, broken):
+    for row, last, what, values in findings.wanted(broken):
         _tell(trace, findings, row, what, values, last)
 
 
@@ -35,7 +35,6 @@ def _tell(trace: Trace, findings: Findings, row: int, what: str, values: Ints, l
     node, message = int(trace.node[row]), int(trace.message[row])
     before, after = int(values[last]), int(values[row])
     findings.add(
-        NAME,
         (node,),
         () if message == null_of(trace.message) else (message,),
         (before, after),

@@ -4,15 +4,15 @@ import numpy as np
 
 from ordercast.core import format_ns
 from ordercast.judge.columns.account import Account
+from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import Ints, list_columns, null_of
 from ordercast.judge.columns.findings import Findings
-from ordercast.judge.online.violation import message_at
-
-NAME = "stamp"
+from ordercast.judge.finding import message_at
 
 
-def stamps(account: Account, findings: Findings) -> None:
+def stamp(case: Case, findings: Findings) -> None:
     """Compare each delivery's stamp with that of one delivery of the same message."""
+    account = case.account
     table = account.trace.table
     columns = [
         account.trace.column(n) for n in ("stamp_clock", "stamp_issuer") if table[n].null_count < len(table)
@@ -31,7 +31,7 @@ def stamps(account: Account, findings: Findings) -> None:
     differs = np.zeros(len(rows), bool)
     for column in columns:
         differs |= column[rows] != column[np.maximum(sample, 0)][places]
-    for found in findings.wanted(NAME, np.flatnonzero(differs).tolist()):
+    for found in findings.wanted(np.flatnonzero(differs).tolist()):
         _tell(account, findings, columns, int(rows[found]), int(sample[places[found]]))
 
 
@@ -41,7 +41,6 @@ def _tell(account: Account, findings: Findings, columns: list[Ints], row: int, f
     times = (int(trace.time[first]), int(trace.time[row]))
     message = int(trace.message[row])
     findings.add(
-        NAME,
         nodes,
         (message,),
         times,

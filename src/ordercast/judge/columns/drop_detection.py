@@ -1,6 +1,6 @@
 """Drop detection at each receiver (Hydra sections 4.1, 4.3.2 and 4.4).
 
-A *lane* is what one receiver gets of one issuer for one group; `lanes.py` has its rules. A lane whose numbers
+A *lane* is what one receiver gets of one issuer for one group; `lane.py` has its rules. A lane whose numbers
 come one after the other is proved right by its differences; only the others are walked through. And a
 configuration that adds or removes an issuer says the same at every node.
 """
@@ -13,13 +13,13 @@ import numpy as np
 
 from ordercast.core import GroupId, NodeId, format_ns, message_name
 from ordercast.judge.columns.account import Account
+from ordercast.judge.columns.case import Case
+from ordercast.judge.columns.changes import Change
 from ordercast.judge.columns.columns import Flags, Ints, by_key, factorize, list_columns, null_of
 from ordercast.judge.columns.findings import Findings
-from ordercast.judge.columns.lanes import Lane, faults, regular
-from ordercast.judge.columns.rare import Change, Drop
+from ordercast.judge.columns.lane import Lane, faults, regular
+from ordercast.judge.columns.notices import Drop
 from ordercast.trace import Kind
-
-NAME = "drop-detection"
 
 
 class Came(NamedTuple):
@@ -34,10 +34,11 @@ class Came(NamedTuple):
     dropped: Flags
 
 
-def drop_detection(account: Account, drops: list[Drop], changes: list[Change], findings: Findings) -> None:
+def drop_detection(case: Case, findings: Findings) -> None:
     """Judge every lane of every receiver."""
+    account, changes = case.account, case.changes
     _compare(changes, findings)
-    came = _joined(account, _delivered(account, changes, findings), drops)
+    came = _joined(account, _delivered(account, changes, findings), case.admitted.drops)
     turns = _turns(account, changes)
     broken: list[tuple[int, str]] = []
     for lane, rows in _lanes(came):
@@ -47,7 +48,7 @@ def drop_detection(account: Account, drops: list[Drop], changes: list[Change], f
     for lane, mine in turns.items():
         broken += faults(lane, [], [], [], mine)
     broken.sort()
-    for row, what in findings.wanted(NAME, broken):
+    for row, what in findings.wanted(broken):
         _tell(account, findings, row, what)
 
 
@@ -62,7 +63,7 @@ def _compare(changes: list[Change], findings: Findings) -> None:
                 f" {_content(first)} at node {first.node}"
             )
             nodes, times = (change.node, first.node), (change.time_ns, first.time_ns)
-            findings.add(NAME, nodes, (), times, detail, change.row)
+            findings.add(nodes, (), times, detail, change.row)
 
 
 def _content(change: Change) -> str:
@@ -91,7 +92,7 @@ def _delivered(account: Account, changes: list[Change], findings: Findings) -> C
     wanting = (lengths[rows] <= 0) | (issuers[rows] == null_of(issuers))
     for column in places:
         wanting |= column[rows] == null_of(column)
-    for row in findings.wanted(NAME, rows[wanting].tolist()):
+    for row in findings.wanted(rows[wanting].tolist()):
         what = f"delivered {message_name(int(trace.message[row]))} without numbers or their issuer"
         _tell(account, findings, row, what)
     destination = account.to
@@ -106,7 +107,7 @@ def _delivered(account: Account, changes: list[Change], findings: Findings) -> C
     kept[1:] &= ~same
     sizes = np.array([len(groups) for groups in account.destinations], np.int64)
     uneven = kept & (lengths[rows] != sizes[destination])
-    for delivery in findings.wanted(NAME, np.flatnonzero(uneven).tolist()):
+    for delivery in findings.wanted(np.flatnonzero(uneven).tolist()):
         row = int(rows[delivery])
         counts = f"{lengths[row]} numbers for {sizes[destination[delivery]]} groups"
         _tell(account, findings, row, f"delivered {message_name(int(trace.message[row]))} with {counts}")
@@ -193,4 +194,4 @@ def _tell(account: Account, findings: Findings, row: int, what: str) -> None:
     trace = account.trace
     node, time_ns, message = int(trace.node[row]), int(trace.time[row]), int(trace.message[row])
     messages = () if message == null_of(trace.message) else (message,)
-    findings.add(NAME, (node,), messages, (time_ns,), f"node {node} {what}, at {format_ns(time_ns)}", row)
+    findings.add((node,), messages, (time_ns,), f"node {node} {what}, at {format_ns(time_ns)}", row)

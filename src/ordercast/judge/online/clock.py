@@ -6,21 +6,18 @@ them tell.
 """
 
 from ordercast.core import Nanos, NodeId, format_ns
-from ordercast.judge.online.oracle import Handler, Oracle
-from ordercast.trace import Event, Kind, RunDescription
-
-PACKETS = (Kind.SEND, Kind.RECEIVE, Kind.LOSE)
+from ordercast.judge.online.case import Case, Handler
+from ordercast.judge.online.oracle import Oracle
+from ordercast.trace import PACKETS, Event, Kind
 
 
 class Clocks(Oracle):
     """The clock and the time of a node's rows never go down."""
 
-    name = "clock"
-    statement = "a node's clock never runs backwards, over restarts too, nor the time of its events"
     gated = False
 
-    def __init__(self, description: RunDescription) -> None:
-        super().__init__(description)
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
         self._last: dict[NodeId, tuple[Nanos, Nanos]] = {}
 
     def handlers(self) -> dict[Kind, Handler]:

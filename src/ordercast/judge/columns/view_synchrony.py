@@ -9,17 +9,17 @@ import numpy as np
 
 from ordercast.core import GroupId, NodeId, format_ns, message_name
 from ordercast.judge.columns.account import Account
+from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import Ints
 from ordercast.judge.columns.findings import Findings
-from ordercast.judge.columns.rare import View
+from ordercast.judge.columns.notices import View
 from ordercast.judge.columns.stays import Stay, Stays
-from ordercast.judge.online.violation import listed, messages_named
-
-NAME = "view-synchrony"
+from ordercast.judge.finding import listed, messages_named
 
 
-def view_synchrony(account: Account, views: list[View], stays: Stays, findings: Findings) -> None:
+def view_synchrony(case: Case, findings: Findings) -> None:
     """Judge the views that nodes installed, and what they delivered in them."""
+    account, views, stays = case.account, case.admitted.views, case.stays
     _judge_views(views, stays, findings)
     rows = {node: np.flatnonzero(account.node == node) for node in {view.node for view in views}}
     delivered = {stay: _delivered(account, stay, rows[stay.node]) for stay in stays.all}
@@ -135,9 +135,7 @@ def _judge_places(account: Account, group: GroupId, delivered: dict[Stay, Ints],
 def _tell(
     findings: Findings, view: View, nodes: tuple[NodeId, ...], what: str, messages: list[int] | None = None
 ) -> None:
-    findings.add(
-        NAME, nodes, messages or (), (view.time_ns,), f"{what} (at {format_ns(view.time_ns)})", view.row
-    )
+    findings.add(nodes, messages or (), (view.time_ns,), f"{what} (at {format_ns(view.time_ns)})", view.row)
 
 
 def _tell_delivery(
@@ -146,4 +144,4 @@ def _tell_delivery(
     time_ns = account.time(delivery)
     message = account.message(int(account.place[delivery]))
     row = int(account.row[delivery])
-    findings.add(NAME, nodes, (message,), (time_ns,), f"{what} (at {format_ns(time_ns)})", row)
+    findings.add(nodes, (message,), (time_ns,), f"{what} (at {format_ns(time_ns)})", row)

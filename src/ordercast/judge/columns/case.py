@@ -1,0 +1,86 @@
+"""A run before the court, over columns: what the properties share, worked out when it is first asked for.
+
+Deliveries, notifications and views pass integrity's gate before another property sees them. What one
+property tells the next is here too: `acyclic-order` is judged only where `total-order` found nothing, and
+`validity` says nothing of messages that `agreement` told of.
+"""
+
+from functools import cached_property
+from typing import NamedTuple
+
+from ordercast.judge.columns.account import Account
+from ordercast.judge.columns.changes import Change, changes_of
+from ordercast.judge.columns.columns import Ints
+from ordercast.judge.columns.findings import Findings
+from ordercast.judge.columns.integrity import admit
+from ordercast.judge.columns.ledger import Ledger
+from ordercast.judge.columns.line import Line, sequences
+from ordercast.judge.columns.notices import Drop, View, drops_of, views_of
+from ordercast.judge.columns.stays import Stays
+from ordercast.judge.columns.trace import Trace
+
+
+class Admitted(NamedTuple):
+    """What integrity lets pass."""
+
+    account: Account
+    drops: list[Drop]
+    views: list[View]
+
+
+class Case:
+    """One run, and what has been worked out of it."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.description = trace.description
+        self.disordered = False
+        """Whether the receivers of some group contradict each other in its order."""
+        self.disputed: set[int] = set()
+        """The messages on which receivers do not agree, by their places."""
+        self._admitted: Admitted | None = None
+
+    def open_gate(self, findings: Findings) -> None:
+        """Judge integrity, and let pass what the other properties may see."""
+        trace = self.trace
+        account = admit(trace, findings)
+        self._admitted = Admitted(account, drops_of(trace, findings), views_of(trace, findings))
+
+    @property
+    def admitted(self) -> Admitted:
+        """What passed the gate; where integrity is not promised, nobody hears what did not."""
+        if self._admitted is None:
+            self.open_gate(Findings(""))
+        assert self._admitted is not None
+        return self._admitted
+
+    @property
+    def account(self) -> Account:
+        """The submissions and deliveries."""
+        return self.admitted.account
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """The views that add or remove an issuer."""
+        return changes_of(self.trace, self.admitted.views)
+
+    @cached_property
+    def stays(self) -> Stays:
+        """Who was in which view, and when."""
+        return Stays(self.trace, self.admitted.views)
+
+    @cached_property
+    def line(self) -> Line:
+        """The chains of all receivers along one line, whatever their groups."""
+        return Line(sequences(self.account), len(self.account.messages))
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """Who owes what at the end."""
+        admitted = self.admitted
+        return Ledger(admitted.account, admitted.drops, admitted.views, self.changes, self.stays)
+
+    @cached_property
+    def lacking(self) -> Ints:
+        """The messages that some correct receiver of theirs did not deliver."""
+        return self.ledger.lacking()

@@ -1,0 +1,73 @@
+"""Both judges, each with the properties of the registry that a run calls for."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from ordercast.judge.columns import blocks, judge_columns
+from ordercast.judge.columns.parts import BLOCK_BITS, SUBMITTED
+from ordercast.judge.finding import Verdict, Violation
+from ordercast.judge.online import OnlineJudge
+from ordercast.judge.property import Property
+from ordercast.judge.registry import PROPERTIES
+from ordercast.trace import Event, RunDescription
+
+
+def properties_of(description: RunDescription, properties: Iterable[Property] = PROPERTIES) -> list[Property]:
+    """Those that a run is judged by, in order."""
+    return [declared for declared in properties if declared.judged(description)]
+
+
+class Judge(OnlineJudge):
+    """The oracles of all that a run promises, fed event by event."""
+
+    def __init__(self, description: RunDescription, properties: Iterable[Property] = PROPERTIES) -> None:
+        wanted = properties_of(description, properties)
+        super().__init__(description, [(declared.name, declared.oracle) for declared in wanted])
+
+
+def verdict(
+    description: RunDescription, events: Iterable[Event], properties: Iterable[Property] = PROPERTIES
+) -> Verdict:
+    """The findings on a whole run, event by event, and how many more there were."""
+    court = Judge(description, properties)
+    court.observe_whole(events if isinstance(events, Sequence) else list(events))
+    court.finish()
+    return Verdict(court.violations, court.suppressed, court.holes())
+
+
+def judge(
+    description: RunDescription, events: Iterable[Event], properties: Iterable[Property] = PROPERTIES
+) -> list[Violation]:
+    """The findings on a whole run, event by event."""
+    return verdict(description, events, properties).violations
+
+
+def audit(
+    description: RunDescription, table: pa.Table, properties: Iterable[Property] = PROPERTIES
+) -> Verdict:
+    """The findings on a whole run, over its columns, and how many more there were."""
+    wanted = properties_of(description, properties)
+    return judge_columns(description, table, [(declared.name, declared.columns) for declared in wanted])
+
+
+def may_be_parted(description: RunDescription, properties: Iterable[Property] = PROPERTIES) -> bool:
+    """Whether a run promises nothing but what the summaries of its parts can prove."""
+    promised = [declared for declared in properties if declared.applies(description)]
+    return all(declared.in_parts for declared in promised) and all(
+        node.id > SUBMITTED for node in description.nodes
+    )
+
+
+def judge_selected(
+    description: RunDescription,
+    selection: blocks.Selection,
+    read_parts: Callable[[], Iterator[pa.Table]],
+    read_whole: Callable[[], pa.Table],
+    block_bits: int = BLOCK_BITS,
+    properties: Sequence[Property] = PROPERTIES,
+) -> Verdict:
+    """The verdict on a large run, of which the summaries of its parts left this to be judged."""
+    judge_table = partial(audit, properties=properties)
+    return blocks.judge_selected(judge_table, description, selection, read_parts, read_whole, block_bits)

@@ -1,0 +1,30 @@
+"""What a judge says of a run, whichever judge it is: counterexamples, holes, the verdict."""
+
+from ordercast.judge.finding.holes import NAMED_MAX, Holes, NodeHoles, Standing
+from ordercast.judge.finding.verdict import Verdict
+from ordercast.judge.finding.violation import (
+    END_OF_RUN,
+    VIOLATIONS_MAX,
+    Violation,
+    in_order,
+    listed,
+    message_at,
+    messages_named,
+    nodes_named,
+)
+
+__all__ = [
+    "END_OF_RUN",
+    "NAMED_MAX",
+    "VIOLATIONS_MAX",
+    "Holes",
+    "NodeHoles",
+    "Standing",
+    "Verdict",
+    "Violation",
+    "in_order",
+    "listed",
+    "message_at",
+    "messages_named",
+    "nodes_named",
+]

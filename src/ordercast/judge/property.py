@@ -1,0 +1,57 @@
+"""A property: one promise of a run, declared once for both judges, for the command and for the documents."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from ordercast.core import LocalError
+from ordercast.judge.columns import ColumnJudge
+from ordercast.judge.online import MakeOracle
+from ordercast.trace import RunDescription
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """What is promised, when, and how each judge finds that it was not kept."""
+
+    name: str
+    statement: str
+    """What it says, as a sentence."""
+    when: str
+    """What `applies` asks, in words."""
+    applies: Callable[[RunDescription], bool]
+    """Whether a run promises it."""
+    oracle: MakeOracle
+    columns: ColumnJudge
+    at_end: bool = False
+    """It speaks of what comes in the end, so it is judged only if the run is complete."""
+    heeds: tuple[str, ...] = ()
+    """Properties whose findings it takes into account. They stand before it, in every list."""
+    in_parts: bool = False
+    """Fingerprints of the parts of a large run can prove it. If not, such a run is judged as a whole."""
+
+    def judged(self, description: RunDescription) -> bool:
+        """Whether a run is judged by it."""
+        return self.applies(description) and (description.complete or not self.at_end)
+
+    @property
+    def words(self) -> str:
+        """When it is judged."""
+        return f"at the end of a complete run, {self.when}" if self.at_end else self.when
+
+
+def in_registry(properties: Iterable[Property]) -> tuple[Property, ...]:
+    """The same, after a look at their names: each is there once, behind those that it heeds."""
+    found: dict[str, Property] = {}
+    for declared in properties:
+        if declared.name in found:
+            raise LocalError(f"there are two properties {declared.name}")
+        later = [name for name in declared.heeds if name not in found]
+        if later:
+            raise LocalError(f"property {declared.name} heeds {later[0]}, which does not stand before it")
+        found[declared.name] = declared
+    return tuple(found.values())
+
+
+def rows_of(properties: Sequence[Property]) -> list[str]:
+    """The rows of the table in `docs/checks.md`: what each property says, and when it is judged."""
+    return [f"| `{one.name}` | {one.statement} | {one.words} |" for one in properties]

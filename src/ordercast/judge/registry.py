@@ -1,0 +1,155 @@
+"""The registry: every property that a run may be judged by, in the order in which both judges go by them.
+
+To add one, write its oracle (`online/`) and its columns (`columns/`), and declare it here. Both judges, the
+command and the table in `docs/checks.md` read it from here.
+"""
+
+from ordercast.core import Agreement as Agreed
+from ordercast.core import Causality, Gaps, Order
+from ordercast.judge.columns import Case as Columns
+from ordercast.judge.columns.acyclic_order import acyclic_order
+from ordercast.judge.columns.agreement import agreement
+from ordercast.judge.columns.causal import causal
+from ordercast.judge.columns.clock import clock
+from ordercast.judge.columns.drop_detection import drop_detection
+from ordercast.judge.columns.fifo import fifo
+from ordercast.judge.columns.lifecycle import lifecycle
+from ordercast.judge.columns.stamp import stamp
+from ordercast.judge.columns.total_order import total_order
+from ordercast.judge.columns.validity import validity
+from ordercast.judge.columns.view_synchrony import view_synchrony
+from ordercast.judge.online.acyclic_order import AcyclicOrder
+from ordercast.judge.online.agreement import Agreement
+from ordercast.judge.online.causal import Causal
+from ordercast.judge.online.clock import Clocks
+from ordercast.judge.online.drop_detection import DropDetection
+from ordercast.judge.online.fifo import Fifo
+from ordercast.judge.online.integrity import Integrity
+from ordercast.judge.online.lifecycle import Lifecycle
+from ordercast.judge.online.stamp import Stamps
+from ordercast.judge.online.total_order import TotalOrder
+from ordercast.judge.online.validity import Validity
+from ordercast.judge.online.view_synchrony import ViewSynchrony
+from ordercast.judge.property import Property, in_registry
+
+PROPERTIES: tuple[Property, ...] = in_registry(
+    (
+        Property(
+            "clock",
+            "A node's clock never runs backwards, over restarts too, nor does the time of its events.",
+            "always",
+            lambda run: True,
+            Clocks,
+            clock,
+            in_parts=True,
+        ),
+        Property(
+            "lifecycle",
+            "A crashed node does nothing until it recovers.",
+            "always",
+            lambda run: True,
+            Lifecycle,
+            lifecycle,
+            in_parts=True,
+        ),
+        # Both judges let nothing pass that integrity refuses; where it is not promised, nobody hears of it.
+        Property(
+            "integrity",
+            "A receiver delivers a message at most once, and only if it was submitted before, to one"
+            " of the receiver's groups, and unchanged; tagged as out of order only where `out_of_order` is"
+            " promised.",
+            "`integrity`, which every protocol promises unless it says otherwise",
+            lambda run: run.guarantees.integrity,
+            Integrity,
+            Columns.open_gate,
+            in_parts=True,
+        ),
+        Property(
+            "stamp",
+            "Every receiver that delivers a message does so with the same stamp, or all without one.",
+            "always",
+            lambda run: True,
+            Stamps,
+            stamp,
+            in_parts=True,
+        ),
+        Property(
+            "total-order",
+            "The receivers of a group deliver its messages in one common order.",
+            "`order` is `group` or `across-groups`",
+            lambda run: run.guarantees.order is not Order.NONE,
+            TotalOrder,
+            total_order,
+            in_parts=True,
+        ),
+        Property(
+            "acyclic-order",
+            "The orders of all groups together have no cycle.",
+            "`order` is `across-groups`, and there are several groups",
+            lambda run: run.guarantees.order is Order.ACROSS and len(run.groups) > 1,
+            AcyclicOrder,
+            acyclic_order,
+            heeds=("total-order",),
+            in_parts=True,
+        ),
+        Property(
+            "fifo",
+            "Messages of one sender are delivered in the order submitted.",
+            "`causality` is `fifo`",
+            lambda run: run.guarantees.causality is Causality.FIFO,
+            Fifo,
+            fifo,
+            in_parts=True,
+        ),
+        Property(
+            "causal",
+            "No message is delivered after another that was submitted in knowledge of it.",
+            "`causality` is `causal`",
+            lambda run: run.guarantees.causality is Causality.CAUSAL,
+            Causal,
+            causal,
+        ),
+        Property(
+            "drop-detection",
+            "Every delivery has its number, and each number of an issuer is delivered or notified, once, and"
+            " before any later one is delivered; numbers begin and end where the views say that add and"
+            " remove the issuer.",
+            "`gaps` is `notified`",
+            lambda run: run.guarantees.gaps is Gaps.NOTIFIED,
+            DropDetection,
+            drop_detection,
+        ),
+        Property(
+            "view-synchrony",
+            "Nodes that go through the same two views deliver the same messages between them, and a view is"
+            " the same everywhere.",
+            "`views`",
+            lambda run: run.guarantees.views,
+            ViewSynchrony,
+            view_synchrony,
+        ),
+        Property(
+            "agreement",
+            "What one receiver delivers, every correct receiver delivers, or is notified of where that is"
+            " the promise.",
+            "`agreement` is `all` or `message-or-notification`",
+            lambda run: run.guarantees.agreement in (Agreed.ALL, Agreed.NOTIFIED),
+            Agreement,
+            agreement,
+            at_end=True,
+            in_parts=True,
+        ),
+        Property(
+            "validity",
+            "What a sender submits and does not crash after, every correct receiver delivers.",
+            "`validity`",
+            lambda run: run.guarantees.validity,
+            Validity,
+            validity,
+            at_end=True,
+            heeds=("agreement",),
+            in_parts=True,
+        ),
+    )
+)
+"""Every property that can be judged."""

@@ -1,0 +1,83 @@
+"""Kinds of delivery: how each is recorded, and what judges and drivers need to know of it.
+
+A new kind is declared here once, beside its class in `core/delivery.py` and its word in `Kind`. Drivers,
+recorders, judges and reports go by these facts, so that they need not name it.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ordercast.core import Carrier, Delivered, Delivery, Dropped, Nanos, NodeId, Notice, OutOfOrder, View
+from ordercast.trace.event import Event, Kind
+
+
+class DeliveryKind(NamedTuple):
+    """One kind of delivery in a trace."""
+
+    delivery: type[Delivery]
+    kind: Kind
+    ordered: bool = False
+    """Its messages take their place in the order."""
+    promise: str = ""
+    """The field of `Guarantees` without which it must not occur."""
+    settles: bool = False
+    """It says that a message will not come: whoever waits for the message waits no longer."""
+    columns: Callable[[Any], dict[str, object]] | None = None
+    """Of a notice: the columns of its row. All carriers have the same."""
+
+
+def _dropped(notice: Dropped) -> dict[str, object]:
+    return {
+        "groups": (notice.group,),
+        "numbers": (notice.number,),
+        "stamp_issuer": notice.issuer,
+        "config": notice.config,
+    }
+
+
+def _view(notice: View) -> dict[str, object]:
+    columns: dict[str, object] = {
+        "groups": (notice.group,),
+        "config": notice.config,
+        "members": notice.members,
+        "label": notice.change or notice.note or None,
+    }
+    stamp = notice.stamp
+    if stamp is not None:
+        columns |= {
+            "numbers": stamp.numbers or None,
+            "stamp_clock": stamp.clock,
+            "stamp_issuer": stamp.issuer,
+        }
+    return columns
+
+
+DELIVERY_KINDS = (
+    DeliveryKind(Delivered, Kind.DELIVER, ordered=True),
+    DeliveryKind(OutOfOrder, Kind.OUT_OF_ORDER, promise="out_of_order"),
+    DeliveryKind(Dropped, Kind.DROP, settles=True, columns=_dropped),
+    DeliveryKind(View, Kind.VIEW, columns=_view),
+)
+"""All of them. New ones come last: spool files number the carriers in this order."""
+
+KIND_OF: dict[type[Delivery], Kind] = {one.delivery: one.kind for one in DELIVERY_KINDS}
+DELIVERED: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS)
+"""The rows of all deliveries."""
+CARRYING: tuple[Kind, ...] = tuple(o.kind for o in DELIVERY_KINDS if issubclass(o.delivery, Carrier))
+"""Rows that are each of one message that was delivered."""
+ORDERED: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.ordered)
+"""Those of them that are in their place in the order."""
+SETTLING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.settles)
+"""Rows that say that a message will not come."""
+PROMISED: dict[Kind, str] = {one.kind: one.promise for one in DELIVERY_KINDS if one.promise}
+"""For each kind that must not occur unless it is promised: the field of `Guarantees`."""
+ACTIONS: tuple[Kind, ...] = (Kind.SUBMIT, *DELIVERED)
+"""What only a node that is up can do."""
+
+_COLUMNS = {one.delivery: one.columns for one in DELIVERY_KINDS if one.columns is not None}
+
+
+def notice_event(time_ns: Nanos, clock_ns: Nanos, node: NodeId, notice: Notice) -> Event:
+    """The row of a notice."""
+    columns: Any = _COLUMNS[type(notice)](notice)
+    return Event(time_ns, clock_ns, node, KIND_OF[type(notice)], **columns)
