@@ -33,8 +33,8 @@ def find_protocol(name: str) -> Protocol:
 def _packages() -> dict[str, str]:
     found: dict[str, str] = {}
     for folder in FOLDERS:
-        spec = find_spec(folder)
-        for module in pkgutil.iter_modules(spec.submodule_search_locations if spec else ()):
+        path = importlib.import_module(folder).__path__ if find_spec(folder) else ()
+        for module in pkgutil.iter_modules(path):
             if module.ispkg and module.name in found:
                 raise LocalError(f"{found[module.name]} and {folder}.{module.name} have the same name")
             if module.ispkg:

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,13 +11,15 @@ from typing import Any
 
 import pytest
 
+from ordercast import protocols
 from ordercast.catalogue import find_protocol, protocol_names
 from ordercast.cli import run
 from ordercast.core import Deployment, Fault
 from ordercast.judge import PROPERTIES, rows_of
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.supervisor_client import report
-from ordercast.sim import Scenario, conformance, load_scenario
+from ordercast.scenario.swarm import swarm_scenario
+from ordercast.sim import Scenario, conformance, load_scenario, simulate
 from tests.live.cluster_files import free_port_range
 from tests.live.processes import alive, until
 
@@ -68,7 +71,7 @@ def test_the_live_program_of_the_readme_is_the_example_and_is_short() -> None:
 
 def test_the_tutorial_goes_as_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
-    protocol, suite, mended = blocks("docs/tutorial.md", "python")
+    protocol, suite, mended, _, _ = blocks("docs/tutorial.md", "python")
     exec(protocol, names)
     exec(suite, names)
     (said,) = [block.strip() for block in blocks("docs/tutorial.md", "") if block.startswith("fault: ")]
@@ -85,6 +88,36 @@ def test_the_tutorial_goes_as_it_says(capsys: pytest.CaptureFixture[str]) -> Non
     }
 
 
+def test_the_packages_of_the_tutorial_are_protocols(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    protocol, _, mended, package, layer = blocks("docs/tutorial.md", "python")
+    program = "\n".join((protocol, mended.split("\nassert ")[0], package))
+    for name, content in (("my_sequencer", program), ("compressed", layer)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(content)
+    monkeypatch.setattr(protocols, "__path__", [*protocols.__path__, str(tmp_path)])
+    assert {"my_sequencer", "compressed", "hydra"} <= set(protocol_names())
+    assert len(layer.splitlines()) < 60
+    for options in ({}, {"over": "hydra", "below": {"sequencers": 3}}, {"over": "my_sequencer"}):
+        for seed in range(3):
+            scenario = Scenario(protocol="compressed", options=options, seed=seed)
+            assert simulate(scenario).violations == []
+    for name in ("my_sequencer", "compressed"):
+        assert simulate(swarm_scenario(name, 1)).violations == []
+    (text,) = blocks("docs/tutorial.md", "toml")
+    (tmp_path / "layered.toml").write_text(text)
+    assert load_scenario(tmp_path / "layered.toml").options["over"] == "hydra"
+
+
+def test_the_process_of_the_tutorial_is_driven_by_hand() -> None:
+    names: dict[str, Any] = {}
+    (by_hand,) = re.findall(
+        r"^  ```python\n(.*?)^  ```$", (ROOT / "docs/tutorial.md").read_text(), re.M | re.S
+    )
+    exec(blocks("docs/tutorial.md", "python")[0], names)
+    exec(textwrap.dedent(by_hand), names)
+    assert names["driver"].waits() == []
+
+
 @pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md"])
 def test_every_command_of_a_document_works(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -96,6 +129,8 @@ def test_every_command_of_a_document_works(
     down = found.index(["cluster", "down"])
     with cluster_ended():
         for index, words in enumerate(found):
+            if {"my_sequencer", "compressed"} & set(words):
+                continue  # packages that readers write
             if words[0] in ENDLESS or (index > down and words[0] in NEEDS_CLUSTER):
                 continue
             assert run(quick(words)) == 0, f"{' '.join(words)}: {capsys.readouterr().err}"

@@ -33,6 +33,7 @@ from ordercast.core import (
     Protocol,
     Stack,
 )
+from ordercast.core.message import PAYLOAD_BYTES_MAX
 
 
 class LayerOptions(Options, frozen=True):
@@ -63,7 +64,12 @@ class Layer(Stack, Member):
         """Hand it to the process below."""
         if not isinstance(self.below, Member):
             raise LocalError(f"node {self.env.me} is no sender")
-        return self.below.submit(groups, self.wrap(payload))
+        wrapped = self.wrap(payload)
+        if len(wrapped) > PAYLOAD_BYTES_MAX:
+            raise LocalError(
+                f"a payload has {len(wrapped)} bytes in a layer, the limit is {PAYLOAD_BYTES_MAX}"
+            )
+        return self.below.submit(groups, wrapped)
 
     def on_deliver(self, inner: str, delivery: Delivery) -> None:
         """Hand it to the application."""
