@@ -84,7 +84,7 @@ def open_loop(world: ProbeWorld, messages: int, *arrivals: Arrivals, until: int 
 def test_an_open_loop_submits_just_so_many_by_all_senders_together() -> None:
     world = ProbeWorld(range(3))
     workload = open_loop(world, 50, *(Poisson(1000) for _ in range(3)))
-    assert workload.remaining == 50
+    assert workload.budget.remaining == 50
     world.run(SECOND)
     assert workload.finished
     assert len(submissions(world)) == 50
@@ -136,8 +136,10 @@ def test_payloads_have_the_size_asked_for_and_differ() -> None:
 
 
 def closed_loop(world: ProbeWorld, messages: int, outstanding: int = 1, timeout: int = SECOND) -> ClosedLoop:
-    groups = Destinations(sorted(world.plan.groups))
-    workload = ClosedLoop(world, groups, messages, 8, outstanding, timeout)
+    spec = WorkloadSpec(
+        kind="closed", messages=messages, bytes=8, outstanding=outstanding, timeout_ms=timeout / MILLISECOND
+    )
+    workload = ClosedLoop(world, spec)
     workload.start()
     return workload
 

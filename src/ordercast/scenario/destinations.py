@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from random import Random
 
-from ordercast.core import Groups, LocalError
+from ordercast.core import Groups, LocalError, Plan
+from ordercast.scenario.spec import WorkloadSpec
+from ordercast.toml_file import about
 
 
 class Destinations:
@@ -17,6 +19,12 @@ class Destinations:
         self._groups = list(groups)
         self._counts = range(1, len(spread) + 1)
         self._spread = list(spread)
+
+    @classmethod
+    def of(cls, spec: WorkloadSpec, plan: Plan) -> "Destinations":
+        """Those of a workload among the groups of a plan."""
+        with about("workload.spread"):
+            return cls(sorted(plan.groups), spec.spread)
 
     def choose(self, rng: Random) -> Groups:
         """The groups of one message, ascending."""

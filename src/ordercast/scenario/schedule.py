@@ -24,8 +24,7 @@ def schedule(scenario: Scenario, plan: Plan) -> Iterator[Submission]:
                 check_submission(submission, plan.senders, plan.groups)
                 yield submission
         return
-    with about("workload.spread"):
-        destinations = Destinations(sorted(plan.groups), spec.spread)
+    destinations = Destinations.of(spec, plan)
     arrivals = dict(zip(plan.senders, arrivals_of(scenario, len(plan.senders)), strict=True))
     draws = {sender: workload_stream(scenario.seed, sender) for sender in plan.senders}
     due: list[tuple[int, int, int]] = []

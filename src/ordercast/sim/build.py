@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 
-from ordercast.core import MICROSECOND, MILLISECOND, HostId, LocalError, Nanos, Plan
+from ordercast.core import MICROSECOND, HostId, LocalError, Nanos, Plan
 from ordercast.scenario.arrivals import arrivals_of
 from ordercast.scenario.clock import clocks_of
 from ordercast.scenario.contract import check_faults
@@ -58,11 +58,9 @@ def build_world(scenario: Scenario, plan: Plan) -> World:
 def build_workload(scenario: Scenario, world: World) -> Workload:
     """The sources or clients of a scenario."""
     spec = scenario.workload
-    with about("workload.spread"):
-        destinations = Destinations(sorted(world.plan.groups), spec.spread)
     if spec.kind == "closed":
-        timeout = round(spec.timeout_ms * MILLISECOND)
-        return ClosedLoop(world, destinations, spec.messages, spec.bytes, spec.outstanding, timeout)
+        return ClosedLoop(world, spec)
+    destinations = Destinations.of(spec, world.plan)
     if spec.kind == "trace":
         with about("workload.file"):
             return Replayed(world, submissions_of(Path(spec.file))[: spec.messages])

@@ -130,7 +130,7 @@ def drive(scenario: Scenario, world: World, progress: Progress | None = None) ->
             break
         world.run(max(world.now + STEP, world.scheduler.next_ns))
         if progress:
-            progress(wanted - workload.remaining, wanted)
+            progress(workload.budget.taken, wanted)
     settling = _Settling(world)
     healed = settling.settle(round(scenario.settle_ms * MILLISECOND))
     ending = ending_of(missing=not settling.complete, healed=healed)

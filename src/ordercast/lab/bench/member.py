@@ -21,6 +21,7 @@ from ordercast.net.api.group import Group, Received, join
 from ordercast.net.host.live_host import Batch
 from ordercast.net.host.loop import run
 from ordercast.scenario.settling import Settling
+from ordercast.scenario.window import Window
 
 CHUNK_BYTES = 4096
 REFILL = 8
@@ -73,7 +74,7 @@ class Meter:
         self.log = Log()
         self.heard_at = 0.0
         self.probing = True
-        self._under_way = 0
+        self._window = Window(spec.clients)
         self._taken = asyncio.Event()
         self._clients = False
         """Whether each message that is done is followed by another."""
@@ -90,10 +91,10 @@ class Meter:
                     count += 1
                 log.delivered.extend((heard.bundle.first, count, time.time_ns()))
                 if heard.delivery.sender == group.sender and not self.probing:
-                    self._under_way -= count
+                    free = self._window.done(count)
                     self._taken.set()
                     if self._clients:
-                        await self._send(count)
+                        await self._send(free)
             elif isinstance(heard, Dropped):
                 log.drops += 1
 
@@ -135,7 +136,7 @@ class Meter:
 
     async def _send(self, count: int) -> None:
         now = time.time_ns()
-        self._under_way += count
+        self._window.take(count)
         self._note(await self._group.send_many([self._payload] * count), count, now)
 
     def _note(self, first: MessageId, count: int, when: Nanos) -> None:
@@ -145,17 +146,18 @@ class Meter:
         """Keep the window full; what is done is replaced when it makes a fair packet."""
         chunk = max(1, CHUNK_BYTES // max(1, self._spec.size))
         limit = max(chunk, self._spec.window_bytes // max(1, self._spec.size))
-        refill = max(chunk, limit // REFILL)  # what is waited for must be room for a chunk, or it never waits
+        # What is waited for must be room for a chunk, or it never waits.
+        window = self._window = Window(limit, max(chunk, limit // REFILL))
         while time.monotonic() < end:
-            while self._under_way + chunk <= limit:
+            while window.room >= chunk:
                 await self._send(chunk)
             try:
-                while self._under_way > limit - refill:
+                while not window.ready:
                     self._taken.clear()
                     await asyncio.wait_for(self._taken.wait(), 1.0)
             except TimeoutError:
                 if not self._expects():
-                    self._under_way = 0  # the rest is lost; they are counted afterwards
+                    window.lose()  # they are counted afterwards
 
     async def _pace(self, end: float) -> None:
         """Send what is due; a message counts from when it should have been sent."""
@@ -176,16 +178,17 @@ class Meter:
     async def _serve_clients(self, end: float) -> None:
         """Each client sends when its last message was delivered here; those of one packet send together."""
         self._clients = True
-        await self._send(self._spec.clients)
+        window = self._window
+        await self._send(window.room)
         while (rest := end - time.monotonic()) > 0:
             self._taken.clear()
             try:
                 await asyncio.wait_for(self._taken.wait(), min(1.0, rest))
                 await asyncio.sleep(min(0.1, max(0.0, end - time.monotonic())))
             except TimeoutError:
-                if rest > 1.0 and not self._expects():  # what was under way is lost; it is counted later
-                    self._under_way = 0
-                    await self._send(self._spec.clients)
+                if rest > 1.0 and not self._expects():
+                    window.lose()  # they are counted afterwards
+                    await self._send(window.room)
         self._clients = False
 
     async def _be_client(self, end: float) -> None:

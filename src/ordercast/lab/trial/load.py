@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from struct import Struct
 
-from ordercast.core import MILLISECOND, SECOND, Groups, MessageId, Nanos, NodeId, message_sender
+from ordercast.core import SECOND, Groups, MessageId, Nanos, NodeId, message_sender
 from ordercast.lab.trial.setting import LOOPBACK, Setting
 from ordercast.lab.trial.words import Life
 from ordercast.net.host.live_host import Batch, Heard, LiveHost
-from ordercast.scenario.destinations import Destinations
+from ordercast.scenario.clients import ClientCalls, Clients
 from ordercast.scenario.schedule import schedule
-from ordercast.scenario.seeds import workload_stream
 from ordercast.scenario.submission import numbered_payload
+from ordercast.scenario.window import Budget
 
 IN_A_ROW_MAX = 64
 """Submissions that are late and made together, before anything else has its turn."""
@@ -36,7 +36,6 @@ class Load(ABC):
         """By each sender, in earlier lives too."""
         self.expected = 0
         self.refused = 0
-        self.timed_out = 0
         self.late_ns: Nanos = 0
         self._receivers: dict[Groups, frozenset[NodeId]] = {}
 
@@ -44,6 +43,11 @@ class Load(ABC):
     @abstractmethod
     def done(self) -> bool:
         """Whether nothing more will be submitted here."""
+
+    @property
+    def timed_out(self) -> int:
+        """Messages whose answers a client stopped waiting for."""
+        return 0
 
     @abstractmethod
     async def run(self, start_ns: Nanos) -> None:
@@ -115,71 +119,60 @@ class OpenLoad(Load):
 
 
 class ClosedLoad(Load):
-    """Each sender keeps so many messages under way, the next when all receivers have answered one."""
+    """The clients of a host, which hear the answers of receivers by datagrams.
+
+    Hosts share no count, so each sender has a share of the messages.
+    """
 
     def __init__(self, live: LiveHost, life: Life, setting: Setting, clock: Callable[[], Nanos]) -> None:
         super().__init__(live, life)
-        self._spec = spec = setting.scenario.workload
+        spec, senders = setting.scenario.workload, live.plan.senders
         self._clock = clock
-        self._answers = Answers(live, setting.answer_ports, self._on_answer)
-        self._destinations = Destinations(sorted(live.plan.groups), spec.spread)
-        self._rngs = {node: workload_stream(setting.scenario.seed, node) for node in self.senders}
-        share, more = divmod(spec.messages, len(live.plan.senders))
-        self._quota = {
-            node: share + (place < more) for place, node in enumerate(live.plan.senders) if node in live.nodes
-        }
-        self._awaited: dict[MessageId, tuple[NodeId, Nanos, set[NodeId]]] = {}
         self._loop = asyncio.get_running_loop()
+        share, more = divmod(spec.messages, len(senders))
+        budgets = {
+            node: Budget(share + (place < more), self.submitted[node])
+            for place, node in enumerate(senders)
+            if node in self.submitted
+        }
+        calls = ClientCalls(clock, self.submit, self._after, self._complete)
+        self._clients = Clients(spec, live.plan, setting.scenario.seed, budgets, calls)
+        self._answers = Answers(live, setting.answer_ports, self._on_answer)
 
     @property
     def done(self) -> bool:
         """Whether all was submitted and answered, or given up."""
-        return not self._awaited and all(self.submitted[node] >= self._quota[node] for node in self.senders)
+        return self._clients.finished
+
+    @property
+    def timed_out(self) -> int:
+        """Messages whose answers a client stopped waiting for."""
+        return self._clients.timed_out
 
     async def run(self, start_ns: Nanos) -> None:
-        """Fill every sender's window."""
+        """Let all clients begin."""
         await asyncio.sleep(max(0, start_ns - time.monotonic_ns()) / SECOND)
-        for sender in self.senders:
-            for _ in range(self._spec.outstanding):
-                self._issue(sender)
+        self._clients.start()
 
     def close(self) -> None:
         """Stop listening for answers."""
         self._answers.close()
 
-    def _issue(self, sender: NodeId) -> None:
-        if self.submitted[sender] >= self._quota[sender] or not self.live.running:
-            return
-        groups = self._destinations.choose(self._rngs[sender])
-        payload = numbered_payload(self.submitted[sender] + 1, self._spec.bytes)
-        before = self._clock()
-        message = self.submit(sender, groups, payload)
-        timeout_s = self._spec.timeout_ms * MILLISECOND / SECOND
-        if message is None:
-            self._loop.call_later(timeout_s, self._issue, sender)
-            return
-        self._awaited[message] = (sender, before, set(self.receivers(groups)))
-        self._loop.call_later(timeout_s, self._give_up, message)
+    def _after(self, delay: Nanos, action: Callable[..., None], *args: object) -> None:
+        self._loop.call_later(delay / SECOND, self._act, action, args)
+
+    def _act(self, action: Callable[..., None], args: tuple[object, ...]) -> None:
+        if self.live.running:
+            action(*args)
+
+    def _complete(self, sender: NodeId, message: MessageId, submitted: Nanos) -> None:
+        if self.live.recorder is not None:
+            self.live.recorder.completed(max(self._clock(), submitted), sender, message, submitted)
 
     def _on_answer(self, node: NodeId, first: MessageId, count: int) -> None:
-        for message in range(first, first + count):
-            awaited = self._awaited.get(message)
-            if awaited is None:
-                continue
-            sender, submitted, receivers = awaited
-            receivers.discard(node)
-            if not receivers:
-                del self._awaited[message]
-                if self.live.recorder is not None:
-                    now = max(self._clock(), submitted)
-                    self.live.recorder.completed(now, sender, message, submitted)
-                self._issue(sender)
-
-    def _give_up(self, message: MessageId) -> None:
-        awaited = self._awaited.pop(message, None)
-        if awaited is not None:
-            self.timed_out += 1
-            self._issue(awaited[0])
+        if self.live.running:
+            for message in range(first, first + count):
+                self._clients.answer(node, message)
 
 
 class Answers:

@@ -1,0 +1,108 @@
+"""Closed-loop clients, one at each sender, without input or output.
+
+A client keeps so many messages under way. It submits the next when all receivers of one have answered, as the
+clients of Hydra section 7.1 do, or when it has waited for them too long. How answers get to it, what time it
+is, and who wakes it, is the business of the driver.
+"""
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import NamedTuple
+
+from ordercast.core import MILLISECOND, Groups, MessageId, Nanos, NodeId, Plan
+from ordercast.scenario.destinations import Destinations
+from ordercast.scenario.seeds import workload_stream
+from ordercast.scenario.spec import WorkloadSpec
+from ordercast.scenario.window import Budget, Window
+
+APART: Nanos = 10_000
+"""Clients begin within this time, not all at once."""
+
+
+class ClientCalls(NamedTuple):
+    """What clients ask of their driver."""
+
+    now: Callable[[], Nanos]
+    submit: Callable[[NodeId, Groups, bytes], MessageId | None]
+    """Submit a message now; None if the sender is down, or has no room for it."""
+    after: Callable[..., object]
+    """Call an action with its arguments, so much later."""
+    complete: Callable[[NodeId, MessageId, Nanos], None]
+    """Take note that all receivers have answered a message that was submitted at a time."""
+
+
+class Clients:
+    """All clients that one driver runs."""
+
+    def __init__(
+        self, spec: WorkloadSpec, plan: Plan, seed: int, budgets: Mapping[NodeId, Budget], calls: ClientCalls
+    ) -> None:
+        self.awaited: dict[MessageId, tuple[NodeId, Nanos, set[NodeId]]] = {}
+        """Who waits for the answers to a message, since when, and of which receivers."""
+        self.timed_out = 0
+        """Messages whose answers a client stopped waiting for."""
+        self._head_bytes = min(8, spec.bytes)
+        self._filler = bytes(spec.bytes - self._head_bytes)
+        self._timeout_ns = round(spec.timeout_ms * MILLISECOND)
+        self._members = plan.groups
+        self._destinations = Destinations.of(spec, plan)
+        self._budgets = budgets
+        self._windows = {sender: Window(spec.outstanding) for sender in budgets}
+        self._streams: dict[NodeId, Random] = {sender: workload_stream(seed, sender) for sender in budgets}
+        self._calls = calls
+
+    def start(self) -> None:
+        """Fill every client's window, in turn and a little apart, as real clients are."""
+        for sender, window in self._windows.items():
+            rng = self._streams[sender]
+            for _ in range(window.room):
+                window.take(1)
+                self._calls.after(int(rng.random() * APART), self._issue, sender)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all was submitted and answered, or given up."""
+        return not self.awaited and not any(budget.remaining for budget in self._budgets.values())
+
+    def answer(self, node: NodeId, message: MessageId) -> None:
+        """A receiver has answered a message; nobody may wait for that any more."""
+        awaited = self.awaited.get(message)
+        if awaited is None:
+            return
+        sender, submitted, receivers = awaited
+        receivers.discard(node)
+        if not receivers:
+            del self.awaited[message]
+            self._calls.complete(sender, message, submitted)
+            self._go_on(sender)
+
+    def _go_on(self, sender: NodeId) -> None:
+        """A place in a client's window has become free."""
+        window = self._windows[sender]
+        free = window.done(1)
+        window.take(free)
+        for _ in range(free):
+            self._issue(sender)
+
+    def _issue(self, sender: NodeId) -> None:
+        """Submit a message, if there is any left; at a sender that is down it is lost, and counts."""
+        budget, calls = self._budgets[sender], self._calls
+        number = budget.take()
+        if number is None:
+            return
+        groups = self._destinations.choose(self._streams[sender])
+        payload = number.to_bytes(8, "little")[: self._head_bytes] + self._filler
+        now = calls.now()
+        message = calls.submit(sender, groups, payload)
+        if message is not None:
+            receivers = {node for group in groups for node in self._members[group]}
+            self.awaited[message] = (sender, now, receivers)
+            calls.after(self._timeout_ns, self._give_up, message)
+        elif budget.remaining:  # the client comes back with its sender
+            calls.after(self._timeout_ns, self._go_on, sender)
+
+    def _give_up(self, message: MessageId) -> None:
+        awaited = self.awaited.pop(message, None)
+        if awaited is not None:
+            self.timed_out += 1
+            self._go_on(awaited[0])
