@@ -17,7 +17,8 @@ from ordercast.core import MILLISECOND, SECOND, Groups, MessageId, Nanos, NodeId
 from ordercast.lab.trial.schedule import schedule
 from ordercast.lab.trial.setting import LOOPBACK, Setting
 from ordercast.lab.trial.words import Life
-from ordercast.net.host.live_host import Batch, Heard, LiveHost
+from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.live_host import LiveHost
 from ordercast.sim.recorded_run import numbered_payload
 from ordercast.sim.workload import Destinations
 

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Iterator, Mapping
 
 from ordercast.core import Dropped, GroupId, OutOfOrder, Stamp, View, message_name
-from ordercast.net.host.live_host import Batch, Heard
+from ordercast.net.host.heard import Batch, Heard
 from ordercast.net.tools.feed import Lost
 from ordercast.net.tools.requests import GroupName, encode_line
 
