@@ -22,7 +22,7 @@ from ordercast.core import (
     message_id,
 )
 from ordercast.core.bundle import Bundle, pack_bundle
-from ordercast.net.host.live_host import Batch, Heard
+from ordercast.net.host.heard import Batch, Heard
 from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.tools.client import ControlClient
 from ordercast.net.tools.facts import SenderFact

@@ -7,7 +7,8 @@ from typing import Any
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, HostId, MessageId, NodeId, Plan
-from ordercast.net.host.live_host import Batch, Heard, LiveHost
+from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.live_host import LiveHost
 from ordercast.net.host.loop import run
 from ordercast.net.host.store import Store
 from ordercast.net.links.keyring import Keyring
@@ -53,12 +54,16 @@ class Lab:
         addresses = dict(self.seen_by(host))
         return UdpTransport(host, addresses, self.datagram_max, BUFFER)
 
+    def store(self, host: HostId) -> Store:
+        """What a host keeps its state in."""
+        return Store(None)
+
     async def start(self, host: HostId, keys: Keyring | None = None) -> LiveHost:
         """Start a host, or a new life of it that remembers nothing."""
         session, ring = new_session(), keys or self.keys
         seal: Seal = Unsealed(host, session) if ring is None else Sealed(host, session, ring)
         wire = Wire(host, self.ids, self.transport(host), seal, Metrics(), window=WINDOW)
-        live = LiveHost(self.plan, host, wire, store=Store(None))
+        live = LiveHost(self.plan, host, wire, store=self.store(host))
         for node in live.nodes:
             if any(node in members for members in self.plan.groups.values()):
                 self.heard[node] = []

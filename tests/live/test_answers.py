@@ -9,7 +9,7 @@ import pytest
 from ordercast.core import SECOND
 from ordercast.net.api.group import Group, Received
 from ordercast.net.api.sync_group import join_sync
-from ordercast.net.host import live_host
+from ordercast.net.host import senders
 from tests.live.cluster_files import write_cluster
 from tests.live.live_lab import Lab, hydra_plan, lab, run
 
@@ -32,7 +32,7 @@ async def answer(group: Group, wanted: int) -> int:
 
 
 def test_members_that_answer_all_requests_of_a_flood_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_host, "BACKLOG_BYTES_MAX", SOFT)
+    monkeypatch.setattr(senders, "BACKLOG_BYTES_MAX", SOFT)
 
     async def main() -> None:
         # Every message is counted: a slow sequencer must not be removed, nor a late message be given up.

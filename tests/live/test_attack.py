@@ -240,7 +240,7 @@ def test_recordings_of_many_lives_do_not_keep_a_new_one_out() -> None:
         for host, datagram in under_way:
             net.sides[host].wire.on_datagram(datagram)
         for side in net.sides.values():
-            side.wire.flush()
+            side.flush()
         net.now += 50_000_000
         newest.say(1, b"new")
     assert b"new" in second.bodies() and b"old" not in second.bodies()
@@ -269,7 +269,7 @@ def test_a_stranger_gets_no_answer_that_is_larger_than_what_it_sends() -> None:
     sent = 0
     for _ in range(1_000):
         second.wire.on_datagram(datagram)
-        second.wire.flush()
+        second.flush()
         sent += sum(len(answer) for _, answer in second.box.taken())
         net.now += 1_000_000
     assert 0 < sent < 1_000 * len(datagram) / 5

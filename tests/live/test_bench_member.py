@@ -12,7 +12,7 @@ from ordercast.core.bundle import Bundle
 from ordercast.lab.bench.member import Meter
 from ordercast.lab.bench.spec import BenchSpec
 from ordercast.net.api.group import Group
-from ordercast.net.host.live_host import Batch
+from ordercast.net.host.heard import Batch
 
 
 class Echo:

@@ -10,10 +10,10 @@ SIZE = 1_000
 
 def flood(net: Net, count: int) -> None:
     """Host 0 sends more to host 1 than may be under way, and nothing is carried yet."""
-    wire = net.sides[0].wire
+    side = net.sides[0]
     for number in range(count):
-        wire.send((1,), 0, write_destinations((1,)), 1, b"%08d" % number + bytes(SIZE))
-    wire.flush()
+        side.wire.outbox.send((1,), 0, write_destinations((1,)), 1, b"%08d" % number + bytes(SIZE))
+    side.flush()
 
 
 def settle(net: Net, ticks: int = 40) -> None:
@@ -50,7 +50,7 @@ def test_an_acknowledgement_that_passed_the_queue_does_not_count_for_it() -> Non
     assert link.queue
     for host, datagram in sender.box.taken():
         net.sides[host].wire.on_datagram(datagram)
-    receiver.wire.flush()
+    receiver.flush()
     answers = [datagram for host, datagram in receiver.box.taken() if host == 0]
     for datagram in answers:
         sender.wire.on_datagram(datagram)

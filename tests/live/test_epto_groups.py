@@ -134,21 +134,22 @@ class Hush:
     """Keeps a peer's balls from leaving, until they are let go."""
 
     def __init__(self, group: Group) -> None:
-        self._post: Callable[[NodeId, tuple[NodeId, ...], Message], None] = group.host.post
+        self._turn = group.host._turn
+        self._send: Callable[[NodeId, tuple[NodeId, ...], Message], None] = self._turn.send
         self._host = group.host
         self.kept: list[tuple[NodeId, tuple[NodeId, ...], Message]] = []
-        vars(group.host)["post"] = self._keep
+        vars(self._turn)["send"] = self._keep
 
     def _keep(self, source: NodeId, to: tuple[NodeId, ...], message: Message) -> None:
         if isinstance(message, Ball):
             self.kept.append((source, to, message))
         else:
-            self._post(source, to, message)
+            self._send(source, to, message)
 
     def let_go(self) -> None:
         """The first ball leaves, late."""
-        del vars(self._host)["post"]
-        self._post(*self.kept[0])
+        del vars(self._turn)["send"]
+        self._send(*self.kept[0])
         self._host.end_turn()
 
 

@@ -9,7 +9,7 @@ import pytest
 from ordercast.core import Delivered, Dropped, LocalError
 from ordercast.core.bundle import Bundle
 from ordercast.net.api.inbox import HARD, NOTICE_BYTES, Inbox, SlowConsumer
-from ordercast.net.host.live_host import Batch
+from ordercast.net.host.heard import Batch
 from tests.live.processes import PATIENCE_S
 
 SOFT = 10_000

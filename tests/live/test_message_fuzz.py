@@ -122,7 +122,7 @@ def inject(made: Lab, true: list[Frame], rng: Random, *, counts: bool) -> int:
         if counts and is_far_ahead(bad, body):
             continue
         for target in {made.plan.nodes[node].host for node in destinations} - {host}:
-            made.hosts[target]._on_frame(host, source, destinations, bad)
+            made.hosts[target]._nodes.on_frame(host, source, destinations, bad)
             if number % 50 == 0:
                 made.hosts[target].end_turn()
             failure = made.hosts[target].failure

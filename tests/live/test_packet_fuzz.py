@@ -185,7 +185,7 @@ def test_a_key_holders_bad_frames_are_counted_and_do_no_harm(sealed: bool, data:
     for plain in data.draw(st.lists(st.binary(max_size=80) | frame, min_size=1, max_size=12)):
         counter += 1
         second.wire.on_datagram(first.forged(counter, plain, data.draw(st.integers(0, 1))))
-    second.wire.flush()
+    second.flush()
     assert not set(rejected(second)) - {"malformed"}
     second.reads.clear()
     second.wire.on_datagram(first.forged(counter + 1, data_frame(0, 1, b"a good one")))

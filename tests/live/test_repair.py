@@ -70,8 +70,8 @@ def test_a_message_of_which_everything_is_lost_is_left_to_the_protocols() -> Non
 
 def test_a_piece_is_repeated_to_the_one_who_lost_it() -> None:
     net = met()
-    net.sides[0].wire.send((1, 2), 0, bytes(8), 2, BODY)
-    net.sides[0].wire.flush()
+    net.sides[0].wire.outbox.send((1, 2), 0, bytes(8), 2, BODY)
+    net.sides[0].flush()
     for number, (host, datagram) in enumerate(net.sides[0].box.taken()):
         if number != 6:  # one copy, for host 1
             net.sides[host].wire.on_datagram(datagram)
@@ -100,7 +100,7 @@ def test_a_request_for_what_was_not_said_or_not_to_that_host_is_not_answered() -
     for counter, (host, message, place) in enumerate([(1, 99, 0), (1, 1, 60_000), (2, 1, 0)], 1_000):
         asked = net.sides[host].forged(counter, write_missing(Missing(message, (place,))))
         net.sides[0].wire.on_datagram(asked)
-    net.sides[0].wire.flush()
+    net.sides[0].flush()
     assert net.sides[0].box.taken() == []
     assert net.sides[0].metrics.malformed == 0
 
@@ -172,7 +172,7 @@ def test_repair_goes_on_as_long_as_a_message_is_unfinished() -> None:
     net = met()
     began: list[int] = []
     reader = net.sides[1].wire
-    reader.unfinished = lambda: began.append(net.now)
+    reader._unfinished = lambda: began.append(net.now)
     assert not reader.repair()
     say_and_lose(net, {3})
     assert len(began) == 1 and reader.repair()

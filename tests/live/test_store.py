@@ -20,11 +20,9 @@ from ordercast.net.host.store import Store
 
 store = Store(Path(sys.argv[1]))
 store.begin_life(1000)
-store.save(1, "vote", b"committed")
-store.save(2, "log", b"committed too")
-store.commit()
-store.save(1, "vote", b"only saved")
-store.save(2, "log", None)
+store.commit({(1, "vote"): b"committed", (2, "log"): b"committed too"})
+store._database.execute("begin immediate")
+store._database.execute("update state set value = x'00'")
 print("saved", flush=True)
 time.sleep(60)
 """
@@ -67,45 +65,40 @@ def test_a_new_store_is_empty(path: Path) -> None:
 
 def test_what_was_committed_is_there_after_reopening(path: Path) -> None:
     one = Store(path)
-    one.save(4, "term", b"7")
-    one.save(4, "log", bytes(range(256)))
-    one.save(5, "term", b"")
-    one.commit()
+    one.commit({(4, "term"): b"7", (4, "log"): bytes(range(256)), (5, "term"): b""})
     other = reopened(path, one)
     assert other.load(4) == {"log": bytes(range(256)), "term": b"7"}
     assert other.load(5) == {"term": b""}
 
 
-def test_what_was_not_committed_is_gone(path: Path) -> None:
+def test_a_commit_that_fails_leaves_everything_as_it_was(path: Path) -> None:
     one = Store(path)
-    one.save(4, "term", b"7")
-    assert reopened(path, one).load(4) == {}
+    one.commit({(4, "term"): b"7"})
+    with pytest.raises(LocalError):
+        one.commit({(4, "term"): b"8", (4, "log"): object()})  # type: ignore[dict-item]
+    assert one.load(4) == {"term": b"7"}
+    one.commit({(4, "term"): b"9"})
+    assert reopened(path, one).load(4) == {"term": b"9"}
 
 
 def test_the_last_save_under_a_name_counts(path: Path) -> None:
     one = Store(path)
     for term in (b"1", b"2", b"3"):
-        one.save(4, "term", term)
-    one.commit()
+        one.commit({(4, "term"): term})
     assert reopened(path, one).load(4) == {"term": b"3"}
 
 
 def test_a_state_is_removed_by_saving_none(path: Path) -> None:
     one = Store(path)
-    one.save(4, "term", b"7")
-    one.save(4, "log", b"a")
-    one.commit()
-    one.save(4, "term", None)
-    one.save(4, "never there", None)
+    one.commit({(4, "term"): b"7", (4, "log"): b"a"})
+    one.commit({(4, "term"): None, (4, "never there"): None})
     assert one.load(4) == {"log": b"a"}
-    one.commit()
     assert reopened(path, one).load(4) == {"log": b"a"}
 
 
 def test_without_a_file_state_lasts_as_long_as_the_store() -> None:
     memory = Store(None)
-    memory.save(1, "term", b"7")
-    memory.commit()
+    memory.commit({(1, "term"): b"7"})
     assert memory.load(1) == {"term": b"7"}
     assert Store(None).load(1) == {}
 
@@ -124,12 +117,11 @@ def test_a_life_begins_after_the_readings_that_an_earlier_one_told_of(path: Path
     one = Store(path)
     one.begin_life(1_000)
     one.note_time(9_000)
-    one.save(1, "term", b"7")
-    one.commit()
+    one.commit({(1, "term"): b"7"})
     assert reopened(path, one).begin_life(2_000) == 9_001
 
 
-def test_a_kill_between_save_and_commit_loses_that_and_nothing_else(path: Path) -> None:
+def test_a_kill_in_the_middle_of_a_commit_loses_that_and_nothing_else(path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", SAVE_THEN_HANG, str(path)], stdout=subprocess.PIPE, text=True
     ) as host:
@@ -186,8 +178,7 @@ def test_a_store_belongs_to_one_process(path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_state_is_for_its_owner_alone(path: Path) -> None:
     one = Store(path)
-    one.save(1, "term", b"7")
-    one.commit()
+    one.commit({(1, "term"): b"7"})
     files = list(path.parent.iterdir())
     assert path in files
     assert not [file for file in files if file.stat().st_mode & 0o077]
@@ -217,9 +208,7 @@ def test_a_file_of_a_later_format_is_refused(path: Path) -> None:
 
 def test_a_damaged_file_is_refused(path: Path) -> None:
     one = Store(path)
-    for node in range(200):
-        one.save(node, "log", bytes(1000))
-    one.commit()
+    one.commit({(node, "log"): bytes(1000) for node in range(200)})
     one.close()
     content = bytearray(path.read_bytes())
     content[8192:12288] = b"\xff" * 4096

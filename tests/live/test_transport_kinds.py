@@ -12,7 +12,8 @@ from ordercast.core import HostId, LocalError
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.open_host import open_host
-from ordercast.net.host.live_host import Batch, Heard, LiveHost
+from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.live_host import LiveHost
 from ordercast.net.host.loop import run
 from ordercast.net.tools.attendance import Attendance
 from ordercast.net.tools.client import ControlClient

@@ -67,7 +67,12 @@ class Side:
 
     def say(self, to: HostId, body: bytes) -> None:
         """Send a message from the node of this host to that of another; nodes have their hosts' numbers."""
-        self.wire.send((to,), self.host, write_destinations((to,)), 1, body)
+        self.wire.outbox.send((to,), self.host, write_destinations((to,)), 1, body)
+        self.flush()
+
+    def flush(self) -> None:
+        """Let all leave that waits, as a host does at the end of a turn."""
+        self.wire.transmit(self.wire.outbox.take())
         self.wire.flush()
 
     def bodies(self) -> list[bytes]:
@@ -105,7 +110,7 @@ class Net:
                 self.sides[host].wire.on_datagram(datagram)
             carried += under_way
             for side in self.sides.values():
-                side.wire.flush()
+                side.flush()
         return carried
 
     def meet(self) -> None:

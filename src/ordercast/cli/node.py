@@ -159,14 +159,12 @@ async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws
             loop.default_exception_handler(context)
 
     loop.set_exception_handler(on_defect)
+    host.on_failure(lambda _: stopping.set())
     await host.start()
     try:
         async with Attendance(host, cluster, stopping.set):
             _log.info("runs %s at %s", ", ".join(cluster.node_names[id]), cluster.host(id).address)
-            waits = [asyncio.create_task(one.wait()) for one in (stopping, host.failed)]
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            for task in waits:
-                task.cancel()
+            await stopping.wait()
             await host.drain(DRAIN_S)
     finally:
         await host.stop()

@@ -18,7 +18,7 @@ from ordercast.core.delivery import Dropped
 from ordercast.lab.bench.spec import GROUP, BenchSpec
 from ordercast.lab.bench.waiting import Waiting
 from ordercast.net.api.group import Group, Received, join
-from ordercast.net.host.live_host import Batch
+from ordercast.net.host.heard import Batch
 from ordercast.net.host.loop import run
 from ordercast.scenario.settling import Settling
 from ordercast.scenario.window import Window

@@ -15,7 +15,8 @@ from struct import Struct
 from ordercast.core import SECOND, Groups, MessageId, Nanos, NodeId, message_sender
 from ordercast.lab.trial.setting import LOOPBACK, Setting
 from ordercast.lab.trial.words import Life
-from ordercast.net.host.live_host import Batch, Heard, LiveHost
+from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.live_host import LiveHost
 from ordercast.scenario.clients import ClientCalls, Clients
 from ordercast.scenario.schedule import schedule
 from ordercast.scenario.submission import numbered_payload

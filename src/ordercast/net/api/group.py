@@ -34,7 +34,8 @@ from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.open_host import open_host
 from ordercast.net.cluster.supervisor_client import current_run
-from ordercast.net.host.live_host import Batch, LiveHost
+from ordercast.net.host.heard import Batch
+from ordercast.net.host.live_host import LiveHost
 from ordercast.net.host.recording.recorder import TraceRecorder
 from ordercast.net.host.store import WAIT_S, HostTaken
 from ordercast.net.tools.attendance import Attendance
@@ -108,7 +109,7 @@ class Group:
         self.receiver = receiver
         self._names = list(names)
         self._own: Groups = (group,)
-        self._inbox = Inbox(inbox_bytes, self._strain, UNDER_WAY_BYTES)
+        self._inbox = Inbox(inbox_bytes, host.strain, UNDER_WAY_BYTES)
         self._takers: WeakSet[asyncio.Task[Any]] = WeakSet()
         """Who takes deliveries."""
         self._texts: dict[Groups, tuple[str, ...]] = {}
@@ -136,8 +137,7 @@ class Group:
             if first is not None:
                 return first
             self._check()
-            self.host.room.clear()
-            await self.host.room.wait()
+            await self.host.wait_for_room()
 
     def send_nowait(self, payload: bytes, to: Sequence[str] = ()) -> MessageId | None:
         """Send a message if there is room for it now; None otherwise."""
@@ -202,8 +202,8 @@ class Group:
         """Take part."""
         if self.receiver is not None:
             self.host.add_listener(self.receiver, self._inbox.put)
-        self.host.on_failure.append(self._fail)
-        self.host.each_second.append(self._note_waiting)
+        self.host.on_failure(self._fail)
+        self.host.each_second(self._note_waiting)
         await self.host.start()
 
     def _note_waiting(self) -> None:
@@ -224,11 +224,6 @@ class Group:
                 f"{self.host.metrics.backlog_messages} messages were not sent, because the cluster took none"
                 f" for {CLOSE_S:g} s: is it up? `ordercast why` tells what they waited for"
             )
-
-    def _strain(self, strained: bool) -> None:
-        self.host.wire.strain(strained)
-        if strained:
-            self.host.room.set()  # a taker that waits for room must not, any more
 
     def _fail(self, error: BaseException) -> None:
         self._inbox.close(LocalError(f"the host has stopped: {error}"))

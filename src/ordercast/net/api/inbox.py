@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ordercast.core import LocalError
-from ordercast.net.host.live_host import Batch, Heard
+from ordercast.net.host.heard import Batch, Heard
 
 NOTICE_BYTES = 100
 HARD = 8

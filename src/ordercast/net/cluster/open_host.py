@@ -66,7 +66,7 @@ def open_host(
         clock=clock,
     )
     if keys is not None:
-        live.each_second.append(partial(_renew, seal, keys))
+        live.each_second(partial(_renew, seal, keys))
     return live
 
 

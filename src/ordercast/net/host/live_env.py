@@ -1,53 +1,54 @@
-"""The live side of one process: its effects go to the wire, the timers, the store and the application."""
-
-from __future__ import annotations
+"""The live side of one process: its effects go to the turn of its host, and its timers to the host's."""
 
 from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING
 
 from ordercast.core import Delivery, Env, Message, Nanos, NodeId, Process
-
-if TYPE_CHECKING:
-    from ordercast.kernel.backlog import Backlog
-    from ordercast.net.host.live_host import LiveHost
+from ordercast.core.plan import Factory
+from ordercast.net.host.timers import Timers
+from ordercast.net.host.turn import Turn
 
 
 class LiveEnv(Env):
     """What a process on real sockets sees and does."""
 
-    __slots__ = ("_host", "backlog", "process", "role")
+    __slots__ = ("_timers", "_turn", "process")
 
     process: Process
+    _timers: Timers
 
-    def __init__(self, host: LiveHost, node: NodeId, role: str, backlog: Backlog | None) -> None:
+    def __init__(self, node: NodeId, turn: Turn) -> None:
         self.me = node
         self.now = 0
         self.rng = Random()
-        self.role = role
-        self.backlog = backlog
-        self._host = host
+        self._turn = turn
+
+    def begin(self, now: Nanos, factory: Factory, timers: Timers) -> None:
+        """Make the process."""
+        self.now = now
+        self._timers = timers
+        self.process = factory(self)
 
     def send(self, to: NodeId, message: Message) -> None:
         """Put it into a datagram that leaves in this turn."""
-        self._host.post(self.me, (to,), message)
+        self._turn.send(self.me, (to,), message)
 
     def multicast(self, to: Sequence[NodeId], message: Message) -> None:
         """Put it into a datagram that goes to all of their hosts."""
-        self._host.post(self.me, to if type(to) is tuple else tuple(to), message)
+        self._turn.send(self.me, to if type(to) is tuple else tuple(to), message)
 
     def set_timer(self, name: str, after: Nanos) -> None:
         """Arm a timer; its time is real time."""
-        self._host.timers.set(self.me, name, after)
+        self._timers.set(self.me, name, after)
 
     def cancel_timer(self, name: str) -> None:
         """Disarm a timer."""
-        self._host.timers.cancel(self.me, name)
+        self._timers.cancel(self.me, name)
 
     def deliver(self, delivery: Delivery) -> None:
-        """Hand it to the application at the end of this turn."""
-        self._host.delivered.append((self, delivery))
+        """Hand it to the application when this handler has returned, and what it saved is durable."""
+        self._turn.deliveries.append((self.me, delivery))
 
     def save(self, name: str, state: bytes | None) -> None:
         """Keep it; it is made durable before anything leaves this turn."""
-        self._host.store.save(self.me, name, state)
+        self._turn.saves[self.me, name] = state

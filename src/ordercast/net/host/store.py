@@ -1,9 +1,9 @@
 """What the processes of a host keep over restarts: one small SQLite file a host.
 
 `env.save` promises that a state is durable before any later send or delivery takes effect. So saves are
-collected while handlers run (`save` only remembers), and the driver calls `commit` once before it lets
-anything out: one transaction, one wait for the disk, however many saves there were. The file is in WAL mode
-with `synchronous=FULL`: what was committed is still there after a power cut, and of what was not, nothing is.
+collected while handlers run, and the host gives them to `commit` before it lets anything out: one
+transaction, one wait for the disk, however many saves there were. The file is in WAL mode with
+`synchronous=FULL`: what was committed is still there after a power cut, and of what was not, nothing is.
 
 The file also knows how many lives the host has had, and the latest reading of its clock or one a bit older,
 so that a clock which was set back does not take a later life into the past of an earlier one.
@@ -12,7 +12,7 @@ so that a clock which was set back does not take a later life into the past of a
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,6 @@ class Store:
     def __init__(self, path: Path | None, wait_s: float = WAIT_S) -> None:
         """Open or create the file; without one, what is saved lasts as long as this object."""
         self.path = path
-        self._unsaved: dict[tuple[NodeId, str], bytes | None] = {}
         self._clock_ns: Nanos | None = None
         self._kept_ns: Nanos = 0
         """The reading of the clock that the file has."""
@@ -60,17 +59,7 @@ class Store:
     def load(self, node: NodeId) -> dict[str, bytes]:
         """All that a node has saved, by name."""
         rows = self._execute("select name, value from state where node = ? order by name", (node,))
-        found: dict[str, bytes] = dict(rows)
-        for (saver, name), state in self._unsaved.items():
-            if saver == node and state is None:
-                found.pop(name, None)
-            elif saver == node and state is not None:
-                found[name] = state
-        return found
-
-    def save(self, node: NodeId, name: str, state: bytes | None) -> None:
-        """Keep a state under a name, or remove it; durable after the next `commit`."""
-        self._unsaved[node, name] = state
+        return dict(rows)
 
     def note_time(self, now: Nanos) -> None:
         """The clock of the host is here: goes to disk with the next `commit`, or now if none was lately."""
@@ -80,12 +69,10 @@ class Store:
                 self._keep_clock(now)
                 self._clock_ns = None
 
-    def commit(self) -> None:
-        """Make all saves durable; costs nothing when there are none."""
-        if not self._unsaved:
-            return
-        put = [(*key, state) for key, state in self._unsaved.items() if state is not None]
-        removed = [key for key, state in self._unsaved.items() if state is None]
+    def commit(self, saves: Mapping[tuple[NodeId, str], bytes | None]) -> None:
+        """Make durable what nodes keep under names, or remove what is None: all of it or nothing."""
+        put = [(*key, state) for key, state in saves.items() if state is not None]
+        removed = [key for key, state in saves.items() if state is None]
         with self._naming_file():
             self._database.execute("begin immediate")
             try:
@@ -97,7 +84,6 @@ class Store:
             except BaseException:
                 self._roll_back()
                 raise
-        self._unsaved.clear()
         self._clock_ns = None
 
     @property
@@ -115,7 +101,7 @@ class Store:
         return first
 
     def close(self) -> None:
-        """Let go of the file. What was not committed is gone, but for the time."""
+        """Note the time, and let go of the file."""
         with contextlib.suppress(sqlite3.Error):  # on a full disk the next life has to do with an earlier one
             if self._clock_ns is not None:
                 self._keep_clock(self._clock_ns)

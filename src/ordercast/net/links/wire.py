@@ -1,8 +1,8 @@
-"""A host's connection to the others: frames go out and come in, sealed, in order, at the pace of the peers.
+"""A host's connection to the others: datagrams go out and come in, sealed, at the pace of the peers.
 
-Frames to the same hosts share a datagram until it is full, their destination changes or the turn is over.
-So one frame alone leaves at once, and many leave together. All that is sent to a peer arrives in the order in
-which it was sent, unless the network loses or reorders it.
+What goes out is packed in the `Outbox`, and leaves when the host says so (`transmit`). All that is sent to a
+peer arrives in the order in which it was sent, unless the network loses or reorders it. What the hosts tell
+each other about the link itself (acknowledgements, challenges, requests for fragments) leaves at once.
 """
 
 import secrets
@@ -10,17 +10,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from ordercast.core import MILLISECOND, HostId, LocalError, Nanos, NodeId, RemoteError
+from ordercast.core import MILLISECOND, HostId, Nanos, NodeId, RemoteError
 from ordercast.net.links.link import PRESSURE_MAX, Link
+from ordercast.net.links.outbox import Outbox, Outgoing
 from ordercast.net.links.packet import (
     ACK,
     ACK_PLEASE,
     CHALLENGE,
     DATA,
-    DESTINATION_BYTES,
-    DESTINATIONS_MAX,
     FRAGMENT,
-    FRAME_BYTES,
     HEADER_BYTES,
     MISSING,
     PROOF,
@@ -39,13 +37,10 @@ from ordercast.net.links.packet import (
     read_proof,
     write_ack,
     write_challenge,
-    write_frame,
     write_missing,
-    write_pieces,
     write_proof,
 )
 from ordercast.net.links.pieces import Pieces
-from ordercast.net.links.repair import Fragmented
 from ordercast.net.links.seal import Seal
 from ordercast.net.links.session import Candidate, Sessions
 from ordercast.net.metrics.metrics import Metrics
@@ -59,7 +54,6 @@ QUEUE_HIGH, QUEUE_LOW = 2 << 20, 1 << 20
 """Bytes in the queue of a link: above the one the host is under pressure, below the other no more."""
 BULK_BYTES = 64 << 10
 """A peer that has sent so much lately is a source, and is asked to slow down when that is needed."""
-MESSAGES_MAX = 1 << 32
 
 
 class Reader(Protocol):
@@ -110,6 +104,8 @@ class Wire:
         self.host = host
         self.transport = transport
         self.seal = seal
+        self.outbox = Outbox(transport.datagram_max - HEADER_BYTES - seal.overhead, clock)
+        """Where this host's messages to others wait until they are given to `transmit`."""
         self.metrics = metrics
         self.peers: Mapping[HostId, Peer] = {
             peer: Peer(peer, window, metrics) for peer in peers if peer != host
@@ -117,72 +113,30 @@ class Wire:
         self._clock = clock
         self._read: Reader | None = None
         self._counter = 0
-        self._message = 0
-        self._fragmented = Fragmented()
-        self._frames: list[bytes] = []
-        self._size = 0
-        self._hosts: tuple[HostId, ...] = ()
-        self._room = transport.datagram_max - HEADER_BYTES - seal.overhead
         self._acks_due: list[Peer] = []
         self._congested = False
-        self.strained = False
-        """An application here is slow to take what is delivered; the host sets it."""
-        self.barrier: Callable[[], None] = lambda: None
-        """Called before anything leaves: what was saved before must be durable."""
-        self.unfinished: Callable[[], None] = lambda: None
-        """Called when a message has begun to come in pieces: `repair` is to be called each `REPAIR_NS`."""
+        self._strained = False
+        """An application here is slow to take what is delivered."""
+        self._unfinished: Callable[[], None] = lambda: None
         self._repairing = False
-        if self._room < 2 * FRAME_BYTES + DESTINATIONS_MAX * DESTINATION_BYTES:
-            raise LocalError(f"datagrams of {transport.datagram_max} bytes are too small")
 
-    async def start(self, read: Reader, drained: Callable[[], None]) -> None:
-        """Begin to read; `drained` is called after each burst."""
-        self._read = read
+    async def start(self, read: Reader, drained: Callable[[], None], unfinished: Callable[[], None]) -> None:
+        """Begin to read; `drained` is called after each burst.
+
+        `unfinished` is called when a message has begun to come in pieces: `repair` is to be called each
+        `REPAIR_NS` from then on.
+        """
+        self._read, self._unfinished = read, unfinished
         await self.transport.start(self.on_datagram, drained)
-
-    async def close(self) -> None:
-        """Send what is ready, and let go."""
-        self.flush()
-        await self.transport.close()
 
     # Out
 
-    @property
-    def room(self) -> int:
-        """The largest message to one destination that needs no fragments."""
-        return self._room - FRAME_BYTES - DESTINATION_BYTES
+    def transmit(self, datagrams: Iterable[Outgoing]) -> None:
+        """Seal datagrams and give them to the links."""
+        for hosts, plain in datagrams:
+            self._send(hosts, plain)
 
-    def send(
-        self, hosts: tuple[HostId, ...], source: NodeId, destinations: bytes, count: int, body: bytes
-    ) -> None:
-        """Send a message of a node to nodes of other hosts."""
-        if FRAME_BYTES + DESTINATION_BYTES * count + len(body) <= self._room:
-            self._add(hosts, write_frame(DATA, source, destinations, count, body))
-            return
-        self._message = (self._message + 1) % MESSAGES_MAX
-        room = self._room - FRAME_BYTES - DESTINATION_BYTES * count
-        pieces = write_pieces(self._message, body, room)
-        frames = [write_frame(FRAGMENT, source, destinations, count, piece) for piece in pieces]
-        self._fragmented.keep(self._message, hosts, frames, self._clock())
-        for frame in frames:
-            self._add(hosts, frame)
-
-    def _add(self, hosts: tuple[HostId, ...], frame: bytes) -> None:
-        size = self._size + len(frame)
-        if hosts != self._hosts or size > self._room:
-            if self._frames:
-                self._close()
-            self._hosts = hosts
-            size = len(frame)
-        self._frames.append(frame)
-        self._size = size
-
-    def _close(self) -> None:
-        """Seal the open datagram and give it to the links."""
-        self.barrier()
-        frames, hosts = self._frames, self._hosts
-        plain = frames[0] if len(frames) == 1 else b"".join(frames)
-        self._frames, self._size = [], 0
+    def _send(self, hosts: tuple[HostId, ...], plain: bytes) -> None:
         counter, flags, peers, now = self._counter + 1, 0, self.peers, self._clock()
         for host in hosts:
             if peers[host].link.wants_ack(len(plain)):
@@ -203,13 +157,11 @@ class Wire:
             self.transport.send_many(hosts, datagram)
 
     def flush(self) -> None:
-        """A turn is over: send what is open, and the acknowledgements that are due."""
+        """A turn is over: send the acknowledgements that are due, and let the transport send all it has."""
         if self._acks_due:
             for peer in self._acks_due:
                 self._acknowledge(peer)
             self._acks_due.clear()
-        if self._frames:
-            self._close()
         self.transport.flush()
 
     def _acknowledge(self, peer: Peer) -> None:
@@ -240,7 +192,7 @@ class Wire:
         self._tell(self._level())
 
     def _level(self) -> int:
-        if self._congested or self.strained:
+        if self._congested or self._strained:
             return PRESSURE_MAX
         now = self._clock()
         return max(0, max((peer.link.pressure(now) for peer in self.peers.values()), default=0) - 1)
@@ -258,13 +210,13 @@ class Wire:
 
     def strain(self, strained: bool) -> None:
         """An application is slow to take what is delivered, or no more."""
-        self.strained = strained
+        self._strained = strained
         self._weigh()
 
     def tick(self) -> None:
         """Look after links and sessions on which nothing moves, and repeat a word about pressure."""
         now, away = self._clock(), 0
-        self._fragmented.forget_old(now)
+        self.outbox.forget_old(now)
         for peer in self.peers.values():
             if peer.link.look_after(now) and peer.sessions.current is not None:
                 self._say(peer.host, write_ack(self._ack_of(peer)), ACK_PLEASE)
@@ -341,7 +293,7 @@ class Wire:
                 self._read(peer.host, source, destinations, whole)
             elif not self._repairing:
                 self._repairing = True
-                self.unfinished()
+                self._unfinished()
         elif kind == ACK:
             self._on_ack(peer, read_ack(body))
         elif kind == CHALLENGE:
@@ -372,10 +324,10 @@ class Wire:
         """Send pieces again, to the one who asks, at the pace of its link."""
         # What waits for the window has not left yet: the peer misses it too early.
         waiting = {id(frames) for _, frames in peer.link.queue}
-        for frame in self._fragmented.asked(peer.host, missing, self._clock()):
+        for frame in self.outbox.asked(peer.host, missing):
             if id(frame) not in waiting:
                 self.metrics.fragments_repeated += 1
-                self._add((peer.host,), frame)
+                self.outbox.add((peer.host,), frame)
 
     # Sessions
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Self
 
-from ordercast.core import MessageId, NodeId
+from ordercast.core import NodeId
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.host.live_host import LiveHost
 from ordercast.net.tools.exposition import MetricsServer
@@ -20,7 +20,7 @@ class Attendance:
 
     def __init__(self, host: LiveHost, cluster: Cluster, stop: Callable[[], None]) -> None:
         self._host = host
-        self._first = _next_messages(host)
+        self._first = {node: backlog.next_message for node, backlog in host.backlogs.items()}
         transport = host.wire.transport
         self.control = ControlServer(
             host,
@@ -61,14 +61,13 @@ class Attendance:
         """How far the senders are, and why no further."""
         blocked = _PRESSED if self._host.wire.pressed() else _WINDOW
         return {
-            env.me: SenderFact(
-                first=self._first[env.me],
-                next=env.backlog.next_message,
-                backlog=env.backlog.messages,
-                blocked=blocked if env.backlog.messages else "",
+            node: SenderFact(
+                first=self._first[node],
+                next=backlog.next_message,
+                backlog=backlog.messages,
+                blocked=blocked if backlog.messages else "",
             )
-            for env in self._host.nodes.values()
-            if env.backlog is not None
+            for node, backlog in self._host.backlogs.items()
         }
 
     def _health(self) -> tuple[bool, dict[str, object]]:
@@ -90,7 +89,3 @@ def host_details(host: LiveHost) -> dict[str, object]:
             for peer in host.wire.peers.values()
         },
     }
-
-
-def _next_messages(host: LiveHost) -> dict[NodeId, MessageId]:
-    return {env.me: env.backlog.next_message for env in host.nodes.values() if env.backlog is not None}

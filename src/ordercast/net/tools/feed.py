@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from ordercast.core import NodeId, Notice
-from ordercast.net.host.live_host import Heard
+from ordercast.net.host.heard import Heard
 
 QUEUE_MESSAGES_MAX = 20_000
 QUEUE_BYTES_MAX = 8 << 20

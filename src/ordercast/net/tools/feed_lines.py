@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from ordercast.core import GroupId, Notice, Stamp, message_name
-from ordercast.net.host.live_host import Batch, Heard
+from ordercast.net.host.heard import Batch, Heard
 from ordercast.net.tools.feed import Lost
 from ordercast.net.tools.requests import GroupName, encode_line
 from ordercast.trace import KIND_OF, ORDERED

@@ -29,7 +29,7 @@ from ordercast.core import (
     message_name,
 )
 from ordercast.net.cluster.socket_file import close_socket, open_socket
-from ordercast.net.host.live_host import Batch, Heard
+from ordercast.net.host.heard import Batch, Heard
 from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.tools.facts import HostFact, SenderFact, node_fact
 from ordercast.net.tools.feed import Feed, Watch

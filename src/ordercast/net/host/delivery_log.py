@@ -1,0 +1,65 @@
+"""What processes deliver: unpacked, counted, put on record, and made into what applications hear."""
+
+from ordercast.core import CARRIERS, Carrier, Delivery, Dropped, Nanos, NodeId, Notice, RemoteError
+from ordercast.core.bundle import unpack_bundle
+from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.recording.spool import Recorder
+from ordercast.net.host.turn import Deliveries
+from ordercast.net.metrics.metrics import Metrics
+
+SAMPLES = 16
+"""Of a large bundle, the messages whose latency is measured."""
+
+
+class DeliveryLog:
+    """The deliveries of one host, on record if there is a recorder."""
+
+    def __init__(self, metrics: Metrics, recorder: Recorder | None) -> None:
+        self._metrics = metrics
+        self._recorder = recorder
+
+    def enter(self, deliveries: Deliveries, now: Nanos) -> list[tuple[NodeId, Heard]]:
+        """Enter what was delivered at this time; what there is to hear of it, at which node."""
+        found = []
+        for node, delivery in deliveries:
+            heard = self._hear(node, delivery, now)
+            if heard is not None:
+                found.append((node, heard))
+        return found
+
+    def _hear(self, node: NodeId, delivery: Delivery, now: Nanos) -> Heard | None:
+        if isinstance(delivery, CARRIERS):
+            return self._open(node, delivery, now)
+        assert isinstance(delivery, Notice), delivery
+        self._note(node, delivery, now)
+        return delivery
+
+    def _open(self, node: NodeId, delivery: Carrier, now: Nanos) -> Batch | None:
+        try:
+            bundle = unpack_bundle(delivery.payload)
+        except RemoteError as error:
+            self._metrics.malformed += 1
+            if self._recorder is not None:
+                self._recorder.unreadable(now, node, delivery, str(error))
+            return None
+        if self._recorder is not None:
+            self._recorder.delivered(now, node, delivery, bundle)
+        times, metrics = bundle.times, self._metrics
+        count = len(times)
+        metrics.messages_delivered += count
+        if count == 1:
+            metrics.latency.record(now - times[0])
+        else:
+            step = max(1, count // SAMPLES)
+            for submitted in times[::step]:
+                metrics.latency.record(now - submitted, step)
+        return Batch(delivery, bundle, now)
+
+    def _note(self, node: NodeId, notice: Notice, now: Nanos) -> None:
+        if isinstance(notice, Dropped):
+            self._metrics.drops_notified += 1
+        elif isinstance(notice, View):
+            self._metrics.views += 1
+            self._metrics.config = notice.config
+        if self._recorder is not None:
+            self._recorder.noticed(now, node, notice)

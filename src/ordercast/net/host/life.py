@@ -1,0 +1,81 @@
+"""The life of a live host: its stages, the steps between them, and what happens when it fails.
+
+    NEW -> STARTING -> RUNNING -> STOPPED
+               |          |          ^
+               |          +> FAILED -+   an error that no process expects
+               +---------------------+   the start did not succeed
+
+Events are handled and effects leave in `RUNNING` only. A host lives once.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+from ordercast.core import HostId, LocalError
+from ordercast.net.metrics.metrics import Metrics
+
+_log = logging.getLogger("ordercast")
+
+
+class Stage(Enum):
+    """Where a host is in its life."""
+
+    NEW = "new"
+    STARTING = "starting"
+    RUNNING = "running"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+NEXT: Mapping[Stage, frozenset[Stage]] = {
+    Stage.NEW: frozenset({Stage.STARTING}),
+    Stage.STARTING: frozenset({Stage.RUNNING, Stage.STOPPED}),
+    Stage.RUNNING: frozenset({Stage.FAILED, Stage.STOPPED}),
+    Stage.FAILED: frozenset({Stage.STOPPED}),
+    Stage.STOPPED: frozenset(),
+}
+
+RUNNING = Stage.RUNNING
+
+
+class Life:
+    """The stage of one host, and what ended it."""
+
+    __slots__ = ("_host", "_listeners", "_metrics", "failure", "stage")
+
+    def __init__(self, host: HostId, metrics: Metrics) -> None:
+        self._host = host
+        self._metrics = metrics
+        self._listeners: list[Callable[[BaseException], None]] = []
+        self.stage = Stage.NEW
+        self.failure: BaseException | None = None
+
+    def step(self, to: Stage) -> None:
+        """Go on to another stage; `LocalError` if there is no such step."""
+        if to not in NEXT[self.stage]:
+            raise LocalError(f"a host that is {self.stage.value} cannot become {to.value}")
+        self.stage = to
+
+    def on_failure(self, listener: Callable[[BaseException], None]) -> None:
+        """Tell somebody when the host fails."""
+        self._listeners.append(listener)
+
+    def attempt(self, action: Callable[..., None], *args: object) -> None:
+        """Do something if the host runs; the host fails if it goes wrong."""
+        if self.stage is RUNNING:
+            try:
+                action(*args)
+            except Exception as error:
+                self.fail(error)
+
+    def fail(self, error: BaseException) -> None:
+        """Nobody knows what state the host is in: it takes part no more."""
+        if self.stage is not RUNNING:
+            return
+        _log.critical("host %d stops: a defect", self._host, exc_info=error)
+        self.step(Stage.FAILED)
+        self.failure = error
+        self._metrics.handler_errors += 1
+        for tell in self._listeners:
+            tell(error)

@@ -1,0 +1,118 @@
+"""The processes of a live host, and the way of events to their handlers.
+
+A handler runs as a whole. When it has returned, and has filled a datagram, its effects are let out; what is
+left waits for the end of the turn.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+
+from ordercast.core import HostId, LocalError, Message, NodeId, Plan, RemoteError
+from ordercast.net.host.clock import HostClock
+from ordercast.net.host.life import RUNNING, Life
+from ordercast.net.host.live_env import LiveEnv
+from ordercast.net.host.outlet import Outlet
+from ordercast.net.host.store import Store
+from ordercast.net.host.timers import Timers
+from ordercast.net.host.turn import Turn
+from ordercast.net.metrics.metrics import Metrics
+from ordercast.net.transports.transport import Datagram
+
+LOCAL_MAX = 10_000
+"""Messages between processes of this host that are handled in a turn; more wait for the next."""
+
+_log = logging.getLogger("ordercast")
+
+
+class Nodes:
+    """The nodes of a plan that are on one host."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        host: HostId,
+        turn: Turn,
+        outlet: Outlet,
+        life: Life,
+        clock: HostClock,
+        metrics: Metrics,
+    ) -> None:
+        self._plan = plan
+        self._places = [node.host for node in plan.nodes]
+        self._decode = plan.codec.decode
+        self._turn = turn
+        self._outbox = turn.outbox
+        self._outlet = outlet
+        self._life = life
+        self._clock = clock
+        self._metrics = metrics
+        self._envs = {node.id: LiveEnv(node.id, turn) for node in plan.nodes if node.host == host}
+        if not self._envs:
+            known = ", ".join(map(str, sorted(set(self._places))))
+            raise LocalError(f"the plan has no host {host}; it has {known}")
+
+    @property
+    def envs(self) -> Mapping[NodeId, LiveEnv]:
+        """Each node's side of the contract."""
+        return self._envs
+
+    def begin(self, store: Store, timers: Timers) -> None:
+        """Start all processes."""
+        for env in self._envs.values():
+            env.begin(self._clock.now, self._plan.nodes[env.me].factory, timers)
+        for env in self._envs.values():
+            self._run(env, env.process.on_start, store.load(env.me))
+
+    def on_frame(
+        self, host: HostId, source: NodeId, destinations: tuple[NodeId, ...], body: Datagram
+    ) -> None:
+        """A frame came: for each of its destinations that is here, a message."""
+        if source >= len(self._places) or self._places[source] != host:
+            self._metrics.rejected_source += 1
+            return
+        try:
+            message = self._decode(body)
+        except RemoteError:
+            self._metrics.malformed += 1
+            return
+        for node in destinations:
+            env = self._envs.get(node)
+            if env is not None:
+                self._handle(env, source, message)
+
+    def pass_on(self) -> None:
+        """Handle messages between processes here, unless they are so many that others should have a turn."""
+        local = self._turn.local
+        for _ in range(LOCAL_MAX):
+            if not local:
+                return
+            node, source, message = local.popleft()
+            self._handle(self._envs[node], source, message)
+
+    def on_timer(self, node: NodeId, name: str) -> None:
+        """A timer of a process went off."""
+        env = self._envs[node]
+        self._run(env, env.process.on_timer, name)
+
+    def _handle(self, env: LiveEnv, source: NodeId, message: Message) -> None:
+        if self._life.stage is not RUNNING:
+            return
+        env.now = self._clock.read()
+        try:
+            env.process.on_message(source, message)
+        except RemoteError as error:
+            self._metrics.malformed += 1
+            _log.debug("node %d refused a message of node %d: %s", env.me, source, error)
+        except Exception as error:
+            self._life.fail(error)
+        if self._outbox.closed:
+            self._life.attempt(self._let_out)
+
+    def _run(self, env: LiveEnv, handler: Callable[..., None], *args: object) -> None:
+        env.now = self._clock.read()
+        self._life.attempt(handler, *args)
+        if self._outbox.closed:
+            self._life.attempt(self._let_out)
+
+    def _let_out(self) -> None:
+        self._outlet.let_out(self._turn.take_full())

@@ -1,0 +1,109 @@
+"""The senders of a live host: what applications hand over, until the protocols have taken it."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from ordercast.core import Groups, HostId, LocalError, MessageId, NodeId, Plan, message_id
+from ordercast.kernel.backlog import Backlog
+from ordercast.kernel.payloads import check_payloads
+from ordercast.kernel.recipients import Recipients
+from ordercast.net.host.clock import HostClock
+from ordercast.net.host.identities import Identities
+from ordercast.net.host.live_env import LiveEnv
+from ordercast.net.host.outlet import Outlet
+from ordercast.net.host.recording.spool import Recorder
+from ordercast.net.host.store import Store
+from ordercast.net.host.turn import Turn
+from ordercast.net.links.wire import Wire
+
+BACKLOG_BYTES_MAX = 8 << 20
+
+
+class Senders:
+    """The senders of a plan that are on one host, each with a backlog."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        host: HostId,
+        packet_bytes: int,
+        *,
+        turn: Turn,
+        outlet: Outlet,
+        wire: Wire,
+        store: Store,
+        recorder: Recorder | None,
+        clock: HostClock,
+    ) -> None:
+        self._plan = plan
+        self._host = host
+        self._turn = turn
+        self._outlet = outlet
+        self._wire = wire
+        self._recorder = recorder
+        self._clock = clock
+        self._room = asyncio.Event()
+        self._recipients = Recipients(plan.groups)
+        self._backlogs = {
+            node: Backlog(message_id(node, 0), packet_bytes, bytes_max=BACKLOG_BYTES_MAX)
+            for node in plan.senders
+            if plan.nodes[node].host == host
+        }
+        self.identities = Identities(self._backlogs, store, turn)
+
+    @property
+    def backlogs(self) -> Mapping[NodeId, Backlog]:
+        """What each sender has not handed to its protocol yet."""
+        return self._backlogs
+
+    @property
+    def waiting(self) -> bool:
+        """Whether some message has not been handed to its protocol."""
+        return any(backlog.packets for backlog in self._backlogs.values())
+
+    def add(
+        self, node: NodeId, groups: Groups, payloads: Sequence[bytes], *, refuse: bool, urgent: bool
+    ) -> MessageId | None:
+        """Take messages; the identity of the first, or None if they are refused or too much waits."""
+        backlog = self._backlogs.get(node)
+        if backlog is None:
+            raise LocalError(f"node {node} is no sender on host {self._host}")
+        self._recipients.count(groups)
+        check_payloads(payloads)
+        metrics, count = self._wire.metrics, len(payloads)
+        if refuse or (backlog.full and not urgent):
+            metrics.messages_refused += count
+            return None
+        now = self._clock.read()
+        first = backlog.add(groups, now, payloads)
+        metrics.messages_submitted += count
+        if self._recorder is not None:
+            self._recorder.submitted(node, groups, first, [now] * count, payloads)
+        self.identities.used(node, count)
+        return first
+
+    def hand_over(self, envs: Mapping[NodeId, LiveEnv]) -> None:
+        """Give packets to the protocols until they have enough, or the network has."""
+        for node, backlog in self._backlogs.items():
+            if backlog.packets:
+                self._hand_over(envs[node], backlog)
+
+    def _hand_over(self, env: LiveEnv, backlog: Backlog) -> None:
+        member = self._plan.member(env.process)
+        before = backlog.messages
+        env.now = self._clock.read()
+        while backlog.packets and not self._wire.pressed() and backlog.offer(member) is not None:
+            if self._turn.outbox.closed:
+                self._outlet.let_out(self._turn.take_full())
+        self._wire.metrics.backlog_messages = sum(one.messages for one in self._backlogs.values())
+        if backlog.messages < before:
+            self.wake()
+
+    def wake(self) -> None:
+        """Let those go on who wait for room: there is some, or there will be none."""
+        self._room.set()
+
+    async def wait_for_room(self) -> None:
+        """Wait until a backlog has got shorter, or there is another reason to try again."""
+        self._room.clear()
+        await self._room.wait()
