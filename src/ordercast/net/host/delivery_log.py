@@ -1,6 +1,6 @@
 """What processes deliver: unpacked, counted, put on record, and made into what applications hear."""
 
-from ordercast.core import CARRIERS, Carrier, Delivery, Dropped, Nanos, NodeId, Notice, RemoteError
+from ordercast.core import CARRIERS, Carrier, Delivery, Dropped, Nanos, NodeId, Notice, RemoteError, View
 from ordercast.core.bundle import unpack_bundle
 from ordercast.net.host.heard import Batch, Heard
 from ordercast.net.host.recording.spool import Recorder
