@@ -12,11 +12,14 @@ import pytest
 
 from ordercast.catalogue import find_protocol, protocol_names
 from ordercast.cli import run
-from ordercast.core import Deployment, Fault
+from ordercast.core import MILLISECOND, Deployment, Fault
 from ordercast.judge.online import PROPERTIES
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.supervisor_client import report
-from ordercast.sim import Scenario, conformance, load_scenario
+from ordercast.scenario import Scenario, load_scenario
+from ordercast.scenario.schedule import schedule
+from ordercast.scenario.spec import PhaseSpec
+from ordercast.sim import conformance
 from tests.live.cluster_files import free_port_range
 from tests.live.processes import alive, until
 
@@ -154,7 +157,7 @@ def test_every_property_is_on_the_page_of_checks() -> None:
 
 
 def test_the_scenario_of_the_page_is_a_scenario(tmp_path: Path) -> None:
-    (text,) = blocks("docs/scenarios.md", "toml")
+    text, _ = blocks("docs/scenarios.md", "toml")
     path = tmp_path / "page.toml"
     path.write_text(text)
     scenario = load_scenario(path)
@@ -162,3 +165,17 @@ def test_the_scenario_of_the_page_is_a_scenario(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "scenarios.md").read_text()
     for key in Scenario.__struct_fields__:
         assert key in page
+
+
+def test_the_phases_of_the_page_are_phases(tmp_path: Path) -> None:
+    _, text = blocks("docs/scenarios.md", "toml")
+    path = tmp_path / "page.toml"
+    path.write_text(f'protocol = "unordered"\nsenders = 4\n{text}')
+    scenario = load_scenario(path)
+    plan = scenario.plan()
+    planned = list(schedule(scenario, plan))
+    assert {one.sender for one in planned if one.at_ns < 500 * MILLISECOND} == set(plan.senders[2:])
+    assert len(planned) < scenario.workload.messages
+    page = (ROOT / "docs" / "scenarios.md").read_text()
+    for key in PhaseSpec.__struct_fields__:
+        assert f"| `{key}` |" in page
