@@ -47,7 +47,11 @@ def convert(content: Any, schema: type[T], *, list_keys: bool = False) -> T:
     try:
         return msgspec.convert(content, schema)
     except msgspec.ValidationError as error:
-        raise KeyedError(*read_validation_error(str(error), schema, list_keys=list_keys)) from error
+        key, what = read_validation_error(str(error), schema, list_keys=list_keys)
+        own = error.__cause__
+        if isinstance(own, KeyedError):  # a check of a type's own knows which of its keys it is
+            key, what = f"{key}.{own.key}".lstrip("."), own.what
+        raise KeyedError(key, what) from error
 
 
 def convert_options(content: dict[str, Any], protocol: Protocol, *, list_keys: bool = False) -> Options:

@@ -14,12 +14,15 @@ import pytest
 from ordercast import protocols
 from ordercast.catalogue import find_protocol, protocol_names
 from ordercast.cli import run
-from ordercast.core import Deployment, Fault
+from ordercast.core import MILLISECOND, Deployment, Fault
 from ordercast.judge import PROPERTIES, rows_of
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.supervisor_client import report
+from ordercast.scenario import Scenario, load_scenario
+from ordercast.scenario.schedule import schedule
+from ordercast.scenario.spec import PhaseSpec
 from ordercast.scenario.swarm import swarm_scenario
-from ordercast.sim import Scenario, conformance, load_scenario, simulate
+from ordercast.sim import conformance, simulate
 from tests.live.cluster_files import free_port_range
 from tests.live.processes import alive, until
 
@@ -189,7 +192,7 @@ def test_the_page_of_checks_has_the_properties_of_the_registry() -> None:
 
 
 def test_the_scenario_of_the_page_is_a_scenario(tmp_path: Path) -> None:
-    (text,) = blocks("docs/scenarios.md", "toml")
+    text, _ = blocks("docs/scenarios.md", "toml")
     path = tmp_path / "page.toml"
     path.write_text(text)
     scenario = load_scenario(path)
@@ -197,3 +200,17 @@ def test_the_scenario_of_the_page_is_a_scenario(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "scenarios.md").read_text()
     for key in Scenario.__struct_fields__:
         assert key in page
+
+
+def test_the_phases_of_the_page_are_phases(tmp_path: Path) -> None:
+    _, text = blocks("docs/scenarios.md", "toml")
+    path = tmp_path / "page.toml"
+    path.write_text(f'protocol = "unordered"\nsenders = 4\n{text}')
+    scenario = load_scenario(path)
+    plan = scenario.plan()
+    planned = list(schedule(scenario, plan))
+    assert {one.sender for one in planned if one.at_ns < 500 * MILLISECOND} == set(plan.senders[2:])
+    assert len(planned) < scenario.workload.messages
+    page = (ROOT / "docs" / "scenarios.md").read_text()
+    for key in PhaseSpec.__struct_fields__:
+        assert f"| `{key}` |" in page

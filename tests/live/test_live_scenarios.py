@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.core import LocalError
+from ordercast.core import MILLISECOND, LocalError
 from ordercast.judge import audit
 from ordercast.lab.trial.differences import ignored
 from ordercast.lab.trial.hosts import Hosts
@@ -22,6 +22,7 @@ from ordercast.scenario.spec import (
     ConstantSpec,
     LinksSpec,
     NetworkSpec,
+    PhaseSpec,
     Scenario,
     UniformSpec,
     WorkloadSpec,
@@ -62,30 +63,6 @@ def of_each_sender(submissions: list[tuple[object, ...]]) -> dict[object, list[t
     return {sender: [one for one in submissions if one[0] == sender] for sender, *_ in submissions}
 
 
-@pytest.mark.parametrize("kind", ["poisson", "periodic"])
-def test_the_schedule_is_what_the_simulator_submits(kind: str) -> None:
-    scenario = Scenario(
-        protocol="unordered",
-        groups=3,
-        senders=4,
-        workload=WorkloadSpec(kind=kind, messages=200, spread=(0.5, 0.3, 0.2), jitter=0.3),  # type: ignore[arg-type]
-    )
-    simulated = [
-        Submission(event.time_ns, event.node, event.groups or (), event.size or 0)
-        for event in simulate(scenario).events()
-        if event.kind is Kind.SUBMIT
-    ]
-    assert list(schedule(scenario, scenario.plan())) == simulated
-
-
-def test_a_recorded_schedule_is_what_the_simulator_submits(tmp_path: Path) -> None:
-    (tmp_path / "arrivals.csv").write_text("\n".join(str(number / 300) for number in range(40)))
-    workload = WorkloadSpec(kind="recorded", file=str(tmp_path / "arrivals.csv"), messages=30)
-    scenario = Scenario(protocol="unordered", senders=3, workload=workload)
-    times = [event.time_ns for event in simulate(scenario).events() if event.kind is Kind.SUBMIT]
-    assert [one.at_ns for one in schedule(scenario, scenario.plan())] == times
-
-
 def test_a_run_with_a_bad_network_and_bad_clocks_is_judged_by_both_judges(tmp_path: Path) -> None:
     scenario = hydra(
         network=NetworkSpec(loss=0.05, duplication=0.05, reordering=0.1),
@@ -104,6 +81,27 @@ def test_a_run_with_a_bad_network_and_bad_clocks_is_judged_by_both_judges(tmp_pa
     assert of_each_sender(what(submissions_of(folder))) == of_each_sender(
         what(list(schedule(scenario, scenario.plan())))
     )
+
+
+def test_senders_keep_to_the_phases_of_a_workload(tmp_path: Path) -> None:
+    phases = (
+        PhaseSpec(senders=(1,), rate_per_s=0),
+        PhaseSpec(at_ms=400, senders=(1,), rate_per_s=400),
+        PhaseSpec(at_ms=800, rate_per_s=0),
+    )
+    spec = WorkloadSpec(kind="periodic", messages=1000, rate_per_s=100, jitter=0.1, phase=phases)
+    scenario = Scenario(protocol="unordered", senders=2, workload=spec)
+    run, folder = run_live(scenario, tmp_path)
+    assert folder is not None
+    assert run.violations == [] and run.hindrance == ""
+    planned = list(schedule(scenario, scenario.plan()))
+    assert 200 < len(planned) < 280
+    assert of_each_sender(what(submissions_of(folder))) == of_each_sender(what(planned))
+    first: dict[int, int] = {}
+    for submission in submissions_of(folder):
+        first.setdefault(submission.sender, submission.at_ns)
+    early, late = sorted(first.values())
+    assert late - early > 300 * MILLISECOND, "one sender is silent at first"
 
 
 def test_a_killed_sequencer_is_replaced_and_the_silence_is_told() -> None:

@@ -14,7 +14,7 @@ from ordercast.core import LocalError
 from ordercast.scenario import faults
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.file import load_scenario
-from ordercast.scenario.spec import LatencySpec, Scenario
+from ordercast.scenario.spec import LatencySpec, PhaseSpec, Scenario
 from ordercast.sim.build import build_world
 from ordercast.sim.run import simulate
 
@@ -74,7 +74,7 @@ skew_us = 10.0
 drift_ppm = 5.0
 
 [workload]
-kind = "closed"
+kind = "periodic"
 messages = 20
 rate_per_s = 500.0
 jitter = 0.1
@@ -83,6 +83,11 @@ bytes = 32
 spread = [0.5, 0.5]
 outstanding = 2
 timeout_ms = 50.0
+
+[[workload.phase]]
+at_ms = 1
+rate_per_s = 0
+senders = [1]
 
 [[fault]]
 kind = "crash"
@@ -176,6 +181,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         for name in part.__struct_fields__:
             assert getattr(part, name) != getattr(default, name), f"{name} is not in the file"
     assert found.membership == ((0, 1), (1, 2))
+    assert found.workload.phase == (PhaseSpec(at_ms=1, rate_per_s=0, senders=(1,)),)
     assert found.fault[5] == faults.Weather(at_ms=6, conditions=Conditions(loss=0.5))
 
 

@@ -1,13 +1,14 @@
 """When a source submits: the times between one submission and the next."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import inf
 from pathlib import Path
 from random import Random
 
-from ordercast.core import SECOND, Nanos
+from ordercast.core import MILLISECOND, SECOND, Nanos
 from ordercast.scenario.arrival_file import read_arrivals
-from ordercast.scenario.spec import Scenario
+from ordercast.scenario.spec import Scenario, ScenarioError, WorkloadSpec
 from ordercast.toml_file import about
 
 
@@ -59,9 +60,42 @@ class Recorded(Arrivals):
         return self._gaps[self._next - 1]
 
 
+class Phased(Arrivals):
+    """Arrivals whose rate changes with time.
+
+    The way to the next arrival is drawn in intervals, one on average, and passes as fast as the rate of the
+    moment has it. So a new rate counts at once, and a source that was silent goes on where it was.
+    """
+
+    def __init__(self, draw: Callable[[Random], float], rates: Sequence[tuple[Nanos, float]]) -> None:
+        self._draw = draw
+        self._rates = [rate for _, rate in rates]
+        self._ends = [*(float(start) for start, _ in rates[1:]), inf]
+        self._phase = 0
+        self._now = 0.0
+        """Not rounded, so that high rates stay as they are."""
+
+    def gap(self, rng: Random) -> Nanos | None:
+        """A gap at the rates in force until then; None if there is silence for good."""
+        before, left = round(self._now), self._draw(rng)
+        while True:
+            rate, end = self._rates[self._phase], self._ends[self._phase]
+            due = self._now + left * SECOND / rate if rate else inf
+            if due < inf and due <= end:
+                self._now = due
+                return round(due) - before
+            if end == inf:
+                return None
+            left = max(0.0, left - (end - self._now) * rate / SECOND)
+            self._now = end
+            self._phase += 1
+
+
 def arrivals_of(scenario: Scenario, senders: int) -> list[Arrivals]:
     """The arrivals at each of so many open-loop senders."""
     spec = scenario.workload
+    if spec.phase:
+        return [Phased(_intervals(spec), rates) for rates in _rates(spec, senders)]
     interval = round(SECOND / spec.rate_per_s)
     if spec.kind == "periodic":
         return [QuasiPeriodic(interval, spec.jitter) for _ in range(senders)]
@@ -71,3 +105,23 @@ def arrivals_of(scenario: Scenario, senders: int) -> list[Arrivals]:
         times = read_arrivals(Path(spec.file))
     # Dealt out in turn, so that all senders together follow the recording.
     return [Recorded(times[index::senders]) for index in range(senders)]
+
+
+def _intervals(spec: WorkloadSpec) -> Callable[[Random], float]:
+    """Draws the way to the next arrival, in intervals."""
+    if spec.kind == "poisson":
+        return lambda rng: rng.expovariate(1.0)
+    return lambda rng: max(0.0, rng.gauss(1.0, spec.jitter))
+
+
+def _rates(spec: WorkloadSpec, senders: int) -> list[list[tuple[Nanos, float]]]:
+    """Of each sender, its rates with the times from which they are in force."""
+    rates: list[list[tuple[Nanos, float]]] = [[(0, spec.rate_per_s)] for _ in range(senders)]
+    for index, phase in enumerate(spec.phase):
+        rate = spec.rate_per_s if phase.rate_per_s is None else phase.rate_per_s
+        for place in range(senders) if phase.senders is None else phase.senders:
+            if place >= senders:
+                unknown = f"there is no sender {place} among {senders}, which count from 0"
+                raise ScenarioError(f"workload.phase[{index}].senders", unknown)
+            rates[place].append((round(phase.at_ms * MILLISECOND), rate))
+    return rates

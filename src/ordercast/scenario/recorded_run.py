@@ -25,7 +25,7 @@ def scenario_of(folder: Path) -> Scenario:
     spec = msgspec.convert(content.get("workload", {}), WorkloadSpec)
     count = len(submissions_of(folder))
     content["workload"] = msgspec.to_builtins(
-        msgspec.structs.replace(spec, kind="trace", file=str(folder.absolute()), messages=count)
+        msgspec.structs.replace(spec, kind="trace", file=str(folder.absolute()), messages=count, phase=())
     )
     scenario = to_scenario(content)
     nodes = [(node.id, node.role, node.host) for node in described.nodes]

@@ -1,5 +1,6 @@
 """A scenario: everything about a run but the code, as data. Any scenario replays exactly from itself."""
 
+from itertools import pairwise
 from typing import Annotated, Any, Literal, TypeAlias
 from zlib import crc32
 
@@ -15,7 +16,9 @@ from ordercast.toml_file import KeyedError, about, convert, convert_options
 # The upper bounds keep infinity out, and everything in nanoseconds within 64 bits.
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 Size = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
-Rate = Annotated[float, msgspec.Meta(ge=1e-3, le=1e9)]
+RATE_MIN = 1e-3
+Rate = Annotated[float, msgspec.Meta(ge=RATE_MIN, le=1e9)]
+Place = Annotated[int, msgspec.Meta(ge=0)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Few = Annotated[int, msgspec.Meta(ge=1, le=1024)]
 
@@ -147,6 +150,20 @@ class ClocksSpec(_Spec, frozen=True):
     """Each clock gains or loses up to so much."""
 
 
+class PhaseSpec(_Spec, frozen=True, kw_only=True):
+    """From a time on, some open-loop senders have another rate."""
+
+    at_ms: Size = 0.0
+    rate_per_s: Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None = None
+    """Of each of them: 0 for silence, nothing for the rate of the workload."""
+    senders: Annotated[tuple[Place, ...], msgspec.Meta(min_length=1)] | None = None
+    """Places among the senders, counted from 0; nothing for all."""
+
+    def __post_init__(self) -> None:
+        if self.rate_per_s and self.rate_per_s < RATE_MIN:
+            raise KeyedError("rate_per_s", f"a rate is 0 or at least {RATE_MIN:g}, not {self.rate_per_s:g}")
+
+
 class WorkloadSpec(_Spec, frozen=True):
     """Who submits what, when."""
 
@@ -167,11 +184,22 @@ class WorkloadSpec(_Spec, frozen=True):
     """Of each closed-loop client."""
     timeout_ms: Positive = 1000.0
     """After which a closed-loop client goes on without the missing answers."""
+    phase: tuple[PhaseSpec, ...] = ()
+    """Changes of the rate, in order of time; of several at one time the last counts."""
 
     def __post_init__(self) -> None:
+        self._check_phases()
         if self.kind in ("recorded", "trace") and not self.file:
             what = "a file" if self.kind == "recorded" else "the folder of a run as its file"
             raise LocalError(f"a {self.kind} workload needs {what}")
+
+    def _check_phases(self) -> None:
+        if self.phase and self.kind not in ("poisson", "periodic"):
+            raise KeyedError("phase[0]", f"a {self.kind} workload has no rate that could change")
+        for index, (before, after) in enumerate(pairwise(self.phase), 1):
+            if after.at_ms < before.at_ms:
+                late = f"phases are in order of time, and {after.at_ms:g} is before {before.at_ms:g}"
+                raise KeyedError(f"phase[{index}].at_ms", late)
 
 
 class Scenario(_Spec, frozen=True, kw_only=True):
