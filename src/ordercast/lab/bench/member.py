@@ -13,13 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from ordercast.core import MessageId, Nanos
-from ordercast.core.delivery import Dropped
+from ordercast.core import MessageId, Nanos, Notice
 from ordercast.lab.bench.spec import GROUP, BenchSpec
 from ordercast.lab.bench.waiting import Waiting
 from ordercast.net.group import Group, Received, join
 from ordercast.net.host import Batch
 from ordercast.net.loop import run
+from ordercast.trace import KIND_OF, SETTLING
 
 CHUNK_BYTES = 4096
 REFILL = 8
@@ -90,7 +90,7 @@ class Meter:
                     self._taken.set()
                     if self._clients:
                         await self._send(count)
-            elif isinstance(heard, Dropped):
+            elif KIND_OF[type(heard)] in SETTLING:
                 log.drops += 1
 
     async def take_each(self) -> None:
@@ -101,7 +101,7 @@ class Meter:
                 self.heard_at = time.monotonic()
                 log.delivered.extend((heard.message, 1, time.time_ns()))
                 waiting.end(heard.message)
-            elif isinstance(heard, Dropped):
+            elif isinstance(heard, Notice) and KIND_OF[type(heard)] in SETTLING:
                 log.drops += 1
 
     async def probe(self) -> None:
