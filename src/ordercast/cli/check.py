@@ -20,6 +20,7 @@ from ordercast.cli.output import (
     uncounted_object,
     violation_object,
 )
+from ordercast.cli.properties import at_end_named, print_properties
 from ordercast.cli.sweep import progress_shown
 from ordercast.core import RemoteError
 from ordercast.judge import Holes, NodeHoles, Violation, verdict
@@ -53,6 +54,15 @@ def check(
         typer.Option(help="Judge on Spark: local[*], or spark://host:port of a cluster.", metavar="M"),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    properties: Annotated[
+        bool,
+        typer.Option(
+            "--properties",
+            is_eager=True,
+            callback=print_properties,
+            help="List the properties that are judged.",
+        ),
+    ] = False,
 ) -> int:
     """Judge the traces in a folder by the promises that they name.
 
@@ -89,7 +99,7 @@ def check(
     print_verdict(
         [(f"in {name}", violation) for name, violation in judged.found],
         judged.suppressed,
-        [f"of {name}, which was not complete" for name in judged.incomplete],
+        [f"{at_end_named()} of {name}, which was not complete" for name in judged.incomplete],
         f": {judged.runs} run{'' if judged.runs == 1 else 's'}, {judged.events} events",
     )
     if judged.out_of_order:

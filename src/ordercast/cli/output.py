@@ -80,9 +80,8 @@ def print_verdict(
     else:
         judged = " that could be judged" if unjudged else ""
         console.print(f"[green]kept every promise[/]{judged}{what}", soft_wrap=True)
-    for where in unjudged:
-        text = escape(f"agreement and validity {where}")
-        console.print(f"[yellow]not judged[/]: {text}", soft_wrap=True)
+    for what_not in unjudged:
+        console.print(f"[yellow]not judged[/]: {escape(what_not)}", soft_wrap=True)
 
 
 def holes_object(holes: Holes, **more: Any) -> dict[str, Any]:

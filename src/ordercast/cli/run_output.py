@@ -15,6 +15,7 @@ from ordercast.cli.output import (
     uncounted_object,
     violation_object,
 )
+from ordercast.cli.properties import at_end_named
 from ordercast.core import Fault, format_ns
 from ordercast.judge import Holes, Violation
 from ordercast.scenario.summary import Summary
@@ -109,7 +110,7 @@ def print_judgement(run: Shown) -> None:
     if beyond:
         claim = f"{summary.protocol} does not claim to bear {beyond}"
         console.print(f"  [yellow]beyond its contract[/]: {claim}", soft_wrap=True)
-    unjudged = [] if summary.complete else [f"of this run, because {run.hindrance}"]
+    unjudged = [] if summary.complete else [f"{at_end_named()} of this run, because {run.hindrance}"]
     found = [("", violation) for violation in run.violations]
     print_verdict(found, sum(run.suppressed.values()), unjudged, " of its contract")
     if run.holes is not None:

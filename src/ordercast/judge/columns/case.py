@@ -15,7 +15,7 @@ from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.integrity import admit
 from ordercast.judge.columns.ledger import Ledger
 from ordercast.judge.columns.line import Line, sequences
-from ordercast.judge.columns.notices import Drop, View, drops_of, views_of
+from ordercast.judge.columns.notices import Drop, InstalledView, drops_of, views_of
 from ordercast.judge.columns.stays import Stays
 from ordercast.judge.columns.trace import Trace
 
@@ -25,7 +25,7 @@ class Admitted(NamedTuple):
 
     account: Account
     drops: list[Drop]
-    views: list[View]
+    views: list[InstalledView]
 
 
 class Case:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ordercast.core import GroupId, Nanos, NodeId
-from ordercast.judge.columns.notices import View
+from ordercast.judge.columns.notices import InstalledView
 from ordercast.judge.columns.trace import Trace
 from ordercast.trace import ADDED, REMOVED
 
@@ -24,7 +24,7 @@ class Change(NamedTuple):
     added: bool
 
 
-def changes_of(trace: Trace, views: list[View]) -> list[Change]:
+def changes_of(trace: Trace, views: list[InstalledView]) -> list[Change]:
     """Those of some views that add or remove an issuer; the others only say who the members are."""
     if not views:
         return []

@@ -21,7 +21,7 @@ from ordercast.core import GroupId, Groups, Nanos, NodeId
 from ordercast.judge.columns.account import Account
 from ordercast.judge.columns.changes import Change
 from ordercast.judge.columns.columns import Flags, Ints, by_key, factorize, list_columns, null_of
-from ordercast.judge.columns.notices import Drop, View
+from ordercast.judge.columns.notices import Drop, InstalledView
 from ordercast.judge.columns.population import Population
 from ordercast.judge.columns.removals import Removals
 from ordercast.judge.columns.stays import Stays
@@ -51,7 +51,7 @@ class Ledger:
         self,
         account: Account,
         drops: list[Drop],
-        views: list[View],
+        views: list[InstalledView],
         changes: list[Change],
         stays: Stays,
     ) -> None:

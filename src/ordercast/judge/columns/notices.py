@@ -25,7 +25,7 @@ class Drop(NamedTuple):
     number: int
 
 
-class View(NamedTuple):
+class InstalledView(NamedTuple):
     """A view of some groups, installed by a node."""
 
     row: int
@@ -59,7 +59,7 @@ def drops_of(trace: Trace, findings: Findings) -> list[Drop]:
     return found
 
 
-def views_of(trace: Trace, findings: Findings) -> list[View]:
+def views_of(trace: Trace, findings: Findings) -> list[InstalledView]:
     """The views of a run."""
     rows = trace.rows(Kind.VIEW)
     if not len(rows):
@@ -72,7 +72,7 @@ def views_of(trace: Trace, findings: Findings) -> list[View]:
         if not groups or config is None or members is None:
             raise RemoteError(f"event {row}: a view without group, configuration or members")
         node, time_ns = int(trace.node[row]), int(trace.time[row])
-        view = View(row, node, time_ns, config, tuple(groups), tuple(members))
+        view = InstalledView(row, node, time_ns, config, tuple(groups), tuple(members))
         strangers = [member for member in members if member not in nodes]
         if not strangers and trace.known(view.groups) == view.groups:
             found.append(view)

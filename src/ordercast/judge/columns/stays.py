@@ -8,7 +8,7 @@ import numpy as np
 
 from ordercast.core import GroupId, NodeId
 from ordercast.judge.columns.columns import Ints
-from ordercast.judge.columns.notices import View
+from ordercast.judge.columns.notices import InstalledView
 from ordercast.judge.columns.trace import Trace
 from ordercast.trace import Kind
 
@@ -18,9 +18,9 @@ class Stay(NamedTuple):
 
     node: NodeId
     group: GroupId
-    view: View
+    view: InstalledView
     until: int
-    next: View | None
+    next: InstalledView | None
     """The view of the group that it installed next, if it kept its state until then."""
     whole: bool
     """It did not crash before the end of the stay."""
@@ -34,10 +34,10 @@ class Stay(NamedTuple):
 class Stays:
     """All stays of a run."""
 
-    def __init__(self, trace: Trace, views: list[View]) -> None:
+    def __init__(self, trace: Trace, views: list[InstalledView]) -> None:
         self.all: list[Stay] = []
         """By node and group, in order."""
-        installed: dict[tuple[NodeId, GroupId], list[View]] = {}
+        installed: dict[tuple[NodeId, GroupId], list[InstalledView]] = {}
         for view in views:
             for group in dict.fromkeys(view.groups):
                 installed.setdefault((view.node, group), []).append(view)

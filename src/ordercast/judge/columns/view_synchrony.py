@@ -12,7 +12,7 @@ from ordercast.judge.columns.account import Account
 from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import Ints
 from ordercast.judge.columns.findings import Findings
-from ordercast.judge.columns.notices import View
+from ordercast.judge.columns.notices import InstalledView
 from ordercast.judge.columns.stays import Stay, Stays
 from ordercast.judge.finding import listed, messages_named
 
@@ -31,7 +31,7 @@ def view_synchrony(case: Case, findings: Findings) -> None:
         _judge_places(account, group, mine, findings)
 
 
-def _judge_views(views: list[View], stays: Stays, findings: Findings) -> None:
+def _judge_views(views: list[InstalledView], stays: Stays, findings: Findings) -> None:
     """What each view says by itself, and against the node's last one."""
     known: dict[tuple[GroupId, int], tuple[NodeId, tuple[NodeId, ...]]] = {}
     last = {(stay.node, stay.group, stay.next.row): stay for stay in stays.all if stay.next is not None}
@@ -133,7 +133,11 @@ def _judge_places(account: Account, group: GroupId, delivered: dict[Stay, Ints],
 
 
 def _tell(
-    findings: Findings, view: View, nodes: tuple[NodeId, ...], what: str, messages: list[int] | None = None
+    findings: Findings,
+    view: InstalledView,
+    nodes: tuple[NodeId, ...],
+    what: str,
+    messages: list[int] | None = None,
 ) -> None:
     findings.add(nodes, messages or (), (view.time_ns,), f"{what} (at {format_ns(view.time_ns)})", view.row)
 

@@ -41,14 +41,14 @@ class Submission(NamedTuple):
     crashes: int
 
 
-class View(NamedTuple):
+class Membership(NamedTuple):
     """A view of a group."""
 
     config: int
     members: tuple[NodeId, ...]
 
 
-Views = dict[GroupId, View]
+Views = dict[GroupId, Membership]
 """The views that a node is in; never changed, but replaced."""
 
 
@@ -123,7 +123,7 @@ class Ledger:
                 key = (change.issuer, group)
                 self._settled[key] = max(change.number, self._settled.get(key, change.number))
         for group in event.groups or ():
-            self._views[event.node] = self._views[event.node] | {group: View(config, members)}
+            self._views[event.node] = self._views[event.node] | {group: Membership(config, members)}
             for node in self._members[group]:
                 if node not in members:
                     self._left_out[group, node] = max(config, self._left_out.get((group, node), config))

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from ordercast.core import SECOND, MessageId, Nanos
-from ordercast.core.delivery import Dropped
+from ordercast.core import SECOND, MessageId, Nanos, Notice
 from ordercast.lab.bench.spec import GROUP, BenchSpec
 from ordercast.lab.bench.waiting import Waiting
 from ordercast.net.api.group import Group, Received, join
@@ -22,6 +21,7 @@ from ordercast.net.host.heard import Batch
 from ordercast.net.host.loop import run
 from ordercast.scenario.settling import Settling
 from ordercast.scenario.window import Window
+from ordercast.trace import KIND_OF, SETTLING
 
 CHUNK_BYTES = 4096
 REFILL = 8
@@ -95,7 +95,7 @@ class Meter:
                     self._taken.set()
                     if self._clients:
                         await self._send(free)
-            elif isinstance(heard, Dropped):
+            elif KIND_OF[type(heard)] in SETTLING:
                 log.drops += 1
 
     async def take_each(self) -> None:
@@ -106,7 +106,7 @@ class Meter:
                 self.heard_at = time.monotonic()
                 log.delivered.extend((heard.message, 1, time.time_ns()))
                 waiting.end(heard.message)
-            elif isinstance(heard, Dropped):
+            elif isinstance(heard, Notice) and KIND_OF[type(heard)] in SETTLING:
                 log.drops += 1
 
     async def probe(self) -> None:
