@@ -146,7 +146,8 @@ def _seen(table: pa.Table, description: RunDescription, start: int) -> Iterator[
 def _hosts_of(nodes: pa.ChunkedArray, hosts: dict[int, int]) -> np.ndarray:
     by_node = np.full(max(hosts) + 1, -1)
     by_node[list(hosts)] = list(hosts.values())
-    return by_node[nodes.to_numpy()]
+    found: np.ndarray = by_node[nodes.to_numpy()]
+    return found
 
 
 def _has_lives(run: StoredRun) -> bool:
