@@ -105,7 +105,8 @@ def sweep_tables(out: Path) -> None:
 
 def folder_tables(out: Path) -> None:
     """A live run with a crash, one in which nothing happened, and one that could not be read."""
-    live = {"source": "live", "seed": None, "start_ns": 1_700_000_000_000_000_000, "trace_hash": None}
+    start_ns = 1_700_000_000_000_000_000
+    live: dict[str, Any] = {"source": "live", "seed": None, "start_ns": start_ns}
     runs = [
         run_row(0, "calm", "{}", "violated", **live, complete=False, duration_ns=8_000 * MS, dropped=3),
         run_row(1, "idle", "{}", **live, submitted=0, delivered=0, dropped=0, duration_ns=0),
@@ -113,7 +114,7 @@ def folder_tables(out: Path) -> None:
     ]
     write(out, "runs", schemas.RUNS, runs)
     verdict = {"run": "calm-0", "folder": "calm-0", "protocol": "calm", "complete": False, "suppressed": {}}
-    found = finding(times_ns=[live["start_ns"] + 5_000 * MS])
+    found = finding(times_ns=[start_ns + 5_000 * MS])
     write(out, "verdicts", schemas.VERDICTS, [{**verdict, "findings": [found]}])
     roles = [("receiver", 0, [0]), ("receiver", 1, [0]), ("sender", 0, []), ("sequencer", 2, [])]
     nodes = [
