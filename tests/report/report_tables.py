@@ -94,11 +94,71 @@ def sweep_tables(out: Path) -> None:
     write(out, "throughput", schemas.THROUGHPUT, windows)
     rates = [{"run": run["run"], "messages_per_s": 1234.0, "deliveries_per_s": 3702.0} for run in runs[:4]]
     write(out, "rates", schemas.RATES, rates)
-    fault = {"fault": 0, "kind": "crash", "at_ns": 5 * MS, "detail": "{}", "submitted": 4}
+    fault = {"fault": 0, "kind": "crash", "at_ns": 5 * MS, "detail": "{}", "submitted": 4, "dated": True}
     recovered = [
         {"run": "calm-0", **fault, "node": 0, "struck": True, "recovery_ns": 90 * MS, "silence_ns": 80 * MS},
         {"run": "calm-0", **fault, "node": 1, "struck": False, "recovery_ns": 40 * MS, "silence_ns": 39 * MS},
         {"run": "calm-1", **fault, "node": 1, "struck": False, "recovery_ns": None, "silence_ns": None},
+    ]
+    write(out, "recoveries", schemas.RECOVERIES, recovered)
+
+
+def folder_tables(out: Path) -> None:
+    """A live run with a crash, one in which nothing happened, and one that could not be read."""
+    start_ns = 1_700_000_000_000_000_000
+    live: dict[str, Any] = {"source": "live", "seed": None, "start_ns": start_ns}
+    runs = [
+        run_row(0, "calm", "{}", "violated", **live, complete=False, duration_ns=8_000 * MS, dropped=3),
+        run_row(1, "idle", "{}", **live, submitted=0, delivered=0, dropped=0, duration_ns=0),
+        run_row(2, "unknown", "{}", "failed", run=EVIL, folder=None, error="cut off", complete=None),
+    ]
+    write(out, "runs", schemas.RUNS, runs)
+    verdict = {"run": "calm-0", "folder": "calm-0", "protocol": "calm", "complete": False, "suppressed": {}}
+    found = finding(times_ns=[start_ns + 5_000 * MS])
+    write(out, "verdicts", schemas.VERDICTS, [{**verdict, "findings": [found]}])
+    roles = [("receiver", 0, [0]), ("receiver", 1, [0]), ("sender", 0, []), ("sequencer", 2, [])]
+    nodes = [
+        {"run": run["run"], "node": node, "role": role, "host": host, "groups": groups}
+        | {"name": f"{role}-{min(node, 1) if role == 'receiver' else 0}"}
+        for run in runs[:2]
+        for node, (role, host, groups) in enumerate(roles)
+    ]
+    write(out, "nodes", schemas.NODES, nodes)
+    about = {"run": "calm-0", "window_ns": 500 * MS}
+    activity = [
+        {**about, "node": node, "kind": kind, "start_ns": 500 * MS * n, "events": 10 + n}
+        for n in range(16)
+        for node, kind in ((2, "submit"), (0, "deliver"), (1, "deliver"))
+        if (node, n // 6) != (1, 1)
+    ]
+    drop = {**about, "node": 1, "kind": "drop", "start_ns": 7_500 * MS, "events": 3}
+    write(out, "activity", schemas.ACTIVITY, [*activity, drop])
+    quantiles = {"deliveries": 9, "mean_ns": 2.5e6, "p50_ns": 2 * MS, "p90_ns": 3 * MS, "p99_ns": 4 * MS}
+    quantiles |= {"p999_ns": 5 * MS, "max_ns": 6 * MS}
+    windows = [{**about, **quantiles, "start_ns": 500 * MS * n} for n in range(16)]
+    write(out, "window_latency", schemas.WINDOW_LATENCY, windows)
+    write(out, "latency", schemas.LATENCY, [{"run": "calm-0", **quantiles}])
+    by_node = [{"run": "calm-0", "node": node, **quantiles} for node in (0, 1)]
+    write(out, "node_latency", schemas.NODE_LATENCY, by_node)
+    shares = [{"run": "calm-0", "latency_ns": n * MS, "deliveries": n, "share": n / 9} for n in range(1, 10)]
+    write(out, "distribution", schemas.DISTRIBUTION, shares)
+    write(out, "rates", schemas.RATES, [{"run": "calm-0", "messages_per_s": 21.0, "deliveries_per_s": 42.0}])
+    view = {"kind": "view", "group": 0, "config": 4, "members": [0, 1], "issuer": 7, "label": "removed"}
+    changes = [
+        {"run": "calm-0", "node": 3, "kind": "crash", "time_ns": 0},
+        {"run": "calm-0", "node": 1, "kind": "crash", "time_ns": 3_000 * MS},
+        {"run": "calm-0", "node": 0, "time_ns": 3_500 * MS, **view},
+        {"run": "calm-0", "node": 1, "time_ns": 6_000 * MS, **view},
+        {"run": "calm-0", "node": 1, "kind": "recover", "time_ns": 6_000 * MS, "label": "lost"},
+    ]
+    write(out, "changes", schemas.CHANGES, changes)
+    fault = {"run": "calm-0", "kind": "crash", "submitted": 4}
+    undated = {**fault, "fault": 0, "at_ns": 0, "detail": '{"kind":"crash","host":2}', "dated": False}
+    dated = {**fault, "fault": 1, "at_ns": 3_000 * MS, "detail": '{"kind":"crash","host":1}', "dated": True}
+    recovered = [
+        {**undated, "node": 0, "struck": False, "silence_ns": 90 * MS},
+        {**dated, "node": 0, "struck": False, "recovery_ns": 40 * MS, "silence_ns": 39 * MS},
+        {**dated, "node": 1, "struck": True, "recovery_ns": 3_100 * MS, "silence_ns": 3_050 * MS},
     ]
     write(out, "recoveries", schemas.RECOVERIES, recovered)
 

@@ -27,7 +27,7 @@ def latencies_frame(spark: SparkSession, latencies: Mapping[str, Iterable[int]])
 
 def traces_frame(spark: SparkSession, folders: Iterable[Path]) -> DataFrame:
     """TRACES of run folders."""
-    rows = [(folder.name, str(folder), "unordered", 1, "simulator", True, 1) for folder in folders]
+    rows = [(folder.name, str(folder), "unordered", 1, "simulator", True, 1, 0) for folder in folders]
     return spark.createDataFrame(rows, TRACES)
 
 

@@ -82,6 +82,7 @@ def test_runs_that_failed_have_no_trace(spark: SparkSession, tmp_path: Path) -> 
             "place": 0,
             "run": "a",
             "status": "kept",
+            "source": "scale engine",
             "folder": "traces/a",
             "complete": True,
             "events": 3,
@@ -92,7 +93,7 @@ def test_runs_that_failed_have_no_trace(spark: SparkSession, tmp_path: Path) -> 
     traces = traces_of(spark.createDataFrame(rows, RUNS), tmp_path)
     assert types(traces.schema) == types(TRACES)
     assert [tuple(row) for row in traces.collect()] == [
-        ("a", f"{tmp_path}/traces/a", "p", 1, "simulator", True, 3)
+        ("a", f"{tmp_path}/traces/a", "p", 1, "scale engine", True, 3, 0)
     ]
     assert traces.rdd.getNumPartitions() > 1
 

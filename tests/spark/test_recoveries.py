@@ -1,5 +1,6 @@
 """The time to recover is counted from the fault, for each receiver, and is null where there was none."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,9 +26,15 @@ from tests.spark.frames import stored, traces_frame, types
 MS = MILLISECOND
 
 
-def hand_written(folder: Path, faults: list[FaultSpec], deliveries: list[tuple[int, int, int]]) -> StoredRun:
+def hand_written(
+    folder: Path,
+    faults: list[FaultSpec],
+    deliveries: list[tuple[int, int, int]],
+    source: str = "test",
+    lives: Sequence[Event] = (),
+) -> StoredRun:
     """A run of receivers 0 and 1, each on a host of its own; deliveries are (node, at, submitted)."""
-    events = []
+    events = list(lives)
     for number, sent in enumerate(sorted({sent for _, _, sent in deliveries})):
         message = message_id(2, number)
         events.append(Event(sent * MS, sent * MS, 2, Kind.SUBMIT, message, (0,), None, sent * MS))
@@ -38,10 +45,10 @@ def hand_written(folder: Path, faults: list[FaultSpec], deliveries: list[tuple[i
     scenario = Scenario(protocol="unordered", fault=tuple(faults))
     description = RunDescription(
         run="hand",
-        source="test",
+        source=source,
         protocol="unordered",
         guarantees=Guarantees(),
-        nodes=tuple(NodeDescription(node, "role", node) for node in range(3)),
+        nodes=tuple(NodeDescription(node, "role", node) for node in range(4)),
         groups={0: (0, 1)},
         complete=True,
         scenario=msgspec.to_builtins(scenario),
@@ -49,6 +56,33 @@ def hand_written(folder: Path, faults: list[FaultSpec], deliveries: list[tuple[i
     write_run(folder, description, build_table("hand", [tuple(event) for event in events]))
     (run,) = find_runs(folder)
     return run
+
+
+def test_the_crashes_of_a_live_run_are_those_of_its_trace(tmp_path: Path) -> None:
+    """A host that records nothing has no date of its death, only one before it."""
+    lives = [
+        Event(5 * MS, 5 * MS, 1, Kind.CRASH),
+        Event(60 * MS, 60 * MS, 1, Kind.RECOVER, label="lost"),
+        Event(0, 0, 3, Kind.CRASH),
+    ]
+    planned: list[FaultSpec] = [Crash(at_ms=9, host=1), SetClock(at_ms=70, host=0, step_us=1)]
+    deliveries = [(1, 5, 1), (0, 20, 1), (0, 30, 29), (1, 75, 71), (0, 80, 71)]
+    run = hand_written(tmp_path / "hand", planned, deliveries, "live", lives)
+    rows = {(row["kind"], row["at_ns"], row["node"]): row for row in recoveries_of(run)}
+    assert list(dict.fromkeys((kind, at) for kind, at, _ in rows)) == [
+        ("crash", 0),
+        ("crash", 5 * MS),
+        ("restart", 60 * MS),
+        ("clock", 70 * MS),
+    ]
+    assert rows["restart", 60 * MS, 0]["detail"] == '{"kind":"restart","host":1,"state":"lost"}'
+    undated, dated = rows["crash", 0, 0], rows["crash", 5 * MS, 1]
+    assert (undated["dated"], undated["recovery_ns"], undated["silence_ns"]) == (False, None, None)
+    # The last delivery of the host is what dates its crash, and no sign of life after it.
+    assert (dated["dated"], dated["struck"], dated["recovery_ns"]) == (True, True, 70 * MS)
+    assert dated["silence_ns"] == 70 * MS
+    since = recoveries_of(run, start=5 * MS)
+    assert [row["at_ns"] for row in since if row["kind"] == "restart"] == [55 * MS, 55 * MS]
 
 
 def test_recovery_counts_messages_submitted_after_the_fault(tmp_path: Path) -> None:
@@ -67,6 +101,7 @@ def test_recovery_counts_messages_submitted_after_the_fault(tmp_path: Path) -> N
         "detail": '{"kind":"crash","host":1,"at_ms":10.0}',
         "node": 0,
         "struck": False,
+        "dated": True,
         "submitted": 3,
         "recovery_ns": 35 * MS,
         "silence_ns": 33 * MS,  # from 12 to 45; from 50 to 80 is shorter

@@ -46,12 +46,12 @@ SCRIPT = """
 from ordercast.core import Paused, Whispered
 from ordercast.core.bundle import Bundle
 from ordercast.judge import audit, verdict
-from ordercast.net.control.feed_lines import feed_lines
+from ordercast.net.tools.feed_lines import feed_lines
 from ordercast.net.host import Batch
-from ordercast.net.recording import spool_file
+from ordercast.net.host.recording import spool_file
 from ordercast.protocols.unordered import protocol
 from ordercast.sim.run import simulate
-from ordercast.sim.swarm import swarm_scenario
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.trace import Kind, build_table
 
 

@@ -101,7 +101,7 @@ BAD_LAYERING = [
     ("ordercast.net.cluster.open_host", "from ordercast.net.tools import server"),
     ("ordercast.pipeline.sweep", "from ordercast.experiments import hydra"),
     ("ordercast.judge.online.order", "from ordercast.judge.columns import order"),
-    ("ordercast.judge.columns.order", "from ordercast.judge.online import order"),
+    ("ordercast.judge.columns.line", "from ordercast.judge.online import order"),
     ("ordercast.judge.online.order", "from ordercast.judge import registry"),
     ("ordercast.components.consensus.log", "from ordercast.components.sampling import draws"),
     ("ordercast.experiments.hydra", "from ordercast.cli import main"),

@@ -53,10 +53,11 @@ def report_folder(
     """Judge and measure the runs of a folder into `out`; the path of the page."""
     root, out = root.absolute(), out.absolute()
     _sign(out, root)
-    verdicts = judge_all(spark.createDataFrame(survey.traces), report) if len(survey.traces) else []
+    verdicts = judge_all(spark.createDataFrame(survey.traces), report)
     write_verdicts(spark, verdicts, root, out)
     unread = {row["run"]: row["error"] for row in verdicts if row["error"]}
-    whole = survey.traces.filter(pa.array([name not in unread for name in survey.traces["run"].to_pylist()]))
+    readable = pa.array([name not in unread for name in survey.traces["run"].to_pylist()], pa.bool_())
+    whole = survey.traces.filter(readable)
     traces = dealt(spark.createDataFrame(whole))
     with watched(spark.sparkContext, "measuring", len(whole), report):
         rows = _run_rows(survey, verdicts, _counts(traces), root)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from ordercast.core import OrdercastError
+from ordercast.core import OrdercastError, RemoteError
 from ordercast.core.time import TIME_OF_DAY
 from ordercast.pipeline.schemas import NODES, TRACES
 from ordercast.trace import StoredRun, find_runs, read_run, run_folders
@@ -42,7 +42,10 @@ def list_traces(root: Path) -> pa.Table:
 
 
 def survey(root: Path) -> Survey:
-    """All runs at or below a folder; what is wrong with some does not hide the others."""
+    """All runs at or below a folder; what is wrong with some does not hide the others.
+
+    An error if there is none that can be read.
+    """
     root = root.absolute()
     runs, damaged = [], []
     for folder in run_folders(root):
@@ -52,6 +55,9 @@ def survey(root: Path) -> Survey:
             runs.append(run)
         except OrdercastError as error:
             damaged.append(DamagedRun(_place(folder, root), str(error)))
+    if not runs:
+        more = f" (and {len(damaged) - 1} more)" if len(damaged) > 1 else ""
+        raise RemoteError(f"{damaged[0].reason}{more}")
     names = _names(runs, root)
     rows = [_row(name, run) for name, run in zip(names, runs, strict=True)]
     nodes = [row for name, run in zip(names, runs, strict=True) for row in _node_rows(name, run)]

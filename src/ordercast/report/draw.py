@@ -15,7 +15,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from ordercast.report.figures import Axis, Curve, Figure, Mark, Reference
 
@@ -145,6 +145,8 @@ def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
     # On a linear axis all numbers have the letter of the largest; on a logarithmic one each has its own.
     largest = high if axis.scale == "linear" else None
     where.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value, largest)))
+    if axis.whole:
+        where.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     if axis.scale == "log":
         if low > 0 and high / low < 300:  # a narrow range has too few powers of ten to read it by
             where.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

@@ -51,10 +51,11 @@ def _case(rows: list[Row], run: Row | None) -> Html:
     if run and (words := parameters_text(run["parameters"])):
         lines.append(element("p", words, kind="soft"))
     lines.append(element("p", first["detail"]))
+    start = (run["start_ns"] or 0) if run else 0
     named = {
         "nodes": [str(node) for node in first["nodes"]],
         "messages": [message_name(message) for message in first["messages"]],
-        "times": [format_ns(time) for time in first["times_ns"]],
+        "times": [format_ns(time - start) for time in first["times_ns"]],
     }
     told = "; ".join(f"{name} {_listed(values)}" for name, values in named.items() if values)
     lines.append(element("p", told, kind="soft"))

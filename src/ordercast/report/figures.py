@@ -18,6 +18,8 @@ class Axis(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None = None
     """Where it begins and ends; by default where the data do."""
     high: float | None = None
+    whole: bool = False
+    """Only whole numbers mean something."""
 
 
 class Point(msgspec.Struct, frozen=True):

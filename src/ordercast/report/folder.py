@@ -49,27 +49,35 @@ def all_runs(tables: StoredTables) -> Html:
     rates = {row["run"]: row["messages_per_s"] for row in tables.rows("rates")}
     verdicts = {row["run"]: row for row in tables.rows("verdicts")}
     runs = tables.rows("runs")
-    rows = []
+    abouts, numbers = [], []
     for run in runs[:RUNS_LISTED]:
         word, kind = _VERDICTS[run["status"]]
         known, rate = latency.get(run["run"], {}), rates.get(run["run"])
         complete = None if run["complete"] is None else "yes" if run["complete"] else "no"
-        row: list[Content] = [run["run"], run["protocol"], run["source"], _began(run)]
-        row += [element("span", word, kind=f"verdict {kind}"), complete, duration(run["duration_ns"])]
+        about: list[Content] = [run["run"], run["protocol"], run["source"], _began(run)]
+        about += [duration(run["duration_ns"]), element("span", word, kind=f"verdict {kind}"), complete]
+        abouts.append(about)
+        row: list[Content] = [run["run"]]
         row += [count(run[name]) for name in ("submitted", "delivered", "dropped")]
         row += [_holes(verdicts.get(run["run"]))]
         row += [duration(known.get(name)) for name in ("p50_ns", "p99_ns", "max_ns")]
-        rows.append([*row, None if rate is None else count(round(rate))])
-    heads = ["run", "protocol", "source", "began (UTC)", "promises", "complete", "lasted", "submitted"]
-    heads += ["delivered", "drops", "holes", "p50", "p99", "longest", "messages/s"]
-    more = len(runs) - len(rows)
+        numbers.append([*row, None if rate is None else count(round(rate))])
+    about_heads = ["run", "protocol", "source", "began (UTC)", "lasted", "promises", "complete"]
+    heads = ["run", "submitted", "delivered", "drops", "holes", "p50", "p99", "longest", "messages/s"]
+    more = len(runs) - len(abouts)
     rest = element("p", f"... and {plural(more, 'more run')}, in the table 'runs'.") if more else Html("")
     note = (
         "Promises are those that each run names, judged over whole columns. Latency is from submission to "
         "delivery, over all receivers; messages/s are those delivered for the first time, without the first "
         "and the last fifth of the run. Holes are counted where agreement is probabilistic."
     )
-    return section("All runs", table("All runs", heads, rows), rest, element("p", note, kind="soft"))
+    return section(
+        "All runs",
+        table("All runs", about_heads, abouts),
+        table("All runs in numbers", heads, numbers),
+        rest,
+        element("p", note, kind="soft"),
+    )
 
 
 def _began(run: Row) -> str | None:
@@ -109,7 +117,7 @@ def _one(rows: RunRows, number: int) -> Html:
         rows.name,
         *timeline(rows, number, marks_of(changes, rows)),
         element("h3", "Changes"),
-        changes_table(changes),
+        changes_table(changes, rows),
         element("h3", "Recoveries"),
         recoveries_table(rows),
         element("h3", "Nodes"),

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from ordercast.core import format_ns
 from ordercast.report.figures import Mark
 from ordercast.report.page import Content, Html, element, join, table
 from ordercast.report.run_rows import RunRows
@@ -91,23 +90,27 @@ def _view_words(*about: object) -> str:
     return f"configuration {config} of group {group}{what}; members {listed or 'none'}"
 
 
-def changes_table(changes: list[Change]) -> Html:
+def changes_table(changes: list[Change], rows: RunRows) -> Html:
     """What happened, number by number."""
     if not changes:
         return element("p", "Nothing changed: no crash, no return, no new configuration.", kind="soft")
-    rows: list[list[Content]] = [
-        [number, _time(change), change.words, change.nodes, duration(change.last_ns - change.first_ns)]
+    lines: list[list[Content]] = [
+        [number, _when(rows, change.first_ns, change.dated), change.words, change.nodes, _spread(change)]
         for number, change in enumerate(changes[:CHANGES_MAX], 1)
     ]
     heads = ["no.", "time", "what", "nodes", "from first to last node"]
-    more = len(changes) - len(rows)
+    more = len(changes) - len(lines)
     rest = element("p", f"... and {more:,} more, in the table 'changes'.") if more else Html("")
-    return join([table("Changes", heads, rows, ["what"]), rest])
+    return join([table("Changes", heads, lines, ["what"]), rest])
 
 
-def _time(change: Change) -> str:
-    shown = format_ns(change.first_ns, 5)
-    return shown if change.dated else f"after {shown}"
+def _when(rows: RunRows, ns: int, dated: bool) -> str:
+    return rows.when(ns) if dated else f"after {rows.when(ns)}"
+
+
+def _spread(change: Change) -> str | None:
+    """How long it took from the first node to the last."""
+    return duration(change.last_ns - change.first_ns) if change.last_ns > change.first_ns else None
 
 
 def recoveries_table(rows: RunRows) -> Html:
@@ -121,7 +124,8 @@ def recoveries_table(rows: RunRows) -> Html:
     heads = ["time", "fault", "receivers", "recovered", "median", "longest", "longest silence"]
     note = (
         "A receiver has recovered when it delivers a message that was submitted after the fault. A silence "
-        "is a time without a delivery that begins between the fault and the next one, and ends with one."
+        "is a time without a delivery that begins between the fault and the next one, and ends with a "
+        "delivery."
     )
     return join([table("Recoveries", heads, lines, ["fault"]), element("p", note, kind="soft")])
 
@@ -131,14 +135,14 @@ def _recovery_line(faults: list[Row], rows: RunRows) -> list[Content]:
     could = [row for row in faults if row["submitted"] and row["dated"]]
     times = [row["recovery_ns"] for row in could if row["recovery_ns"] is not None]
     silences = [row["silence_ns"] for row in faults if row["silence_ns"] is not None]
-    at = format_ns(first["at_ns"], 5)
+    at = _when(rows, first["at_ns"], first["dated"])
     where = f"{len(faults)} on its host" if first["struck"] else f"{len(faults)} elsewhere"
     recovered = f"{len(times)} of {len(could)}" if could else None
     middle = duration(median(times) if times else None)
     longest = [duration(max(each, default=None)) for each in (times, silences)]
     host = _host(first)
     what = first["kind"] if host is None else f"{first['kind']} of {rows.host_name(host)}"
-    return [at if first["dated"] else f"after {at}", what, where, recovered, middle, *longest]
+    return [at, what, where, recovered, middle, *longest]
 
 
 def _host(fault: Row) -> int | None:

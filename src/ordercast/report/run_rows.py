@@ -57,6 +57,16 @@ class RunRows:
         return TimeAxis(SECOND, "s") if long else TimeAxis(MILLISECOND, "ms")
 
     @property
+    def end_ns(self) -> int:
+        """When the last thing happened."""
+        last: int = max([self.run["duration_ns"] or 0, *(row["time_ns"] for row in self.changes)])
+        return last
+
+    def when(self, ns: int) -> str:
+        """A moment of the run, in words."""
+        return f"{self.time.of(ns):.3f} {self.time.unit}"
+
+    @property
     def window_ns(self) -> int:
         """How long the windows of `activity` are."""
         return int(self.activity["window_ns"][0].as_py()) if len(self.activity) else MILLISECOND

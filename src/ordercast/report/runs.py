@@ -57,7 +57,9 @@ def head(tables: StoredTables) -> tuple[str, Html]:
 
 def verdicts_line(statuses: Counter[str]) -> Html:
     """How many runs kept their promises, and how many did not."""
-    parts = [element("span", f"{statuses['kept']:,} kept every promise", kind="verdict good")]
+    parts = []
+    if statuses["kept"] or not statuses.total():
+        parts.append(element("span", f"{statuses['kept']:,} kept every promise", kind="verdict good"))
     for status, text in (("violated", "broke a promise"), ("failed", "failed")):
         if statuses[status]:
             parts.append(element("span", f"{statuses[status]:,} {text}", kind="verdict bad"))

@@ -95,12 +95,15 @@ def _drops(rows: RunRows, name: str, marks: tuple[Mark, ...]) -> Html:
     if not dropping:
         return _nothing(title, "there was none.")
     chosen = _spread(dropping)
-    curves = [_over_time(rows.nodes[node]["name"], rows, [counts[node]]) for node in chosen]
+    curves = [
+        Curve(label=rows.nodes[node]["name"], points=_counted(rows, counts[node]), marks=False, steps=True)
+        for node in chosen
+    ]
     some = (
         f" {len(chosen)} of {len(dropping)} receivers that had some." if len(chosen) < len(dropping) else ""
     )
     caption = f"Messages that a receiver was told will not come, in windows of {_window(rows)}.{some}"
-    return _figure(rows, f"{name}-drops", title, caption, "notifications/s", curves, marks)
+    return _figure(rows, f"{name}-drops", title, caption, "notifications in a window", curves, marks)
 
 
 def _configurations(rows: RunRows, name: str, marks: tuple[Mark, ...]) -> Html:
@@ -109,7 +112,7 @@ def _configurations(rows: RunRows, name: str, marks: tuple[Mark, ...]) -> Html:
     if not views:
         return _nothing(title, "no view or configuration took effect.")
     nodes = _spread(sorted({row["node"] for row in views}))
-    end = rows.time.of(rows.run["duration_ns"])
+    end = rows.time.of(rows.end_ns)
     curves = []
     for place, node in enumerate(nodes):
         # A little apart: otherwise only the last of those that agree would be seen.
@@ -118,10 +121,10 @@ def _configurations(rows: RunRows, name: str, marks: tuple[Mark, ...]) -> Html:
             for row in views
             if row["node"] == node
         ]
-        last = Point(max(end, points[-1].x), points[-1].y)
+        last = Point(end, points[-1].y)
         curves.append(Curve(label=rows.nodes[node]["name"], points=(*points, last), steps=True))
     caption = "The number of the configuration in force at each node. Curves are drawn a little apart."
-    y = Axis(label="configuration", low=0.0)
+    y = Axis(label="configuration", low=0.0, whole=True)
     return _figure(rows, f"{name}-configurations", title, caption, y, curves, marks)
 
 
@@ -143,7 +146,9 @@ def _figure(
         id=name,
         title=title,
         caption=caption + named,
-        x=Axis(label=f"time since the start ({rows.time.unit})", low=0.0),
+        x=Axis(
+            label=f"time since the start ({rows.time.unit})", low=0.0, high=1.02 * rows.time.of(rows.end_ns)
+        ),
         y=Axis(label=y, low=0.0) if isinstance(y, str) else y,
         curves=held,
         marks=marks,
@@ -167,6 +172,12 @@ def _over_time(label: str, rows: RunRows, counts: Sequence[np.ndarray]) -> Curve
         for place in range(rates.shape[1])
     )
     return Curve(label=label, points=points, marks=False)
+
+
+def _counted(rows: RunRows, counts: np.ndarray) -> tuple[Point, ...]:
+    """Counts from the beginning of each window to its end."""
+    xs = [rows.time.of(place * rows.window_ns) for place in range(len(counts) + 1)]
+    return tuple(Point(x, y) for x, y in zip(xs, [*counts.tolist(), 0.0], strict=True))
 
 
 def _window(rows: RunRows) -> str:

@@ -159,8 +159,7 @@ def find_runs(root: Path) -> Iterator[StoredRun]:
 
 def run_folders(root: Path) -> list[Path]:
     """The folders at or below this one that hold a run, whole or cut off, in order of path; at least one."""
-    if not root.is_dir():
-        raise LocalError(f"{root}: {'not a folder' if root.exists() else 'no such folder'}")
+    _existing(root)
     described = {path.parent for path in root.rglob(DESCRIPTION) if not _aside(path, root)}
     orphans = {path.parent for path in root.rglob("*.parquet") if not _aside(path, root)} - described
     if not described and not orphans:
@@ -171,12 +170,18 @@ def run_folders(root: Path) -> list[Path]:
 
 def read_run(folder: Path) -> StoredRun:
     """The run in a folder, or `RemoteError` if it was cut off, or nobody can tell what it was."""
-    path = folder / DESCRIPTION
+    path = _existing(folder) / DESCRIPTION
     if not path.exists():
         raise RemoteError(
             f"{folder}: events without {DESCRIPTION}: the run was cut off, or is still going on"
         )
     return StoredRun(folder, _read_description(path))
+
+
+def _existing(folder: Path) -> Path:
+    if not folder.is_dir():
+        raise LocalError(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}")
+    return folder
 
 
 def _aside(path: Path, root: Path) -> bool:
