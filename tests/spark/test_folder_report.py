@@ -8,15 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from ordercast.scenario.spec import to_scenario
 from pyspark.sql import SparkSession
 
-from ordercast.judge.online import verdict
+from ordercast.judge import verdict
 from ordercast.pipeline import schemas
 from ordercast.pipeline.folder import report_folder
 from ordercast.pipeline.tables import read_table
 from ordercast.pipeline.traces import Survey, survey
 from ordercast.report.stored_tables import StoredTables
+from ordercast.scenario.spec import to_scenario
 from ordercast.sim import Scenario, simulate
 from ordercast.trace import Kind, events_of, find_runs, read_run
 from tests.cli.conftest import Command, ordercast
