@@ -39,7 +39,7 @@ from ordercast.protocols.hydra.messages import (
     Suspect,
 )
 from ordercast.protocols.hydra.options import HydraOptions
-from ordercast.protocols.hydra.solicitor import Solicitor
+from ordercast.protocols.hydra.solicitor import DELAY, RETRY, Solicitor
 
 STRIKES = 6
 """A sequencer is suspected after so many ticks without a word. Ticks, not time: a receiver that was paused
@@ -47,6 +47,8 @@ must not take its own silence for that of others."""
 RUNS_MAX = 16
 """Runs of missing numbers that are notified of in one handler; the others have to wait for the next."""
 STATE = "receiver"
+TICK = "tick"
+PATIENCE = "patience"
 
 
 class Receiver(Process):
@@ -89,7 +91,7 @@ class Receiver(Process):
             for sequencer, node in self._initial.items():
                 self._merge.add(started(sequencer, node, 0, (0,) * self._groups, self.group))
             self._follower.newest = max(self._initial, default=0)
-        self.env.set_timer("tick", self._tick_ns())
+        self.env.set_timer(TICK, self._tick_ns())
         self.env.multicast(self._service, Fetch(self._follower.steps))
 
     def on_message(self, source: NodeId, message: Message) -> None:
@@ -116,12 +118,14 @@ class Receiver(Process):
 
     def on_timer(self, name: str) -> None:
         """Look after gaps and silent sequencers, or ask for flushes."""
-        if name == "tick":
+        if name == TICK:
             self._on_tick()
-            self.env.set_timer("tick", self._tick_ns())
-        else:
-            self._solicitor.on_timer(name)
-        self._advance()
+            self.env.set_timer(TICK, self._tick_ns())
+        elif name == DELAY:
+            self._solicitor.on_delay_over()
+        elif name == RETRY:
+            self._solicitor.on_late_answer()
+        self._advance()  # all that is left for the end of patience
 
     def explain(self) -> Explanation:
         """For every buffered message which sequencer it waits for, and which numbers are missing."""
@@ -215,7 +219,7 @@ class Receiver(Process):
                 break
             runs += 1
             if runs == RUNS_MAX:
-                self.env.set_timer("patience", 1)
+                self.env.set_timer(PATIENCE, 1)
                 break
         if self._outbox:
             self._send_outbox()
@@ -226,7 +230,7 @@ class Receiver(Process):
         if patience:
             left = patience - lane.needed_for(self.env.now)
             if left > 0:
-                self.env.set_timer("patience", left)
+                self.env.set_timer(PATIENCE, left)
                 return False
         self._notify(lane)
         return True

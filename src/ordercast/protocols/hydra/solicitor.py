@@ -18,6 +18,8 @@ from ordercast.protocols.hydra.messages import NOBODY, Flush, Flushes, Solicit
 from ordercast.protocols.hydra.options import HydraOptions
 
 BACKOFF_MAX = 4
+DELAY, RETRY = "solicit", "retry"
+"""Timers of the receiver: to ask, and to ask again."""
 
 
 class Solicitor:
@@ -65,13 +67,15 @@ class Solicitor:
             if lowest <= self._asked:
                 self._asked = 0
 
-    def on_timer(self, name: str) -> None:
-        """The delay is over, or an answer is late."""
-        if name == "solicit":
-            self._armed = False
-            if self._blocked is not None and self._blocked[0] > self._asked:
-                self._on_delay_over()
-        elif name == "retry" and self._blocked is not None:
+    def on_delay_over(self) -> None:
+        """Ask, unless what held messages up has come meanwhile."""
+        self._armed = False
+        if self._blocked is not None and self._blocked[0] > self._asked:
+            self._ask_or_wait()
+
+    def on_late_answer(self) -> None:
+        """Ask again, if something still waits."""
+        if self._blocked is not None:
             self._attempts += 1
             self._solicit()
 
@@ -94,7 +98,7 @@ class Solicitor:
             self._solicit()
         elif not self._armed:
             self._armed = True
-            self._env.set_timer("solicit", delay)
+            self._env.set_timer(DELAY, delay)
 
     def _delay(self) -> Nanos:
         policy, flush_ns = self._options.flush, self._options.flush_ns
@@ -108,12 +112,12 @@ class Solicitor:
                 return 2 * lane.mean_ns
         return 0
 
-    def _on_delay_over(self) -> None:
+    def _ask_or_wait(self) -> None:
         """Ask, unless flushes come by themselves and what waits now has not waited for so long."""
         waited = self._env.now - self.since
         if self._options.flush == "nudged" and waited < self._options.flush_ns:
             self._armed = True
-            self._env.set_timer("solicit", self._options.flush_ns)
+            self._env.set_timer(DELAY, self._options.flush_ns)
         else:
             self._solicit()
 
@@ -122,7 +126,7 @@ class Solicitor:
         env, target = self._env, self._blocked or (0, 0)
         clock = max(self._merge.highest(), target[0])
         self._asked = target[0]
-        env.set_timer("retry", self._options.retry_ns << min(self._attempts, BACKOFF_MAX))
+        env.set_timer(RETRY, self._options.retry_ns << min(self._attempts, BACKOFF_MAX))
         again = self._attempts > 0
         if self._aggregator is not None and not again:
             self._asked = clock
