@@ -6,7 +6,8 @@ alone, by the properties that the registry has for what the run promises. They a
 is the other's test: they share the registry and the form of a finding, no more.
 """
 
-from ordercast.judge.courts import (
+from ordercast.judge.finding import END_OF_RUN, VIOLATIONS_MAX, Holes, NodeHoles, Verdict, Violation
+from ordercast.judge.judges import (
     Judge,
     audit,
     judge,
@@ -15,7 +16,6 @@ from ordercast.judge.courts import (
     properties_of,
     verdict,
 )
-from ordercast.judge.finding import END_OF_RUN, VIOLATIONS_MAX, Holes, NodeHoles, Verdict, Violation
 from ordercast.judge.property import Property, rows_of
 from ordercast.judge.registry import PROPERTIES
 
