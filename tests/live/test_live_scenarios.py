@@ -83,6 +83,19 @@ def test_a_run_with_a_bad_network_and_bad_clocks_is_judged_by_both_judges(tmp_pa
     )
 
 
+def test_a_partition_in_force_hinders_a_run_even_if_its_network_becomes_good() -> None:
+    scenario = Scenario(
+        protocol="unordered",
+        network=NetworkSpec(loss=0.3),
+        workload=WorkloadSpec(messages=20, rate_per_s=200),
+        fault=(Partition(at_ms=1, sides=((0,), (1, 2, 3))),),
+        settle_ms=300,
+    )
+    run, _ = run_live(scenario)
+    assert run.hindrance == simulate(scenario).hindrance == "a partition was still in force"
+    assert not run.description.complete
+
+
 def test_senders_keep_to_the_phases_of_a_workload(tmp_path: Path) -> None:
     phases = (
         PhaseSpec(senders=(1,), rate_per_s=0),

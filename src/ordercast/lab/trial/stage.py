@@ -10,6 +10,7 @@ from ordercast.lab.trial.setting import Setting
 from ordercast.lab.trial.words import Begin, Impair, Life, StepClock
 from ordercast.net.transports.impair import Impairment
 from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.faults import FaultTarget
 from ordercast.scenario.spec import ConstantSpec, Scenario
 
 READY_S = 60.0
@@ -32,7 +33,7 @@ def latency_us(scenario: Scenario) -> float:
     return spec.us if isinstance(spec, ConstantSpec) and spec.us >= LATENCY_MIN_US else 0.0
 
 
-class Stage:
+class Stage(FaultTarget):
     """All hosts, the network between them, and what happens to both."""
 
     def __init__(self, setting: Setting) -> None:
@@ -113,22 +114,20 @@ class Stage:
 
     def restart(self, host_id: HostId, *, keep_state: bool = True) -> None:
         """Start a host that was killed, with the files of its earlier life or without."""
-        host = host_id
-        if host in self.hosts.up:
+        if host_id in self.hosts.up:
             return
-        state = self.setting.cluster().state_path(host)
+        state = self.setting.cluster().state_path(host_id)
         if not keep_state:
             for path in state.parent.glob(f"{state.name}*"):
                 path.unlink()
-        submitted = self.hosts.submitted(host)
         life = Life(
             first=False,
-            submitted=submitted,
-            impairment=self._impairment(host),
-            clock_step_ns=self._steps.get(host, 0),
+            submitted=self.hosts.submitted(host_id),
+            impairment=self._impairment(host_id),
+            clock_step_ns=self._steps.get(host_id, 0),
         )
-        self.hosts.start(host, life)
-        self.hosts.order(host, Begin(self._start_ns))
+        self.hosts.start(host_id, life)
+        self.hosts.order(host_id, Begin(self._start_ns))
 
     def _impair(self) -> None:
         for host in self.hosts.up:
