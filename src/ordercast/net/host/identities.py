@@ -25,22 +25,21 @@ class Identities:
         self._backlogs = backlogs
         self._store = store
         self._turn = turn
-        self._end: dict[NodeId, MessageId] = {}
-        """The identity at which more must be set aside."""
+        self.ends: dict[NodeId, MessageId] = {}
+        """For each sender the identity at which more must be set aside."""
 
     def begin(self) -> None:
         """A life begins: go on after all that earlier ones may have used."""
         used = self._store.load(OURS)
         for node, backlog in self._backlogs.items():
-            number = int(used.get(_name(node), b"0"))
-            backlog.next_message = message_id(node, number)
-            self._set_aside(node, number)
+            backlog.next_message = message_id(node, int(used.get(_name(node), b"0")))
+            self.set_aside(node)
 
-    def used(self, node: NodeId, count: int) -> None:
-        """So many identities were used at once: set more aside when few are left."""
-        following = self._backlogs[node].next_message
-        if following + count > self._end[node]:
-            self._set_aside(node, message_number(following) + count)
+    def set_aside(self, node: NodeId) -> None:
+        """Set identities aside, from the next one on."""
+        end = message_number(self._backlogs[node].next_message) + RESERVED
+        self.ends[node] = message_id(node, min(end, NUMBER_MAX))
+        self._turn.saves[OURS, _name(node)] = _text(end)
 
     def skip(self, node: NodeId, count: int) -> None:
         """Before a life begins: so many identities were used, which the store may have forgotten."""
@@ -55,10 +54,6 @@ class Identities:
                 for node, backlog in self._backlogs.items()
             }
         )
-
-    def _set_aside(self, node: NodeId, first: int) -> None:
-        self._end[node] = message_id(node, min(first + RESERVED, NUMBER_MAX))
-        self._turn.saves[OURS, _name(node)] = _text(first + RESERVED)
 
 
 def _name(node: NodeId) -> str:

@@ -76,6 +76,7 @@ class LiveHost:
         self._senders = Senders(
             plan,
             host,
+            self._nodes.envs,
             max(bundle_bytes or wire.outbox.room - ENVELOPE_BYTES, HEAD_BYTES + 1),
             turn=self._turn,
             outlet=self._outlet,
@@ -83,6 +84,7 @@ class LiveHost:
             store=store,
             recorder=recorder,
             clock=self._clock,
+            life=self._life,
         )
         self._life.on_failure(lambda _: self._senders.wake())
         self._each_second: list[Callable[[], None]] = []
@@ -221,8 +223,8 @@ class LiveHost:
 
         Urgent ones have to wait their turn too, but are taken however many wait.
         """
-        first = self._senders.add(node, groups, payloads, refuse=not self.running, urgent=urgent)
-        if first is not None:
+        first = self._senders.add(node, groups, payloads, urgent)
+        if first is not None and not self._due:
             self._turn_soon()
         return first
 
@@ -260,17 +262,18 @@ class LiveHost:
 
     def end_turn(self) -> None:
         """All events are handled: pass on what is local, hand over what waits, and let all effects out."""
-        self._life.attempt(self._end_turn)  # a full disk ends it, for one: what is not kept may not leave
-
-    def _end_turn(self) -> None:
-        self._nodes.pass_on()
-        if not self.running:
-            return
-        self._senders.hand_over(self._nodes.envs)
-        if self._turn.local:
-            self._turn_soon()
-        self._outlet.let_out(self._turn.take())
-        self._wire.flush()
+        life, turn = self._life, self._turn
+        try:
+            if turn.local:
+                self._nodes.pass_on()
+            if life.stage is RUNNING:
+                self._senders.hand_over()
+                if turn.local:
+                    self._turn_soon()
+                self._outlet.let_out(turn.take())
+                self._wire.flush()
+        except Exception as error:  # a full disk, for one: what cannot be kept may not leave
+            life.fail(error)
 
     def _on_timer(self, node: NodeId, name: str) -> None:
         if node == OURS:

@@ -8,13 +8,15 @@ The record comes first: to write to the kernel is a matter of microseconds, to w
 and if the host is killed in between, its state says already that the messages were delivered.
 """
 
+from collections.abc import Sequence
+
 from ordercast.core import NodeId
 from ordercast.net.host.clock import HostClock
 from ordercast.net.host.delivery_log import DeliveryLog
 from ordercast.net.host.heard import Heard, Listener
 from ordercast.net.host.recording.spool import Recorder
 from ordercast.net.host.store import Store
-from ordercast.net.host.turn import Deliveries, Effects
+from ordercast.net.host.turn import Effects
 from ordercast.net.links.wire import Wire
 
 
@@ -36,7 +38,9 @@ class Outlet:
     def let_out(self, effects: Effects) -> None:
         """Carry effects out."""
         deliveries, saves, datagrams = effects
-        heard = self._record(deliveries)
+        heard = self._log.enter(deliveries, self._clock.read()) if deliveries else ()
+        if self._recorder is not None:
+            self._recorder.flush()  # submissions too, which are taken down as they come
         if saves:
             self._store.commit(saves)
         if heard:
@@ -44,13 +48,7 @@ class Outlet:
         if datagrams:
             self._wire.transmit(datagrams)
 
-    def _record(self, deliveries: Deliveries) -> list[tuple[NodeId, Heard]]:
-        heard = self._log.enter(deliveries, self._clock.read()) if deliveries else []
-        if self._recorder is not None:
-            self._recorder.flush()  # submissions too, which are taken down as they come
-        return heard
-
-    def _tell(self, heard: list[tuple[NodeId, Heard]]) -> None:
+    def _tell(self, heard: Sequence[tuple[NodeId, Heard]]) -> None:
         for node, one in heard:
             for listener in self._listeners.get(node, ()):
                 listener(one)

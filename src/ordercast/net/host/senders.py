@@ -9,6 +9,7 @@ from ordercast.kernel.payloads import check_payloads
 from ordercast.kernel.recipients import Recipients
 from ordercast.net.host.clock import HostClock
 from ordercast.net.host.identities import Identities
+from ordercast.net.host.life import RUNNING, Life
 from ordercast.net.host.live_env import LiveEnv
 from ordercast.net.host.outlet import Outlet
 from ordercast.net.host.recording.spool import Recorder
@@ -26,6 +27,7 @@ class Senders:
         self,
         plan: Plan,
         host: HostId,
+        envs: Mapping[NodeId, LiveEnv],
         packet_bytes: int,
         *,
         turn: Turn,
@@ -34,14 +36,17 @@ class Senders:
         store: Store,
         recorder: Recorder | None,
         clock: HostClock,
+        life: Life,
     ) -> None:
         self._plan = plan
         self._host = host
+        self._envs = envs
         self._turn = turn
         self._outlet = outlet
         self._wire = wire
         self._recorder = recorder
         self._clock = clock
+        self._life = life
         self._room = asyncio.Event()
         self._recipients = Recipients(plan.groups)
         self._backlogs = {
@@ -50,6 +55,7 @@ class Senders:
             if plan.nodes[node].host == host
         }
         self.identities = Identities(self._backlogs, store, turn)
+        self._ends = self.identities.ends
 
     @property
     def backlogs(self) -> Mapping[NodeId, Backlog]:
@@ -61,17 +67,15 @@ class Senders:
         """Whether some message has not been handed to its protocol."""
         return any(backlog.packets for backlog in self._backlogs.values())
 
-    def add(
-        self, node: NodeId, groups: Groups, payloads: Sequence[bytes], *, refuse: bool, urgent: bool
-    ) -> MessageId | None:
-        """Take messages; the identity of the first, or None if they are refused or too much waits."""
+    def add(self, node: NodeId, groups: Groups, payloads: Sequence[bytes], urgent: bool) -> MessageId | None:
+        """Take messages; the identity of the first, or None if too much waits or the host does not run."""
         backlog = self._backlogs.get(node)
         if backlog is None:
             raise LocalError(f"node {node} is no sender on host {self._host}")
         self._recipients.count(groups)
         check_payloads(payloads)
         metrics, count = self._wire.metrics, len(payloads)
-        if refuse or (backlog.full and not urgent):
+        if (backlog.full and not urgent) or self._life.stage is not RUNNING:
             metrics.messages_refused += count
             return None
         now = self._clock.read()
@@ -79,14 +83,15 @@ class Senders:
         metrics.messages_submitted += count
         if self._recorder is not None:
             self._recorder.submitted(node, groups, first, [now] * count, payloads)
-        self.identities.used(node, count)
+        if backlog.next_message + count > self._ends[node]:
+            self.identities.set_aside(node)
         return first
 
-    def hand_over(self, envs: Mapping[NodeId, LiveEnv]) -> None:
+    def hand_over(self) -> None:
         """Give packets to the protocols until they have enough, or the network has."""
         for node, backlog in self._backlogs.items():
             if backlog.packets:
-                self._hand_over(envs[node], backlog)
+                self._hand_over(self._envs[node], backlog)
 
     def _hand_over(self, env: LiveEnv, backlog: Backlog) -> None:
         member = self._plan.member(env.process)

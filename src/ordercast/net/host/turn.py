@@ -15,6 +15,8 @@ Deliveries: TypeAlias = list[tuple[NodeId, Delivery]]
 Saves: TypeAlias = dict[tuple[NodeId, str], bytes | None]
 """What each node keeps under each name; None removes it."""
 
+_new = tuple.__new__  # half the cost of the named tuple's own constructor
+
 
 class Effects(NamedTuple):
     """What was brought about since the last time."""
@@ -52,13 +54,12 @@ class Turn:
 
     def take_full(self) -> Effects:
         """An instalment: all but the datagram that has room left."""
-        return self._take(self.outbox.take_closed())
+        effects = _new(Effects, (self.deliveries, self.saves, self.outbox.take_closed()))
+        self.deliveries, self.saves = [], {}
+        return effects
 
     def take(self) -> Effects:
         """All effects."""
-        return self._take(self.outbox.take())
-
-    def _take(self, datagrams: list[Outgoing]) -> Effects:
-        effects = Effects(self.deliveries, self.saves, datagrams)
+        effects = _new(Effects, (self.deliveries, self.saves, self.outbox.take()))
         self.deliveries, self.saves = [], {}
         return effects

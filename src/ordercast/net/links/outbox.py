@@ -91,7 +91,8 @@ class Outbox:
         """All datagrams."""
         if self._frames:
             self._close()
-        return self.take_closed()
+        taken, self.closed = self.closed, []
+        return taken
 
     def asked(self, host: HostId, missing: Missing) -> list[bytes]:
         """The fragments that a host asks for again, as far as they are kept."""

@@ -133,20 +133,18 @@ class Wire:
 
     def transmit(self, datagrams: Iterable[Outgoing]) -> None:
         """Seal datagrams and give them to the links."""
+        peers, now = self.peers, self._clock()
         for hosts, plain in datagrams:
-            self._send(hosts, plain)
-
-    def _send(self, hosts: tuple[HostId, ...], plain: bytes) -> None:
-        counter, flags, peers, now = self._counter + 1, 0, self.peers, self._clock()
-        for host in hosts:
-            if peers[host].link.wants_ack(len(plain)):
-                flags = ACK_PLEASE
-        ready = tuple(host for host in hosts if peers[host].link.admit(counter, plain, now))
-        if ready:
-            self._counter = counter
-            self._transmit(ready, self.seal.close(flags, counter, plain))
-        if len(ready) < len(hosts):
-            self._weigh()
+            counter, flags = self._counter + 1, 0
+            for host in hosts:
+                if peers[host].link.wants_ack(len(plain)):
+                    flags = ACK_PLEASE
+            ready = tuple([host for host in hosts if peers[host].link.admit(counter, plain, now)])
+            if ready:
+                self._counter = counter
+                self._transmit(ready, self.seal.close(flags, counter, plain))
+            if len(ready) < len(hosts):
+                self._weigh()
 
     def _transmit(self, hosts: tuple[HostId, ...], datagram: bytes) -> None:
         self.metrics.packets_out += len(hosts)
