@@ -59,6 +59,9 @@ PURE = frozenset({"core", "judge.finding", "judge.online"}) | _COMPONENTS | _PRO
 PEERS = frozenset({"protocols", "replication", "transactions"})
 """Layers whose packages do not import each other."""
 
+APART = PEERS | {"judge.online", "judge.columns"}
+"""Layers whose packages have names of their own for things, which are those of their siblings at times."""
+
 
 def layer_of(name: str) -> str:
     """The layer of a module; its first package where no layer fits, and nothing outside of `ordercast`."""

@@ -11,8 +11,8 @@ from ordercast.core import MILLISECOND, LocalError
 from ordercast.judge import audit
 from ordercast.lab.trial.differences import ignored
 from ordercast.lab.trial.hosts import Hosts
+from ordercast.lab.trial.messages import Life
 from ordercast.lab.trial.run import LiveRun, run_live
-from ordercast.lab.trial.words import Life
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.faults import Crash, Heal, Partition, Pause, Restart
 from ordercast.scenario.recorded_run import scenario_of, submissions_of

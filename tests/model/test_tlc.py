@@ -10,7 +10,7 @@ from ordercast.cli import run
 from ordercast.core import LocalError
 from ordercast.lab.model import explorer, tlc
 from ordercast.lab.model.result import HOLDS, Result, violated
-from ordercast.lab.model.tlc import Check, Step, list_checks, parse_output, run_check
+from ordercast.lab.model.tlc import Check, TraceStep, list_checks, parse_output, run_check
 
 CHECKS = {check.name: check for check in list_checks("hydra")}
 QUICK = [name for name, check in CHECKS.items() if not check.deep]
@@ -70,13 +70,13 @@ def test_a_success_has_counts_and_no_trace() -> None:
 def test_a_violation_has_the_property_and_the_way_to_it() -> None:
     verdict = parse_output("it", FALLEN + TRACE + COUNTS)
     assert verdict.outcome == "Small violated"
-    assert verdict.trace == (Step("Init", "/\\ x = 0"), Step("Grow", "/\\ x = 1"))
+    assert verdict.trace == (TraceStep("Init", "/\\ x = 0"), TraceStep("Grow", "/\\ x = 1"))
 
 
 def test_a_violation_in_the_first_state_has_that_state() -> None:
     verdict = parse_output("it", message(2107, "Invariant Small is violated by the initial state:\nx = 9", 1))
     assert verdict.violation == "Small"
-    assert verdict.trace == (Step("Init", "x = 9"),)
+    assert verdict.trace == (TraceStep("Init", "x = 9"),)
 
 
 def test_an_error_in_a_specification_is_no_verdict() -> None:

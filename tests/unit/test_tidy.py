@@ -286,6 +286,22 @@ def test_docstrings_allows() -> None:
     assert faults(tidy.docstrings, "ordercast.core.a", '"""What it is for."""') == []
 
 
-@pytest.mark.parametrize(("lines", "too_long"), [(1, 0), (500, 0), (501, 1)])
+@pytest.mark.parametrize(("lines", "too_long"), [(1, 0), (399, 0), (400, 1)])
 def test_length(lines: int, too_long: int) -> None:
     assert len(faults(tidy.length, "ordercast.core.a", "x = 1\n" * lines)) == too_long
+    assert faults(tidy.length, "tests.core.a", "x = 1\n" * lines) == []
+
+
+def test_a_class_name_means_one_thing_in_a_package() -> None:
+    modules = [tidy.load(path, tidy.SOURCE) for path in sorted(tidy.SOURCE.rglob("*.py"))]
+    assert list(tidy.class_names(modules)) == []
+
+
+def test_a_class_name_that_is_used_twice_is_found() -> None:
+    code = "class Lane:\n    pass"
+    one, other = parse("ordercast.sim.a", code), parse("ordercast.sim.b.c", code)
+    assert list(tidy.class_names([one, other])) == ["Lane in ordercast.sim.a and ordercast.sim.b.c"]
+    protocols = [parse(f"ordercast.protocols.{name}.a", code) for name in ("one", "two")]
+    judges = [parse(f"ordercast.judge.{name}.a", code) for name in ("online", "columns")]
+    assert list(tidy.class_names([one, *protocols, *judges])) == []
+    assert len(list(tidy.class_names([*judges, parse("ordercast.judge.online.b", code)]))) == 1

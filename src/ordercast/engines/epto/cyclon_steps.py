@@ -7,8 +7,6 @@ Numba's cache sees changes of the file that a function is in, and not of files i
 in this file, and only what is called from elsewhere is kept in the cache.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -51,7 +51,7 @@ def select(description: RunDescription, summaries: Iterable[Summary]) -> Selecti
     """What the summaries of all parts leave to be judged."""
     parts = sorted(summaries, key=lambda part: (part.segment, part.first))
     doubt = next((part.doubt for part in parts if part.doubt), "")
-    doubt = doubt or _doubt_of_nodes(parts) or _doubt_of_lanes(parts)
+    doubt = doubt or _doubt_of_nodes(parts) or _doubt_of_ranges(parts)
     if doubt:
         return Selection(frozenset(), (), doubt)
     down = {node for node, turns in _turns(parts).items() if not turns[-1].up}
@@ -176,22 +176,22 @@ def _turns(parts: list[Summary]) -> dict[NodeId, list[Turn]]:
     return found
 
 
-def _doubt_of_lanes(parts: list[Summary]) -> str:
+def _doubt_of_ranges(parts: list[Summary]) -> str:
     """The messages of a sender grow over all parts: as submitted, and at each node where that is promised."""
     last: dict[tuple[NodeId, NodeId], int] = {}
     order = sorted(
         (
-            (part.edges[lane.sender if lane.node == SUBMITTED else lane.node].step[0], lane)
+            (part.edges[sent.sender if sent.node == SUBMITTED else sent.node].step[0], sent)
             for part in parts
-            for lane in part.lanes
+            for sent in part.ranges
         ),
         key=lambda found: found[0],
     )
-    for _, lane in order:
-        key = (lane.node, lane.sender)
-        if lane.first <= last.get(key, -1):
-            return f"the messages of node {lane.sender} are not in order"
-        last[key] = lane.last
+    for _, sent in order:
+        key = (sent.node, sent.sender)
+        if sent.first <= last.get(key, -1):
+            return f"the messages of node {sent.sender} are not in order"
+        last[key] = sent.last
     return ""
 
 

@@ -46,7 +46,7 @@ class Edges(msgspec.Struct, frozen=True):
     """Of its deliveries, where order is promised; None if it has none."""
 
 
-class Lane(msgspec.Struct, frozen=True):
+class SenderRange(msgspec.Struct, frozen=True):
     """The messages of one sender at one node (or as submitted) in a part: the first and the last."""
 
     node: NodeId
@@ -86,7 +86,7 @@ class Summary(msgspec.Struct):
     doubt: str = ""
     """Why only the whole run can be judged; empty if the parts may do."""
     edges: dict[NodeId, Edges] = msgspec.field(default_factory=dict)
-    lanes: list[Lane] = msgspec.field(default_factory=list)
+    ranges: list[SenderRange] = msgspec.field(default_factory=list)
     prints: list[Print] = msgspec.field(default_factory=list)
     turns: list[Turn] = msgspec.field(default_factory=list)
     back: list[tuple[Key, Key]] = msgspec.field(default_factory=list)
@@ -198,10 +198,10 @@ def _walk_lanes(rows: _Rows, summary: Summary) -> None:
     """The submissions of a sender grow, and so they are different; its deliveries, where that is promised."""
     trace = rows.trace
     submitted = rows.by_node[rows.is_submit[rows.by_node]]
-    lanes = [(np.full(len(submitted), SUBMITTED), trace.message[submitted])]
+    ranges = [(np.full(len(submitted), SUBMITTED), trace.message[submitted])]
     if trace.description.guarantees.causality is Causality.FIFO:
-        lanes.append((trace.node[rows.delivered], trace.message[rows.delivered]))
-    for nodes, messages in lanes:
+        ranges.append((trace.node[rows.delivered], trace.message[rows.delivered]))
+    for nodes, messages in ranges:
         senders, sender = factorize(messages >> 40)
         ids, index = factorize(nodes)
         order, starts = by_key(index * max(1, len(senders)) + sender, len(ids) * len(senders))
@@ -214,7 +214,7 @@ def _walk_lanes(rows: _Rows, summary: Summary) -> None:
         for lane in np.flatnonzero(np.diff(starts)).tolist():
             node, who = int(ids[lane // len(senders)]), int(senders[lane % len(senders)])
             ends = (int(ordered[starts[lane]]), int(ordered[starts[lane + 1] - 1]))
-            summary.lanes.append(Lane(node, who, *ends))
+            summary.ranges.append(SenderRange(node, who, *ends))
 
 
 def _prints(rows: _Rows, block_bits: int) -> list[Print]:

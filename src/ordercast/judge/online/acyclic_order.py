@@ -26,7 +26,7 @@ class AcyclicOrder(Oracle):
         super().__init__(name, case)
         self._total_order = case.find(TotalOrder)
         self._relation = Relation()
-        self._lanes = {node.id: self._relation.lane(node.id) for node in case.description.nodes}
+        self._lines = {node.id: self._relation.line(node.id) for node in case.description.nodes}
 
     def handlers(self) -> dict[Kind, Handler]:
         """Deliveries in order, and the recoveries that begin a new receiver."""
@@ -37,12 +37,12 @@ class AcyclicOrder(Oracle):
             self.violations.clear()
             self.suppressed = 0
             return
-        lane = self._lanes[event.node]
-        cycle = self._relation.deliver(lane, event.message, event.time_ns)  # type: ignore[arg-type]
+        line = self._lines[event.node]
+        cycle = self._relation.deliver(line, event.message, event.time_ns)  # type: ignore[arg-type]
         if cycle is not None:
             report_cycle(self, cycle)
             self._relation.counting = self.full
 
     def _on_recover(self, event: Event) -> None:
         if event.label == LOST:
-            self._lanes[event.node].clear()
+            self._lines[event.node].clear()

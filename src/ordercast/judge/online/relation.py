@@ -17,7 +17,7 @@ from ordercast.judge.finding import message_at
 from ordercast.judge.online.precedence import Edge, Precedence
 
 
-class Lane:
+class Line:
     """What one receiver delivered within the scope, in order."""
 
     __slots__ = ("_places", "messages", "node", "times_ns")
@@ -45,31 +45,31 @@ class Lane:
 class Relation:
     """The deliveries of one scope: a group, or everything."""
 
-    __slots__ = ("counting", "lanes", "precedence")
+    __slots__ = ("counting", "lines", "precedence")
 
     def __init__(self) -> None:
         self.counting = False
         """Cycles are only counted: no more are searched for, and those returned are empty."""
-        self.lanes: list[Lane] = []
+        self.lines: list[Line] = []
         self.precedence = Precedence()
 
-    def lane(self, node: NodeId) -> Lane:
-        """A lane for one more receiver."""
-        lane = Lane(node)
-        self.lanes.append(lane)
-        return lane
+    def line(self, node: NodeId) -> Line:
+        """A line for one more receiver."""
+        line = Line(node)
+        self.lines.append(line)
+        return line
 
-    def deliver(self, lane: Lane, message: MessageId, time_ns: Nanos) -> list[Edge] | None:
+    def deliver(self, line: Line, message: MessageId, time_ns: Nanos) -> list[Edge] | None:
         """The receiver's next delivery; a cycle, as short as it can be told, if it closes one."""
-        messages = lane.messages
-        times_ns = lane.times_ns
+        messages = line.messages
+        times_ns = line.times_ns
         if self.counting:
             messages.append(message)
             times_ns.append(time_ns)
-            return [] if self._contradicted(lane) else None
+            return [] if self._contradicted(line) else None
         if messages:
             last, last_ns = messages[-1], times_ns[-1]
-            path = self.precedence.add(last, message, lane.node, last_ns, time_ns)
+            path = self.precedence.add(last, message, line.node, last_ns, time_ns)
         else:
             self.precedence.add_vertex(message)
             last = last_ns = 0
@@ -78,41 +78,41 @@ class Relation:
         times_ns.append(time_ns)
         if path is None:
             return None
-        closing = Edge(last, message, lane.node, last_ns, time_ns)
-        return self._inversion(lane) or merged([*path, closing])
+        closing = Edge(last, message, line.node, last_ns, time_ns)
+        return self._inversion(line) or merged([*path, closing])
 
-    def _contradicted(self, lane: Lane) -> bool:
-        """Whether another receiver delivered a lane's newest two messages the other way round."""
-        message = lane.messages[-1]
+    def _contradicted(self, line: Line) -> bool:
+        """Whether another receiver delivered a line's newest two messages the other way round."""
+        message = line.messages[-1]
         self.precedence.add_vertex(message)
-        if len(lane.messages) < 2 or self.precedence.in_order(lane.messages[-2], message):
+        if len(line.messages) < 2 or self.precedence.in_order(line.messages[-2], message):
             return False
-        last = lane.messages[-2]
+        last = line.messages[-2]
         return any(
-            other is not lane and -1 < other.place(message) < other.place(last) for other in self.lanes
+            other is not line and -1 < other.place(message) < other.place(last) for other in self.lines
         )
 
-    def _inversion(self, lane: Lane) -> list[Edge] | None:
-        """Another receiver that delivered a lane's newest message before an older one of it."""
-        message, last = lane.messages[-1], lane.messages[-2]
-        others = [other for other in self.lanes if other is not lane and other.place(message) >= 0]
+    def _inversion(self, line: Line) -> list[Edge] | None:
+        """Another receiver that delivered a line's newest message before an older one of it."""
+        message, last = line.messages[-1], line.messages[-2]
+        others = [other for other in self.lines if other is not line and other.place(message) >= 0]
         for other in others:
             if other.place(last) > other.place(message):
-                return self._opposites(lane, other, last)
+                return self._opposites(line, other, last)
         for other in others:
             for found in islice(other.messages, other.place(message) + 1, None):
-                if lane.place(found) >= 0:
-                    return self._opposites(lane, other, found)
+                if line.place(found) >= 0:
+                    return self._opposites(line, other, found)
         return None
 
     @staticmethod
-    def _opposites(lane: Lane, other: Lane, older: MessageId) -> list[Edge]:
-        """The two edges between a lane's newest message and an older one, which another has after it."""
-        message, time_ns = lane.messages[-1], lane.times_ns[-1]
+    def _opposites(line: Line, other: Line, older: MessageId) -> list[Edge]:
+        """The two edges between a line's newest message and an older one, which another has after it."""
+        message, time_ns = line.messages[-1], line.times_ns[-1]
         first_ns, second_ns = other.times_ns[other.place(message)], other.times_ns[other.place(older)]
         return [
             Edge(message, older, other.node, first_ns, second_ns),
-            Edge(older, message, lane.node, lane.times_ns[lane.place(older)], time_ns),
+            Edge(older, message, line.node, line.times_ns[line.place(older)], time_ns),
         ]
 
 

@@ -13,7 +13,7 @@ from ordercast.core import GroupId, Groups, NodeId
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
 from ordercast.judge.online.precedence import Edge
-from ordercast.judge.online.relation import Lane, Relation, named, told
+from ordercast.judge.online.relation import Line, Relation, named, told
 from ordercast.trace import LOST, ORDERED, Event, Kind
 
 
@@ -25,12 +25,12 @@ class TotalOrder(Oracle):
         self.broken = False
         """Whether the last delivery closed a cycle in a group."""
         self._relations: dict[GroupId, Relation] = {}
-        self._lanes: dict[NodeId, dict[GroupId, Lane]] = {n.id: {} for n in case.description.nodes}
+        self._lines: dict[NodeId, dict[GroupId, Line]] = {n.id: {} for n in case.description.nodes}
         for group, members in case.description.groups.items():
             relation = self._relations[group] = Relation()
             for node in members:
-                self._lanes[node][group] = relation.lane(node)
-        self._routes: dict[NodeId, dict[Groups, list[tuple[Relation, Lane]]]] = {
+                self._lines[node][group] = relation.line(node)
+        self._routes: dict[NodeId, dict[Groups, list[tuple[Relation, Line]]]] = {
             node.id: {} for node in case.description.nodes
         }
 
@@ -43,11 +43,11 @@ class TotalOrder(Oracle):
         groups: Groups = event.groups  # type: ignore[assignment]  # integrity saw to it
         routes = self._routes[event.node].get(groups)
         if routes is None:
-            lanes = self._lanes[event.node]
-            routes = [(self._relations[g], lanes[g]) for g in groups if g in lanes]
+            lines = self._lines[event.node]
+            routes = [(self._relations[g], lines[g]) for g in groups if g in lines]
             self._routes[event.node][groups] = routes
-        for relation, lane in routes:
-            cycle = relation.deliver(lane, event.message, event.time_ns)  # type: ignore[arg-type]
+        for relation, line in routes:
+            cycle = relation.deliver(line, event.message, event.time_ns)  # type: ignore[arg-type]
             if cycle is not None and not self.broken:
                 self.broken = True
                 report_cycle(self, cycle)
@@ -57,8 +57,8 @@ class TotalOrder(Oracle):
 
     def _on_recover(self, event: Event) -> None:
         if event.label == LOST:
-            for lane in self._lanes[event.node].values():
-                lane.clear()
+            for line in self._lines[event.node].values():
+                line.clear()
 
 
 def report_cycle(oracle: Oracle, cycle: list[Edge]) -> None:

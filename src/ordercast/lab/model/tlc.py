@@ -47,7 +47,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceStep:
     """A state on the way to a violation, and the action that led there."""
 
     action: str
@@ -62,7 +62,7 @@ class Verdict:
     distinct: int
     violation: str | None
     """The property that does not hold."""
-    trace: tuple[Step, ...]
+    trace: tuple[TraceStep, ...]
 
     @property
     def outcome(self) -> str:
@@ -98,7 +98,7 @@ def parse_output(name: str, output: str) -> Verdict:
     generated = distinct = 0
     violation: str | None = None
     complete = False
-    trace: list[Step] = []
+    trace: list[TraceStep] = []
     for code, kind, text in _messages(output):
         if code == _COUNTS:
             generated, distinct = _counts(text)
@@ -110,7 +110,7 @@ def parse_output(name: str, output: str) -> Verdict:
             first, _, rest = text.partition("\n")
             violation = first.split()[1]
             if code == _VIOLATED_AT_ONCE:
-                trace.append(Step("Init", rest.strip()))
+                trace.append(TraceStep("Init", rest.strip()))
         elif kind == _ERROR and violation is None:
             raise LocalError(f"TLC cannot check {name}: {text}")
     if violation is None and not complete:
@@ -185,14 +185,14 @@ def _counts(text: str) -> tuple[int, int]:
     return int(numbers[1].replace(",", "")), int(numbers[2].replace(",", ""))
 
 
-def _step(text: str) -> Step:
+def _step(text: str) -> TraceStep:
     first, _, state = text.partition("\n")
     action = re.match(r"\d+: <(\w+)", first)
     name = action[1] if action else first
-    return Step("Init" if name == "Initial" else name, state.strip())
+    return TraceStep("Init" if name == "Initial" else name, state.strip())
 
 
-def _describe(trace: tuple[Step, ...], *, full: bool) -> str:
+def _describe(trace: tuple[TraceStep, ...], *, full: bool) -> str:
     if full:
         return "\n\n".join(f"{number}. {step.action}\n{step.state}" for number, step in enumerate(trace, 1))
     return " > ".join(step.action for step in trace)

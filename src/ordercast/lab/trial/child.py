@@ -16,8 +16,8 @@ import msgspec
 
 from ordercast.core import HostId, OrdercastError, exception_text
 from ordercast.lab.trial.load import Load, make_load
+from ordercast.lab.trial.messages import Begin, Impair, Life, Order, Report, StepClock, Stop
 from ordercast.lab.trial.setting import Setting
-from ordercast.lab.trial.words import Begin, Impair, Life, Order, Report, StepClock, Stop
 from ordercast.net.cluster.open_host import open_host
 from ordercast.net.host.live_host import LiveHost
 from ordercast.net.host.loop import run as run_loop

@@ -16,8 +16,8 @@ import msgspec
 
 from ordercast.core import HostId, LocalError, NodeId
 from ordercast.lab.trial.child import run_child
+from ordercast.lab.trial.messages import Life, Order, Report, Stop
 from ordercast.lab.trial.setting import Setting
-from ordercast.lab.trial.words import Life, Order, Report, Stop
 
 STOP_S = 15.0
 """What hosts have to end in good order."""

@@ -13,8 +13,8 @@ from functools import partial
 from struct import Struct
 
 from ordercast.core import SECOND, Groups, MessageId, Nanos, NodeId, message_sender
+from ordercast.lab.trial.messages import Life
 from ordercast.lab.trial.setting import LOOPBACK, Setting
-from ordercast.lab.trial.words import Life
 from ordercast.net.host.heard import Batch, Heard
 from ordercast.net.host.live_host import LiveHost
 from ordercast.scenario.clients import ClientCalls, Clients

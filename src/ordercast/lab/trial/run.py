@@ -17,10 +17,10 @@ import pyarrow as pa
 from ordercast.core import MILLISECOND, SECOND, Groups, LocalError, Nanos, Plan
 from ordercast.judge import verdict
 from ordercast.lab.trial.differences import ignored
+from ordercast.lab.trial.messages import Report
 from ordercast.lab.trial.setting import Setting, hosts_of
 from ordercast.lab.trial.silence import Silence, silences
 from ordercast.lab.trial.stage import Stage
-from ordercast.lab.trial.words import Report
 from ordercast.net.cluster.key_file import create_keys
 from ordercast.net.host.recording.spool_to_parquet import finish_run, spool_folder
 from ordercast.net.transports.address import free_ports

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from ordercast.core import HostId, Nanos
 from ordercast.lab.trial.hosts import Hosts
+from ordercast.lab.trial.messages import Begin, Impair, Life, StepClock
 from ordercast.lab.trial.setting import Setting
-from ordercast.lab.trial.words import Begin, Impair, Life, StepClock
 from ordercast.net.transports.impair import Impairment
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.faults import FaultTarget
