@@ -17,7 +17,9 @@ from ordercast.core import MessageId, Nanos
 from ordercast.core.delivery import Dropped
 from ordercast.lab.bench.spec import GROUP, BenchSpec
 from ordercast.lab.bench.waiting import Waiting
-from ordercast.net.api.group import Group, Received, join
+from ordercast.net.api.group import Group
+from ordercast.net.api.join import join
+from ordercast.net.api.received import Received
 from ordercast.net.host.heard import Batch
 from ordercast.net.host.loop import run
 
