@@ -12,7 +12,7 @@ from ordercast.core import Delivered, Stamp, message_id
 from ordercast.core.bundle import Bundle
 from ordercast.net.host.recording.recorder import TraceRecorder
 from ordercast.net.host.recording.spool import Spooler
-from ordercast.net.host.recording.spool_file import Header
+from ordercast.net.host.recording.spool_file import SpoolHeader
 from ordercast.net.host.recording.spool_to_parquet import spool_folder, turn_all
 
 ROUNDS = 7
@@ -49,7 +49,7 @@ def fill(recorder: Spooler, count: int, size: int, records: int) -> Callable[[],
 
 
 def recording_ns(folder: Path, count: int, size: int) -> float:
-    header = Header(run="benchmark", host=0, life=0, number=0, nodes=(0, 1))
+    header = SpoolHeader(run="benchmark", host=0, life=0, number=0, nodes=(0, 1))
     recorder = Spooler(folder, header, bytes_max=1 << 40, age_max_ns=1 << 62, closed=lambda: None)
     recorder.begin(1, saved=False)
     records = MESSAGES // count + 500

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = version("ordercast")
 
 if TYPE_CHECKING:
-    from ordercast.net.api.group import Group, OutOfOrder, Received, join
+    from ordercast.net.api.group import Group
+    from ordercast.net.api.join import join
     from ordercast.net.api.pending import Pending
+    from ordercast.net.api.received import OutOfOrder, Received
     from ordercast.net.api.sync_group import join_sync
 
 _LIVE = {
     "Group": "ordercast.net.api.group",
-    "OutOfOrder": "ordercast.net.api.group",
+    "OutOfOrder": "ordercast.net.api.received",
     "Pending": "ordercast.net.api.pending",
-    "Received": "ordercast.net.api.group",
-    "join": "ordercast.net.api.group",
+    "Received": "ordercast.net.api.received",
+    "join": "ordercast.net.api.join",
     "join_sync": "ordercast.net.api.sync_group",
 }
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import SECOND
-from ordercast.net.api.group import Group, Received
+from ordercast.net.api.group import Group
+from ordercast.net.api.received import Received
 from ordercast.net.api.sync_group import join_sync
 from ordercast.net.host import senders
 from tests.live.cluster_files import write_cluster

@@ -15,8 +15,10 @@ from ordercast.cli.tail import line_text
 from ordercast.core import Explanation, LocalError, Message, NodeId, Stamp, Wait, message_id
 from ordercast.core.bundle import Item, pack
 from ordercast.judge import verdict
-from ordercast.net.api.group import Group, LiveDelivery, join
+from ordercast.net.api.group import Group
+from ordercast.net.api.join import join
 from ordercast.net.api.pending import pending_messages
+from ordercast.net.api.received import LiveDelivery
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.host.loop import run
 from ordercast.net.host.recording.spool_to_parquet import finish_run

@@ -10,8 +10,10 @@ import pytest
 
 import ordercast
 from ordercast.core import LocalError, message_sender
-from ordercast.net.api.group import Group, Received, join
+from ordercast.net.api.group import Group
 from ordercast.net.api.inbox import HARD, SlowConsumer
+from ordercast.net.api.join import join
+from ordercast.net.api.received import Received
 from ordercast.net.api.sync_group import join_sync
 from ordercast.net.host.loop import run
 from ordercast.net.host.store import HostTaken

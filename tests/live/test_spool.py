@@ -11,12 +11,12 @@ import pytest
 from ordercast.core import Delivered, Dropped, LocalError, OutOfOrder, RemoteError, Stamp, View, message_id
 from ordercast.core.bundle import Bundle
 from ordercast.net.host.recording import segments
-from ordercast.net.host.recording.segments import HostState, tables_of
+from ordercast.net.host.recording.segments import TraceState, tables_of
 from ordercast.net.host.recording.spool import Spooler
-from ordercast.net.host.recording.spool_file import Header, Spool, read_spool
+from ordercast.net.host.recording.spool_file import Spool, SpoolHeader, read_spool
 from ordercast.trace import Event, Kind, events_of
 
-HEADER = Header(run="demo-1", host=3, life=0, number=0, nodes=(1, 5))
+HEADER = SpoolHeader(run="demo-1", host=3, life=0, number=0, nodes=(1, 5))
 HUGE = 1 << 60
 STAMP = Stamp(900, 7, (41, 42))
 
@@ -24,11 +24,11 @@ FLUSH_THEN_HANG = """
 import sys, time
 from pathlib import Path
 from ordercast.net.host.recording.spool import Spooler
-from ordercast.net.host.recording.spool_file import Header
+from ordercast.net.host.recording.spool_file import SpoolHeader
 
 spooler = Spooler(
     Path(sys.argv[1]),
-    Header(run="demo-1", host=3, life=0, number=0, nodes=(1, 5)),
+    SpoolHeader(run="demo-1", host=3, life=0, number=0, nodes=(1, 5)),
     bytes_max=1 << 30,
     age_max_ns=1 << 60,
     closed=lambda: None,
@@ -55,7 +55,7 @@ def spool_at(path: Path) -> Spool:
 
 
 def events_in(spool: Spool) -> list[Event]:
-    return [event for table in tables_of(spool, HostState()) for event in events_of(table)]
+    return [event for table in tables_of(spool, TraceState()) for event in events_of(table)]
 
 
 def submission(time_ns: int, number: int, payload: bytes) -> Event:
@@ -116,7 +116,7 @@ def test_steps_and_positions_count_by_node(tmp_path: Path) -> None:
         spooler.submitted(5, (0,), first, [turn] * 2, [b"x", b"y"])
         spooler.delivered(turn, 1, Delivered(b"", (0,), 5), Bundle(first, (turn,) * 2, [b"x", b"y"]))
     spooler.close()
-    state = HostState()
+    state = TraceState()
     (table,) = tables_of(spool_at(spooler.path), state)
     rows = zip(
         table["node"].to_pylist(), table["step"].to_pylist(), table["position"].to_pylist(), strict=True
@@ -137,7 +137,7 @@ def test_a_large_spool_is_worked_on_a_portion_at_a_time(
     spool = spool_at(spooler.path)
     whole = events_in(spool)
     monkeypatch.setattr(segments, "ROWS_MAX", 64)
-    sizes = [len(table) for table in tables_of(spool, HostState())]
+    sizes = [len(table) for table in tables_of(spool, TraceState())]
     assert len(sizes) == 8 and max(sizes) <= 80 and sum(sizes) == 500
     assert events_in(spool) == whole
 

@@ -9,7 +9,7 @@ from struct import pack
 import pytest
 
 from ordercast.core import HostId, LocalError
-from ordercast.net.api.group import join
+from ordercast.net.api.join import join
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.transports.switched import SwitchedTransport, hosts_by_tcp
 from ordercast.net.transports.tcp import SPARE_CONNECTIONS, TcpTransport

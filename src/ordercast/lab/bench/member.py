@@ -16,7 +16,9 @@ import msgspec
 from ordercast.core import SECOND, MessageId, Nanos, Notice
 from ordercast.lab.bench.spec import GROUP, BenchSpec
 from ordercast.lab.bench.waiting import Waiting
-from ordercast.net.api.group import Group, Received, join
+from ordercast.net.api.group import Group
+from ordercast.net.api.join import join
+from ordercast.net.api.received import Received
 from ordercast.net.host.heard import Batch
 from ordercast.net.host.loop import run
 from ordercast.scenario.settling import Settling

@@ -14,8 +14,10 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from ordercast.core import HostId, MessageId
-from ordercast.net.api.group import Group, Joining, LiveDelivery, join
+from ordercast.net.api.group import Group
+from ordercast.net.api.join import Joining, join
 from ordercast.net.api.pending import PENDING_MAX, Pending
+from ordercast.net.api.received import LiveDelivery
 from ordercast.net.host.loop import new_event_loop
 
 Result = TypeVar("Result")

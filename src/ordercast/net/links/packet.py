@@ -46,7 +46,7 @@ _MESSAGE = Struct("<I")
 _PLACE_BYTES = 2
 
 
-class Header(NamedTuple):
+class DatagramHeader(NamedTuple):
     """What is at the head of a datagram, in plain sight but under the seal."""
 
     flags: int
@@ -73,7 +73,7 @@ class Rejected(RemoteError):
         self.reason = reason
 
 
-def read_header(datagram: Datagram) -> Header:
+def read_header(datagram: Datagram) -> DatagramHeader:
     """The header of a datagram, or `Rejected`."""
     if len(datagram) < HEADER_BYTES:
         raise Rejected("truncated", f"datagram of {len(datagram)} bytes, the header alone has {HEADER_BYTES}")
@@ -82,7 +82,7 @@ def read_header(datagram: Datagram) -> Header:
     magic, version, flags, key, host, session, counter = HEADER.unpack_from(datagram)
     if magic != MAGIC or version != VERSION or flags & ~ACK_PLEASE:
         raise Rejected("version", f"datagram of version {version}, flags {flags}; this is version {VERSION}")
-    return Header(flags, key, host, session, counter)
+    return DatagramHeader(flags, key, host, session, counter)
 
 
 def write_header(flags: int, key: int, host: HostId, session: int, counter: int) -> bytes:

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ordercast.core import HostId, LocalError
 from ordercast.net.links.keyring import Keyring
-from ordercast.net.links.packet import HEADER_BYTES, Header, Rejected, write_header
+from ordercast.net.links.packet import HEADER_BYTES, DatagramHeader, Rejected, write_header
 from ordercast.net.transports.transport import Datagram
 
 _PURPOSE = b"ordercast session 1"
@@ -41,7 +41,7 @@ class Seal(ABC):
         """The datagram with these frames."""
 
     @abstractmethod
-    def open(self, header: Header, datagram: Datagram) -> bytes:
+    def open(self, header: DatagramHeader, datagram: Datagram) -> bytes:
         """The frames of a datagram, or `Rejected`."""
 
     def renew(self, keys: Keyring) -> None:  # noqa: B027  (optional hook)
@@ -84,7 +84,7 @@ class Sealed(Seal):
             raise LocalError("this process is a fork of one that joined a cluster: join anew")
         return header + self._closer.encrypt(counter.to_bytes(12, "little"), plain, header)
 
-    def open(self, header: Header, datagram: Datagram) -> bytes:
+    def open(self, header: DatagramHeader, datagram: Datagram) -> bytes:
         """The frames of a datagram, if it is authentic."""
         name = (header.key, header.host, header.session)
         opener = self._openers.get(name)
@@ -141,7 +141,7 @@ class Unsealed(Seal):
         open_bytes = write_header(flags, 0, self._host, self.session, counter) + plain
         return open_bytes + crc32(open_bytes).to_bytes(4, "little")
 
-    def open(self, header: Header, datagram: Datagram) -> bytes:
+    def open(self, header: DatagramHeader, datagram: Datagram) -> bytes:
         """The frames of a datagram, if it is whole."""
         if header.key:
             raise Rejected("key", "a sealed datagram came to a cluster without a key")

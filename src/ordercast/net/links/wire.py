@@ -23,8 +23,8 @@ from ordercast.net.links.packet import (
     MISSING,
     PROOF,
     Ack,
+    DatagramHeader,
     Frame,
-    Header,
     Missing,
     Proof,
     Rejected,
@@ -334,7 +334,7 @@ class Wire:
         """The number of this host's own life."""
         return self.seal.session
 
-    def _on_unproven(self, peer: Peer, header: Header, plain: bytes) -> None:
+    def _on_unproven(self, peer: Peer, header: DatagramHeader, plain: bytes) -> None:
         """A datagram of a session that may be a recording: only what proves the contrary counts now."""
         sessions, now = peer.sessions, self._clock()
         candidate = sessions.candidate(header.session)

@@ -28,7 +28,7 @@ SURE = 0.999
 """Probabilities above this are told as that."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class WhyAnswer(msgspec.Struct, frozen=True):
     """The sentence, and what it is made of."""
 
     sentence: str
@@ -62,7 +62,7 @@ def parse_message(text: str) -> MessageId:
     return message_id(int(sender), int(number))
 
 
-def why_message(message: MessageId, hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> Answer:
+def why_message(message: MessageId, hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> WhyAnswer:
     """What has become of a message; `absent` are the hosts that do not answer, with their roles."""
     nodes = {node: fact for host in hosts for node, fact in host.nodes.items()}
     delivered = tuple(
@@ -76,7 +76,7 @@ def why_message(message: MessageId, hosts: Sequence[HostFact], absent: Mapping[H
     return _nowhere(message, nodes, absent)
 
 
-def why_oldest(hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> Answer:
+def why_oldest(hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> WhyAnswer:
     """The oldest wait of all."""
     places = list(_places(hosts))
     if places:
@@ -101,7 +101,7 @@ def why_oldest(hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> Answe
 
 def _waiting(
     message: MessageId, found: list[_Place], delivered: tuple[NodeId, ...], absent: Mapping[HostId, str]
-) -> Answer:
+) -> WhyAnswer:
     """The place where it has waited longest is nearest to the cause."""
     oldest = max(found, key=_age)
     text = f"message {message_name(message)} {_at(oldest)}"
@@ -118,7 +118,7 @@ def _delivered(
     nodes: Mapping[NodeId, NodeFact],
     delivered: tuple[NodeId, ...],
     absent: Mapping[HostId, str],
-) -> Answer:
+) -> WhyAnswer:
     text = f"message {message_name(message)} is delivered at {_nodes(delivered)}"
     without = _went_on_without(message, nodes)
     if without:
@@ -126,7 +126,7 @@ def _delivered(
     return _answer("delivered", text, absent, message, None, delivered)
 
 
-def _nowhere(message: MessageId, nodes: Mapping[NodeId, NodeFact], absent: Mapping[HostId, str]) -> Answer:
+def _nowhere(message: MessageId, nodes: Mapping[NodeId, NodeFact], absent: Mapping[HostId, str]) -> WhyAnswer:
     """No node that answers holds it or has delivered it: ask its sender."""
     name, origin = message_name(message), message_sender(message)
     fact = nodes.get(origin)
@@ -206,9 +206,9 @@ def _answer(
     message: MessageId | None = None,
     place: _Place | None = None,
     delivered: tuple[NodeId, ...] = (),
-) -> Answer:
+) -> WhyAnswer:
     gone = "".join(f"; host {host} ({roles}) does not answer" for host, roles in sorted(absent.items()))
-    return Answer(
+    return WhyAnswer(
         sentence=f"{text}{gone}.",
         verdict=verdict,
         message=None if message is None else message_name(message),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ordercast.core import SECOND, HostId, Nanos, NodeId, OrdercastError
 from ordercast.net.host.recording.spool import Spooler
-from ordercast.net.host.recording.spool_file import Header, read_spool, spool_path
+from ordercast.net.host.recording.spool_file import SpoolHeader, read_spool, spool_path
 from ordercast.net.host.recording.spool_to_parquet import load_state, locked, spool_folder, spools_of, turn
 
 BYTES_MAX = 16 << 20
@@ -44,7 +44,7 @@ class TraceRecorder(Spooler):
             self._turner = _Turner(spools, host)
             number, life = self._turner.following()
             self._held = held.pop_all()
-        header = Header(run=run, host=host, life=life, number=number, nodes=tuple(nodes))
+        header = SpoolHeader(run=run, host=host, life=life, number=number, nodes=tuple(nodes))
         super().__init__(
             spools, header, bytes_max=bytes_max, age_max_ns=age_max_ns, closed=self._turner.closed
         )

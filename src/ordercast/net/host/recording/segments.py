@@ -43,7 +43,7 @@ class NodeState(msgspec.Struct):
     up: bool = True
 
 
-class HostState(msgspec.Struct):
+class TraceState(msgspec.Struct):
     """How far the trace of a host has come: what the next spool file goes on from."""
 
     number: int = -1
@@ -56,7 +56,7 @@ class HostState(msgspec.Struct):
     nodes: dict[NodeId, NodeState] = msgspec.field(default_factory=dict)
 
 
-def tables_of(spool: Spool, state: HostState) -> Iterator[pa.Table]:
+def tables_of(spool: Spool, state: TraceState) -> Iterator[pa.Table]:
     """The events of a spool file, some at a time; the state is behind them when all are read."""
     header = spool.header
     known = {node: state.nodes.get(node, NodeState()) for node in header.nodes}
@@ -72,14 +72,14 @@ def tables_of(spool: Spool, state: HostState) -> Iterator[pa.Table]:
     state.ended = records.ended
 
 
-def crash_table(run: str, state: HostState) -> pa.Table | None:
+def crash_table(run: str, state: TraceState) -> pa.Table | None:
     """The crash of a host that was found dead, at the time of its last event; None if all nodes are down."""
     down = [node for node, found in state.nodes.items() if found.up]
     rows = [Event(state.time_ns, state.time_ns, node, Kind.CRASH) for node in down]
     return _numbered(build_table(run, rows), state) if rows else None
 
 
-def _between_lives(spool: Spool, state: HostState) -> Iterator[pa.Table]:
+def _between_lives(spool: Spool, state: TraceState) -> Iterator[pa.Table]:
     """The end of an earlier life, if there was one, and the beginning of this one."""
     header = spool.header
     if state.life < 0:
@@ -94,7 +94,7 @@ def _between_lives(spool: Spool, state: HostState) -> Iterator[pa.Table]:
     yield _numbered(build_table(header.run, rows), state)
 
 
-def _numbered(table: pa.Table, state: HostState) -> pa.Table:
+def _numbered(table: pa.Table, state: TraceState) -> pa.Table:
     """The same with steps and positions that go on from the state; and the state behind it."""
     nodes = table["node"].to_numpy()
     codes = table["kind"].combine_chunks().indices.to_numpy()

@@ -35,7 +35,7 @@ from ordercast.core import (
 )
 from ordercast.core.bundle import Bundle
 from ordercast.net.host.recording import spool_file as layout
-from ordercast.net.host.recording.spool_file import Header, cut_path, spool_path
+from ordercast.net.host.recording.spool_file import SpoolHeader, cut_path, spool_path
 from ordercast.trace import KIND_OF, LOST, SAVED, Event, Kind, notice_event
 
 GROUPS_KEPT_MAX = 4096
@@ -108,7 +108,7 @@ class Spooler(Recorder):
     def __init__(
         self,
         folder: Path,
-        header: Header,
+        header: SpoolHeader,
         *,
         bytes_max: int,
         age_max_ns: Nanos,

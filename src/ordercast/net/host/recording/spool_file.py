@@ -45,7 +45,7 @@ PLAIN = Struct("<BBHI")
 _OPENING = Struct("<8sII")
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True):
+class SpoolHeader(msgspec.Struct, frozen=True, kw_only=True):
     """What a spool file says of itself."""
 
     format: int = FORMAT
@@ -65,7 +65,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 class Spool(NamedTuple):
     """A spool file as it was found."""
 
-    header: Header
+    header: SpoolHeader
     content: bytes
     starts: "np.ndarray[tuple[int], np.dtype[np.int64]]"
     """Where each whole record begins, behind its prefix."""
@@ -83,7 +83,7 @@ def cut_path(folder: Path, host: HostId) -> Path:
     return folder / f"host-{host:04d}{CUT}"
 
 
-def encode_header(header: Header) -> bytes:
+def encode_header(header: SpoolHeader) -> bytes:
     """The bytes that a spool file begins with."""
     content = msgspec.msgpack.encode(header)
     return _OPENING.pack(MAGIC, len(content), crc32(content)) + padded(content)
@@ -116,7 +116,7 @@ def read_spool(path: Path) -> Spool | None:
         return None
     written = content[_OPENING.size : _OPENING.size + length]
     try:
-        header = msgspec.msgpack.decode(written, type=Header)
+        header = msgspec.msgpack.decode(written, type=SpoolHeader)
     except msgspec.MsgspecError as error:
         raise RemoteError(f"{path}: damaged at its head: {error}") from error
     if crc32(written) != check:

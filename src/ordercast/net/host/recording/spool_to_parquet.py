@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ordercast.core import HostId, LocalError, Plan, RemoteError
-from ordercast.net.host.recording.segments import HostState, crash_table, tables_of
+from ordercast.net.host.recording.segments import TraceState, crash_table, tables_of
 from ordercast.net.host.recording.spool_file import CUT, SUFFIX, Spool, read_spool, spool_path
 from ordercast.net.host.store import HostTaken
 from ordercast.trace import SCHEMA, describe
@@ -62,18 +62,18 @@ def locked(folder: Path, host: HostId) -> Iterator[None]:
         os.close(lock)
 
 
-def load_state(folder: Path, host: HostId) -> HostState:
+def load_state(folder: Path, host: HostId) -> TraceState:
     """How far the trace of a host has come."""
     path = _state_path(folder, host)
     try:
-        return msgspec.json.decode(path.read_bytes(), type=HostState)
+        return msgspec.json.decode(path.read_bytes(), type=TraceState)
     except FileNotFoundError:
-        return HostState()
+        return TraceState()
     except (OSError, msgspec.MsgspecError) as error:
         raise RemoteError(f"{path}: not the state of a trace: {error}") from error
 
 
-def turn(path: Path, state: HostState) -> None:
+def turn(path: Path, state: TraceState) -> None:
     """Make a segment of a spool file that nobody writes to any more, and that is the host's next."""
     folder = path.parent
     spool = read_spool(path)
@@ -88,7 +88,7 @@ def turn(path: Path, state: HostState) -> None:
     path.unlink()
 
 
-def turn_all(folder: Path, host: HostId) -> HostState:
+def turn_all(folder: Path, host: HostId) -> TraceState:
     """Make segments of all spool files of a host that nobody writes to any more."""
     state = load_state(folder, host)
     for path in spools_of(folder, host):
@@ -148,7 +148,7 @@ def segment_name(host: HostId, number: int) -> str:
     return f"host-{host:04d}-{number:06d}.parquet"
 
 
-def _bury(target: Path, run: str, host: HostId, state: HostState) -> None:
+def _bury(target: Path, run: str, host: HostId, state: TraceState) -> None:
     """Write down the crash of a host that was killed and did not come back."""
     state.number += 1
     table = crash_table(run, state)

@@ -1,0 +1,97 @@
+"""Taking part in a group of a cluster: which host to be, and from its file to a group that runs."""
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+
+from ordercast.core import HostId, LocalError
+from ordercast.net.api.group import Group
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.open_host import open_host
+from ordercast.net.cluster.supervisor_client import current_run
+from ordercast.net.host.recording.recorder import TraceRecorder
+from ordercast.net.host.store import WAIT_S, HostTaken
+from ordercast.net.tools.attendance import Attendance
+
+
+class Joining:
+    """What `join` returns: the group, once it is entered."""
+
+    def __init__(self, file: Path, group: str, host: HostId | None, run: str) -> None:
+        self._file = file
+        self._name = group
+        self._host = host
+        self._run = run
+        self._exits = AsyncExitStack()
+
+    async def __aenter__(self) -> Group:
+        """Start the host, and take part."""
+        cluster = load_cluster(self._file)
+        async with AsyncExitStack() as exits:
+            group = await self._start(cluster)
+            exits.push_async_callback(group.close)
+            await exits.enter_async_context(Attendance(group.host, cluster, group.leave))
+            self._exits = exits.pop_all()
+        return group
+
+    async def _start(self, cluster: Cluster) -> Group:
+        """The member on the host that was named, or on the first that nobody runs."""
+        taken: LocalError | None = None
+        hosts = members(cluster, self._name) if self._host is None else (self._host,)
+        # An earlier life may just be ending, but others are not to wait while some host is free.
+        for host, wait_s in [*((host, 0.0) for host in hosts), (hosts[0], WAIT_S)]:
+            try:
+                group = open_group(cluster, self._name, host, self._run, wait_s)
+                await group.start()
+                return group
+            except HostTaken as error:
+                taken = error
+        hint = "a host with `start = false` in the file is left to applications by `ordercast cluster up`"
+        raise HostTaken(f"no host of group '{self._name}' is free, the last: {taken}; {hint}")
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Send what waits, and leave."""
+        try:
+            await self._exits.aclose()
+        except LocalError:
+            if error is None:  # what is under way already is worth more
+                raise
+
+
+def join(file: str | Path, group: str, *, host: HostId | None = None, run: str = "") -> Joining:
+    """Take part in a group of a cluster, as the host that is named or the first that nobody runs.
+
+    `run` names the run in traces, the same on all hosts; without it, it is that of `cluster up`.
+    """
+    return Joining(Path(file), group, host, run)
+
+
+def members(cluster: Cluster, name: str) -> tuple[HostId, ...]:
+    """The hosts on which there is a receiver of a group; those that nothing starts by itself come first."""
+    if name not in cluster.groups:
+        raise LocalError(f"there is no group '{name}'; there are: {', '.join(cluster.groups)}")
+    nodes = cluster.plan().nodes
+    hosts = dict.fromkeys(nodes[node].host for node in cluster.groups[name])
+    return tuple(sorted(hosts, key=lambda host: (cluster.host(host).start, host)))
+
+
+def open_group(cluster: Cluster, name: str, host: HostId, run: str = "", wait_s: float = WAIT_S) -> Group:
+    """The member of a group on a host, which is not started yet."""
+    names = list(cluster.groups)
+    if host not in members(cluster, name):
+        raise LocalError(f"host {host} has no receiver of group '{name}'")
+    plan = cluster.plan()
+    nodes = [node.id for node in plan.nodes if node.host == host]
+    recorder = None
+    if cluster.trace:
+        recorder = TraceRecorder(cluster.traces, run or current_run(cluster), host, nodes)
+    live = open_host(cluster, host, plan=plan, recorder=recorder, wait_s=wait_s)
+    sender = next((node for node in plan.senders if node in nodes), None)
+    receiver = next(node for node in cluster.groups[name] if node in nodes)
+    return Group(live, names, names.index(name), sender, receiver, cluster.inbox_bytes)
