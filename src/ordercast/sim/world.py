@@ -167,7 +167,7 @@ class World:
         now = self.scheduler.now
         for message, submitted, size, digest in items:
             self.delivered += 1
-            # By position and in place, here and in `submit`: a call for each row would cost some 60 ns.
+            # By position and in place, here and in `submit`: no path of a run is taken more often.
             self.rows.append(
                 (
                     now, env.now, env.me, kind, message, groups, numbers, submitted,
