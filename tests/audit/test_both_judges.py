@@ -3,11 +3,13 @@
 import msgspec
 import pytest
 
+from ordercast.catalogue import protocol_names
 from ordercast.core import RemoteError
 from ordercast.judge import audit, judge
 from ordercast.trace import Event, RunDescription, build_table
 from tests.audit.tampering import EVERYTHING, PLANS, foresees, honest, tampered
 from tests.audit.turnover import turnover
+from tests.deep import deep_after
 from tests.sim.mutant import Mutant
 from tests.sim.mutants import MUTANTS
 
@@ -47,8 +49,8 @@ def test_both_condemn_a_mutant_for_the_same_properties(mutant: Mutant) -> None:
     raise AssertionError(f"not caught: {mutant.name}")
 
 
-@pytest.mark.parametrize("protocol", ["unordered", "atomic_multicast"])
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("protocol", protocol_names())
+@pytest.mark.parametrize("part", deep_after(1, range(4)))
 def test_both_pass_clean_runs(protocol: str, part: int) -> None:
     for seed in range(part, CLEAN_RUNS, 4):
         run = honest(protocol, seed)
