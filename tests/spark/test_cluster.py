@@ -18,6 +18,7 @@ from ordercast.pipeline.cluster import local_cluster
 from ordercast.pipeline.sweep import run_sweep
 from tests.spark.sweeps import small_sweep, table_bytes, trace_bytes
 
+PATIENCE_S = 300.0
 START = """\
 import time
 from ordercast.pipeline.cluster import local_cluster
@@ -40,7 +41,7 @@ def daemons(environment: str) -> list[int]:
 
 
 def await_none(environment: str) -> list[int]:
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE_S
     while (left := daemons(environment)) and time.monotonic() < end:
         time.sleep(0.1)
     return left
