@@ -9,7 +9,7 @@ import pytest
 
 from ordercast.catalogue import protocol_names
 
-SEEDS = 25
+SEEDS = 10
 SCRIPT = """
 import json, sys
 from ordercast.sim.run import simulate

@@ -47,8 +47,8 @@ def await_none(environment: str) -> list[int]:
     return left
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
+@pytest.mark.deep
 def test_a_sweep_on_a_cluster_gives_the_tables_of_a_local_one(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,8 +84,8 @@ def test_a_sweep_on_a_cluster_gives_the_tables_of_a_local_one(
     assert await_none(mark) == []
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
+@pytest.mark.deep
 def test_a_cluster_does_not_outlive_who_started_it(tmp_path: Path) -> None:
     mark = f"ORDERCAST_TEST={tmp_path}"
     environment = os.environ | dict([mark.split("=")])

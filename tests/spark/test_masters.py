@@ -60,7 +60,6 @@ except LocalError as error:
 """
 
 
-@pytest.mark.slow
 def test_a_server_that_is_no_master_is_given_up_on() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         # The system takes connections for it, and nobody answers.
