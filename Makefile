@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 LOCKS := requirements/build.lock requirements/dev.lock
+DEEP_MINUTES := 10
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types verify fix lock clean
+.PHONY: help setup run test test-deep lint types verify fix lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## create .venv with the locked dependencies (the other targets do it when needed)
 
@@ -18,8 +19,12 @@ run: $(READY) ## sweep every protocol, judge and measure it on Spark, and report
 	@rm -rf build/every-protocol
 	@$(BIN)/ordercast sweep examples/every-protocol.toml --out build/every-protocol
 
-test: $(READY) ## run the tests (ARGS=... goes to pytest)
-	@$(BIN)/python -m pytest $(ARGS)
+test: $(READY) ## run the tests but the deep ones, in less than ten minutes (ARGS=... goes to pytest)
+	@$(BIN)/python -m pytest -m "not deep" $(ARGS)
+
+test-deep: $(READY) ## run the deep tests: more seeds, more states, more kills (ARGS=... goes to pytest)
+	@echo "The deep tests take about $(DEEP_MINUTES) minutes on two cores."
+	@$(BIN)/python -m pytest -m deep $(ARGS)
 
 lint: $(READY) ## check style and format
 	@$(BIN)/ruff check

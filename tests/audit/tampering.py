@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
+from ordercast.catalogue import protocol_names
 from ordercast.core import (
     Agreement,
     Causality,
@@ -23,8 +24,7 @@ from tests.sim.models.sequencer import ViewReceiver
 from tests.sim.mutant import deploy
 
 PLANS: dict[str, Callable[[Deployment], Plan]] = {
-    "unordered": partial(deploy, "unordered"),
-    "atomic_multicast": partial(deploy, "atomic_multicast"),
+    **{name: partial(deploy, name) for name in protocol_names()},
     "lossy sequencer": sequencer.plan,
     "sequencer with views": partial(sequencer.plan, guarantees=sequencer.VIEWS, make=ViewReceiver),
     "fifo peers": partial(peers.plan, causality=Causality.FIFO),

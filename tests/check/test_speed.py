@@ -11,7 +11,7 @@ from ordercast.judge import VIOLATIONS_MAX, Judge
 from tests.check.traces import Trace
 
 COUNT = 8_000
-PATIENCE_S = 2.0
+PATIENCE_S = 10.0
 """Each takes a quarter of a second; if every counterexample were worked out, most of a minute."""
 
 PROMISES = [

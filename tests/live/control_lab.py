@@ -27,6 +27,7 @@ from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.tools.client import ControlClient
 from ordercast.net.tools.facts import SenderFact
 from ordercast.net.tools.server import ControlServer
+from tests.live.processes import PATIENCE_S
 
 T = TypeVar("T")
 SUBMITTED_NS = 1_000
@@ -121,7 +122,7 @@ class Lab:
 
         return self.run(calling())
 
-    def client(self, timeout_s: float = 10) -> ControlClient:
+    def client(self, timeout_s: float = PATIENCE_S) -> ControlClient:
         """A new client."""
         return ControlClient(0, self.path, timeout_s)
 

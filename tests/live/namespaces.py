@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.live.processes import PATIENCE_S
+
 CLONE_NEWNET = 0x40000000
 MTU = 1_500
 
@@ -74,4 +76,4 @@ def _lay(made: Cable) -> None:
 
 
 def _ip(arguments: str) -> None:
-    subprocess.run(["ip", *arguments.split()], check=True, capture_output=True, timeout=10)
+    subprocess.run(["ip", *arguments.split()], check=True, capture_output=True, timeout=PATIENCE_S)

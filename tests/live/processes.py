@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 """Far longer than anything takes, on a busy machine too: who waits in vain has failed."""
 
 

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from ordercast.core import HostId
+from ordercast.net.cluster import supervisor
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.supervisor import Supervisor
 
@@ -18,6 +19,8 @@ def main(path: str, how: str) -> None:
     def command(host: HostId, leash: int) -> list[str]:
         return [sys.executable, str(STAND_IN), str(cluster.socket_path(host)), str(leash), how]
 
+    if how == "stubborn":
+        supervisor.STOP_TIMEOUT_S = 3_600.0  # so that only the order to end can say when it is time to kill
     asyncio.run(Supervisor(cluster, "test", command).serve())
 
 

@@ -13,6 +13,7 @@ from ordercast.net.api.sync_group import join_sync
 from ordercast.net.host import senders
 from tests.live.cluster_files import write_cluster
 from tests.live.live_lab import Lab, hydra_plan, lab, run
+from tests.live.processes import PATIENCE_S
 
 SOFT = 64 << 10
 REQUESTS = 400
@@ -48,7 +49,7 @@ def test_members_that_answer_all_requests_of_a_flood_go_on(monkeypatch: pytest.M
             answering = [asyncio.create_task(answer(group, wanted)) for group in groups]
             for _ in range(REQUESTS // 10):
                 await groups[0].send_many([b"?" + BODY] * 10)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE_S):
                 assert await asyncio.gather(*answering) == [wanted] * len(groups)
 
     run(main())

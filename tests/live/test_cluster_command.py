@@ -93,7 +93,6 @@ def sequencers_known(cluster: Cluster) -> object:
     return next(node.state["sequencers"] for node in nodes if node.state["role"] == "sender")
 
 
-@pytest.mark.slow
 def test_a_whole_run(tmp_path: Path, said: Said) -> None:
     with cluster_of(tmp_path) as cluster:
         config = ("--config", cluster.file)

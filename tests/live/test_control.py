@@ -20,7 +20,7 @@ from ordercast.net.tools.client import ControlClient, NoAnswer
 from ordercast.net.tools.feed import QUEUE_MESSAGES_MAX
 from ordercast.net.tools.requests import LINE_BYTES_MAX
 from tests.live.control_lab import NOW_NS, SUBMITTED_NS, Lab
-from tests.live.processes import until
+from tests.live.processes import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 def speak(lab: Lab, *lines: bytes) -> list[Any]:
     """Send lines as they are, and read as many answers."""
     with socket.socket(socket.AF_UNIX) as raw:
-        raw.settimeout(10)
+        raw.settimeout(PATIENCE_S)
         raw.connect(str(find_socket(lab.path)))
         raw.sendall(b"".join(lines))
         with raw.makefile("rb") as answers:
@@ -244,7 +244,7 @@ def test_what_is_no_request_is_answered_as_such_and_the_next_one_counts(lab: Lab
 
 def test_a_line_that_is_too_long_is_refused_and_ends_the_connection(lab: Lab) -> None:
     with socket.socket(socket.AF_UNIX) as raw:
-        raw.settimeout(10)
+        raw.settimeout(PATIENCE_S)
         raw.connect(str(find_socket(lab.path)))
         with pytest.raises(ConnectionError):
             raw.sendall(b"x" * (LINE_BYTES_MAX * 2 + 10))

@@ -7,6 +7,7 @@ from ordercast.lab.trial.run import LiveRun
 from ordercast.scenario.faults import Crash, FaultSpec, Restart
 from ordercast.scenario.spec import ConstantSpec, NetworkSpec, Scenario, WorkloadSpec
 from ordercast.trace import Event, Kind, events_of
+from tests.deep import deep_after
 from tests.live.flowing import run_flowing
 
 pytestmark = pytest.mark.xdist_group("live scenarios")
@@ -55,7 +56,7 @@ def lives(run: LiveRun, node: int) -> list[list[Event]]:
     return found
 
 
-@pytest.mark.parametrize("protocol", ["hydra", "atomic_multicast"])
+@pytest.mark.parametrize("protocol", deep_after(1, ["hydra", "atomic_multicast"]))
 def test_a_killed_receiver_that_saved_its_place_goes_on_where_it_was(protocol: str) -> None:
     options = {"durable": True} if protocol == "hydra" else {}
     run = crash(protocol, Crash(at_ms=100, host=VICTIM), Restart(at_ms=250, host=VICTIM), **options)
@@ -72,6 +73,7 @@ def test_a_killed_receiver_that_saved_its_place_goes_on_where_it_was(protocol: s
     assert [message for message in messages if message in set(others)] == common, "in the same order"
 
 
+@pytest.mark.deep
 def test_a_killed_hydra_receiver_that_saves_nothing_may_stay_away_and_the_others_go_on() -> None:
     run = crash("hydra", Crash(at_ms=100, host=VICTIM))
     assert run.beyond_contract == []
@@ -83,6 +85,7 @@ def test_a_killed_hydra_receiver_that_saves_nothing_may_stay_away_and_the_others
     assert delivered[1] < min(delivered[0], delivered[2])
 
 
+@pytest.mark.deep
 def test_without_durable_a_restart_is_beyond_what_hydra_promises() -> None:
     run = crash("hydra", Crash(at_ms=100, host=VICTIM), Restart(at_ms=250, host=VICTIM))
     assert run.beyond_contract == [Fault.RESTART], "so the run says, whatever comes of it"
@@ -90,7 +93,7 @@ def test_without_durable_a_restart_is_beyond_what_hydra_promises() -> None:
     assert untouched == [], "and the others keep their promises all the same"
 
 
-@pytest.mark.parametrize("protocol", ["hydra", "atomic_multicast"])
+@pytest.mark.parametrize("protocol", deep_after(1, ["atomic_multicast", "hydra"]))
 def test_a_sender_killed_in_the_middle_of_sending_leaves_no_doubt_about_what_it_sent(protocol: str) -> None:
     run = crash(protocol, Crash(at_ms=100, host=VICTIM))
     assert run.violations == [] and run.hindrance == ""

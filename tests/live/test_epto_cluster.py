@@ -77,7 +77,7 @@ def delivered(cluster: Cluster, node: NodeId) -> int:
         return int(client.metrics()["messages_delivered"])
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_peers_find_each_other_lose_some_and_go_on_under_the_commands(tmp_path: Path, said: Said) -> None:
     with cluster_of(tmp_path) as cluster:
         config = ("--config", cluster.file)
@@ -131,7 +131,6 @@ def test_peers_find_each_other_lose_some_and_go_on_under_the_commands(tmp_path: 
         assert back == ["lost", "lost"], "a peer that keeps nothing is a new one, though its host has a disk"
 
 
-@pytest.mark.slow
 def test_a_peer_that_is_down_at_the_end_does_not_keep_holes_from_being_counted(
     tmp_path: Path, said: Said
 ) -> None:

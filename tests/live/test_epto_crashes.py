@@ -14,7 +14,7 @@ from ordercast.sim.run import simulate
 from ordercast.trace import Event, Kind, events_of
 from tests.live.flowing import run_flowing
 
-pytestmark = pytest.mark.xdist_group("live scenarios")
+pytestmark = [pytest.mark.xdist_group("live scenarios"), pytest.mark.deep]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PEERS = 24
@@ -68,7 +68,6 @@ def judged(run: LiveRun) -> None:
     assert audit(run.description, run.table).violations == []
 
 
-@pytest.mark.slow
 def test_many_peers_deliver_everything_in_one_order_and_end() -> None:
     run = run_peers(messages=80, rate_per_s=1)
     judged(run)
@@ -78,7 +77,6 @@ def test_many_peers_deliver_everything_in_one_order_and_end() -> None:
     assert run.summary().overflowed == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("sampling", "state"), [("uniform", "saved"), ("cyclon", "lost")])
 def test_a_third_is_killed_and_comes_back_and_the_others_go_on(sampling: str, state: str) -> None:
     kept = state == "saved"
@@ -103,7 +101,6 @@ def test_a_third_is_killed_and_comes_back_and_the_others_go_on(sampling: str, st
     assert set(again_at) == set(VICTIMS), "all that came back take part again"
 
 
-@pytest.mark.slow
 def test_the_example_has_the_same_verdict_simulated_and_live() -> None:
     scenario = load_scenario(EXAMPLES / "epto-crashes.toml")
     simulated = simulate(scenario)

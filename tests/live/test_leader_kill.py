@@ -109,6 +109,7 @@ def goes_on(cluster: Cluster, more: int = 100) -> bool:
     )
 
 
+@pytest.mark.deep
 def test_a_removal_completes_though_the_leader_is_killed_in_its_middle(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

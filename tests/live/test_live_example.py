@@ -54,7 +54,6 @@ def shop(*orders: str) -> list[str]:
     return lines_of(ORDERS, *orders)
 
 
-@pytest.mark.slow
 def test_the_shop_sells_and_comes_again(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     served = [line.split(": ")[1] for line in shop("4", "5", "3", "1")]
     # Hydra may order messages of one sender differently, but everybody the same.

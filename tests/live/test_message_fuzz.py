@@ -15,10 +15,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from ordercast.catalogue import find_protocol
+from ordercast.catalogue import find_protocol, protocol_names
 from ordercast.core import Deployment, HostId, NodeId, Plan
 from ordercast.net.host.live_host import LiveHost
 from ordercast.net.transports.transport import Datagram
+from tests.deep import deep_after
 from tests.live.live_lab import Lab, hydra_plan, lab, run
 from tests.live.wires import until
 
@@ -80,8 +81,8 @@ def altered(rng: Random, value: Any) -> Any:
     return rng.choice((None, 0, "", [], value))
 
 
-@pytest.mark.parametrize("protocol", ["unordered", "atomic_multicast", "hydra"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("protocol", protocol_names())
+@pytest.mark.parametrize("seed", deep_after(1, range(3)))
 def test_no_process_falls_over_a_message_that_no_correct_peer_sends(protocol: str, seed: int) -> None:
     async def main() -> None:
         made, frames = Lab(plan_of(protocol)), list[Frame]()

@@ -11,6 +11,7 @@ from ordercast.scenario.file import load_scenario
 from ordercast.scenario.recorded_run import scenario_of
 from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim.run import simulate
+from tests.deep import deep_after
 from tests.live.broken_child import breaking
 
 pytestmark = pytest.mark.xdist_group("live scenarios")
@@ -26,7 +27,7 @@ SELDOM_NS = 1_000_000_000
 receivers look for gaps that nothing needs six times in it, and must do so before the run has settled."""
 
 
-@pytest.mark.parametrize("name", ["leader-crash", "sequencer-crash", "partition"])
+@pytest.mark.parametrize("name", deep_after(1, ["sequencer-crash", "leader-crash", "partition"]))
 def test_an_example_has_the_same_verdict_simulated_and_live(name: str) -> None:
     scenario = load_scenario(EXAMPLES / f"{name}.toml")
     if scenario.protocol == "hydra":

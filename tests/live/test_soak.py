@@ -7,6 +7,7 @@ from benchmarks.soak import MIB, judge, soak, table
 from ordercast.lab.bench.packets import account_by_packet
 
 
+@pytest.mark.deep
 def test_a_short_soak_passes_and_leaves_nothing_behind() -> None:
     found = soak(0.15, 4_000)
     assert found.violations == [] and found.lost == 0 and found.orphans == 0

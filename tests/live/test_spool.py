@@ -38,7 +38,7 @@ spooler.submitted(5, (0,), 5 << 40, [11, 12], [b"one", b"two"])
 spooler.flush()
 spooler.submitted(5, (0,), (5 << 40) + 2, [13], [b"not flushed"])
 print("flushed", flush=True)
-time.sleep(60)
+time.sleep(3600)
 """
 
 

@@ -24,7 +24,7 @@ store.commit({(1, "vote"): b"committed", (2, "log"): b"committed too"})
 store._database.execute("begin immediate")
 store._database.execute("update state set value = x'00'")
 print("saved", flush=True)
-time.sleep(60)
+time.sleep(3600)
 """
 
 NOTE_THEN_HANG = """
@@ -38,7 +38,7 @@ store.begin_life(1 * SECOND)
 for second in range(2, 15):
     store.note_time(second * SECOND)
 print("noted", flush=True)
-time.sleep(60)
+time.sleep(3600)
 """
 
 

@@ -144,6 +144,10 @@ def test_they_do_what_a_plain_table_of_times_does(hand: TimersByHand) -> None:
     assert len(hand.timers._heap) < 200
 
 
+TRIES = 300
+"""However busy a machine is, it is on time once in so many."""
+
+
 def in_loop(delay_ns: Nanos, times: int) -> list[Nanos]:
     """How much later than it should each of so many timers goes off, in a host's event loop."""
     late: list[Nanos] = []
@@ -171,8 +175,8 @@ def in_loop(delay_ns: Nanos, times: int) -> list[Nanos]:
 
 
 def test_no_timer_goes_off_early_and_short_ones_are_not_rounded_up_to_a_millisecond() -> None:
-    late = in_loop(100 * MICROSECOND, 60)
-    assert len(late) == 60
+    late = in_loop(100 * MICROSECOND, TRIES)
+    assert len(late) == TRIES
     assert min(late) >= 0
     assert min(late) < 800 * MICROSECOND, "the usual loop would wait for a millisecond every time"
 

@@ -333,9 +333,9 @@ def test_sizes_in_words(size: int, text: str) -> None:
 def test_each_host_tells_its_metrics_and_its_health_over_http(cluster: Attended) -> None:
     for host in (0, 2):
         base = f"http://127.0.0.1:{cluster.metrics_port + host}"
-        with urllib.request.urlopen(f"{base}/metrics", timeout=10) as page:
+        with urllib.request.urlopen(f"{base}/metrics", timeout=PATIENCE_S) as page:
             assert f'ordercast_views_total{{cluster="test",host="{host}"}}' in page.read().decode()
-        with urllib.request.urlopen(f"{base}/health", timeout=10) as page:
+        with urllib.request.urlopen(f"{base}/health", timeout=PATIENCE_S) as page:
             assert msgspec.json.decode(page.read()) == {"host": host, "status": "running"}
 
 

@@ -1,4 +1,7 @@
-"""The checks are proved by breaking things on purpose: each must be caught, by the property it breaks."""
+"""The checks are proved by breaking things on purpose: each must be caught, by the property it breaks.
+
+Here every seed of a mutant is tried. `tests/audit/test_both_judges.py` tries as many as it takes to catch it.
+"""
 
 import pytest
 
@@ -6,6 +9,7 @@ from tests.sim.mutant import Mutant
 from tests.sim.mutants import MUTANTS
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))
 def test_a_mutant_is_caught_by_the_property_that_it_breaks_and_by_no_other(mutant: Mutant) -> None:
     found = [violation for seed in range(mutant.seeds) for violation in mutant.run(seed).violations]

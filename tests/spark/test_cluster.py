@@ -18,6 +18,7 @@ from ordercast.pipeline.cluster import local_cluster
 from ordercast.pipeline.sweep import run_sweep
 from tests.spark.sweeps import small_sweep, table_bytes, trace_bytes
 
+PATIENCE_S = 300.0
 START = """\
 import time
 from ordercast.pipeline.cluster import local_cluster
@@ -40,14 +41,14 @@ def daemons(environment: str) -> list[int]:
 
 
 def await_none(environment: str) -> list[int]:
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE_S
     while (left := daemons(environment)) and time.monotonic() < end:
         time.sleep(0.1)
     return left
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
+@pytest.mark.deep
 def test_a_sweep_on_a_cluster_gives_the_tables_of_a_local_one(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,8 +84,8 @@ def test_a_sweep_on_a_cluster_gives_the_tables_of_a_local_one(
     assert await_none(mark) == []
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
+@pytest.mark.deep
 def test_a_cluster_does_not_outlive_who_started_it(tmp_path: Path) -> None:
     mark = f"ORDERCAST_TEST={tmp_path}"
     environment = os.environ | dict([mark.split("=")])

@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -61,16 +60,13 @@ except LocalError as error:
 """
 
 
-@pytest.mark.slow
 def test_a_server_that_is_no_master_is_given_up_on() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         # The system takes connections for it, and nobody answers.
         master = f"spark://127.0.0.1:{server.getsockname()[1]}"
-        start = time.monotonic()
         done = subprocess.run(
             [sys.executable, "-c", IMPOSTOR, master], capture_output=True, text=True, check=False
         )
-        assert time.monotonic() - start < 20
     said = f"no Spark master answers at {master}: it takes connections, but does not speak as one\n"
     assert (done.stdout, done.stderr) == (said, "")
 

@@ -115,7 +115,7 @@ def init(
 def up(
     config: ConfigOption = CONFIG,
     foreground: Annotated[bool, typer.Option("--foreground", help="Stay, and stop all on Ctrl-C.")] = False,
-    timeout: Annotated[float, typer.Option(help="Seconds that hosts have to start.", min=0.1)] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Seconds that hosts have to start.", min=0.1)] = 300.0,
     run: Annotated[str, typer.Option(help="Name of the run in traces; the time if not said.")] = "",
     json: JsonOption = False,
 ) -> int:
@@ -165,7 +165,7 @@ def kill(node: NodeArgument, config: ConfigOption = CONFIG) -> int:
 def restart(
     node: NodeArgument,
     config: ConfigOption = CONFIG,
-    timeout: Annotated[float, typer.Option(help="Seconds that it has to start.", min=0.1)] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Seconds that it has to start.", min=0.1)] = 300.0,
 ) -> int:
     """Start a host again with the state that it had saved; one that runs is killed first."""
     cluster = read_config(config)
@@ -192,7 +192,7 @@ def _forgets(cluster: Cluster, host: HostSpec) -> bool:
 def act(
     action: Annotated[str, typer.Argument(metavar="ACTION", help="See `ordercast protocols`.")],
     config: ConfigOption = CONFIG,
-    timeout: Annotated[float, typer.Option(help="Seconds that a host has to start.", min=0.1)] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Seconds that a host has to start.", min=0.1)] = 300.0,
 ) -> int:
     """Ask for what the cluster's protocol alone can do.
 

@@ -9,7 +9,7 @@ fingerprint. The environment of an inner process is copied, for it leads to the 
 from collections import deque
 from enum import Enum
 from hashlib import blake2b
-from types import BuiltinMethodType, FunctionType, MethodType
+from types import BuiltinMethodType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any
 
 import msgspec
@@ -95,5 +95,7 @@ def _names(thing: Any) -> tuple[str, ...]:
     slots = _known_slots.get(kind)
     if slots is None:
         declared = (name for base in kind.__mro__ for name in base.__dict__.get("__slots__", ()))
-        slots = _known_slots[kind] = tuple(declared)
+        # A class may put a property over a slot of its base: then there is nothing in the slot.
+        slots = tuple(name for name in declared if isinstance(getattr(kind, name), MemberDescriptorType))
+        _known_slots[kind] = slots
     return (*slots, *getattr(thing, "__dict__", ()))

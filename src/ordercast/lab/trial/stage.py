@@ -13,7 +13,8 @@ from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.faults import FaultTarget
 from ordercast.scenario.spec import ConstantSpec, Scenario
 
-READY_S = 60.0
+READY_S = 300.0
+"""Far longer than hosts take to start, on a busy machine too: one that ends is noticed at once."""
 LATENCY_MIN_US = 1000.0
 """A constant delay from here on is imitated; a shorter one is in the order of what loopback takes anyway."""
 

@@ -15,6 +15,8 @@ from ordercast.net.cluster.socket_file import find_socket, make_private
 from ordercast.net.cluster.supervisor import Answer, Order, Report, lock_path, socket_path
 
 TIMEOUT_S = 30.0
+START_S = 120.0
+"""Far longer than a supervisor takes to start: one that ends is noticed at once."""
 POLL_S = 0.05
 LOG_LINES_TOLD = 8
 
@@ -91,7 +93,7 @@ def supervisor_log(cluster: Cluster) -> Path:
     return cluster.folder / "logs" / "supervisor.log"
 
 
-def await_supervisor(cluster: Cluster, pid: int, timeout_s: float = TIMEOUT_S) -> Report:
+def await_supervisor(cluster: Cluster, pid: int, timeout_s: float = START_S) -> Report:
     """Wait until a supervisor that was spawned answers; `LocalError` with what it said if it ends instead."""
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:

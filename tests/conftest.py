@@ -1,4 +1,4 @@
-"""Hypothesis without deadlines: machines are busy, and time is no property here."""
+"""For all tests: Hypothesis without deadlines, since machines are busy and time is no property here."""
 
 from hypothesis import settings
 

@@ -1,6 +1,0 @@
-"""Hypothesis without deadlines: machines are busy, and time is no property here."""
-
-from hypothesis import settings
-
-settings.register_profile("steady", deadline=None)
-settings.load_profile("steady")
