@@ -8,7 +8,7 @@ import importlib
 import pkgutil
 from importlib.util import find_spec
 
-from ordercast.core import LocalError, Protocol
+from ordercast.core import LocalError, Protocol, exception_text
 
 FOLDERS = ("ordercast.protocols", "ordercast.replication", "ordercast.transactions")
 """Packages of protocols, each above the one before."""
@@ -24,7 +24,13 @@ def find_protocol(name: str) -> Protocol:
     packages = _packages()
     if name not in packages:
         raise LocalError(f"no protocol '{name}'; there are: {', '.join(sorted(packages))}")
-    protocol = getattr(importlib.import_module(packages[name]), "PROTOCOL", None)
+    try:
+        package = importlib.import_module(packages[name])
+    except Exception as error:  # whatever an author's module raises
+        raise LocalError(
+            f"the package {packages[name]} cannot be imported: {exception_text(error)}"
+        ) from error
+    protocol = getattr(package, "PROTOCOL", None)
     if not isinstance(protocol, Protocol):
         raise LocalError(f"the package {packages[name]} offers no PROTOCOL")
     return protocol

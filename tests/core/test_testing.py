@@ -2,7 +2,7 @@
 
 import pytest
 
-from ordercast.core import Delivered, Env, Explanation, Message, NodeId, Process, Wait
+from ordercast.core import Delivered, Env, Explanation, LocalError, Message, NodeId, Process, Wait
 from ordercast.testing import ProcessDriver
 
 
@@ -60,7 +60,7 @@ def test_a_timer_can_be_let_off_early_but_not_one_that_is_not_armed() -> None:
     driver = ProcessDriver(Parrot)
     driver.fire("later")
     assert driver.take_sent() == [(1, Word("later at 0"))]
-    with pytest.raises(KeyError):
+    with pytest.raises(LocalError, match="'later' is not armed; armed timers: soon"):
         driver.fire("later")
 
 

@@ -79,9 +79,8 @@ def init(
 
     ordercast cluster init --protocol epto --receivers 30 --option peers_per_host=5 --option sampling=cyclon
     """
-    declared = find_protocol(protocol)
-    options = {**declared.new_cluster, **(declared.with_programs if applications else {})}
-    options |= parse_options(option or [])
+    chosen = parse_options(option or [])
+    options = find_protocol(protocol).cluster_options(chosen, programs=applications > 0)
     text = NewCluster(
         name=name,
         protocol=protocol,
@@ -204,7 +203,7 @@ def act(
     ordercast cluster act add-sequencer
     """
     cluster = read_config(config)
-    wanted = find_protocol(cluster.protocol).action(action)
+    wanted = find_protocol(cluster.protocol).action(action, cluster.options)
     found = report(cluster)
     running = {host.id for host in found.hosts if host.state == "running"} if found else set()
     spares = [spec for spec in cluster.hosts if not spec.start and wanted.roles & {*spec.roles}]

@@ -38,8 +38,8 @@ class Codec:
             self._decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(
                 Union[self.types]  # noqa: UP007  (a union made at run time cannot be written with |)
             )
-        except TypeError as error:
-            raise LocalError(f"no codec for these message types: {error}") from error
+        except (TypeError, ValueError) as error:
+            raise LocalError(f"no codec for these message types: {_culprit(self.types) or error}") from error
 
     def encode(self, message: Message) -> bytes:
         """The bytes of a message; refuses types that the protocol did not declare."""
@@ -55,3 +55,13 @@ class Codec:
             return self._decoder.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise RemoteError(f"malformed packet: {error}") from error
+
+
+def _culprit(types: Sequence[type[Message]]) -> str:
+    """The first of some message types that has no codec, and why; empty if each alone has one."""
+    for kind in types:
+        try:
+            msgspec.msgpack.Decoder(kind)
+        except (TypeError, ValueError) as error:
+            return f"{kind.__module__}.{kind.__qualname__}: {error}"
+    return ""

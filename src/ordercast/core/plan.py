@@ -174,28 +174,51 @@ class Protocol:
     live: Mapping[str, object] = field(default_factory=dict)
     """Options that have another default on real machines, where a process may have to wait for a CPU for many
     milliseconds and is not dead: timeouts, mostly."""
-    live_by: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None
-    """Where such defaults depend on the options that were chosen: what to add to `live`."""
     new_cluster: Mapping[str, object] = field(default_factory=dict)
     """Options that the file of a new cluster begins with."""
     with_programs: Mapping[str, object] = field(default_factory=dict)
     """Further ones where programs join as receivers, which come and go."""
     actions: tuple[Action, ...] = ()
+    stands_on: Callable[[Mapping[str, object]], "Protocol"] | None = None
+    """For a layer: the protocol below it, by the options that were chosen. The layer's option `below` has the
+    options of that protocol."""
 
-    def action(self, name: str) -> Action:
+    def all_actions(self, chosen: Mapping[str, object]) -> tuple[Action, ...]:
+        """The actions of this protocol, and of those that it stands on with these options."""
+        if self.stands_on is None:
+            return self.actions
+        return (*self.actions, *self.stands_on(chosen).all_actions(_below(chosen)))
+
+    def action(self, name: str, chosen: Mapping[str, object]) -> Action:
         """The action of a name, or an error that lists the names there are."""
-        for action in self.actions:
+        known = self.all_actions(chosen)
+        for action in known:
             if action.name == name:
                 return action
-        known = ", ".join(action.name for action in self.actions) or "none"
-        raise LocalError(f"{self.name} has no action '{name}'; it has: {known}")
+        names = ", ".join(action.name for action in known) or "none"
+        raise LocalError(f"{self.name} has no action '{name}'; it has: {names}")
+
+    def cluster_options(self, chosen: Mapping[str, object], *, programs: bool) -> dict[str, object]:
+        """What a user chose for a new cluster, over the options that its file begins with."""
+        options = {**self.new_cluster, **(self.with_programs if programs else {}), **chosen}
+        if self.stands_on is not None:
+            below = self.stands_on(chosen).cluster_options(_below(chosen), programs=programs)
+            options |= {"below": below} if below else {}
+        return options
 
     def live_options(self, chosen: Mapping[str, object]) -> dict[str, object]:
         """What a user chose for a live cluster, over the defaults for one."""
-        live = {**self.live, **(self.live_by(chosen) if self.live_by else {})}
-        merged = {**live, **chosen}
-        for name, default in live.items():
+        merged = {**self.live, **chosen}
+        for name, default in self.live.items():
             value = chosen.get(name)
             if isinstance(default, Mapping) and isinstance(value, Mapping):
                 merged[name] = {**default, **value}
+        if self.stands_on is not None:
+            merged["below"] = self.stands_on(chosen).live_options(_below(merged))
         return merged
+
+
+def _below(options: Mapping[str, object]) -> Mapping[str, object]:
+    """The options of the protocol below, among those of a layer."""
+    below = options.get("below", {})
+    return below if isinstance(below, Mapping) else {}

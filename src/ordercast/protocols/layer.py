@@ -4,7 +4,7 @@ A layer stands on every receiver and every sender of the protocol below; infrast
 author writes a `Layer`, and `layer_protocol` makes a `PROTOCOL` of it that stands on any other, by its name.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -119,7 +119,7 @@ def layer_protocol(
         deploy=deploy,
         roles=below.roles,
         vary=lambda rng: _vary(below, rng),
-        live_by=_live_options(below.name),
+        stands_on=lambda chosen: find_protocol(str(chosen.get("over", below.name))),
     )
 
 
@@ -143,12 +143,3 @@ def _stacked(node: Node, plan: Plan, make: type[Layer]) -> Node:
 
 def _vary(below: Protocol, rng: Random) -> dict[str, object]:
     return {"below": below.vary(rng)}
-
-
-def _live_options(default: str) -> Callable[[Mapping[str, object]], Mapping[str, object]]:
-    """The defaults of the protocol below on real machines."""
-
-    def live(chosen: Mapping[str, object]) -> Mapping[str, object]:
-        return {"below": find_protocol(str(chosen.get("over", default))).live_options({})}
-
-    return live

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
-from ordercast.core import Delivery, Env, Message, Nanos, NodeId, Process
+from ordercast.core import Delivery, Env, LocalError, Message, Nanos, NodeId, Process
 from ordercast.testing.recording_env import RecordingEnv
 
 P = TypeVar("P", bound=Process)
@@ -38,6 +38,9 @@ class ProcessDriver(Generic[P]):
 
     def fire(self, name: str) -> None:
         """A timer goes off now, whenever it is due; it must be armed."""
+        if name not in self.env.timers:
+            armed = ", ".join(sorted(self.env.timers)) or "none"
+            raise LocalError(f"the timer '{name}' is not armed; armed timers: {armed}")
         del self.env.timers[name]
         self.process.on_timer(name)
 

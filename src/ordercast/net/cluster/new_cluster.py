@@ -95,7 +95,7 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
     def _spares(self, plan: Plan) -> dict[HostId, str]:
         """The hosts with nothing but spare nodes: they are started when they are wanted."""
         busy = {node.host for node in plan.nodes if not node.spare}
-        actions = find_protocol(self.protocol).actions
+        actions = find_protocol(self.protocol).all_actions(self.options)
         names = {role: action.name for action in actions for role in action.roles}
         return {
             node.host: _SPARE.format(names.get(node.role, "")).rstrip()
