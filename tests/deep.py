@@ -1,4 +1,17 @@
-"""Which parameters of a test only `make test-deep` tries."""
+"""What is deep: tests that repeat at length what a cheaper one shows. `make test-deep` runs them.
+
+`make test` leaves them out and still tries every property, protocol, mutant and command. Deep are:
+
+- Swarms: the seeds that have no hash on record, most seeds of conformance, of atomic multicast with small
+  limits, and of clean and tampered traces before both judges. They differ from the first ones by luck alone.
+- Mutants on all their seeds. `make test` has both judges condemn each, and ends when it is caught.
+- Model checking: most checks of the specification with TLC, each of which takes a Java, and the larger
+  explorations. The smallest check that holds, one that must fail, and all broken variants are not deep.
+- Kills of live processes: leaders, a third of EpTO's peers, drivers of Spark and clusters of it. A receiver
+  and a sender that are killed, and a cluster that is killed and restarted by the commands, are not deep.
+- Fuzzing beyond the first seed of each protocol.
+- The soak, the one benchmark that checks itself on a live cluster.
+"""
 
 from collections.abc import Iterable
 from typing import Any

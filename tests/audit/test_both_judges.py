@@ -14,6 +14,7 @@ from tests.sim.mutant import Mutant
 from tests.sim.mutants import MUTANTS
 
 CLEAN_RUNS = 200
+PARTS = 8
 TURNOVERS = 60
 
 
@@ -51,9 +52,9 @@ def test_both_condemn_a_mutant_for_the_same_properties(mutant: Mutant) -> None:
 
 
 @pytest.mark.parametrize("protocol", protocol_names())
-@pytest.mark.parametrize("part", deep_after(1, range(4)))
+@pytest.mark.parametrize("part", deep_after(1, range(PARTS)))
 def test_both_pass_clean_runs(protocol: str, part: int) -> None:
-    for seed in range(part, CLEAN_RUNS, 4):
+    for seed in range(part, CLEAN_RUNS, PARTS):
         run = honest(protocol, seed)
         assert run.violations == []
         assert audit(run.description, run.table).violations == []

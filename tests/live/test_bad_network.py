@@ -77,6 +77,7 @@ def test_hydra_keeps_its_order_and_notifies_of_what_is_lost() -> None:
     assert all(len(order) > 50 for order in orders(run).values())
 
 
+@pytest.mark.deep
 def test_atomic_multicast_makes_up_for_all_that_is_lost() -> None:
     run = run_badly("atomic_multicast")
     judged(run)
