@@ -101,7 +101,7 @@ def test_a_whole_run(tmp_path: Path, said: Said) -> None:
         shown = said("cluster", "up", *config)
         assert "sequencer-1 spare" in shown and "configuration-0 up" in shown
         assert states(cluster, said) == {0: "up", 2: "up", 3: "spare", 4: "up"}
-        assert "is up already" in said("cluster", "up", *config, code=2)
+        assert "is already up" in said("cluster", "up", *config, code=2)
         said("send", "orders", "one", "two", *config)
 
         assert said("cluster", "act", "add-sequencer", *config) == "started host 3 (sequencer-1)"
@@ -209,7 +209,7 @@ def test_a_node_without_a_supervisor_ends_in_good_order(tmp_path: Path) -> None:
             node.send_signal(signal.SIGTERM)
             _, log = node.communicate(timeout=PATIENCE_S)
         assert node.returncode == 0, log
-        assert "runs configuration-0 at" in log and log.rstrip().endswith("ended")
+        assert "runs configuration-0 at" in log and log.rstrip().endswith("stopped")
         assert not cluster.socket_path(4).exists()
 
 
@@ -254,7 +254,7 @@ def test_a_new_cluster_finds_no_state_of_an_earlier_one(
     assert "state exists already; --force overwrites it" in said("cluster", "init", code=2)
     assert old.exists() and not Path("cluster.toml").exists()
     with held(Path(".ordercast/demo/run/supervisor.lock")):
-        assert "is up: ordercast cluster down" in said("cluster", "init", "--force", code=2)
+        assert "is up; stop it first: ordercast cluster down" in said("cluster", "init", "--force", code=2)
     said("cluster", "init", "--force")
     assert not old.exists() and Path("cluster.toml").exists()
 
