@@ -1,4 +1,4 @@
-# Everything starts here: `make` alone lists the targets.
+# `make` without a target lists the targets.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,9 +13,9 @@ DEEP_MINUTES := 10
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(READY) ## create .venv with the locked dependencies (the other targets do it when needed)
+setup: $(READY) ## create .venv with the locked dependencies (other targets do this when needed)
 
-run: $(READY) ## sweep every protocol, judge and measure it on Spark, and report
+run: $(READY) ## sweep all protocols on Spark, judge and measure them, and write a report
 	@rm -rf build/every-protocol
 	@$(BIN)/ordercast sweep examples/every-protocol.toml --out build/every-protocol
 
@@ -33,15 +33,15 @@ lint: $(READY) ## check style and format
 types: $(READY) ## check the types
 	@$(BIN)/mypy
 
-verify: lint types test ## everything that must hold before a change is merged; changes no file
+verify: lint types test ## run all checks that a change must pass; changes no file
 
-fix: $(READY) ## repair style and format
+fix: $(READY) ## fix style and format
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-# The stamp is removed first and written last: a set-up that fails or is killed is done again.
-# pip runs without build isolation because build.lock has already pinned what builds, and without
-# compiling: Python compiles what the tests import when they first import it, which is far less.
+# The stamp is removed first and written last, so that a failed or killed set-up is repeated.
+# pip runs without build isolation because build.lock has already pinned the build tools, and without
+# compiling: Python compiles only the modules that are imported, which are far fewer.
 $(READY): $(LOCKS) pyproject.toml
 	@$(PYTHON) -c 'import sys; v = "%d.%d" % sys.version_info[:2]; \
 	  sys.exit(0 if sys.version_info >= (3, 11) else "ordercast needs Python 3.11 or newer, but " \
@@ -60,8 +60,8 @@ $(READY): $(LOCKS) pyproject.toml
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# The only target that needs a tool which is not in the lock: `pip install uv`.
-lock: ## resolve the locked versions again (needs uv; ARGS=--upgrade for newer ones)
+# Only this target needs a tool that is not in the lock: `pip install uv`.
+lock: ## resolve the locked versions again (needs uv; ARGS=--upgrade for newer versions)
 	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv" >&2; exit 1; }
 	@$(COMPILE) requirements/build.in --output-file requirements/build.lock
 	@$(COMPILE) pyproject.toml --all-extras --constraint requirements/build.lock \
@@ -70,6 +70,6 @@ lock: ## resolve the locked versions again (needs uv; ARGS=--upgrade for newer o
 COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' $(ARGS)
 
-clean: ## remove .venv and every cache
+clean: ## remove .venv and all caches
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -189,5 +189,5 @@ def test_of_a_large_run_it_is_said_how_to_judge_it_in_less_memory(
     assert "--master" not in ordercast("check", traces).err
     monkeypatch.setattr("ordercast.cli.check.MANY_EVENTS", 10)
     outcome = ordercast("check", traces, "--json")
-    assert "events; --master judges such runs by their parts" in " ".join(outcome.err.split())
+    assert "events; --master judges large runs in parts" in " ".join(outcome.err.split())
     assert outcome.json()["runs"] > 0

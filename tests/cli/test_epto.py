@@ -26,22 +26,22 @@ def test_the_advice_for_people_says_what_and_why(ordercast: Command) -> None:
     assert plain.code == 0
     first, second, *rest = plain.out.splitlines()
     assert first.split()[:2] == ["fanout", "17"] and first.endswith("(Lemma 3)")
-    assert second.split()[:2] == ["ttl", "64"] and "twice for logical clocks (Lemma 4)" in second
-    assert any("8.6e-10" in line and "1e-09 is accepted" in line for line in rest)
-    assert "--latency-ms" in rest[-2] and "a ttl of 10 is proved to be enough" in rest[-1]
+    assert second.split()[:2] == ["ttl", "64"] and "doubled for logical clocks (Lemma 4)" in second
+    assert any("8.6e-10" in line and "target 1e-09" in line for line in rest)
+    assert "--latency-ms" in rest[-2] and "a proof shows that a ttl of 10 is enough" in rest[-1]
 
     words = ("--processes", 500, "--loss", 0.1, "--churn", 0.1, "--drift", 0.01, "--latency-ms", 125)
     lossy = ordercast("epto", "parameters", *words).out
-    assert "fanout  23" in lossy and "against loss and churn (Lemma 7)" in lossy
-    assert "longer for drift (Lemma 5), and one for the latency (Lemma 6)" in lossy
+    assert "fanout  23" in lossy and "increased for loss and churn (Lemma 7)" in lossy
+    assert "increased for drift (Lemma 5), plus one for the latency (Lemma 6)" in lossy
     assert "round   127 ms" in lossy, "125 ms are 99 % of 126.262626"
-    assert "plus the longest pause that you want to bear" in lossy
+    assert "add the longest pause of a process that you want to tolerate" in lossy
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--processes", 8), "everybody throws at all others"),
+        (("--processes", 8), "every process throws each ball to all others"),
         (("--processes", 200, "--loss", 0.7), "more than the 58 of Lemma 7"),
     ],
 )
@@ -58,7 +58,7 @@ def test_the_fanout_is_explained_where_the_lemmas_do_not(
         (("--processes", 100, "--loss", 1), "loss is a share"),
         (("--processes", 100, "--target", 0), "the target is a probability"),
         (("--processes", 100, "--drift", 0.9), "250 is the limit"),
-        (("--processes", 100, "--latency-ms", "nan"), "--latency-ms is 0 to an hour"),
+        (("--processes", 100, "--latency-ms", "nan"), "--latency-ms must be 0 to 3600000 (one hour)"),
         (("--processes", 0), "not 0"),
         (("--processes", 100, "--clock", "atomic"), "'logical', 'global'"),
     ],

@@ -51,7 +51,7 @@ def test_holes_are_told_by_process_event_and_cause(ordercast: Command) -> None:
     said = ordercast(*words).out
     assert f"holes       {holes['count']} at {holes['processes']} processes" in said
     event = first["event"]
-    assert f"process {first['process']} lacks the event of process {event['source']} at tick" in said
+    assert f"process {first['process']} lacks the event that process {event['source']} broadcast" in said
     assert f"... and {holes['count'] - 10:,} more" in said
     assert f"order       kept in all {found['deliveries']:,} deliveries" in said
 
@@ -65,8 +65,8 @@ def test_what_nobody_owes_under_churn_is_told_apart(ordercast: Command) -> None:
 
 def test_a_fanout_beyond_the_others_is_said_to_be_that(ordercast: Command) -> None:
     said = ordercast(*RUN, 10, "--fanout", 50, "--ttl", 9).out
-    assert said.startswith("10 processes, fanout 50 (there are 9 others), ttl 9, ")
-    assert "others" not in ordercast(*RUN, 10).out
+    assert said.startswith("10 processes, fanout 50 (only 9 other processes), ttl 9, ")
+    assert "other processes" not in ordercast(*RUN, 10).out
 
 
 def test_only_the_first_events_are_followed(ordercast: Command) -> None:
@@ -86,7 +86,8 @@ def test_a_trace_is_one_that_check_judges(ordercast: Command, tmp_path: Path) ->
     replayed = ordercast("replay", found["trace"])
     assert replayed.code == 2 and not replayed.out
     assert (
-        "a run of `ordercast epto simulate`; run that command again with its seed (--seed 0)" in replayed.err
+        "a run of `ordercast epto simulate` cannot be replayed; repeat that command with --seed 0"
+        in replayed.err
     )
 
 
@@ -108,15 +109,15 @@ def test_the_nodes_of_a_matrix_are_the_first_processes(ordercast: Command, tmp_p
         (("--processes", 10, "--rounds", 0), "--rounds 0: expected `int` >= 1"),
         (("--processes", 10, "--events", -1), "--events -1: expected `int` >= 0"),
         (("--processes", 10, "--loss", 1.0), "loss is a share"),
-        (("--processes", 10, "--clock", "sand"), "--clock is global or logical, not 'sand'"),
-        (("--processes", 10, "--sampling", "all"), "--sampling is uniform or cyclon, not 'all'"),
-        (("--processes", 10, "--latencies", "fast"), "lists percentiles and ticks"),
+        (("--processes", 10, "--clock", "sand"), "--clock must be global or logical, not 'sand'"),
+        (("--processes", 10, "--sampling", "all"), "--sampling must be uniform or cyclon, not 'all'"),
+        (("--processes", 10, "--latencies", "fast"), "must be a .npz file or percentiles with ticks"),
         (("--processes", 10, "--latencies", "50:9,20:10"), "percentiles must rise"),
         (("--processes", 10, "--latencies", "none.npz"), "none.npz: no such file"),
-        (("--processes", 10, "--nodes"), "--nodes are those of a matrix"),
-        (("--processes", 10_000, "--trace", "traces"), "run without it"),
-        (("--processes", 10_000, "--trace", "traces"), "follow the first ones only (--events 500 at most)"),
-        (("--processes", 1_000_000), "follow the first ones only (--events 3221 at most)"),
+        (("--processes", 10, "--nodes"), "--nodes needs a matrix of latencies"),
+        (("--processes", 10_000, "--trace", "traces"), "run without --trace"),
+        (("--processes", 10_000, "--trace", "traces"), "follow only the first events (at most --events 500)"),
+        (("--processes", 1_000_000), "follow only the first events (at most --events 3221)"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_line(

@@ -83,7 +83,7 @@ def test_holes_that_were_not_counted_are_not_said_to_be_none(
     (holes,) = ordercast("check", holed, "--json").json()["holes"]
     assert holes == {"run": name, "count": None, "nodes": None, "nowhere": None}
     alone = ordercast("check", holed).out
-    assert f"holes not counted in {name}: it was not complete" in alone
+    assert f"holes not counted in {name}: the run is not complete" in alone
     assert "no holes" not in alone
     assert ordercast("simulate", scenario(tmp_path, 0, 0), "--out", holed).code == 0
     beside = ordercast("check", holed).out

@@ -161,7 +161,7 @@ def test_what_was_not_judged_is_said(ordercast: Command, tmp_path: Path) -> None
     assert "that could be judged" in outcome.out
     assert "not judged: agreement and validity of this run, because a partition was" in outcome.out
     assert len(ordercast("check", tmp_path, "--json").json()["incomplete"]) == 1
-    assert "which was not complete" in ordercast("check", tmp_path).out
+    assert "because the run is not complete" in ordercast("check", tmp_path).out
 
 
 def test_faults_beyond_the_contract_are_named(ordercast: Command, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_faults_beyond_the_contract_are_named(ordercast: Command, tmp_path: Path
         '[[fault]]\nkind = "restart"\nat_ms = 9\nhost = 0\n'
     )
     assert ordercast("simulate", path, "--json").json()["beyond_contract"] == ["restart"]
-    assert "does not claim to bear restart" in ordercast("simulate", path).out
+    assert "does not claim to tolerate restart" in ordercast("simulate", path).out
 
 
 def test_a_slow_run_is_waited_for(ordercast: Command) -> None:
@@ -238,7 +238,7 @@ def test_protocols_lists_guarantees(ordercast: Command) -> None:
 
 def test_what_was_not_promised_may_be_missing_and_the_summary_says_so(ordercast: Command) -> None:
     lossy = ordercast("simulate", "--protocol", "hydra", "--loss", 0.1)
-    assert lossy.code == 0 and "deliveries missing, which the contract allows" in lossy.out
+    assert lossy.code == 0 and "deliveries missing, which the protocol allows" in lossy.out
     assert "missing" not in ordercast("simulate", "--protocol", "hydra").out
 
 

@@ -76,7 +76,7 @@ def test_the_run_of_a_trace_is_replayed(ordercast: Command, tmp_path: Path) -> N
     replayed = ordercast("replay", tmp_path, "--no-packets", "--json").json()
     assert replayed["trace_hash"] == written["trace_hash"]
     ordercast("simulate", *words, "--seed", 6, "--out", tmp_path)
-    assert "name the folder of one" in ordercast("replay", tmp_path).err
+    assert "name the folder of exactly one simulated run" in ordercast("replay", tmp_path).err
 
 
 def members(group: int) -> dict[int, float]:
@@ -121,4 +121,4 @@ def test_a_swarm_that_is_stopped_leaves_nobody_behind(how: signal.Signals) -> No
 def test_a_file_names_its_own_protocol(ordercast: Command, tmp_path: Path) -> None:
     path = tmp_path / "scenario.toml"
     path.write_text('protocol = "unordered"\n')
-    assert "leave --protocol away" in ordercast("replay", path, "--protocol", "atomic_multicast").err
+    assert "remove --protocol" in ordercast("replay", path, "--protocol", "atomic_multicast").err

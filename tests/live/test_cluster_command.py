@@ -100,11 +100,11 @@ def test_a_whole_run(tmp_path: Path, said: Said) -> None:
         shown = said("cluster", "up", *config)
         assert "sequencer-1 spare" in shown and "configuration-0 up" in shown
         assert states(cluster, said) == {0: "up", 2: "up", 3: "spare", 4: "up"}
-        assert "is up already" in said("cluster", "up", *config, code=2)
+        assert "is already up" in said("cluster", "up", *config, code=2)
         said("send", "orders", "one", "two", *config)
 
         assert said("cluster", "act", "add-sequencer", *config) == "started host 3 (sequencer-1)"
-        assert "all spare ones run" in said("cluster", "act", "add-sequencer", *config, code=2)
+        assert "all spare hosts are running" in said("cluster", "act", "add-sequencer", *config, code=2)
         assert said("cluster", "kill", "sequencer-0", *config) == "killed host 2 (sequencer-0)"
         assert states(cluster, said) == {0: "up", 2: "dead", 3: "up", 4: "up"}
         shown = said("cluster", "status", *config)
@@ -118,7 +118,7 @@ def test_a_whole_run(tmp_path: Path, said: Said) -> None:
 
         hosts = pids(cluster)
         told = said("cluster", "down", *config)
-        assert told.startswith("the cluster 'test' is down its trace: ")
+        assert told.startswith("the cluster 'test' is down trace: ")
         assert not any(alive(pid) for pid in hosts) and not is_supervised(cluster)
         (trace,) = cluster.traces.iterdir()
         judged = json.loads(said("check", trace, "--json"))
@@ -170,7 +170,7 @@ def test_no_real_host_outlives_its_supervisor(tmp_path: Path, said: Said) -> Non
         assert until(lambda: not any(alive(pid) for pid in hosts))
         assert "not up here" in said("cluster", "kill", "0", "--config", cluster.file, code=2)
         # What they wrote down is still a trace.
-        assert "its trace: " in said("cluster", "down", "--config", cluster.file)
+        assert "trace: " in said("cluster", "down", "--config", cluster.file)
 
 
 def test_no_real_host_outlives_its_folder(tmp_path: Path, said: Said) -> None:
@@ -185,7 +185,7 @@ def test_a_port_that_is_taken_is_named_and_nothing_is_left(tmp_path: Path, said:
     with cluster_of(tmp_path) as cluster, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as thief:
         thief.bind(cluster.host(2).address)
         complaint = said("cluster", "up", "--config", cluster.file, code=2)
-        assert "host 2 ended at start (exit code 2)" in complaint
+        assert "host 2 failed to start (exit code 2)" in complaint
         assert str(cluster.host(2).address) in complaint and "in use" in complaint
         assert not is_supervised(cluster)
 
@@ -208,7 +208,7 @@ def test_a_node_without_a_supervisor_ends_in_good_order(tmp_path: Path) -> None:
             node.send_signal(signal.SIGTERM)
             _, log = node.communicate(timeout=PATIENCE_S)
         assert node.returncode == 0, log
-        assert "runs configuration-0 at" in log and log.rstrip().endswith("ended")
+        assert "runs configuration-0 at" in log and log.rstrip().endswith("stopped")
         assert not cluster.socket_path(4).exists()
 
 
@@ -216,7 +216,7 @@ def test_a_node_without_a_supervisor_ends_in_good_order(tmp_path: Path) -> None:
     ("words", "complaint"),
     [
         (["--id", "9"], "there is no host 9; there are: 0, 2, 3, 4"),
-        (["--id", "0", "--leash", "99"], "--leash 99 is no open file"),
+        (["--id", "0", "--leash", "99"], "--leash 99 is not an open file descriptor"),
     ],
 )
 def test_a_node_that_cannot_be_is_refused(
@@ -250,10 +250,10 @@ def test_a_new_cluster_finds_no_state_of_an_earlier_one(
     old = Path(".ordercast/demo/state/0.sqlite")
     old.parent.mkdir(parents=True)
     old.touch()
-    assert "state is there already; --force overwrites it" in said("cluster", "init", code=2)
+    assert "state exists already; --force overwrites it" in said("cluster", "init", code=2)
     assert old.exists() and not Path("cluster.toml").exists()
     with held(Path(".ordercast/demo/run/supervisor.lock")):
-        assert "is up: ordercast cluster down" in said("cluster", "init", "--force", code=2)
+        assert "is up; stop it first: ordercast cluster down" in said("cluster", "init", "--force", code=2)
     said("cluster", "init", "--force")
     assert not old.exists() and Path("cluster.toml").exists()
 

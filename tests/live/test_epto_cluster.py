@@ -120,7 +120,7 @@ def test_peers_find_each_other_lose_some_and_go_on_under_the_commands(tmp_path: 
         found = report(cluster)
         assert found is not None
         told = said("cluster", "down", *config)  # it waits for what is under way
-        assert told.startswith("the cluster 'test' is down its trace: ")
+        assert told.startswith("the cluster 'test' is down trace: ")
         assert not any(host.pid and alive(host.pid) for host in found.hosts)
         assert not is_supervised(cluster)
         (trace,) = cluster.traces.iterdir()

@@ -54,7 +54,7 @@ def test_a_live_run_is_told_judged_and_written(
     assert run(["simulate", "--from-trace", told["out"], "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["submitted"] == 60
     assert run(["replay", told["out"]]) == 2
-    assert "a live run; ordercast simulate --from-trace runs it again" in " ".join(
+    assert "a live run cannot be replayed; use ordercast simulate --from-trace" in " ".join(
         capsys.readouterr().err.split()
     )
 
@@ -65,7 +65,7 @@ def test_what_is_wrong_is_told_in_a_line_before_anything_starts(
     assert run(["live"]) == 2
     assert "say what to run" in capsys.readouterr().err
     assert run(["live", str(scenario), "--from-trace", str(tmp_path)]) == 2
-    assert "not from both" in capsys.readouterr().err
+    assert "not both" in capsys.readouterr().err
     scenario.write_text(SCENARIO.replace("host = 0", "host = 77"))
     assert run(["live", str(scenario)]) == 2
     assert "scenario.toml, line 16: fault[0].host: there is no host 77" in " ".join(

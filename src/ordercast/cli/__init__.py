@@ -1,8 +1,8 @@
 """The command `ordercast`.
 
-Exit code 0: all is well. 1: a violation was found. 2: the input or the usage was wrong. 70: a defect of
-ordercast. 130: interrupted. 141: the reader of the output has gone. Results go to standard output (with
-`--json`, as one object); progress and errors go to standard error.
+Exit codes: 0 is success; 1 a violation was found; 2 the input or the usage was wrong; 70 a defect in
+ordercast; 130 interrupted; 141 the reader of the output closed the pipe. Results go to standard output (with
+`--json`, as one object). Progress and errors go to standard error.
 """
 
 import sys
@@ -18,7 +18,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run the command with these arguments and return its exit code."""
     try:
-        # Imported here, so that an interrupt while libraries are read is an interrupt like any other.
+        # Imported here, so that an interrupt during the import of libraries is handled like any other.
         from ordercast.cli.app import run_app
 
         return run_app(arguments)

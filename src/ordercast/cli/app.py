@@ -1,4 +1,4 @@
-"""The application behind the command: its subcommands, and what becomes of their errors."""
+"""The application behind the command: its subcommands, and how their errors are reported."""
 
 import os
 import sys
@@ -14,9 +14,9 @@ from ordercast.cli.output import console, errors
 from ordercast.core import OrdercastError, exception_text
 
 READER_GONE = 141
-"""As a program that the signal SIGPIPE stopped."""
+"""The exit code that a shell reports for a program that SIGPIPE stopped."""
 DEFECT = 70
-"""Exit code where ordercast itself is at fault (EX_SOFTWARE of sysexits.h)."""
+"""Exit code for a defect in ordercast itself (EX_SOFTWARE of sysexits.h)."""
 
 COMMANDS = (
     "protocols",
@@ -39,11 +39,11 @@ COMMANDS = (
     "top",
     "bench",
 )
-"""Each is a module of this package, with a function of its name or an application `app` of its own."""
+"""Each is a module of this package. The module has a function of that name, or its own application `app`."""
 
 
 def build_app(arguments: Sequence[str] = ()) -> typer.Typer:
-    """The application with the command that is asked for, or with all: each brings libraries of its own."""
+    """Build the application, with only the requested command if one is named: each command imports much."""
     app = typer.Typer(
         name="ordercast",
         no_args_is_help=True,
@@ -73,11 +73,11 @@ def options(
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> None:
-    """Totally ordered group communication: simulate protocols, break them, and prove their order."""
+    """Totally ordered group communication: simulate protocols, inject faults, and check the order."""
 
 
 def run_app(arguments: list[str]) -> int:
-    """Run the command with these arguments and return its exit code; never a traceback for bad input."""
+    """Run the command with these arguments and return its exit code. Bad input never shows a traceback."""
     try:
         command = typer.main.get_command(build_app(arguments))
         result = command.main(arguments, prog_name="ordercast", standalone_mode=False)
@@ -86,14 +86,14 @@ def run_app(arguments: list[str]) -> int:
         return result if isinstance(result, int) else 0
     except typer.TyperException as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
-        if message:  # without one, the help has been shown
+        if message:  # an empty message means that the help was shown
             _complain(f"{message} (try: ordercast --help)")
         return 2
     except OrdercastError as error:
         _complain(str(error))
         return 2
     except MemoryError:
-        _complain("not enough memory for that")
+        _complain("not enough memory for this command")
         return 2
     except typer.Abort:
         raise KeyboardInterrupt from None
@@ -104,17 +104,17 @@ def run_app(arguments: list[str]) -> int:
             return _reader_gone()
         raise
     except OSError as error:
-        _complain(f"cannot go on: {error}")
+        _complain(f"system error: {error}")
         return 2
     except Exception as error:
         if os.environ.get("ORDERCAST_DEBUG"):
             raise
-        _complain(f"a defect of ordercast: {exception_text(error)}; ORDERCAST_DEBUG=1 shows the traceback")
+        _complain(f"defect in ordercast: {exception_text(error)}; set ORDERCAST_DEBUG=1 for the traceback")
         return DEFECT
 
 
 def _reader_gone() -> int:
-    """The reader of our output has gone: say nothing more, also not at exit."""
+    """The reader closed the pipe: print nothing more, also not at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return READER_GONE
 

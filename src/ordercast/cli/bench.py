@@ -1,4 +1,4 @@
-"""`ordercast bench`: how fast a protocol is on this machine."""
+"""`ordercast bench`: measure how fast a protocol is on this machine."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,40 +14,46 @@ from ordercast.lab.bench.spec import BenchResult, BenchSpec, Load
 
 
 def bench(
-    protocol: Annotated[str, typer.Option(help="Which one.")] = "hydra",
-    receivers: Annotated[int, typer.Option(help="Receivers, a process each; the first one's sends too.")] = 3,
-    size: Annotated[int, typer.Option(help="Bytes of each message.")] = 64,
+    protocol: Annotated[str, typer.Option(help="Protocol to measure.")] = "hydra",
+    receivers: Annotated[
+        int, typer.Option(help="Number of receivers, one process each. The first process also sends.")
+    ] = 3,
+    size: Annotated[int, typer.Option(help="Bytes per message.")] = 64,
     rate: Annotated[
-        float | None, typer.Option(help="Open loop: so many messages a second, come what may.")
+        float | None, typer.Option(help="Open loop: messages per second, sent on schedule.")
     ] = None,
     maximum: Annotated[
-        bool, typer.Option("--max", help="Closed loop: as many as go through (the default).")
+        bool, typer.Option("--max", help="Closed loop at maximum throughput (the default).")
     ] = False,
     clients: Annotated[
-        int | None, typer.Option(help="Closed loop: so many clients, each with one message under way.")
+        int | None, typer.Option(help="Closed loop: number of clients, each with one message in flight.")
     ] = None,
     tasks: Annotated[
-        bool, typer.Option("--tasks", help="Each of --clients is a task of its own, and awaits its message.")
+        bool, typer.Option("--tasks", help="Run each of --clients as a task that awaits its message.")
     ] = False,
-    seconds: Annotated[float, typer.Option(help="How long to measure, after a second of warming up.")] = 5.0,
-    window: Annotated[int, typer.Option(help="Bytes under way, for --max.")] = 2 << 20,
-    plaintext: Annotated[bool, typer.Option(help="Without encryption, to see what it costs.")] = False,
+    seconds: Annotated[float, typer.Option(help="Seconds to measure, after a warm-up of one second.")] = 5.0,
+    window: Annotated[int, typer.Option(help="Bytes in flight with --max.")] = 2 << 20,
+    plaintext: Annotated[
+        bool, typer.Option(help="Do not encrypt, to measure what encryption costs.")
+    ] = False,
     transport: Annotated[str, typer.Option(help="udp or tcp.")] = "udp",
-    datagram: Annotated[int, typer.Option(help="Largest datagram; 0: 60000, as on one machine.")] = 0,
-    busy_poll: Annotated[bool, typer.Option(help="Never sleep: for those who have a core a host.")] = False,
+    datagram: Annotated[
+        int, typer.Option(help="Largest datagram in bytes; 0 means 60000, the default on one machine.")
+    ] = 0,
+    busy_poll: Annotated[
+        bool, typer.Option(help="Never sleep. Use it only if each host has its own core.")
+    ] = False,
     option: Annotated[
-        list[str] | None, typer.Option(help="Option of the protocol, as NAME=VALUE; may be repeated.")
+        list[str] | None, typer.Option(help="Protocol option as NAME=VALUE; may be repeated.")
     ] = None,
-    keep: Annotated[
-        Path | None, typer.Option(help="Write traces, and keep them with the logs in this new folder.")
-    ] = None,
+    keep: Annotated[Path | None, typer.Option(help="New folder that keeps the traces and the logs.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Measure a protocol on real sockets: a cluster of processes on this machine, encrypted.
 
-    Counted is what all receivers delivered. Latency in open loop begins when a message should have been
-    sent, so a stall shows in all messages that had to wait for it. Every message is accounted for: lost ones
-    and violations of the order are told, and violations make the exit code 1.
+    A message counts when all receivers have delivered it. In open loop, latency starts when a message should
+    have been sent, so a stall shows in all messages that waited for it. Every message is accounted for: lost
+    messages and violations of the order are reported. The exit code is 1 if there are violations.
 
     [bold]Examples[/]
 
@@ -65,11 +71,11 @@ def bench(
     if len(chosen) > 1:
         raise LocalError(f"choose one of {' and '.join(chosen)}")
     if tasks and not clients:
-        raise LocalError("--tasks goes with --clients")
+        raise LocalError("--tasks needs --clients")
     load: Load = "rate" if rate else "clients" if clients else "max"
     options = parse_options(option or [])
     if transport not in ("udp", "tcp"):
-        raise LocalError(f"--transport is udp or tcp, not {transport}")
+        raise LocalError(f"--transport must be udp or tcp, not {transport}")
     spec = BenchSpec(
         protocol=protocol,
         receivers=receivers,
@@ -98,18 +104,18 @@ def bench(
 
 
 def _show(result: BenchResult) -> None:
-    tasks = ", a task each" if result.options["tasks"] else ""
+    tasks = ", one task each" if result.options["tasks"] else ""
     table = Table("figure", "value", title=f"{result.protocol}, {result.load}{tasks}")
-    table.add_row("ordered messages a second", f"{result.ordered_per_s:,.0f}")
+    table.add_row("ordered messages per second", f"{result.ordered_per_s:,.0f}")
     if result.latency_us is not None:
         for name in ("p50", "p99", "p999", "max"):
             table.add_row(
                 f"latency {name}, us, {result.latency_of}", f"{getattr(result.latency_us, name):,.0f}"
             )
     for role, value in result.cpu_us_per_message.items():
-        table.add_row(f"CPU us a message, {role}", f"{value:.2f}")
+        table.add_row(f"CPU us per message, {role}", f"{value:.2f}")
     table.add_row("submitted", f"{result.submitted:,}")
-    table.add_row("lost", f"{result.lost:,} ({result.drops_notified:,} notifications)")
+    table.add_row("lost", f"{result.lost:,} ({result.drops_notified:,} drop notifications)")
     table.add_row("violations", str(len(result.violations)))
     console.print(table)
     for text in result.violations:

@@ -1,4 +1,4 @@
-"""`ordercast check`: judge traces on disk, wherever they come from."""
+"""`ordercast check`: judge traces on disk, from any source."""
 
 from pathlib import Path
 from typing import Annotated
@@ -30,7 +30,7 @@ MANY_EVENTS = 3_000_000
 
 
 class Judgement(msgspec.Struct):
-    """What was found in a folder of runs."""
+    """What the judge found in a folder of runs."""
 
     runs: int = 0
     events: int = 0
@@ -38,20 +38,20 @@ class Judgement(msgspec.Struct):
     suppressed: int = 0
     incomplete: list[str] = []
     holes: list[tuple[str, Holes]] = []
-    """Of the runs whose agreement is probabilistic, and which came to their end."""
+    """The holes of each settled run whose protocol promises agreement with a probability only."""
     uncounted: list[str] = []
-    """Those of them that did not."""
+    """The runs of such protocols that did not settle, so that their holes cannot be counted."""
     out_of_order: int | None = None
-    """Deliveries tagged as out of order, which are held to no order; None if they were not counted."""
+    """Deliveries tagged as out of order; no order is checked for them. None if they were not counted."""
     altered: list[str] | None = None
-    """Runs whose events are not those that were written with them; None if that was not looked at."""
+    """Runs whose events do not match the stored hash; None if hashes were not compared."""
 
 
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run, or a folder of runs.")],
     master: Annotated[
         str | None,
-        typer.Option(help="Judge on Spark: local[*], or spark://host:port of a cluster.", metavar="M"),
+        typer.Option(help="Judge on Spark: local[*], or spark://host:port for a cluster.", metavar="M"),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     properties: Annotated[
@@ -60,19 +60,19 @@ def check(
             "--properties",
             is_eager=True,
             callback=print_properties,
-            help="List the properties that are judged.",
+            help="List the properties that runs are judged by, and exit.",
         ),
     ] = False,
 ) -> int:
-    """Judge the traces in a folder by the promises that they name.
+    """Judge the traces in a folder by the promises of their protocols.
 
-    Exit code 1 and a counterexample for each promise that was not kept.
+    The exit code is 1 if a run broke a promise. Each violation is printed with a counterexample.
 
-    Without [bold]--master[/], oracles look at one event after the other, in this process. With it, the
-    same properties are judged over whole columns by Spark tasks: for many runs, or for large ones. The two
-    judges were written apart from each other; ask both if much depends on it. Only the first also compares
-    the events with the hash that was written with them, and counts deliveries tagged as out of order. Spark
-    takes seconds to start: a few small runs are judged faster without.
+    Without [bold]--master[/], oracles read one event after the other in this process. With it, Spark tasks
+    judge the same properties over whole columns; this is for many runs or for large ones. The two judges were
+    written independently; use both if much depends on the verdict. Only the oracles compare the events with
+    the stored hash and count deliveries tagged as out of order. Spark takes seconds to start, so a few small
+    runs are judged faster without it.
 
     [bold]Examples[/]
 
@@ -94,12 +94,12 @@ def check(
         print_json(counts | {"altered": judged.altered, "incomplete": judged.incomplete})
         return 1 if judged.found else 0
     for name in judged.altered or ():
-        note = f"note: the events of {name} are not those that were written with it"
+        note = f"note: the events of {name} do not match the hash stored with it; the trace was changed"
         errors.print(note, markup=False, soft_wrap=True)
     print_verdict(
         [(f"in {name}", violation) for name, violation in judged.found],
         judged.suppressed,
-        [f"{at_end_named()} of {name}, which was not complete" for name in judged.incomplete],
+        [f"{at_end_named()} of {name}, because the run is not complete" for name in judged.incomplete],
         f": {judged.runs} run{'' if judged.runs == 1 else 's'}, {judged.events} events",
     )
     if judged.out_of_order:
@@ -138,10 +138,10 @@ def _by_oracles(folder: Path) -> Judgement:
 
 
 def _warn_of_size(run: StoredRun) -> None:
-    """The oracles keep a run in memory, at 600 to 800 bytes an event."""
+    """Warn about a large run: the oracles keep it in memory, with 600 to 800 bytes per event."""
     events = sum(segment.rows for segment in run.open_segments())
     if events > MANY_EVENTS:
-        note = f"note: {run.description.run} has {events} events; --master judges such runs by their parts"
+        note = f"note: {run.description.run} has {events} events; --master judges large runs in parts"
         errors.print(note, markup=False, soft_wrap=True)
 
 
@@ -150,7 +150,7 @@ def _on_spark(folder: Path, master: str) -> Judgement:
     from ordercast.pipeline.traces import list_traces, open_run
     from ordercast.pipeline.verify import judge_all
 
-    traces = list_traces(folder)  # what is wrong with the folder is told before Spark starts
+    traces = list_traces(folder)  # report errors in the folder before Spark starts
     with progress_shown() as report, running_spark(master, f"ordercast check {folder}") as spark:
         rows = judge_all(spark.createDataFrame(traces), report)
     for row in rows:

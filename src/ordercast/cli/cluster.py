@@ -1,4 +1,4 @@
-"""`ordercast cluster`: a cluster on this machine, from its first file to its last trace."""
+"""`ordercast cluster`: create, run and stop a cluster on this machine."""
 
 import asyncio
 import shutil
@@ -41,37 +41,41 @@ from ordercast.scenario.ending import Finish
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Run a cluster on this machine: init, up, status, kill, restart, down and more.",
+    help="Create, start, inspect and stop a cluster on this machine.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 NodeArgument = Annotated[
-    str, typer.Argument(metavar="NODE", help="A host's id, or a role with its index: sequencer-1.")
+    str, typer.Argument(metavar="NODE", help="Host id, or a role with its index such as receiver-1.")
 ]
 
 
 @app.command()
 def init(
     config: ConfigOption = CONFIG,
-    name: Annotated[str, typer.Option(help="Of the cluster.")] = "demo",
-    protocol: Annotated[str, typer.Option(help="See `ordercast protocols`.")] = "hydra",
-    receivers: Annotated[int, typer.Option(help="In each group.", min=1)] = 3,
-    groups: Annotated[int, typer.Option(help="How many.", min=1)] = 1,
-    senders: Annotated[int, typer.Option(help="0: one beside each receiver.", min=0)] = 0,
+    name: Annotated[str, typer.Option(help="Cluster name.")] = "demo",
+    protocol: Annotated[str, typer.Option(help="Protocol name; `ordercast protocols` lists them.")] = "hydra",
+    receivers: Annotated[int, typer.Option(help="Receivers per group.", min=1)] = 3,
+    groups: Annotated[int, typer.Option(help="Number of groups.", min=1)] = 1,
+    senders: Annotated[
+        int, typer.Option(help="Number of senders; 0 places one sender beside each receiver.", min=0)
+    ] = 0,
     applications: Annotated[
-        int, typer.Option(help="Receivers of each group that programs join as: `up` leaves them out.", min=0)
+        int, typer.Option(help="Receivers per group that your programs run; `up` does not start them.", min=0)
     ] = 0,
     option: Annotated[
-        list[str] | None, typer.Option(help="Option of the protocol, as NAME=VALUE; may be repeated.")
+        list[str] | None, typer.Option(help="Protocol option as NAME=VALUE; may be repeated.")
     ] = None,
-    port: Annotated[int, typer.Option(help="Of the first host; the others follow.")] = 7400,
+    port: Annotated[
+        int, typer.Option(help="Port of the first host; the other hosts get the next ports.")
+    ] = 7400,
     plaintext: Annotated[bool, typer.Option("--plaintext", help="Do not encrypt.")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Overwrite what is there, and forget saved state.")
+        bool, typer.Option("--force", help="Overwrite existing files and delete saved state.")
     ] = False,
 ) -> int:
-    """Write a cluster file that works on this machine, with comments, and its secret key.
+    """Write a commented cluster file for this machine, and its secret key.
 
     [bold]Examples[/]
 
@@ -102,8 +106,8 @@ def init(
     console.print(f"wrote {config}{secret}", markup=False, soft_wrap=True)
     if applications and 2 * applications >= receivers:
         errors.print(
-            "note: while programs do not run, most receivers of a group are missing, and a group without most"
-            " of its receivers may not get over a failure",
+            "note: while your programs do not run, half or more of each group's receivers are missing; such a"
+            " group may not recover from a failure",
             soft_wrap=True,
         )
     console.print(f"next: ordercast cluster up{_named(config)}", markup=False, soft_wrap=True)
@@ -113,18 +117,22 @@ def init(
 @app.command()
 def up(
     config: ConfigOption = CONFIG,
-    foreground: Annotated[bool, typer.Option("--foreground", help="Stay, and stop all on Ctrl-C.")] = False,
-    timeout: Annotated[float, typer.Option(help="Seconds that hosts have to start.", min=0.1)] = 300.0,
-    run: Annotated[str, typer.Option(help="Name of the run in traces; the time if not said.")] = "",
+    foreground: Annotated[
+        bool, typer.Option("--foreground", help="Stay in the foreground; Ctrl-C stops all hosts.")
+    ] = False,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for the hosts to start.", min=0.1)] = 300.0,
+    run: Annotated[
+        str, typer.Option(help="Name of the run in traces. Default: the cluster name and the time.")
+    ] = "",
     json: JsonOption = False,
 ) -> int:
-    """Start all hosts that the file does not mark with `start = false`, and wait until they answer.
+    """Start all hosts except those with `start = false` in the file, and wait until they answer.
 
-    A supervisor stays in the background and keeps the hosts; `ordercast cluster down` ends all.
+    A supervisor stays in the background and watches the hosts. `ordercast cluster down` stops them all.
     """
     cluster = load_cluster(config)
     if is_supervised(cluster):
-        raise LocalError(f"the cluster '{cluster.name}' is up already: ordercast cluster status")
+        raise LocalError(f"the cluster '{cluster.name}' is already up; see: ordercast cluster status")
     run = run or f"{cluster.name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     if foreground:
         asyncio.run(Supervisor(cluster, run).serve())
@@ -139,14 +147,14 @@ def up(
 
 @app.command(hidden=True)
 def supervise(run: Annotated[str, typer.Option()], config: ConfigOption = CONFIG) -> int:
-    """What `up` leaves in the background."""
+    """Run the supervisor that `up` leaves in the background."""
     asyncio.run(Supervisor(load_cluster(config), run).serve())
     return 0
 
 
 @app.command()
 def status(config: ConfigOption = CONFIG, json: JsonOption = False) -> int:
-    """Show all hosts: what runs on them, whether they are up, where, since when, and a few figures."""
+    """Show all hosts: their roles, state, address, uptime and counts of messages."""
     return _show(read_config(config), json)
 
 
@@ -164,15 +172,15 @@ def kill(node: NodeArgument, config: ConfigOption = CONFIG) -> int:
 def restart(
     node: NodeArgument,
     config: ConfigOption = CONFIG,
-    timeout: Annotated[float, typer.Option(help="Seconds that it has to start.", min=0.1)] = 300.0,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for the host to start.", min=0.1)] = 300.0,
 ) -> int:
-    """Start a host again with the state that it had saved; one that runs is killed first."""
+    """Restart a host with its saved state. A running host is killed first."""
     cluster = read_config(config)
     host = cluster.find_host(node)
     if _forgets(cluster, host):
         errors.print(
-            "note: a receiver that restarts has forgotten its place, and `check` will say so; the option"
-            " `durable = true` lets it go on, where the protocol has it",
+            "note: a restarted receiver has forgotten its place in the order, and `ordercast check` will"
+            " report it; if the protocol has the option `durable`, `durable = true` lets a receiver continue",
             soft_wrap=True,
         )
     _start(cluster, host, Order("restart", host.id), timeout)
@@ -180,7 +188,7 @@ def restart(
 
 
 def _forgets(cluster: Cluster, host: HostSpec) -> bool:
-    """Whether a host has a receiver whose restart the protocol does not promise to bear."""
+    """Whether a host has a receiver whose restart the protocol does not tolerate."""
     plan = cluster.plan()
     receivers = {node for members in plan.groups.values() for node in members}
     borne = {Fault.RESTART, Fault.AMNESIA} & set(plan.guarantees.tolerates)
@@ -189,14 +197,16 @@ def _forgets(cluster: Cluster, host: HostSpec) -> bool:
 
 @app.command()
 def act(
-    action: Annotated[str, typer.Argument(metavar="ACTION", help="See `ordercast protocols`.")],
+    action: Annotated[
+        str, typer.Argument(metavar="ACTION", help="Action name; `ordercast protocols` lists them.")
+    ],
     config: ConfigOption = CONFIG,
-    timeout: Annotated[float, typer.Option(help="Seconds that a host has to start.", min=0.1)] = 300.0,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for the host to start.", min=0.1)] = 300.0,
 ) -> int:
-    """Ask for what the cluster's protocol alone can do.
+    """Perform an action that is specific to the cluster's protocol.
 
-    `ordercast protocols` lists the actions of each protocol. An action starts the first spare host of its
-    kind that does not run; `ordercast cluster status` shows the spare ones.
+    `ordercast protocols` lists the actions of each protocol. An action starts the first spare host of the
+    right role that is not running. `ordercast cluster status` shows the spare hosts.
 
     [bold]Example[/]
 
@@ -209,11 +219,11 @@ def act(
     spares = [spec for spec in cluster.hosts if not spec.start and wanted.roles & {*spec.roles}]
     free = [spec for spec in spares if spec.id not in running]
     if not free:
-        has = "all spare ones run" if spares else "the file has no spare one"
+        has = "all spare hosts are running" if spares else "the file has no spare host"
         raise LocalError(
-            f"{action}: no host can be started, {has}. Ask for more in [options] of {cluster.file}, give "
-            "each new host a [[host]] with `start = false` (ordercast names those that are missing), and "
-            "start the cluster anew"
+            f"{action}: no host can be started, because {has}. Ask for more in [options] of {cluster.file}, "
+            "add a [[host]] with `start = false` for each new host (ordercast names the missing ones), and "
+            "restart the cluster"
         )
     _start(cluster, free[0], Order("start", free[0].id), timeout)
     return 0
@@ -222,21 +232,24 @@ def act(
 @app.command("rotate-key")
 def rotate_key(
     config: ConfigOption = CONFIG,
-    timeout: Annotated[float, typer.Option(help="Seconds that hosts have for each step.", min=0.1)] = 30.0,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds to wait for the hosts in each step.", min=0.1)
+    ] = 30.0,
     one: Annotated[
         Step | None,
-        typer.Option("--step", help="Only this step, at once: where hosts are on several machines."),
+        typer.Option("--step", help="Take only this step. Use it if hosts run on several machines."),
     ] = None,
 ) -> int:
     """Replace the secret key while the cluster runs, without downtime.
 
-    All hosts must read the key file that is changed here. Where they are on several machines, take the three
-    steps one by one ([bold]--step[/] add, activate, retire), and bring the file to all of them after each.
+    All hosts must read the key file that this command changes. If hosts run on several machines, take the
+    three steps one by one ([bold]--step[/] add, activate, retire), and copy the key file to all machines
+    after each step.
     """
     cluster = load_cluster(config)
     path = cluster.security.key_file
     if cluster.security.mode == "plaintext":
-        raise LocalError(f"{cluster.file}: the cluster has no key: it is plaintext")
+        raise LocalError(f"{cluster.file}: the cluster is plaintext and has no key to rotate")
     if one is not None:
         ring = step(path, one)
         accepted = ", ".join(map(key_name, ring.accepted))
@@ -246,8 +259,8 @@ def rotate_key(
     elsewhere = [spec.id for spec in cluster.hosts if not spec.address.loopback]
     if elsewhere:
         raise LocalError(
-            f"hosts {', '.join(map(str, elsewhere))} may be on other machines, and cannot be asked from here:"
-            " take the steps one by one with --step add, activate and retire"
+            f"hosts {', '.join(map(str, elsewhere))} may run on other machines and cannot be asked from here;"
+            " take the steps one by one with --step add, --step activate and --step retire"
         )
 
     def known() -> dict[int, list[str]]:
@@ -262,17 +275,17 @@ def rotate_key(
 def down(
     config: ConfigOption = CONFIG,
     timeout: Annotated[
-        float, typer.Option(help="Seconds that hosts have to end by themselves; then they are killed.", min=0)
+        float, typer.Option(help="Seconds to wait for hosts to exit before they are killed.", min=0)
     ] = 10.0,
     settle: Annotated[
-        float, typer.Option(help="Seconds without a delivery after which all counts as delivered.", min=0)
+        float, typer.Option(help="Seconds without a delivery after which the run counts as settled.", min=0)
     ] = 0.5,
 ) -> int:
     """Stop all hosts and their supervisor, and finish the trace.
 
-    It first waits until nothing is delivered any more. If that comes about with all hosts up, the trace
-    counts as complete, and `ordercast check` judges agreement and validity too. With hosts missing it counts
-    holes, where agreement is probabilistic.
+    The command first waits until deliveries stop. If deliveries stop while all hosts are up, the trace is
+    complete, and `ordercast check` also judges agreement and validity. If hosts are missing and agreement is
+    probabilistic, `ordercast check` counts holes.
     """
     cluster = read_config(config)
     found = report(cluster)
@@ -283,7 +296,7 @@ def down(
         ended = ending(cluster, found, settle)
         order(cluster, Order("down", timeout_s=timeout))
         if not await_end(cluster, timeout + 30):
-            raise LocalError(f"the supervisor (process {found.pid}) does not end")
+            raise LocalError(f"the supervisor (process {found.pid}) did not exit")
         console.print(f"the cluster '{cluster.name}' is down", markup=False)
     for run in unfinished_runs(cluster):
         finish_trace(cluster, run, ended if found is not None and found.run == run else Finish())
@@ -291,7 +304,7 @@ def down(
 
 
 def _check_text(text: str) -> None:
-    """What is written must be what can be read."""
+    """Check that the text of a new cluster file can be loaded."""
     with tempfile.TemporaryDirectory(prefix="ordercast-") as folder:
         path = Path(folder) / CONFIG
         path.write_text(text, encoding="utf-8")
@@ -299,13 +312,13 @@ def _check_text(text: str) -> None:
 
 
 def _make_way(files: list[Path], folder: Path, force: bool) -> None:
-    """See that nothing is overwritten unasked, and that a new cluster finds no state of an earlier one."""
+    """Refuse to overwrite files without `force`, and delete the state of an earlier cluster."""
     state = folder / "state"
     for path in [*files, state]:
         if path.exists() and not force:
-            raise LocalError(f"{path} is there already; --force overwrites it")
+            raise LocalError(f"{path} exists already; --force overwrites it")
     if is_folder_supervised(folder):
-        raise LocalError(f"the cluster of {folder} is up: ordercast cluster down")
+        raise LocalError(f"the cluster of {folder} is up; stop it first: ordercast cluster down")
     if state.exists():
         shutil.rmtree(state)
 

@@ -1,4 +1,4 @@
-"""Both ends of a cluster's run: waiting until its hosts answer, and finishing its trace."""
+"""The start and the end of a cluster's run: wait until its hosts answer, and finish its trace."""
 
 import time
 from contextlib import suppress
@@ -22,12 +22,12 @@ from ordercast.scenario.settling import Settling
 
 POLL_S = 0.1
 SETTLE_MAX_S = 10.0
-"""How long is waited for nothing to be delivered any more."""
+"""How long `down` waits at most for deliveries to stop."""
 _PROGRESS = ("messages_submitted", "messages_delivered", "drops_notified", "views", "backlog_messages")
 
 
 def await_cluster(cluster: Cluster, timeout_s: float) -> None:
-    """Wait until all hosts that run answer; a cluster that does not come up is taken down again."""
+    """Wait until all running hosts answer. A cluster that does not come up is stopped again."""
     try:
         await_hosts(cluster, timeout_s)
     except (LocalError, KeyboardInterrupt):
@@ -38,7 +38,7 @@ def await_cluster(cluster: Cluster, timeout_s: float) -> None:
 
 
 def await_hosts(cluster: Cluster, timeout_s: float, only: HostSpec | None = None) -> None:
-    """Wait until the hosts that run answer, or only one; `LocalError` with its last words if one dies."""
+    """Wait until the running hosts answer, or only one. If one dies, the error quotes the end of its log."""
     end = time.monotonic() + timeout_s
     while True:
         found = report(cluster)
@@ -50,7 +50,7 @@ def await_hosts(cluster: Cluster, timeout_s: float, only: HostSpec | None = None
         if time.monotonic() > end:
             hosts = ", ".join(map(str, waiting))
             said = _words(cluster, waiting[0])
-            raise LocalError(f"no answer of host {hosts} within {timeout_s:g} s: {said}")
+            raise LocalError(f"no answer from host {hosts} within {timeout_s:g} s: {said}")
         time.sleep(POLL_S)
 
 
@@ -58,7 +58,7 @@ def _waiting(cluster: Cluster, found: Report, only: HostSpec | None) -> list[Hos
     asked = [host for host in found.hosts if only is None or host.id == only.id]
     for host in asked:
         if host.state == "dead":
-            ended = f"host {host.id} ended at start ({host.ended})"
+            ended = f"host {host.id} failed to start ({host.ended})"
             raise LocalError(f"{ended}: {_words(cluster, host.id)}")
     running = [host.id for host in asked if host.state == "running"]
     answers = ask_hosts(cluster, running)
@@ -71,7 +71,7 @@ def _words(cluster: Cluster, host: HostId) -> str:
 
 
 def ending(cluster: Cluster, found: Report, quiet_s: float) -> Finish:
-    """What is to be said of a run's end, after a wait until it has settled if that makes a difference."""
+    """How a run ended. If it matters whether the run settled, this waits for that first."""
     from ordercast.net.host.recording.spool_to_parquet import hosts_of
 
     plan, took_part = cluster.plan(), set(hosts_of(cluster.traces / found.run))
@@ -88,9 +88,10 @@ def ending(cluster: Cluster, found: Report, quiet_s: float) -> Finish:
 
 
 def _settle(cluster: Cluster, running: list[HostId], quiet_s: float) -> bool:
-    """Wait until nothing has been delivered for a while, and no node holds anything to deliver.
+    """Wait until deliveries have stopped for `quiet_s` and no node holds a message to deliver.
 
-    Some protocols take longer for one message than a while is. False if that does not happen.
+    The second condition is for protocols that take longer than `quiet_s` for one message. The result is
+    False if the run does not settle.
     """
     settling = Settling(time.monotonic_ns(), round(quiet_s * SECOND), round(SETTLE_MAX_S * SECOND))
     while True:
@@ -101,12 +102,12 @@ def _settle(cluster: Cluster, running: list[HostId], quiet_s: float) -> bool:
         if settling.over(now) or (settling.quiet(now) and not _holds(cluster, running)):
             break
         time.sleep(min(POLL_S, quiet_s / 4))
-    # What is held when the time is over will not be delivered.
+    # A message that a node still holds when the time is over will not be delivered.
     return settling.quiet(now) and all(figures[-1] == 0 for figures in progress.values())
 
 
 def _holds(cluster: Cluster, hosts: list[HostId]) -> bool:
-    """Whether a packet waits at a node."""
+    """Whether a message waits at a node."""
     for host in hosts:
         with suppress(NoAnswer), ControlClient(host, cluster.socket_path(host)) as client:
             nodes = client.explain().nodes.values()
@@ -131,7 +132,7 @@ def unfinished_runs(cluster: Cluster) -> list[str]:
 
 
 def finish_trace(cluster: Cluster, run: str, ended: Finish) -> None:
-    """Bring the trace of a run to its end, and say where it is."""
+    """Finish the trace of a run, and print where it is."""
     from ordercast.net.host.recording.spool_to_parquet import finish_run
 
     if not (cluster.traces / run).is_dir():
@@ -147,14 +148,14 @@ def finish_trace(cluster: Cluster, run: str, ended: Finish) -> None:
             scenario=_as_scenario(cluster),
         )
     except LocalError as error:
-        errors.print(f"the trace of {run} is not finished: {error}", markup=False, soft_wrap=True)
+        errors.print(f"cannot finish the trace of {run}: {error}", markup=False, soft_wrap=True)
         return
-    console.print(f"its trace: {where}", markup=False, soft_wrap=True)
-    console.print(f"to judge it: ordercast check {where}", markup=False, soft_wrap=True)
+    console.print(f"trace: {where}", markup=False, soft_wrap=True)
+    console.print(f"next: ordercast check {where}", markup=False, soft_wrap=True)
 
 
 def _as_scenario(cluster: Cluster) -> dict[str, object]:
-    """As much of a scenario as a cluster is, so that its runs can be run again from their traces."""
+    """The part of a scenario that a cluster file defines; a run can be repeated from its trace with it."""
     return {
         "protocol": cluster.protocol,
         "options": cluster.options,

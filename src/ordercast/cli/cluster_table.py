@@ -1,4 +1,4 @@
-"""What is shown of a cluster: its hosts, from the supervisor's report and from what each says of itself."""
+"""The table of a cluster's hosts, from the supervisor's report and the status of each host."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -21,7 +21,7 @@ _COLOURS = {"up": "green", "dead": "red", "silent": "yellow"}
 
 
 def ask_hosts(cluster: Cluster, hosts: Iterable[HostId] | None = None) -> dict[HostId, dict[str, Any]]:
-    """What the hosts here that answer say of themselves."""
+    """The status of each host on this machine that answers."""
     answers = {}
     for host in (spec.id for spec in cluster.hosts) if hosts is None else hosts:
         with suppress(NoAnswer), ControlClient(host, cluster.socket_path(host), ANSWER_S) as client:
@@ -30,7 +30,7 @@ def ask_hosts(cluster: Cluster, hosts: Iterable[HostId] | None = None) -> dict[H
 
 
 def status_object(cluster: Cluster) -> dict[str, Any]:
-    """All there is to say, for programs."""
+    """The status of the cluster for programs."""
     found = report(cluster)
     states = {host.id: host for host in found.hosts} if found else {}
     answers = ask_hosts(cluster)
@@ -64,7 +64,7 @@ def _host_object(
 
 
 def _state(spec: HostSpec, process: HostState | None, answer: dict[str, Any] | None) -> str:
-    """`silent`: its process runs but does not answer, as while it starts, or when it is stopped."""
+    """The state of a host. `silent`: its process runs but does not answer, as while it starts."""
     if answer is not None:
         return "up"
     if process is None:
@@ -73,7 +73,7 @@ def _state(spec: HostSpec, process: HostState | None, answer: dict[str, Any] | N
 
 
 def print_status(content: dict[str, Any]) -> None:
-    """The same for people."""
+    """Print the status of the cluster for people."""
     here = f"supervisor {content['supervisor']}" if content["supervisor"] else "no supervisor here"
     console.print(f"{content['cluster']}: {content['protocol']}, {here}", markup=False)
     table = Table(box=None, pad_edge=False)

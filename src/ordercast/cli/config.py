@@ -1,4 +1,4 @@
-"""The option that names a cluster, for all commands that speak to one, and how options are written."""
+"""The option `--config` of all commands that talk to a cluster, and the parser of `--option NAME=VALUE`."""
 
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -18,12 +18,12 @@ ConfigOption: TypeAlias = Annotated[
 
 
 def read_config(config: Path) -> Cluster:
-    """A cluster to speak to; its keys are for its hosts to read."""
+    """Load a cluster to talk to. The keys are not checked: only its hosts read them."""
     return load_cluster(config, check_keys=False)
 
 
 def parse_options(texts: list[str]) -> dict[str, object]:
-    """Options of a protocol, from words such as ``window=64``."""
+    """Options of a protocol, from texts such as ``window=64``."""
     options: dict[str, object] = {}
     for text in texts:
         name, equals, value = text.partition("=")

@@ -1,4 +1,4 @@
-"""`ordercast demo`: what ordering is for, in one minute."""
+"""`ordercast demo`: shows in one minute why order matters."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,22 +17,22 @@ _LOSSY = NetworkSpec(latency=UniformSpec(50, 2000), duplication=0.02, loss=0.05)
 
 
 def demo(
-    seed: Annotated[int, typer.Option(help="Another seed, another run.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="Keep the traces below this folder.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the runs. Another seed gives other runs.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder to write the traces to.")] = None,
 ) -> int:
-    """See what ordering is for: the same messages with and without it, and a crash in the middle.
+    """See why order matters: the same messages without order, with order, and with a crash.
 
-    Three senders, three receivers, a network whose delays vary.
+    Three senders, three receivers, and a network with varying delays.
     """
-    console.print("[bold]1. Unordered multicast[/]: each receiver sees what comes, when it comes")
+    console.print("[bold]1. Unordered multicast[/]: each receiver delivers messages as they arrive")
     runs = [_run("unordered", _NETWORK, seed)]
     _show_orders(runs[0])
     console.print("\n[bold]2. Atomic multicast[/], the same senders and network: one order everywhere")
     runs.append(_run("atomic_multicast", _NETWORK, seed))
     _show_orders(runs[1])
     console.print(
-        "\n[bold]3. Atomic multicast[/], 5% of packets lost, and receiver 0 (the leader) crashes after"
-        " 10 ms, comes back after 300 ms"
+        "\n[bold]3. Atomic multicast[/], 5% of packets are lost; receiver 0 (the leader) crashes after"
+        " 10 ms and restarts after 300 ms"
     )
     runs.append(_run("atomic_multicast", _LOSSY, seed, crash=True))
     _show_orders(runs[2])
@@ -48,7 +48,7 @@ def demo(
         print_violations(found)
         return 1
     console.print(
-        "Every promise of every contract was checked, event by event, and kept. Go on with\n"
+        "Every promise of every protocol was checked, event by event, and kept. Next:\n"
         "  ordercast protocols\n"
         "  ordercast simulate --protocol atomic_multicast --groups 2 --loss 0.05\n"
         "  ordercast swarm --protocol atomic_multicast --seeds 0:100"

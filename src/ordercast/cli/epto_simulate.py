@@ -1,4 +1,4 @@
-"""`ordercast epto simulate`: a run of very many processes on the array engine, and what they lack."""
+"""`ordercast epto simulate`: a run of very many processes on the array engine, and its holes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ordercast.cli.output import console, print_json, progress_bar
 from ordercast.core import LocalError
 from ordercast.protocols.epto.parameters import lemma_parameters
 
-if TYPE_CHECKING:  # at run time only when something runs: Numba is an extra, and slow to import
+if TYPE_CHECKING:  # imported only when something runs: Numba is an optional extra and slow to import
     from rich.progress import Progress
 
     from ordercast.engines.epto.holes import Hole
@@ -28,72 +28,94 @@ _WORLD = "The network and the rounds"
 _RESULT = "The result"
 SHOWN = 10
 LISTED = 1_000
-"""Holes that are shown to people, and listed for programs."""
+"""How many holes are printed for people (SHOWN) and listed with --json (LISTED)."""
 BYTES_MAX = 6 << 30
 FIRST_BYTES_MAX = 1 << 30
-"""Up to so much memory the times of first arrivals are kept, too."""
+"""The times of first arrivals are recorded if they need no more memory than this."""
 PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
 
 
 def simulate(
-    processes: Annotated[int, typer.Option(help="How many there are.", rich_help_panel=_WHO)],
-    fanout: Annotated[int, typer.Option(help="K; 0: by the lemmas.", rich_help_panel=_WHO)] = 0,
-    ttl: Annotated[int, typer.Option(help="TTL; 0: by the lemmas.", rich_help_panel=_WHO)] = 0,
-    c: Annotated[float, typer.Option(help="The constant of the lemmas.", rich_help_panel=_WHO)] = 1.25,
-    clock: Annotated[str, typer.Option(help="global or logical.", rich_help_panel=_WHO)] = "global",
-    rate: Annotated[
-        float, typer.Option(help="The probability of a broadcast in a round.", rich_help_panel=_WHO)
-    ] = 0.05,
-    rounds: Annotated[int, typer.Option(help="Rounds with broadcasts.", rich_help_panel=_WHO)] = 20,
-    events: Annotated[
-        int, typer.Option(help="Follow the first ones only; 0: all.", rich_help_panel=_WHO)
+    processes: Annotated[int, typer.Option(help="Number of processes.", rich_help_panel=_WHO)],
+    fanout: Annotated[
+        int, typer.Option(help="Fanout K; 0 chooses it by the lemmas.", rich_help_panel=_WHO)
     ] = 0,
-    sampling: Annotated[str, typer.Option(help="uniform or cyclon.", rich_help_panel=_WHO)] = "uniform",
-    seed: Annotated[int, typer.Option(help="Decides everything random.", rich_help_panel=_WHO)] = 0,
+    ttl: Annotated[int, typer.Option(help="TTL; 0 chooses it by the lemmas.", rich_help_panel=_WHO)] = 0,
+    c: Annotated[float, typer.Option(help="Constant c of the lemmas.", rich_help_panel=_WHO)] = 1.25,
+    clock: Annotated[
+        str, typer.Option(help="Clock that stamps events: global or logical.", rich_help_panel=_WHO)
+    ] = "global",
+    rate: Annotated[
+        float,
+        typer.Option(help="Probability that a process broadcasts in a round.", rich_help_panel=_WHO),
+    ] = 0.05,
+    rounds: Annotated[int, typer.Option(help="Number of rounds with broadcasts.", rich_help_panel=_WHO)] = 20,
+    events: Annotated[
+        int, typer.Option(help="Follow only this many first events; 0 follows all.", rich_help_panel=_WHO)
+    ] = 0,
+    sampling: Annotated[
+        str, typer.Option(help="Peer sampling: uniform or cyclon.", rich_help_panel=_WHO)
+    ] = "uniform",
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.", rich_help_panel=_WHO)] = 0,
     latencies: Annotated[
         str,
         typer.Option(
             metavar="FILE.npz|LIST",
-            help="A matrix of ticks, or percentiles: 5:15,50:125,95:366. Without: as published.",
+            help="Latencies in ticks: a matrix in a file, or percentiles such as 5:15,50:125,95:366. "
+            "Default: the published distribution.",
             rich_help_panel=_WORLD,
         ),
     ] = "",
     nodes: Annotated[
         bool,
         typer.Option(
-            "--nodes", help="The first processes are the nodes of the matrix.", rich_help_panel=_WORLD
+            "--nodes", help="Place the first processes at the nodes of the matrix.", rich_help_panel=_WORLD
         ),
     ] = False,
-    round_ticks: Annotated[int, typer.Option(help="Of a round.", rich_help_panel=_WORLD)] = 125,
+    round_ticks: Annotated[
+        int, typer.Option(help="Length of a round in ticks.", rich_help_panel=_WORLD)
+    ] = 125,
     drift: Annotated[
-        float, typer.Option(help="By which share rounds are longer or shorter.", rich_help_panel=_WORLD)
+        float,
+        typer.Option(
+            help="Largest deviation of a round from its length, as a fraction.", rich_help_panel=_WORLD
+        ),
     ] = 0.01,
-    loss: Annotated[float, typer.Option(help="The share of lost messages.", rich_help_panel=_WORLD)] = 0.0,
+    loss: Annotated[
+        float, typer.Option(help="Fraction of messages that are lost.", rich_help_panel=_WORLD)
+    ] = 0.0,
     churn: Annotated[
-        float, typer.Option(help="The share that leaves in a round.", rich_help_panel=_WORLD)
+        float,
+        typer.Option(
+            help="Fraction of processes that leave per round; as many join.", rich_help_panel=_WORLD
+        ),
     ] = 0.0,
     in_step: Annotated[
-        bool, typer.Option("--in-step", help="All begin their rounds together.", rich_help_panel=_WORLD)
+        bool,
+        typer.Option("--in-step", help="All processes begin their rounds together.", rich_help_panel=_WORLD),
     ] = False,
-    cores: Annotated[int, typer.Option(help="0: all.", rich_help_panel=_RESULT)] = 0,
+    cores: Annotated[
+        int, typer.Option(help="Number of cores to use; 0 uses all.", rich_help_panel=_RESULT)
+    ] = 0,
     trace: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write a trace below this folder.", rich_help_panel=_RESULT),
+        typer.Option(metavar="DIR", help="Folder to write a trace to.", rich_help_panel=_RESULT),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=_RESULT)
     ] = False,
 ) -> int:
-    """Run EpTO with up to millions of processes, and say how long deliveries took and what is missing.
+    """Run EpTO with up to millions of processes, and show the delivery delays and the holes.
 
-    A tick is what latencies are measured in, as a millisecond. With [bold]--events[/] a run of very many
-    processes fits into memory: events do not slow each other down, and with a global clock the first ones are
-    delivered as if all were followed. Only an event that comes later than others are delivered may be a hole
-    among all, and none among those.
+    A tick is the unit of latency; think of a millisecond. [bold]--events[/] lets a run of very many processes
+    fit into memory. Events do not slow each other down, and with a global clock the first events are
+    delivered as if all were followed. There is one exception: an event that arrives after later events were
+    delivered is a hole if all events are followed, and may not be one if only the first are.
 
-    A hole is an event that a process should have delivered and did not: it never heard of it, or too late.
-    What was broadcast before a process joined, or not delivered before it left, is no hole. Holes are what
-    probability is for, and no error; exit code 1 means that the order was broken, which never happens.
+    A hole is an event that a process should have delivered and did not, because the event never arrived or
+    arrived too late. Events that were broadcast before a process joined, or that it had not delivered when it
+    left, are no holes. EpTO allows holes with a small probability, so they are no error. Exit code 1 means
+    that the order was broken, which never happens.
 
     [bold]Examples[/]
 
@@ -108,7 +130,7 @@ def simulate(
     network = _latencies(latencies, nodes)
     chosen = lemma_parameters(processes, c, loss=loss, churn=churn, clock=_clock(clock))
     if sampling not in ("uniform", "cyclon"):
-        raise LocalError(f"--sampling is uniform or cyclon, not '{sampling}'")
+        raise LocalError(f"--sampling must be uniform or cyclon, not '{sampling}'")
     setup = _setup(
         processes=processes,
         fanout=fanout or max(1, chosen.fanout),
@@ -128,7 +150,7 @@ def simulate(
     expected = _check_size(setup)
     if trace is not None:
         _check_trace(setup, expected)
-    # Newcomers are sent old events, too, which says nothing about how fast events spread.
+    # Newcomers also get old events, which would distort how fast events spread.
     first = not churn and 4 * processes * expected <= FIRST_BYTES_MAX
     with progress_bar() as bar:
         _compile(bar, setup, network, expected, arrivals=first, cores=cores)
@@ -154,7 +176,7 @@ def simulate(
 
 def _clock(clock: str) -> Any:
     if clock not in ("global", "logical"):
-        raise LocalError(f"--clock is global or logical, not '{clock}'")
+        raise LocalError(f"--clock must be global or logical, not '{clock}'")
     return clock
 
 
@@ -164,7 +186,7 @@ def _latencies(text: str, nodes: bool) -> Latencies:
     if text.endswith(".npz"):
         return of_matrix(read_matrix(Path(text)), nodes=nodes)
     if nodes:
-        raise LocalError("--nodes are those of a matrix: give it with --latencies FILE.npz")
+        raise LocalError("--nodes needs a matrix of latencies: --latencies FILE.npz")
     if not text:
         return published()
     try:
@@ -172,7 +194,7 @@ def _latencies(text: str, nodes: bool) -> Latencies:
         knots = [(percent / 100, ticks) for percent, ticks in pairs]
     except ValueError:
         raise LocalError(
-            f"--latencies is a file .npz, or lists percentiles and ticks, as 50:125,95:366, not '{text}'"
+            f"--latencies must be a .npz file or percentiles with ticks such as 50:125,95:366, not '{text}'"
         ) from None
     return of_percentiles(knots)
 
@@ -190,7 +212,7 @@ def _setup(**content: object) -> Setup:
 
 
 def _check_size(setup: Setup) -> float:
-    """How many events there will be, about; an error if they do not fit into memory."""
+    """The expected number of events; an error if they do not fit into memory."""
     expected = setup.rate * setup.processes * setup.rounds
     if setup.tracked:
         expected = min(expected, setup.tracked)
@@ -198,34 +220,34 @@ def _check_size(setup: Setup) -> float:
     if size > BYTES_MAX:
         most = int(expected * BYTES_MAX / size)
         raise LocalError(
-            f"{expected:,.0f} events of {setup.processes:,} processes take {size / 2**30:.0f} GiB of memory: "
-            f"follow the first ones only (--events {most} at most), or have fewer rounds"
+            f"{expected:,.0f} events of {setup.processes:,} processes need {size / 2**30:.0f} GiB of memory; "
+            f"follow only the first events (at most --events {most}), or run fewer rounds"
         )
     return expected
 
 
 def _check_trace(setup: Setup, expected: float) -> None:
-    """An error, before anything runs, if a trace will not hold all deliveries."""
+    """Raise an error before the run if a trace cannot hold all deliveries."""
     from ordercast.engines.epto.trace import ROWS_MAX
 
     deliveries = setup.processes * expected
     if deliveries > ROWS_MAX:
         most = ROWS_MAX // setup.processes
-        how = f"follow the first ones only (--events {most} at most), or " if most else ""
+        how = f"follow only the first events (at most --events {most}), or " if most else ""
         raise LocalError(
-            f"--trace has room for {ROWS_MAX:,} deliveries, and {expected:,.0f} events of "
-            f"{setup.processes:,} processes make {deliveries:,.0f}: {how}run without it"
+            f"--trace can hold {ROWS_MAX:,} deliveries, but {expected:,.0f} events of "
+            f"{setup.processes:,} processes make {deliveries:,.0f}; {how}run without --trace"
         )
 
 
 def _compile(
     bar: Progress, setup: Setup, network: Latencies, expected: float, *, arrivals: bool, cores: int
 ) -> None:
-    """Run next to nothing, so that Numba compiles before the clock starts, or reads what it had compiled."""
+    """Run a tiny setup first, so that Numba compiles, or loads its cache, before the clock starts."""
     from ordercast.engines.epto.run import BLOCK_LEAST, run
 
-    task = bar.add_task("compiling, once", total=None)
-    # Numba compiles for one block of events and for several apart.
+    task = bar.add_task("compiling (only once)", total=None)
+    # Numba compiles separate code for one block of events and for several.
     several = expected > BLOCK_LEAST and (cores or os.cpu_count() or 1) > 1
     tiny = msgspec.structs.replace(
         setup,
@@ -248,7 +270,7 @@ def _write(outcome: Outcome, folder: Path) -> str:
 
 
 def _percentiles(histogram: Any) -> dict[str, int]:
-    """Delays in ticks; none without deliveries."""
+    """Percentiles of delays in ticks; empty without deliveries."""
     total, found, seen = int(histogram.sum()), {}, 0
     if not total:
         return {}
@@ -261,7 +283,7 @@ def _percentiles(histogram: Any) -> dict[str, int]:
 
 
 def _object(outcome: Outcome, seconds: float, folder: str | None) -> dict[str, Any]:
-    """The run as programs read it."""
+    """The run for programs, as JSON."""
     missing = outcome.holes()
     owed = [hole for hole in missing if hole.owed]
     return {
@@ -302,7 +324,7 @@ def _hole(outcome: Outcome, hole: Hole) -> dict[str, Any]:
 def _show(outcome: Outcome, found: dict[str, Any], *, by_lemmas: bool) -> None:
     setup = outcome.setup
     others = setup.processes - 1
-    fanout = f"fanout {setup.fanout}" + (f" (there are {others} others)" if setup.fanout > others else "")
+    fanout = f"fanout {setup.fanout}" + (f" (only {others} other processes)" if setup.fanout > others else "")
     about = f"{setup.processes:,} processes, {fanout}, ttl {setup.ttl}"
     about += f"{' (by the lemmas)' if by_lemmas else ''}, {setup.clock} clock"
     followed = f"{found['events']:,} events" + (" followed" if setup.tracked else "")
@@ -315,7 +337,7 @@ def _show(outcome: Outcome, found: dict[str, Any], *, by_lemmas: bool) -> None:
     else:
         console.print(f"order       kept in all {found['deliveries']:,} deliveries")
     speed = f"{found['process_rounds']:,} rounds of processes in {found['seconds']:.3g} s"
-    per_s = f"{found['process_rounds_per_s']:,} a second"
+    per_s = f"{found['process_rounds_per_s']:,} per second"
     console.print(
         f"[dim]{speed}, {per_s}; {found['memory_bytes'] / 2**20:,.1f} MiB of arrays[/]", soft_wrap=True
     )
@@ -330,7 +352,7 @@ def _show_delays(name: str, delays: dict[str, int]) -> None:
 
 
 def _not_owed(outcome: Outcome, missing: list[Hole]) -> dict[str, int]:
-    """How many are missing for which no process is to blame, by cause."""
+    """The number of missing deliveries that were not owed, by cause."""
     causes = Counter({"left before": outcome.missing.left_before})
     causes.update(hole.cause for hole in missing if not hole.owed)
     return {cause: count for cause, count in causes.items() if count}
@@ -347,12 +369,13 @@ def _show_holes(found: dict[str, Any]) -> None:
     for hole in holes["first"][:SHOWN]:
         event = hole["event"]
         joined = f", which joined at tick {hole['joined']}," if hole["joined"] else ""
-        said = f"lacks the event of process {event['source']} at tick {event['tick']}: {hole['cause']}"
+        said = f"lacks the event that process {event['source']} broadcast at tick {event['tick']}"
+        said += f": {hole['cause']}"
         console.print(f"  process {hole['process']}{joined} {said}", soft_wrap=True)
     if holes["count"] > SHOWN:
-        console.print(f"  ... and {holes['count'] - SHOWN:,} more: --json lists {LISTED:,}")
+        console.print(f"  ... and {holes['count'] - SHOWN:,} more; --json lists up to {LISTED:,}")
     if found["not_owed"]:
         excused = ", ".join(f"{count:,} {cause}" for cause, count in found["not_owed"].items())
         console.print(f"not owed    {excused}", soft_wrap=True)
     if found["not_listed"]:
-        console.print(f"[yellow]{found['not_listed']:,} more are missing, too many to list[/]")
+        console.print(f"[yellow]{found['not_listed']:,} more deliveries are missing, too many to list[/]")

@@ -1,4 +1,4 @@
-"""The running hosts of a cluster, as commands reach them: by their control sockets on this machine."""
+"""How commands reach the running hosts of a cluster: over their control sockets on this machine."""
 
 import socket
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ TIMEOUT_S = 5.0
 
 
 class Hosts:
-    """Connections to all hosts that answer here, and the names of those that do not."""
+    """Connections to all hosts that answer on this machine, and the hosts that do not answer."""
 
     def __init__(self, cluster: Cluster, timeout_s: float = TIMEOUT_S) -> None:
         self.cluster = cluster
@@ -23,14 +23,14 @@ class Hosts:
         self.absent: dict[HostId, str] = {}
         """Hosts that should run on this machine and do not answer, with their roles."""
         self.elsewhere: list[HostId] = []
-        """Hosts on other machines, which nobody here can ask."""
+        """Hosts on other machines, which cannot be asked from here."""
         self._timeout_s = timeout_s
         self.roles = {spec.id: roles_text(_roles(cluster, spec.id)) for spec in cluster.hosts}
         for spec in cluster.hosts:
             self.reach(spec.id)
 
     def reach(self, host: HostId) -> None:
-        """Connect to a host, or take note that it is not there."""
+        """Connect to a host, or note that it is absent."""
         spec = self.cluster.host(host)
         try:
             self.clients[host] = ControlClient(host, self.cluster.socket_path(host), self._timeout_s)
@@ -48,7 +48,7 @@ class Hosts:
         self.absent[host] = self.roles[host]
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         for client in self.clients.values():
             client.close()
 
@@ -64,11 +64,11 @@ def reach_hosts(cluster: Cluster) -> Iterator[Hosts]:
 
 
 def note_elsewhere(hosts: Hosts) -> None:
-    """Say whom nobody could ask."""
+    """Print which hosts could not be asked because they run on other machines."""
     if hosts.elsewhere:
         names = ", ".join(map(str, hosts.elsewhere))
         which = f"host {names} runs" if len(hosts.elsewhere) == 1 else f"hosts {names} run"
-        errors.print(f"{which} on another machine: ask there too", style="dim", soft_wrap=True)
+        errors.print(f"{which} on another machine; run this command there too", style="dim", soft_wrap=True)
 
 
 @contextmanager
@@ -82,14 +82,14 @@ def reach_node(cluster: Cluster, nodes: list[NodeId], what: str) -> Iterator[tup
     else:
         tried = ", ".join(str(host) for host in dict.fromkeys(places[node] for node in nodes))
         raise LocalError(
-            f"no host with {what} answers (tried: {tried}): are they up? ordercast cluster status"
+            f"no host with {what} answers (tried: {tried}); check that they are up: ordercast cluster status"
         )
     with client:
         yield node, client
 
 
 def is_here(address: Address) -> bool:
-    """Whether an address is one of this machine's: only then can a socket be bound to it."""
+    """Whether an address belongs to this machine: only then can a socket be bound to it."""
     if address.loopback:
         return True
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET

@@ -1,4 +1,4 @@
-"""`ordercast live`: one scenario on real processes of this machine, judged and summed up."""
+"""`ordercast live`: run one scenario on real processes of this machine, and judge it."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from ordercast.scenario.spec import Scenario, to_scenario
 from ordercast.toml_file import naming_lines_of
 
 LATE_NS = 20 * MILLISECOND
-"""Submissions that are later than this against their schedule are worth a word."""
+"""Submissions that are later than this are reported in a note."""
 
 
 def live(
@@ -24,18 +24,20 @@ def live(
         Path | None, typer.Argument(metavar="[SCENARIO.toml]", help="The scenario to run.")
     ] = None,
     from_trace: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Start from this recorded run instead.")
+        Path | None, typer.Option(metavar="DIR", help="Folder of a recorded run to repeat instead.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Decides when and to whom messages go.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the trace below this folder.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed for when messages are sent, and to which groups.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to write the trace to.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Run one scenario on real processes and sockets of this machine, and judge it.
 
-    Each host of the scenario is an operating system process on loopback. A crash is SIGKILL, a pause is
-    SIGSTOP; loss, duplication, reordering and partitions befall datagrams where they are sent. After each
-    crash, the longest silence at the receivers is told. What a scenario says about modelled hosts and
-    networks has no meaning here, and is said to be ignored.
+    Each host of the scenario is an operating system process on loopback. A crash is SIGKILL, and a pause is
+    SIGSTOP. Loss, duplication, reordering and partitions are applied to datagrams at their sender. For each
+    crash, the command shows the longest silence at each receiver. Settings that only the simulator models
+    (CPU, latency and the like) are ignored, and the command lists them.
 
     [bold]Examples[/]
 
@@ -45,7 +47,7 @@ def live(
     """
     content = start_from(scenario, from_trace)
     if not content:
-        raise LocalError("say what to run: a scenario file, or --from-trace DIR")
+        raise LocalError("nothing to run: name a scenario file, or give --from-trace DIR")
     if seed is not None:
         content["seed"] = seed
     with naming_lines_of(scenario):
@@ -75,14 +77,14 @@ def _show(run: LiveRun, folder: Path | None) -> None:
     summary = run.summary()
     console.print(f"[bold]{summary.protocol}[/], live, seed {summary.seed}")
     rows = number_rows(summary)
-    rows["packets"] = f"{summary.packets_lost} lost on purpose or for want of room"
+    rows["packets"] = f"{summary.packets_lost} lost on purpose or because buffers were full"
     rows["lasted"] = f"{format_ns(summary.duration_ns, 4)}, {ending_text(run)}"
     rows["trace"] = f"{summary.events} events" + (f", in {folder}" if folder else "")
     print_rows(rows)
     for silence in run.silences:
         print_rows({"crash": _silence_text(silence)})
     if run.late_ns > LATE_NS:
-        late = f"submissions were up to {format_ns(run.late_ns, 3)} late: this machine is too busy for them"
+        late = f"submissions were up to {format_ns(run.late_ns, 3)} late, because this machine is too busy"
         console.print(f"  [yellow]note[/]: {late}", soft_wrap=True)
     for words in run.ignored:
         console.print(f"  [yellow]ignored[/]: {words}", soft_wrap=True)
@@ -91,7 +93,7 @@ def _show(run: LiveRun, folder: Path | None) -> None:
 
 def _silence_text(silence: Silence) -> str:
     told = [
-        f"node {node} {'for good' if found is None else format_ns(found, 3)}"
+        f"node {node} {'forever' if found is None else format_ns(found, 3)}"
         for node, found in silence.receivers.items()
     ]
     return f"of host {silence.host} at {format_ns(silence.time_ns, 4)}; longest silence: {', '.join(told)}"

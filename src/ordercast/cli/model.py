@@ -1,4 +1,4 @@
-"""`ordercast model`: check a protocol's specification, and explore its code, in all small runs."""
+"""`ordercast model`: model-check a protocol's specification, and explore all small runs of its code."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
@@ -10,23 +10,23 @@ from ordercast.cli.output import console, errors, print_json
 from ordercast.core import LocalError
 
 if TYPE_CHECKING:
-    # At run time only when a model is checked.
+    # Imported only when a model is checked.
     from ordercast.lab.model.result import Result
 
 
 def model(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help="Which protocol: hydra.")],
-    deep: Annotated[bool, typer.Option("--deep", help="Also what takes minutes.")] = False,
-    spec_only: Annotated[bool, typer.Option("--spec-only", help="Only the specification.")] = False,
-    code_only: Annotated[bool, typer.Option("--code-only", help="Only the code.")] = False,
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help="Protocol to check: hydra.")],
+    deep: Annotated[bool, typer.Option("--deep", help="Also run the checks that take minutes.")] = False,
+    spec_only: Annotated[bool, typer.Option("--spec-only", help="Check only the specification.")] = False,
+    code_only: Annotated[bool, typer.Option("--code-only", help="Explore only the code.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Check a protocol's TLA+ specification with TLC, and all interleavings of small runs of its code.
 
-    Some checks must hold. Others, of the specification, must fail: those named [dim]reach-[/] prove that an
-    event can happen at all, those named [dim]broken-[/] that a property notices when a rule is left out.
+    Most checks must hold. Some checks of the specification must fail: [dim]reach-[/] checks prove that an
+    event can happen, and [dim]broken-[/] checks prove that a property fails when a rule is removed.
 
-    Needs the extra [dim]model[/] of the package. Exit code 1 if a check went other than expected.
+    The command needs the package extra [dim]model[/]. The exit code is 1 if a check has an unexpected result.
 
     [bold]Examples[/]
 
@@ -54,7 +54,7 @@ def model(
 
 
 def _all(results: "Iterable[Result]") -> "list[Result]":
-    """Take them one after the other, and tell a person who watches how far it is."""
+    """Collect the results one by one, and show the progress."""
     found: list[Result] = []
     with errors.status("checking") as status:
         for result in results:
@@ -76,15 +76,15 @@ def _show(part: str, results: "list[Result]") -> None:
         if not result.ok and result.detail:
             console.print(result.detail, markup=False, soft_wrap=True)
     surprises = sum(not result.ok for result in results)
-    told = f"[bold red]{surprises} other than expected[/]" if surprises else "[green]all as expected[/]"
+    told = f"[bold red]{surprises} not as expected[/]" if surprises else "[green]all as expected[/]"
     console.print(f"{len(results)} checks: {told}")
 
 
 def _beside(result: "Result") -> str:
-    """What to say after an outcome, so that a violation that must be is not taken for a defect."""
+    """A note after the result, so that an expected violation is not taken for a defect."""
     if not result.ok:
         return f", expected: {result.expected}"
-    return "" if result.expected == "holds" else ", as it must be"
+    return "" if result.expected == "holds" else ", as expected"
 
 
 def _object(result: "Result") -> dict[str, object]:

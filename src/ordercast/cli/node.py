@@ -21,37 +21,39 @@ from ordercast.net.cluster.file import load_cluster
 
 DEFECT = 70
 GRACE_S = 5.0
-"""What a host has to end in good order when its supervisor is gone."""
+"""Seconds that a host has to stop cleanly after its supervisor has gone."""
 
 DRAIN_S = 2.0
-"""How long what applications handed over may take to be sent, at the end."""
+"""Seconds that a stopping host has to send what applications handed over."""
 LEFT_BEHIND = 1
 
 _log = logging.getLogger("ordercast")
 
 
 def node(
-    id: Annotated[int, typer.Option("--id", help="Which host of the cluster file to run.", metavar="N")],
+    id: Annotated[int, typer.Option("--id", help="Id of the host in the cluster file.", metavar="N")],
     config: ConfigOption = CONFIG,
     run: Annotated[
-        str, typer.Option(help="Name of the run in traces; the same on all hosts. Default: the cluster's.")
+        str,
+        typer.Option(help="Name of the run in traces, the same on all hosts. Default: the cluster name."),
     ] = "",
     leash: Annotated[
-        int | None, typer.Option(help="End when this open file ends (for supervisors).", metavar="FD")
+        int | None,
+        typer.Option(help="Exit when this file descriptor is closed (for supervisors).", metavar="FD"),
     ] = None,
     impair: Annotated[
         int | None,
         typer.Option(
-            help="For trials: its datagrams may be harmed over the control socket, drawn from this seed.",
+            help="Seed of injected network faults, which the control socket can then set (for trials).",
             metavar="SEED",
         ),
     ] = None,
 ) -> int:
-    """Run one host of a cluster in the foreground, with all processes that the plan puts on it.
+    """Run one host of a cluster in the foreground, with all its processes.
 
-    It ends in good order on SIGTERM or Ctrl-C. What it has to say goes to standard error. On one machine,
-    [bold]ordercast cluster up[/] runs all hosts at once; on several, copy cluster.toml and the key file to
-    each and run the host that lives there.
+    The host stops cleanly on SIGTERM or Ctrl-C. Its log goes to standard error. On one machine,
+    [bold]ordercast cluster up[/] starts all hosts at once. On several machines, copy cluster.toml and the key
+    file to each machine and run its host there.
 
     [bold]Example[/]
 
@@ -73,16 +75,16 @@ def node(
 
 
 class _WithoutPandas(MetaPathFinder):
-    """Where pandas is installed, Arrow would read it in, for a second; a host has no use for it."""
+    """Hides pandas: Arrow would import it, which takes a second, and a host does not use it."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Say that it is not installed."""
+        """Report pandas as not installed."""
         if fullname == "pandas":
-            raise ModuleNotFoundError("a host has no use for pandas", name=fullname)
+            raise ModuleNotFoundError("a host does not use pandas", name=fullname)
 
 
 class Stopper:
-    """Ends the host, from whatever thread, also before its loop runs."""
+    """Stops the host from any thread, also before its loop runs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -90,14 +92,14 @@ class Stopper:
         self._stop: Callable[[], None] | None = None
 
     def attach(self, stop: Callable[[], None]) -> None:
-        """What to call, from any thread, to end the host."""
+        """Set the function that stops the host; it is safe to call from any thread."""
         with self._lock:
             self._stop = stop
             if self._wanted:
                 stop()
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the host."""
         with self._lock:
             self._wanted = True
             if self._stop is not None:
@@ -105,33 +107,34 @@ class Stopper:
 
 
 def _hold(leash: int, stopper: Stopper) -> None:
-    """Watch the leash in a thread, so that a host whose loop hangs ends too."""
+    """Watch the leash in a thread, so that a host with a hanging loop stops too."""
     try:
         os.fstat(leash)
     except OSError as error:
-        raise LocalError(f"--leash {leash} is no open file") from error
+        raise LocalError(f"--leash {leash} is not an open file descriptor") from error
     threading.Thread(target=_watch, args=(leash, stopper), name="leash", daemon=True).start()
 
 
 def _watch(leash: int, stopper: Stopper) -> None:
     while os.read(leash, 1):
-        pass  # nothing is ever written, but if it were, the supervisor would be alive
+        pass  # nobody writes to it; if somebody did, the supervisor would be alive
     stopper.stop()
     time.sleep(GRACE_S)
     os._exit(LEFT_BEHIND)
 
 
 def ends_host(context: Mapping[str, Any]) -> bool:
-    """Whether an error that nobody expected, as the event loop tells of it, ends the host.
+    """Whether an unexpected error that the event loop reports stops the host.
 
-    One in the work of the host itself does, for nobody knows what state it left; one in a task that only
-    answers somebody at the control socket or for metrics does not, or whoever asks could end the host.
+    An error in the work of the host itself does, because the state that it left is unknown. An error in a
+    task that only answers a request at the control socket or for metrics does not: otherwise a request could
+    stop the host.
     """
     return "handle" in context or "protocol" in context
 
 
 async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws: Random | None) -> int:
-    # Imported here, so that the leash is watched before libraries are read.
+    # Imported here, so that the leash is watched before libraries are imported.
     from ordercast.net.cluster.open_host import open_host
     from ordercast.net.host.recording.recorder import TraceRecorder
     from ordercast.net.tools.attendance import Attendance
@@ -169,7 +172,7 @@ async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws
     finally:
         await host.stop()
     if host.failure is not None or defects:
-        _log.critical("ended by a defect of ordercast: %s", host.failure or defects[0])
+        _log.critical("stopped by a defect in ordercast: %s", host.failure or defects[0])
         return DEFECT
-    _log.info("ended")
+    _log.info("stopped")
     return 0

@@ -1,4 +1,4 @@
-"""How results are shown: tables for people, one JSON object for programs."""
+"""How results are printed: tables for people, one JSON object for programs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ordercast.core import format_ns, message_name
 
-if TYPE_CHECKING:  # the checks bring libraries that commands about a live cluster do not need
+if TYPE_CHECKING:  # the judge imports libraries that commands about a live cluster do not need
     from ordercast.judge import Holes, Violation
 
 
 class _Pipe(Console):
-    """A console whose reader may go away; what that means is decided in one place, `cli.run`."""
+    """A console whose reader may close the pipe; `cli.run` decides what happens then."""
 
     def on_broken_pipe(self) -> None:
-        """Let the error pass."""
+        """Raise the error."""
         raise BrokenPipeError
 
 
@@ -31,12 +31,12 @@ VIOLATIONS_SHOWN = 10
 
 
 def print_json(content: object) -> None:
-    """One object on standard output, and nothing else."""
+    """Print one object on standard output."""
     print(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())
 
 
 def progress_bar() -> Progress:
-    """A bar on standard error, only where a person watches; it goes away when the work is done."""
+    """A progress bar on standard error, only on a terminal; it disappears when the work is done."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -49,7 +49,7 @@ def progress_bar() -> Progress:
 
 
 def violation_object(violation: Violation, **more: Any) -> dict[str, Any]:
-    """A violation as programs read it, messages by their names."""
+    """A violation for programs, with the names of messages."""
     return {
         "property": violation.property,
         **more,
@@ -61,7 +61,7 @@ def violation_object(violation: Violation, **more: Any) -> dict[str, Any]:
 
 
 def print_violations(violations: Iterable[tuple[str, Violation]], suppressed: int = 0) -> None:
-    """Counterexamples for people: each with the run it was found in."""
+    """Print counterexamples for people, each with its run."""
     found = list(violations)
     for where, violation in found[:VIOLATIONS_SHOWN]:
         console.print(f"[bold red]{violation.property}[/] violated {escape(where)}".rstrip())
@@ -74,7 +74,7 @@ def print_violations(violations: Iterable[tuple[str, Violation]], suppressed: in
 def print_verdict(
     found: list[tuple[str, Violation]], suppressed: int, unjudged: list[str], what: str
 ) -> None:
-    """What the checks say, and what they could not say."""
+    """Print what the judge found, and what it could not judge."""
     if found:
         print_violations(found, suppressed)
     else:
@@ -85,7 +85,7 @@ def print_verdict(
 
 
 def holes_object(holes: Holes, **more: Any) -> dict[str, Any]:
-    """The holes of a run as programs read them, messages by their names."""
+    """The holes of a run for programs, with the names of messages."""
     nodes = [
         {
             "node": found.node,
@@ -99,19 +99,19 @@ def holes_object(holes: Holes, **more: Any) -> dict[str, Any]:
 
 
 def uncounted_object(**more: Any) -> dict[str, Any]:
-    """The same of a run whose holes were not counted: they are not known, which is not none."""
+    """The same for a run whose holes were not counted: their number is unknown, not zero."""
     return {**more, "count": None, "nodes": None, "nowhere": None}
 
 
 _STANDING = {
     "stayed": "",
     "down": ", which was down at the end,",
-    "lost": ", which had come back without its state,",
+    "lost": ", which had restarted without its state,",
 }
 
 
 def print_holes(runs: list[tuple[str, Holes]]) -> None:
-    """What is missing where, in runs that may miss something."""
+    """Print the holes of runs whose protocol allows holes."""
     if not any(holes.count for _, holes in runs):
         named = [where for where, _ in runs if where]
         which = f", in {len(named)} run{'' if len(named) == 1 else 's'}" if named else ""
@@ -128,9 +128,9 @@ def print_holes(runs: list[tuple[str, Holes]]) -> None:
 
 
 def print_uncounted(runs: Iterable[str]) -> None:
-    """The runs of which nobody can tell what is missing."""
+    """Print the runs whose holes cannot be counted."""
     for run in runs:
-        why = "it was not complete, and what it lacked at its end may have been under way"
+        why = "the run is not complete, and missing messages may still have been in flight at its end"
         console.print(f"[yellow]holes not counted[/] in {escape(run)}: {why}", soft_wrap=True)
 
 
@@ -146,6 +146,6 @@ def _hole_lines(holes: Holes) -> Iterator[str]:
 
 
 def latency_text(latency: dict[str, int | None]) -> str:
-    """Percentiles in a line."""
+    """Percentiles of latency in one line."""
     parts = (f"{name} {format_ns(ns, 3)}" for name, ns in latency.items() if ns is not None)
     return ", ".join(parts) or "none delivered"

@@ -1,4 +1,4 @@
-"""The properties that runs are judged by, as the registry has them."""
+"""The list of properties that runs are judged by, from the registry."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from ordercast.judge import PROPERTIES, Property
 
 
 def at_end_named(properties: Sequence[Property] = PROPERTIES) -> str:
-    """Those that are judged at the end of a complete run only: ``agreement and validity``."""
+    """The names of the properties that are judged only in complete runs: ``agreement and validity``."""
     return " and ".join(declared.name for declared in properties if declared.at_end)
 
 
 def properties_table(properties: Sequence[Property] = PROPERTIES) -> Table:
-    """What each property says, and when a run is judged by it."""
+    """A table of what each property states, and which runs are judged by it."""
     table = Table.grid(padding=(0, 2))
     for declared in properties:
         table.add_row(f"[bold]{declared.name}[/]", declared.statement, f"[dim]{declared.words}[/]")
@@ -23,7 +23,7 @@ def properties_table(properties: Sequence[Property] = PROPERTIES) -> Table:
 
 
 def print_properties(wanted: bool) -> None:
-    """List the properties and end, if that is what the user wants."""
+    """List the properties and exit, if the user asked for that."""
     if wanted:
         console.print(properties_table())
         raise typer.Exit

@@ -1,4 +1,4 @@
-"""`ordercast protocols`: what there is, and what each promises."""
+"""`ordercast protocols`: list the protocols and what each promises."""
 
 from typing import Annotated
 
@@ -14,13 +14,13 @@ from ordercast.core import Protocol
 def protocols(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """List the protocols with their guarantees, and the options that a scenario can set.
+    """List the protocols with their guarantees, options and actions.
 
     [dim]order[/]: whether messages are delivered in one order within a group, or across groups.
-    [dim]agreement[/]: whether a message that one receiver delivers reaches all of them.
+    [dim]agreement[/]: whether all receivers deliver a message that one of them delivers.
     [dim]gaps[/]: whether a missing message is silent, notified, or never happens.
-    [dim]action[/]: what `ordercast cluster act` can ask of a live cluster of this protocol.
-    [dim]options[/]: with their defaults, for a scenario's table of that name; --json has nested ones too.
+    [dim]action[/]: what `ordercast cluster act` can do with a live cluster of this protocol.
+    [dim]options[/]: with their defaults, for the table `options` of a scenario; --json has nested ones too.
     """
     known = [find_protocol(name) for name in protocol_names()]
     if json:

@@ -1,4 +1,4 @@
-"""`ordercast replay`: a run of a seed, told event by event, up to the first violation."""
+"""`ordercast replay`: run a seed again and print its events up to the first violation."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,20 +19,20 @@ from ordercast.trace import Event, find_runs
 def replay(
     scenario: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[SCENARIO.toml | RUN]", help="Replay this file, or the run of this trace, instead."
-        ),
+        typer.Argument(metavar="[SCENARIO.toml | RUN]", help="Scenario file, or folder of a run, to replay."),
     ] = None,
-    protocol: Annotated[str | None, typer.Option(help="The protocol of the swarm.")] = None,
-    seed: Annotated[int | None, typer.Option(help="The seed to replay.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Protocol of the swarm seed.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed to replay.")] = None,
     packets: Annotated[bool, typer.Option(help="Show every packet.")] = True,
-    whole: Annotated[bool, typer.Option("--whole", help="Go on after the first violation.")] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Show the whole run, not only up to the first violation.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Tell what a seed did, event by event, up to the first violation.
+    """Show what a seed did, event by event, up to the first violation.
 
-    A swarm seed is replayed exactly; so is a scenario file, with its own seed or with `--seed`, and the
-    run of a trace on disk. The hash covers the packets too, if they are shown.
+    The command replays a seed of a swarm, a scenario file (with its own seed or with `--seed`), or a stored
+    run. A replay is always exact. If packets are shown, the trace hash covers them too.
 
     [bold]Example[/]
 
@@ -61,23 +61,25 @@ def replay(
 
 def _scenario(path: Path | None, protocol: str | None, seed: int | None, packets: bool) -> Scenario:
     if path and protocol:
-        raise LocalError("a file or a trace names its own protocol: leave --protocol away")
+        raise LocalError("a scenario file or a trace names its own protocol; remove --protocol")
     if path and path.is_dir():
         (run, *more) = find_runs(path)
         if run.description.source == "live":
-            raise LocalError(f"{path}: a live run; ordercast simulate --from-trace runs it again")
+            raise LocalError(
+                f"{path}: a live run cannot be replayed; use ordercast simulate --from-trace {path}"
+            )
         if run.description.source == "scale engine":
-            again = f"run that command again with its seed (--seed {run.description.seed})"
-            raise LocalError(f"{path}: a run of `ordercast epto simulate`; {again}")
+            again = f"repeat that command with --seed {run.description.seed}"
+            raise LocalError(f"{path}: a run of `ordercast epto simulate` cannot be replayed; {again}")
         if more or not run.description.scenario:
-            raise LocalError(f"{path}: not one simulated run; name the folder of one")
+            raise LocalError(f"{path}: name the folder of exactly one simulated run")
         scenario = to_scenario(run.description.scenario)
     elif path:
         scenario = load_scenario(path)
         if seed is not None:
             scenario = msgspec.structs.replace(scenario, seed=seed)
     elif protocol is None or seed is None:
-        raise LocalError("say what to replay: --protocol NAME --seed S, or a scenario file")
+        raise LocalError("nothing to replay: give --protocol NAME --seed S, or a scenario file")
     else:
         scenario = swarm_scenario(protocol, seed)
     return msgspec.structs.replace(scenario, packets=packets)
@@ -112,4 +114,4 @@ def _show(run: Run, events: list[Event]) -> None:
                 text = f"  node {node}: {wait.subject} waits for {wait.blocker}"
                 console.print(f"{text} since {format_ns(wait.since)}", markup=False, soft_wrap=True)
     else:
-        console.print("[green]kept every promise[/] of its contract")
+        console.print("[green]kept every promise[/] of its protocol")

@@ -1,4 +1,4 @@
-"""`ordercast report`: a page with figures of what runs did, live or simulated, or of a whole sweep."""
+"""`ordercast report`: write a page with figures about runs, live or simulated, or about a whole sweep."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,40 +8,42 @@ import typer
 from ordercast.cli.output import console, errors, print_json
 from ordercast.cli.sweep import progress_shown
 
-if TYPE_CHECKING:  # at run time only when they are needed: tables are read without Spark
+if TYPE_CHECKING:  # imported only when needed
     from ordercast.report.stored_tables import StoredTables
 
 FOLDER = "report"
-"""Where the report of a folder of runs goes, below that folder."""
+"""The subfolder that gets the report of a folder of runs."""
 SHOWN_MAX = 10
 
 
 def report(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A run, a folder of runs, a sweep or a reproduction.")
+        Path,
+        typer.Argument(metavar="DIR", help="Folder of a run, of several runs, of a sweep or a reproduction."),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="Where to write; DIR/report for runs, DIR itself for a sweep.")
+        Path | None,
+        typer.Option(help="Folder for the report. Default: DIR/report for runs, DIR itself for a sweep."),
     ] = None,
     master: Annotated[
-        str, typer.Option(help="Where Spark runs: local[*], or spark://host:port of a cluster.")
+        str, typer.Option(help="Where Spark runs: local[*], or spark://host:port for a cluster.")
     ] = "local[*]",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Make a page of what runs did: one file, for a browser, a phone or a printer.
+    """Write a report about runs: one HTML file for a browser, a phone or a printer.
 
-    DIR may hold any runs with traces: those of a live cluster after [bold]ordercast cluster down[/], of
-    [bold]ordercast live --out[/], [bold]ordercast simulate --out[/] or [bold]ordercast bench --keep[/]. They
-    are judged by what they promised and measured on Spark. The page shows for each run what was submitted and
-    delivered over time, latency, drop notifications, configurations, and recoveries from crashes.
-    It goes to DIR/report, with the tables of all numbers as Parquet. Runs that are not complete are reported
-    with a note.
+    DIR may hold any runs with traces: from a live cluster after [bold]ordercast cluster down[/], or from
+    [bold]ordercast live --out[/], [bold]ordercast simulate --out[/] or [bold]ordercast bench --keep[/]. Spark
+    judges the runs by the promises of their protocols, and measures them. For each run the page shows
+    messages submitted and delivered over time, latency, drop notifications, configurations, and recoveries
+    from crashes. The page goes to DIR/report, together with all numbers as Parquet tables. Incomplete runs
+    have a note.
 
-    Of a sweep or a reproduction, DIR/report.html is made again from the tables that are there, without Spark;
-    the same tables always give the same file.
+    For a sweep or a reproduction, the command rebuilds DIR/report.html from the existing tables, without
+    Spark. The same tables always give the same file.
 
-    The exit code is 1 if a run could not be read; it is named, and the others are reported. Whether promises
-    were kept is told on the page; [bold]ordercast check[/] makes an exit code of it.
+    The exit code is 1 if a run could not be read; the command names that run and reports the others. The page
+    shows whether promises were kept; use [bold]ordercast check[/] for an exit code.
 
     [bold]Examples[/]
 
@@ -50,6 +52,8 @@ def report(
     ordercast simulate --protocol hydra --out traces && ordercast report traces --out page
 
     ordercast sweep examples/every-protocol.toml --out out && ordercast report out
+
+    ordercast reproduce baseline --quick --out out && ordercast report out
     """
     from ordercast.report.build import has_tables
     from ordercast.report.build import report as build
@@ -74,13 +78,13 @@ def _of_runs(folder: Path, out: Path, master: str) -> Path:
     from ordercast.pipeline.traces import survey
 
     check_master(master)
-    found = survey(folder)  # what is wrong with the folder is told before Spark starts
+    found = survey(folder)  # report errors in the folder before Spark starts
     with progress_shown() as progress, running_spark(master, f"ordercast report {folder}") as spark:
         return report_folder(spark, found, folder, out, progress)
 
 
 def _told(tables: "StoredTables") -> dict[str, Any]:
-    """The report in a few numbers."""
+    """The main numbers of the report."""
     runs = tables.rows("runs")
     failures = [{"run": run["run"], "error": run["error"]} for run in runs if run["status"] == "failed"]
     states = ("kept", "violated", "failed")

@@ -1,4 +1,4 @@
-"""`ordercast reproduce`: run the experiments of the papers and compare with what they printed."""
+"""`ordercast reproduce`: run the experiments of the papers and compare with the published results."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,42 +10,44 @@ from ordercast.cli.sweep import progress_shown
 from ordercast.core import LocalError
 
 if TYPE_CHECKING:
-    # At run time only when something is reproduced: Spark is an extra, and slow to import.
+    # Imported only when something is reproduced: Spark is an optional extra and slow to import.
     from ordercast.pipeline.claims import ClaimResult
 
 _SHOWN = ("id", "published", "accept_low", "accept_high", "measured", "met", "note")
 _DERIVED = {
-    "baseline.": "two ratios that are, bands too",
-    "epto.bound": "a bound that is: nothing may exceed it",
-    "epto.internet.": "what is said of fewer processes, bands too",
+    "baseline.": "two published ratios, and so are the bands",
+    "epto.bound": "a published bound; no result may exceed it",
+    "epto.internet.": "published results for fewer processes, and so are the bands",
 }
 _VERDICTS = {True: "[green]met[/]", False: "[bold red]missed[/]", None: "[dim]not measured[/]"}
 
 
 def reproduce(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="A folder for traces, tables and the report.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for traces, tables and the report.")],
     claims: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID or prefix]...", help="Which claims; all if none is named."),
+        typer.Argument(metavar="[ID or prefix]...", help="Claims to reproduce. Default: all."),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and loads.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use fewer seeds and loads.")] = False,
     data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Measured inputs, for experiments that need some.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder with measured inputs, for experiments that need them."),
     ] = None,
     master: Annotated[
-        str, typer.Option(help="Where Spark runs: local[*], or spark://host:port of a cluster.")
+        str, typer.Option(help="Where Spark runs: local[*], or spark://host:port for a cluster.")
     ] = "local[*]",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Reproduce published numbers, claim by claim.
 
-    A claim is a number from a paper, with the band in which a measured one counts as the same. Its experiment
-    simulates what the paper did, and says what came of it. A claim without an experiment is not measured.
+    A claim is a number from a paper, with the band in which our measured number counts as the same. An
+    experiment simulates what the paper did and measures the number. A claim without an experiment is not
+    measured.
 
-    DIR gets report.html, to be read in a browser, claims.json, and all tables and traces. Stopped, it goes on
-    where it was when the same command is given again.
+    DIR gets report.html for a browser, claims.json, and all tables and traces. If the command was stopped,
+    give the same command again: it continues where it stopped.
 
-    Exit code 1 if a selected claim was missed, or if a run broke a promise of its protocol.
+    The exit code is 1 if a selected claim was missed, or if a run broke a promise of its protocol.
 
     [bold]Examples[/]
 
@@ -85,10 +87,10 @@ def _show(claims: "list[ClaimResult]", report: Path, broken: int) -> None:
             console.print(f"  {claim.note}", markup=False, soft_wrap=True)
     for prefix, origin in _DERIVED.items():
         if any(claim.id.startswith(prefix) for claim in measured):
-            console.print(f"{prefix}*: not printed in the paper, but derived from {origin}", soft_wrap=True)
+            console.print(f"{prefix}*: not published as such; derived from {origin}", soft_wrap=True)
     counts = {met: sum(claim.met is met for claim in claims) for met in _VERDICTS}
     said = ", ".join(f"{count} {_VERDICTS[met]}" for met, count in counts.items() if count)
     console.print(f"{len(claims)} claim{'' if len(claims) == 1 else 's'}: {said}")
     if broken:
-        console.print(f"[bold red]{broken} runs broke a promise or failed[/]: see the report")
+        console.print(f"[bold red]{broken} runs broke a promise or failed[/]; see the report")
     console.print(f"report: {report}", markup=False, soft_wrap=True)

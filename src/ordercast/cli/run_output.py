@@ -1,4 +1,4 @@
-"""How one run is shown, simulated or live: its numbers, what was beyond the contract, and the verdict."""
+"""How one run, simulated or live, is printed: its numbers, faults beyond its contract, and the verdict."""
 
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,38 +23,38 @@ from ordercast.trace import RunDescription
 
 
 class Shown(Protocol):
-    """What a run must tell of itself."""
+    """What is printed about a run."""
 
     @property
     def violations(self) -> list[Violation]:
-        """What the checks found."""
+        """The violations that the judge found."""
 
     @property
     def suppressed(self) -> dict[str, int]:
-        """How many more each property had."""
+        """The number of further violations of each property, which are not listed."""
 
     @property
     def holes(self) -> Holes | None:
-        """What is missing where, if agreement is probabilistic and the run came to its end."""
+        """The holes, if agreement is probabilistic and the run settled."""
 
     @property
     def description(self) -> RunDescription:
-        """Who took part, and what was promised."""
+        """Who took part, and what the protocol promised."""
 
     @property
     def beyond_contract(self) -> list[Fault]:
-        """Faults that the protocol does not claim to bear."""
+        """Faults in this run that the protocol does not claim to tolerate."""
 
     @property
     def hindrance(self) -> str:
-        """Why the promises about the end could not be judged; empty if they were."""
+        """Why the promises about the end could not be judged; empty if they were judged."""
 
     def summary(self) -> Summary:
-        """The run in numbers."""
+        """The numbers of the run."""
 
 
 def run_object(run: Shown, folder: Path | None) -> dict[str, Any]:
-    """A run as programs read it."""
+    """A run for programs, as JSON."""
     content: dict[str, Any] = msgspec.to_builtins(run.summary())
     content["violations"] = [violation_object(violation) for violation in run.violations]
     content["suppressed"] = run.suppressed
@@ -67,7 +67,7 @@ def run_object(run: Shown, folder: Path | None) -> dict[str, Any]:
 
 
 def show_run(run: Shown, folder: Path | None, json: bool) -> None:
-    """A simulated run, for people or as one JSON object."""
+    """Print a simulated run, for people or as one JSON object."""
     if json:
         print_json(run_object(run, folder))
         return
@@ -86,33 +86,33 @@ def show_run(run: Shown, folder: Path | None, json: bool) -> None:
 
 
 def number_rows(summary: Summary) -> dict[str, str]:
-    """What was submitted and delivered, and how fast."""
+    """The numbers of messages submitted and delivered, latency and throughput."""
     return {
         "submitted": f"{summary.submitted} messages",
-        "delivered": f"{summary.delivered} at all receivers together"
+        "delivered": f"{summary.delivered} in total at all receivers"
         + (f", and {summary.out_of_order} tagged as out of order" if summary.out_of_order else ""),
         "dropped": f"{summary.dropped} drop notifications",
         "latency": latency_text(summary.latency_ns),
-        "throughput": f"{summary.throughput_per_s:,.0f} messages a second",
+        "throughput": f"{summary.throughput_per_s:,.0f} messages per second",
     }
 
 
 def print_rows(rows: dict[str, str]) -> None:
-    """A name and a text a line."""
+    """Print one name and its text per line."""
     for name, text in rows.items():
         console.print(f"  {name:<11}{text}", markup=False, soft_wrap=True)
 
 
 def print_judgement(run: Shown) -> None:
-    """What the checks say, and what was more than the protocol promised to bear."""
+    """Print the verdict, and the faults that the protocol does not claim to tolerate."""
     summary = run.summary()
     beyond = ", ".join(run.beyond_contract)
     if beyond:
-        claim = f"{summary.protocol} does not claim to bear {beyond}"
+        claim = f"{summary.protocol} does not claim to tolerate {beyond}"
         console.print(f"  [yellow]beyond its contract[/]: {claim}", soft_wrap=True)
     unjudged = [] if summary.complete else [f"{at_end_named()} of this run, because {run.hindrance}"]
     found = [("", violation) for violation in run.violations]
-    print_verdict(found, sum(run.suppressed.values()), unjudged, " of its contract")
+    print_verdict(found, sum(run.suppressed.values()), unjudged, " of its protocol")
     if run.holes is not None:
         print_holes([("", run.holes)])
     elif run.description.may_have_holes:
@@ -120,7 +120,7 @@ def print_judgement(run: Shown) -> None:
 
 
 def ending_text(run: Shown) -> str:
-    """How it ended. What a run lacks that was judged to its end and broke nothing was not promised."""
+    """How the run ended. If a fully judged run has no violation, missing deliveries are allowed."""
     ending = run.summary().ending
     allowed = ending == "deliveries missing" and not run.hindrance and not run.violations
-    return f"{ending}, which the contract allows" if allowed else ending
+    return f"{ending}, which the protocol allows" if allowed else ending

@@ -1,4 +1,4 @@
-"""`ordercast send`: messages to a group of a running cluster."""
+"""`ordercast send`: send messages to a group of a running cluster."""
 
 import os
 import sys
@@ -17,33 +17,34 @@ from ordercast.net.cluster.cluster import Cluster
 
 BATCH_MESSAGES = 1_000
 BATCH_BYTES = 256 << 10
-"""Messages that are handed over at once, at most."""
+"""Limits of one request to a sender."""
 READ_BYTES = 64 << 10
 
 
 def send(
-    group: Annotated[str, typer.Argument(metavar="GROUP", help="To which group; several: orders,payments")],
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="Group, or several groups: orders,payments")],
     messages: Annotated[
-        list[str] | None, typer.Argument(metavar="[MESSAGE]...", help="What to send.")
+        list[str] | None, typer.Argument(metavar="[MESSAGE]...", help="Messages to send.")
     ] = None,
     stdin: Annotated[bool, typer.Option("--stdin", help="Send each line of standard input.")] = False,
     count: Annotated[
-        int | None, typer.Option(min=1, help="Send so many: the message again and again, or made-up ones.")
+        int | None,
+        typer.Option(min=1, help="Number of generated messages, or of repetitions of the given messages."),
     ] = None,
     size: Annotated[
-        int | None, typer.Option(min=0, max=MESSAGE_BYTES_MAX, help="Bytes of a made-up message.")
+        int | None, typer.Option(min=0, max=MESSAGE_BYTES_MAX, help="Bytes per generated message.")
     ] = None,
     node: Annotated[
-        int | None, typer.Option(help="Which sender; the first that answers if it is not said.")
+        int | None, typer.Option(help="Node of the sender. Default: the first sender that answers.")
     ] = None,
     config: ConfigOption = CONFIG,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Hand messages to a sender of a running cluster.
 
-    They are on their way when the command ends; [bold]ordercast tail[/] shows them arrive, and
-    [bold]ordercast why[/] tells what holds one up. A message is known by its sender and that sender's own
-    number: [dim]3#17[/] is the message 17 of node 3. If senders must slow down, the command waits.
+    The command ends when the sender has taken the messages. [bold]ordercast tail[/] shows their delivery, and
+    [bold]ordercast why[/] shows what blocks a message. The name of a message is its sender and the sender's
+    own number: [dim]3#17[/] is message 17 of node 3. If the sender is congested, the command waits.
 
     [bold]Examples[/]
 
@@ -60,7 +61,7 @@ def send(
     groups = [name.strip() for name in group.split(",")]
     for name in groups:
         if name not in cluster.groups:
-            raise LocalError(f"there is no group '{name}'; there are: {', '.join(cluster.groups)}")
+            raise LocalError(f"unknown group '{name}'; the groups are: {', '.join(cluster.groups)}")
     sent: list[tuple[MessageId, int]] = []
     with reach_node(cluster, _senders(cluster, node), "a sender") as (sender, client):
         for batch in (batch for portion in portions for batch in split(portion)):
@@ -74,39 +75,39 @@ def _senders(cluster: Cluster, node: NodeId | None) -> list[NodeId]:
     if node is None:
         return senders
     if node not in senders:
-        raise LocalError(f"node {node} is no sender; there are: {', '.join(map(str, senders))}")
+        raise LocalError(f"node {node} is not a sender; the senders are: {', '.join(map(str, senders))}")
     return [node]
 
 
 def _portions(messages: list[str], stdin: bool, count: int | None, size: int | None) -> Iterable[list[bytes]]:
-    """What to send, in portions as it comes."""
+    """The messages to send, in portions as they become available."""
     if sum((bool(messages), stdin, size is not None)) > 1:
-        raise LocalError("say what to send in one way: messages, --stdin, or --size for made-up ones")
+        raise LocalError("choose one of: messages, --stdin, or --size for generated messages")
     if stdin:
         if count is not None:
-            raise LocalError("--count goes with messages or with --size, not with --stdin")
+            raise LocalError("--count works with messages or with --size, not with --stdin")
         return read_lines(lambda: os.read(sys.stdin.fileno(), READ_BYTES))
     if messages:
         payloads = [message.encode(errors="surrogateescape") for message in messages]
         return _chunks(chain.from_iterable(repeat(payloads, count or 1)))
     if count is None and size is None:
-        raise LocalError("say what to send: a message, --stdin, or --count and --size for made-up ones")
+        raise LocalError("nothing to send: give a message, --stdin, or --count and --size to generate some")
     return _chunks(made_up(index, size) for index in range(count or 1))
 
 
 def made_up(index: int, size: int | None) -> bytes:
-    """A message that tells its place, of a size if one is wanted."""
+    """A generated message with its index, of the given size if there is one."""
     text = b"message %d" % index
     return text if size is None else text[:size].ljust(size, b".")
 
 
 def read_lines(read: Callable[[], bytes]) -> Iterator[list[bytes]]:
-    """The lines of what is read, as many at a time as have come."""
+    """The lines of the input, as many at a time as have arrived."""
     rest = b""
     while chunk := read():
         *lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > MESSAGE_BYTES_MAX:
-            raise LocalError(f"a line of standard input is longer than {MESSAGE_BYTES_MAX} bytes")
+            raise LocalError(f"a line of standard input is longer than the limit, {MESSAGE_BYTES_MAX} bytes")
         if lines:
             yield lines
     if rest:
@@ -120,7 +121,7 @@ def _chunks(payloads: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def split(portion: list[bytes]) -> Iterator[list[bytes]]:
-    """The same messages in requests that are not too large; a message that is large goes alone."""
+    """The same messages in requests of limited size; a large message goes alone."""
     batch: list[bytes] = []
     size = 0
     for payload in portion:
@@ -134,7 +135,7 @@ def split(portion: list[bytes]) -> Iterator[list[bytes]]:
 
 
 def _note(sent: list[tuple[MessageId, int]], first: MessageId, count: int) -> None:
-    """Keep runs of identities: others may send by the same sender in between."""
+    """Note consecutive messages as one range; others may use the same sender in between."""
     if sent and sum(sent[-1]) == first:
         sent[-1] = (sent[-1][0], sent[-1][1] + count)
     else:

@@ -1,4 +1,4 @@
-"""`ordercast simulate`: one run, from a scenario file or from options, judged and summed up."""
+"""`ordercast simulate`: simulate one run, from a scenario file or from options, and judge it."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,74 +16,89 @@ from ordercast.sim.run import Run
 from ordercast.sim.run import simulate as run_scenario
 from ordercast.toml_file import naming_lines_of
 
-_SHAPE = "What runs"
-_LOAD = "What is sent"
-_WORLD = "The network and the hosts"
-_RESULT = "The result"
+_SHAPE = "Deployment"
+_LOAD = "Workload"
+_WORLD = "Network and hosts"
+_RESULT = "Results"
 
 
 def simulate(
     scenario: Annotated[
-        Path | None, typer.Argument(metavar="[SCENARIO.toml]", help="Start from this file.")
+        Path | None, typer.Argument(metavar="[SCENARIO.toml]", help="Scenario file; options override it.")
     ] = None,
     from_trace: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Start from this recorded run instead.", rich_help_panel=_SHAPE),
+        typer.Option(
+            metavar="DIR", help="Folder of a recorded run to repeat instead.", rich_help_panel=_SHAPE
+        ),
     ] = None,
     protocol: Annotated[
-        str | None, typer.Option(help="See `ordercast protocols`.", rich_help_panel=_SHAPE)
+        str | None,
+        typer.Option(help="Protocol name; `ordercast protocols` lists them.", rich_help_panel=_SHAPE),
     ] = None,
     receivers: Annotated[
-        int | None, typer.Option(help="Receivers in each group.", rich_help_panel=_SHAPE)
+        int | None, typer.Option(help="Receivers per group.", rich_help_panel=_SHAPE)
     ] = None,
-    groups: Annotated[int | None, typer.Option(help="Groups.", rich_help_panel=_SHAPE)] = None,
-    senders: Annotated[int | None, typer.Option(help="Senders.", rich_help_panel=_SHAPE)] = None,
+    groups: Annotated[int | None, typer.Option(help="Number of groups.", rich_help_panel=_SHAPE)] = None,
+    senders: Annotated[int | None, typer.Option(help="Number of senders.", rich_help_panel=_SHAPE)] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Decides everything random.", rich_help_panel=_SHAPE)
+        int | None, typer.Option(help="Seed of all random choices.", rich_help_panel=_SHAPE)
     ] = None,
-    messages: Annotated[int | None, typer.Option(help="How many in all.", rich_help_panel=_LOAD)] = None,
+    messages: Annotated[
+        int | None, typer.Option(help="Total number of messages.", rich_help_panel=_LOAD)
+    ] = None,
     rate: Annotated[
-        float | None, typer.Option(help="Messages a second of each sender.", rich_help_panel=_LOAD)
+        float | None, typer.Option(help="Messages per second and sender.", rich_help_panel=_LOAD)
     ] = None,
-    size: Annotated[int | None, typer.Option(help="Bytes of a message.", rich_help_panel=_LOAD)] = None,
+    size: Annotated[int | None, typer.Option(help="Bytes per message.", rich_help_panel=_LOAD)] = None,
     workload: Annotated[
         str | None,
-        typer.Option(help="poisson, periodic, recorded or closed.", rich_help_panel=_LOAD),
+        typer.Option(help="Workload kind: poisson, periodic, recorded or closed.", rich_help_panel=_LOAD),
     ] = None,
     latency_us: Annotated[
-        float | None, typer.Option(help="A constant delay.", rich_help_panel=_WORLD)
+        float | None, typer.Option(help="Constant network delay, in microseconds.", rich_help_panel=_WORLD)
     ] = None,
     jitter_us: Annotated[
         float | None,
-        typer.Option(help="Delay evenly between --latency-us and that much more.", rich_help_panel=_WORLD),
+        typer.Option(
+            help="Random extra delay of 0 to this many microseconds, uniformly distributed.",
+            rich_help_panel=_WORLD,
+        ),
     ] = None,
     loss: Annotated[
-        float | None, typer.Option(help="Share of packets lost, 0 to 1.", rich_help_panel=_WORLD)
+        float | None, typer.Option(help="Fraction of packets lost, 0 to 1.", rich_help_panel=_WORLD)
     ] = None,
     duplication: Annotated[
-        float | None, typer.Option(help="Share of packets doubled.", rich_help_panel=_WORLD)
+        float | None, typer.Option(help="Fraction of packets duplicated, 0 to 1.", rich_help_panel=_WORLD)
     ] = None,
     reordering: Annotated[
-        float | None, typer.Option(help="Share of packets overtaken.", rich_help_panel=_WORLD)
+        float | None,
+        typer.Option(
+            help="Fraction of packets delayed so that others overtake them, 0 to 1.", rich_help_panel=_WORLD
+        ),
     ] = None,
     receive_ns: Annotated[
-        int | None, typer.Option(help="CPU time of a packet in.", rich_help_panel=_WORLD)
+        int | None,
+        typer.Option(help="CPU time to receive a packet, in nanoseconds.", rich_help_panel=_WORLD),
     ] = None,
     send_ns: Annotated[
-        int | None, typer.Option(help="CPU time of a packet out.", rich_help_panel=_WORLD)
+        int | None, typer.Option(help="CPU time to send a packet, in nanoseconds.", rich_help_panel=_WORLD)
     ] = None,
     spread: Annotated[
         str | None,
-        typer.Option(help="Shares of messages to 1, 2, ... groups: 0.8,0.2", rich_help_panel=_LOAD),
+        typer.Option(
+            help="Fractions of messages that go to 1, 2, ... groups, such as 0.8,0.2.", rich_help_panel=_LOAD
+        ),
     ] = None,
     skew_us: Annotated[
-        float | None, typer.Option(help="Clocks are wrong by up to this.", rich_help_panel=_WORLD)
+        float | None, typer.Option(help="Largest clock error, in microseconds.", rich_help_panel=_WORLD)
     ] = None,
     packets: Annotated[
-        bool, typer.Option("--packets", help="Trace every packet too.", rich_help_panel=_RESULT)
+        bool,
+        typer.Option("--packets", help="Also record every packet in the trace.", rich_help_panel=_RESULT),
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Write the trace below this folder.", rich_help_panel=_RESULT)
+        Path | None, typer.Option(help="Folder to write the trace to.", rich_help_panel=_RESULT)
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=_RESULT)
@@ -91,8 +106,8 @@ def simulate(
 ) -> int:
     """Run one simulation and judge it.
 
-    Options override what the scenario file says. The same seed gives the same trace, always. With
-    [bold]--from-trace[/], what was submitted in a recorded run, live or simulated, is submitted again.
+    Options override the scenario file. The same seed always gives the same trace. With [bold]--from-trace[/],
+    the simulation submits the same messages as a recorded run, live or simulated.
 
     [bold]Examples[/]
 
@@ -125,7 +140,7 @@ def simulate(
         if value is not None:
             _set(content, keys, value)
     if "protocol" not in content:
-        raise LocalError("say which protocol: --protocol NAME, or a scenario file")
+        raise LocalError("no protocol: give --protocol NAME, or a scenario file")
     if receivers is not None or groups is not None:
         content.pop("membership", None)
     with naming_lines_of(scenario):
@@ -136,9 +151,9 @@ def simulate(
 
 
 def start_from(scenario: Path | None, from_trace: Path | None) -> dict[str, Any]:
-    """What a scenario file or a recorded run says."""
+    """The content of a scenario file or of a recorded run."""
     if scenario and from_trace:
-        raise LocalError("start from a scenario file or from a trace, not from both")
+        raise LocalError("give a scenario file or --from-trace, not both")
     if from_trace:
         content: dict[str, Any] = msgspec.to_builtins(scenario_of(from_trace))
     else:
@@ -157,7 +172,7 @@ def _shares(text: str | None) -> list[float] | None:
     try:
         return None if text is None else [float(share) for share in text.split(",")]
     except ValueError:
-        raise LocalError(f"--spread lists shares, as 0.8,0.2, not '{text}'") from None
+        raise LocalError(f"--spread must list fractions such as 0.8,0.2, not '{text}'") from None
 
 
 def _set(content: dict[str, Any], keys: tuple[str, ...], value: object) -> None:

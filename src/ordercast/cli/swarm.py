@@ -1,4 +1,4 @@
-"""`ordercast swarm`: many seeds, each a scenario of its own with faults of all kinds."""
+"""`ordercast swarm`: simulate many seeds, each with its own scenario and faults of all kinds."""
 
 import multiprocessing
 import os
@@ -21,7 +21,7 @@ from ordercast.sim.run import simulate
 
 
 class SwarmFailure(msgspec.Struct, frozen=True):
-    """A seed that found something."""
+    """A violation or exception that a seed found."""
 
     seed: int
     property: str
@@ -29,15 +29,15 @@ class SwarmFailure(msgspec.Struct, frozen=True):
 
 
 def swarm(
-    protocol: Annotated[str, typer.Option(help="See `ordercast protocols`.")],
-    seeds: Annotated[str, typer.Option(help="A:B, from A up to but not B; or one seed.")] = "0:100",
-    jobs: Annotated[int, typer.Option(help="Processes at once; 0: one for each core.", min=0)] = 0,
+    protocol: Annotated[str, typer.Option(help="Protocol name; `ordercast protocols` lists them.")],
+    seeds: Annotated[str, typer.Option(help="Seeds A:B, from A to B-1; or one seed.")] = "0:100",
+    jobs: Annotated[int, typer.Option(help="Number of processes; 0 means one per core.", min=0)] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Try a protocol on many seeds, under all the faults it claims to bear.
+    """Test a protocol on many seeds, with all faults that it claims to tolerate.
 
-    Each seed draws a deployment, a network, a load and a schedule of faults; then everything heals, and
-    what should be delivered must be. `ordercast replay` shows what a seed did.
+    Each seed draws a deployment, a network, a load and a schedule of faults. At the end all faults heal, and
+    every message that the protocol owes must be delivered. `ordercast replay` shows what a seed did.
 
     [bold]Example[/]
 
@@ -68,7 +68,7 @@ def _results(protocol: str, seeds: range, jobs: int) -> Iterator[list[SwarmFailu
     pool = ProcessPoolExecutor(min(jobs, len(seeds)), context, initializer=_be_a_child)
     chunk = max(1, min(10, len(seeds) // (4 * jobs)))
     try:
-        # Children inherit that Ctrl-C waits: it is the parent's business, also while they start.
+        # Children inherit the blocked signal: only the parent handles Ctrl-C, also while they start.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             results = pool.map(try_seed, [protocol] * len(seeds), seeds, chunksize=chunk)
@@ -76,13 +76,13 @@ def _results(protocol: str, seeds: range, jobs: int) -> Iterator[list[SwarmFailu
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         yield from results
     except (BrokenProcessPool, OSError) as error:
-        raise LocalError(f"a process of the swarm cannot run: {error}; try --jobs 1") from error
+        raise LocalError(f"a process of the swarm failed: {error}; try --jobs 1") from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _be_a_child() -> None:
-    """Leave Ctrl-C to the parent, and do not outlive it, however it ends."""
+    """Leave Ctrl-C to the parent, and exit when the parent exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
@@ -95,7 +95,7 @@ def _be_a_child() -> None:
 
 
 def try_seed(protocol: str, seed: int) -> list[SwarmFailure]:
-    """Run one seed; a protocol that raises has failed, and the others go on."""
+    """Run one seed. An exception in the protocol is a failure of this seed only."""
     try:
         run = simulate(swarm_scenario(protocol, seed))
     except Exception as error:
@@ -112,4 +112,4 @@ def _show(protocol: str, runs: int, failures: list[SwarmFailure]) -> None:
     for seed in bad[:10]:
         failure = next(failure for failure in failures if failure.seed == seed)
         console.print(f"  seed {seed}: {failure.property}: {failure.message}", markup=False)
-    console.print(f"  see one: ordercast replay --protocol {protocol} --seed {bad[0]}")
+    console.print(f"  to see one: ordercast replay --protocol {protocol} --seed {bad[0]}")

@@ -1,4 +1,4 @@
-"""`ordercast sweep`: many runs at once on Spark, into one folder of traces and tables."""
+"""`ordercast sweep`: simulate many runs on Spark, and write their traces and tables to one folder."""
 
 import time
 from collections.abc import Iterator
@@ -16,35 +16,35 @@ from ordercast.cli.output import console, errors, print_json, print_violations, 
 from ordercast.core import format_ns
 
 if TYPE_CHECKING:
-    # At run time only when a sweep is asked for: Spark is an extra, and slow to import.
+    # Imported only for a sweep: Spark is an optional extra and slow to import.
     from ordercast.pipeline.progress import Progress, Report
     from ordercast.pipeline.sweep import SweepOutcome
     from ordercast.report.summary import PointSummary
 
 POINTS_SHOWN = 40
 LONG_S = 10.0
-"""Without a terminal, progress is told once in so long."""
+"""Without a terminal, progress is printed at this interval."""
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="SWEEP.toml", help="What to run.")],
-    out: Annotated[Path, typer.Option(help="The sweep's own folder, for traces and tables.")],
+    file: Annotated[Path, typer.Argument(metavar="SWEEP.toml", help="Sweep file.")],
+    out: Annotated[Path, typer.Option(help="Folder for traces and tables; each sweep needs its own.")],
     master: Annotated[
-        str, typer.Option(help="Where Spark runs: local[*], or spark://host:port of a cluster.")
+        str, typer.Option(help="Where Spark runs: local[*], or spark://host:port for a cluster.")
     ] = "local[*]",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Run a scenario over seeds, protocols and whatever else varies; judge and measure every run.
+    """Run a scenario with many seeds, protocols and parameters; judge and measure every run.
 
-    Traces go to DIR/traces, tables to DIR/tables as Parquet, and DIR/report.html shows it all. Two judges
-    look at every trace. A sweep that was stopped, even killed, goes on where it was when the same command is
-    given again.
+    Traces go to DIR/traces, Parquet tables to DIR/tables, and the report to DIR/report.html. Two judges check
+    every trace. If a sweep was stopped, even killed, give the same command again: it continues where it
+    stopped.
 
     [bold]Example[/]
 
     ordercast sweep examples/every-protocol.toml --out out
 
-    [bold]A sweep file[/] has seeds, a scenario, a grid of lists, and cases if you like:
+    [bold]A sweep file[/] has seeds, a scenario, a grid of lists, and optional cases:
 
     seeds = "0:10"
 
@@ -62,7 +62,7 @@ def sweep(
     from ordercast.report.stored_tables import StoredTables
     from ordercast.report.summary import both_verdicts, points
 
-    # Whatever can be wrong with what was asked is told before Spark takes its seconds to start.
+    # Report errors in the input before Spark takes seconds to start.
     check_master(master)
     asked = load_sweep(file)
     with claimed(out, asked):
@@ -80,14 +80,14 @@ def sweep(
         _show_points(points(tables))
         _show(asked.name, out, outcome)
         for pair in differ:
-            console.print(f"[bold red]the judges differ[/] on {escape(pair.run)}", soft_wrap=True)
+            console.print(f"[bold red]the judges disagree[/] on {escape(pair.run)}", soft_wrap=True)
         console.print(f"report: {page}", markup=False, soft_wrap=True)
     return 0 if outcome.count("kept") == outcome.runs and not differ else 1
 
 
 @contextmanager
 def progress_shown() -> Iterator["Report"]:
-    """Shows what a job of the pipeline reports: a bar where a person watches, else a line now and then."""
+    """Show the progress of a pipeline job: a bar on a terminal, otherwise a line every few seconds."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     rate = TextColumn("{task.fields[rate]}")
     bar = Bar(
@@ -95,11 +95,11 @@ def progress_shown() -> Iterator["Report"]:
     )
     with bar:
         task = bar.add_task("starting Spark", total=None, rate="")
-        told_s: float | None = None  # until Spark has started, there is nothing to tell
+        told_s: float | None = None  # before Spark has started, there is no progress to print
 
         def report(progress: "Progress") -> None:
             nonlocal told_s
-            rate = f"{progress.rate_per_s:.1f} a second" if progress.done else ""
+            rate = f"{progress.rate_per_s:.1f} per second" if progress.done else ""
             bar.update(
                 task, description=progress.what, completed=progress.done, total=progress.total, rate=rate
             )
@@ -115,7 +115,7 @@ def progress_shown() -> Iterator["Report"]:
 
 
 def _show_points(found: "list[PointSummary]") -> None:
-    """A line for each protocol and set of parameters."""
+    """Print one line per protocol and set of parameters."""
     table = Table(box=None, pad_edge=False)
     for name in ("protocol", "parameters", "kept", "p50", "p99", "messages/s"):
         words = name in ("protocol", "parameters")

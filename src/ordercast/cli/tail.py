@@ -1,4 +1,4 @@
-"""`ordercast tail`: what a receiver of a running cluster delivers, as it comes."""
+"""`ordercast tail`: show what a receiver of a running cluster delivers."""
 
 import base64
 from typing import Annotated, Any
@@ -14,25 +14,28 @@ from ordercast.core import LocalError, NodeId, format_ns
 from ordercast.net.cluster.cluster import Cluster
 
 PAYLOAD_SHOWN = 200
-"""Bytes of a message that people see; programs get all of it."""
+"""Bytes of a payload that are shown to people; --json has all bytes."""
 
 
 def tail(
-    group: Annotated[str, typer.Argument(metavar="GROUP", help="Of which group.")],
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="Group to watch.")],
     node: Annotated[
-        int | None, typer.Option(help="At which receiver; the first that answers if it is not said.")
+        int | None, typer.Option(help="Node of the receiver. Default: the first receiver that answers.")
     ] = None,
-    count: Annotated[int | None, typer.Option("--count", "-n", min=1, help="End after so many.")] = None,
+    count: Annotated[
+        int | None, typer.Option("--count", "-n", min=1, help="Exit after this many messages.")
+    ] = None,
     config: ConfigOption = CONFIG,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a line, payloads in base64.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per line, with payloads in base64.")
+    ] = False,
 ) -> int:
     """Show what a receiver delivers from now on, in its order.
 
-    All receivers of a group deliver in the same order, as far as the protocol promises it: run
-    this at two of them and compare. Each line has the message ([dim]3#17[/] is the message 17 of
-    node 3), how long it took from its submission, and what it says. Drop notifications and views
-    are shown in their places. If the terminal is too slow, messages are left out here, and a line
-    tells how many.
+    If the protocol promises total order, all receivers of a group deliver in the same order: watch two of
+    them and compare. Each line has the name of the message ([dim]3#17[/] is message 17 of node 3), the time
+    since its submission, and its payload. Drop notifications and views appear at their places in the order.
+    If the terminal is too slow, some messages are not shown, and a line says how many.
 
     [bold]Examples[/]
 
@@ -47,24 +50,25 @@ def tail(
         lines = client.tail([group], receiver, count)
         next(lines)
         if not json:
-            errors.print(f"what node {receiver} delivers of {group}:", style="dim", highlight=False)
+            errors.print(f"node {receiver} delivers in group {group}:", style="dim", highlight=False)
         for line in lines:
             _show(line, json)
             if "message" in line and left is not None:
                 left -= 1
     if left != 0:
-        raise LocalError(f"host {client.host} has ended")
+        raise LocalError(f"host {client.host} has stopped")
     return 0
 
 
 def _receivers(cluster: Cluster, group: str, node: NodeId | None) -> list[NodeId]:
     if group not in cluster.groups:
-        raise LocalError(f"there is no group '{group}'; there are: {', '.join(cluster.groups)}")
+        raise LocalError(f"unknown group '{group}'; the groups are: {', '.join(cluster.groups)}")
     members = list(cluster.groups[group])
     if node is None:
         return members
     if node not in members:
-        raise LocalError(f"node {node} is no receiver of {group}; there are: {', '.join(map(str, members))}")
+        known = ", ".join(map(str, members))
+        raise LocalError(f"node {node} is not a receiver of {group}; the receivers are: {known}")
     return [node]
 
 
@@ -76,7 +80,7 @@ def _show(line: dict[str, Any], json: bool) -> None:
 
 
 def line_text(line: dict[str, Any]) -> Text:
-    """A line of a tail for people."""
+    """A delivery as one line for people."""
     if "message" in line:
         late = " (out of order)" if line.get("out_of_order") else ""
         latency = format_ns(line["latency_ns"], 3)
@@ -93,12 +97,12 @@ def line_text(line: dict[str, Any]) -> Text:
             f"view {view['config']} of {view['group']}{change}: {members} {view['note']}".rstrip(), "cyan"
         )
     if "lost" in line:
-        return Text(f"{line['lost']} messages left out here: the reader is too slow", "yellow")
+        return Text(f"{line['lost']} messages not shown, because the reader is too slow", "yellow")
     return Text(", ".join(f"{name} {value}" for name, value in line.items()))
 
 
 def payload_text(payload: str) -> str:
-    """What a message says, if that is text; nothing in it can move the cursor."""
+    """The payload as printable text, with control characters escaped."""
     content = base64.b64decode(payload)
     text = content[:PAYLOAD_SHOWN].decode("utf-8", errors="backslashreplace")
     safe = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -1,4 +1,4 @@
-"""`ordercast top`: the hosts of a running cluster at a glance, again each second."""
+"""`ordercast top`: a table of the hosts of a running cluster, updated each second."""
 
 import time
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ _COLUMNS = (
 )
 _ROLE_WIDTH = 14
 _WIDE = 112
-"""Columns of a terminal that has room for all of the table."""
+"""Width of a terminal that shows the whole table."""
 _LEFT_OUT = ("in/s", "out/s", "cpu", "buffer", "bad")
-"""What a narrower one does not show."""
+"""Columns that a narrower terminal does not show."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -39,37 +39,38 @@ class Row(msgspec.Struct, frozen=True):
     submitted_per_s: float
     delivered_per_s: float
     p50_ns: Nanos | None
-    """Of what was delivered between the readings, as the next."""
+    """Latency of the messages delivered between the readings, like `p99_ns`."""
     p99_ns: Nanos | None
     cpu_percent: float
     rss_bytes: int
     backlog_messages: int
     buffered_bytes: int
-    """Delivered and not taken by an application, or waiting for a link."""
+    """Bytes delivered and not yet taken by an application, or waiting for a link."""
     drops_notified: int
     rejected: int
     lost: int
-    """Dropped for peers that were too slow or away."""
+    """Datagrams dropped because the peer was too slow or unreachable."""
     links_away: int
     trace_failures: int
     config: int
 
 
 def top(
-    once: Annotated[bool, typer.Option("--once", help="Measure for one interval, show it, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Measure one interval, print it, and exit.")] = False,
     interval: Annotated[float, typer.Option(min=0.1, max=60, help="Seconds between two readings.")] = 1.0,
     config: ConfigOption = CONFIG,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object, as --once does.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Measure one interval and print one JSON object.")
+    ] = False,
 ) -> int:
     """Show all hosts on this machine: rates, latency, buffers, losses, configuration.
 
-    Rates and latency are those of the last interval; counts of losses are those since a host started.
+    Rates and latency cover the last interval; losses are counted since the host started.
     [dim]in/s, out/s[/]: datagrams. [dim]sent/s, deliv/s[/]: application messages that senders took and
-    receivers delivered. [dim]backlog[/]: messages that a protocol has not taken yet. [dim]buffer[/]:
-    bytes delivered that no application has taken, or that wait for a slow peer. [dim]drops[/]: drop
-    notifications. [dim]bad[/]: datagrams that were forged, foreign, old or broken. [dim]lost[/]:
-    datagrams dropped for peers that were too slow or away. A narrow terminal shows less of it, and
-    --json all. Ctrl-C ends it.
+    receivers delivered. [dim]backlog[/]: messages that a protocol has not taken yet. [dim]buffer[/]: bytes
+    that no application has taken yet, or that wait for a slow peer. [dim]drops[/]: drop notifications.
+    [dim]bad[/]: datagrams rejected as forged, foreign, old or broken. [dim]lost[/]: datagrams dropped because
+    a peer was too slow or unreachable. A narrow terminal shows fewer columns; --json has all. Ctrl-C exits.
 
     [bold]Examples[/]
 
@@ -80,7 +81,7 @@ def top(
     cluster = read_config(config)
     with reach_hosts(cluster) as hosts:
         if not hosts.clients:
-            raise LocalError("no host of the cluster answers here: is it up? ordercast cluster status")
+            raise LocalError("no host answers on this machine; check the cluster: ordercast cluster status")
         readings = _readings(hosts, interval)
         if json:
             print_json({"hosts": next(readings), "absent": hosts.absent, "elsewhere": hosts.elsewhere})
@@ -120,7 +121,7 @@ def _read(hosts: Hosts) -> dict[HostId, dict[str, Any]]:
 
 
 def measure(host: HostId, role: str, before: dict[str, Any], after: dict[str, Any]) -> Row:
-    """What happened between two readings of a host; all of it, if it has been started anew between them."""
+    """The rates between two readings of a host; since its start, if it restarted between them."""
     if after["uptime_ns"] < before["uptime_ns"]:
         before = dict.fromkeys(before, 0) | {"latency": Histogram().to_dict()}
     elapsed: int = max(1, after["uptime_ns"] - before["uptime_ns"])
@@ -169,7 +170,7 @@ def _table(rows: list[Row], hosts: Hosts) -> Table:
 
 
 def row_cells(row: Row) -> dict[str, str | Text]:
-    """A row of the table, by the names of its columns."""
+    """The cells of a row, by column name."""
     return {
         "host": str(row.host),
         "role": Text(f"{row.role}: not recorded", "red") if row.trace_failures else row.role,
@@ -198,7 +199,7 @@ def _alarming(count: int) -> Text:
 
 
 def bytes_text(size: int) -> str:
-    """A size in the unit that a person would choose."""
+    """A size in a readable unit."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= unit:
             return f"{size / unit:.3g} {name}"

@@ -1,4 +1,4 @@
-"""`ordercast why`: what holds a message up, in one sentence."""
+"""`ordercast why`: say in one sentence what blocks a message."""
 
 from typing import Annotated
 
@@ -15,19 +15,19 @@ from ordercast.net.tools.why import parse_message, why_message, why_oldest
 
 def why(
     message: Annotated[
-        str | None, typer.Argument(metavar="[MESSAGE]", help="Which message, as 3#17; none: the oldest wait.")
+        str | None,
+        typer.Argument(metavar="[MESSAGE]", help="Message such as 3#17. Default: the longest wait."),
     ] = None,
     config: ConfigOption = CONFIG,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Tell what blocks the delivery of a message, and where.
+    """Show what blocks the delivery of a message, and where.
 
-    All hosts on this machine are asked what waits at their nodes. The answer is one sentence: the
-    message waits at a node for the clock of a sequencer, for a missing number, for the timestamp
-    of a group; or it is delivered; or its sender still has it, and why. Hosts that do not answer
-    are named. Without a message it is the oldest wait of all.
+    The command asks all hosts on this machine what waits at their nodes, and answers in one sentence: the
+    message waits at a node, and for what; or all have delivered it; or its sender still has it, and why. The
+    answer names hosts that do not answer. Without a message, it explains the longest wait in the cluster.
 
-    A message is known by its sender and that sender's own number: [dim]3#17[/] is the message 17 of node 3.
+    The name of a message is its sender and the sender's own number: [dim]3#17[/] is message 17 of node 3.
 
     [bold]Examples[/]
 
@@ -40,7 +40,7 @@ def why(
     with reach_hosts(cluster) as hosts:
         facts = _ask(hosts, asked)
     if not facts:
-        raise LocalError("no host of the cluster answers here: is it up? ordercast cluster status")
+        raise LocalError("no host answers on this machine; check the cluster: ordercast cluster status")
     answer = why_oldest(facts, hosts.absent) if asked is None else why_message(asked, facts, hosts.absent)
     if json:
         print_json(answer)
