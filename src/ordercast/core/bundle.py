@@ -104,7 +104,7 @@ def bundle_size(payload_bytes: int) -> int:
 def pack(items: Sequence[Item]) -> bytes:
     """Put messages with consecutive identities into one payload."""
     if any(item.message != items[0].message + index for index, item in enumerate(items)):
-        raise LocalError("the messages of a bundle have consecutive identities")
+        raise LocalError("the messages of a bundle must have consecutive identities")
     return pack_bundle(
         items[0].message if items else 0,
         [item.submitted_ns for item in items],
@@ -120,14 +120,16 @@ def pack_bundle(first: MessageId, times: Sequence[Nanos], payloads: Sequence[byt
         packed = _SINGLE.pack(VERSION, 0, 1, first, times[0], len(payload)) + payload
     else:
         if not 0 < count <= BUNDLE_MESSAGES_MAX:
-            raise LocalError(f"a bundle holds 1 to {BUNDLE_MESSAGES_MAX} messages, not {count}")
+            raise LocalError(f"a bundle must have 1 to {BUNDLE_MESSAGES_MAX} messages, not {count}")
         flags, length_table = _pack_lengths(list(map(len, payloads)))
         earliest = min(times)
         time_flags, time_table = _pack_times(times, earliest)
         head = _HEAD.pack(VERSION, flags | time_flags, count, first, earliest)
         packed = b"".join((head, length_table, time_table, *payloads))
     if len(packed) > PAYLOAD_BYTES_MAX:
-        raise LocalError(f"bundle of {len(packed)} bytes, the limit is {PAYLOAD_BYTES_MAX}")
+        raise LocalError(
+            f"bundle of {len(packed)} bytes is too large; the limit is {PAYLOAD_BYTES_MAX} bytes"
+        )
     return packed
 
 
@@ -142,7 +144,7 @@ def bundle_span(packed: bytes) -> tuple[MessageId, int]:
         raise RemoteError(f"bundle of {len(packed)} bytes is shorter than its head")
     version, _, count, first, _ = _HEAD.unpack_from(packed)
     if version != VERSION:
-        raise RemoteError(f"bundle of version {version}")
+        raise RemoteError(f"bundle has version {version}, expected {VERSION}")
     return first, count
 
 
@@ -152,13 +154,13 @@ def unpack_bundle(packed: bytes) -> Bundle:
         raise RemoteError(f"bundle of {len(packed)} bytes is shorter than its head")
     version, flags, count, first, earliest = _HEAD.unpack_from(packed)
     if version != VERSION or count == 0 or flags & ~(_LENGTHS | _TIMES | _LONG_TIMES):
-        raise RemoteError(f"bundle of version {version} and flags {flags} with {count} messages")
+        raise RemoteError(f"bundle has an invalid head: version {version}, flags {flags}, {count} messages")
     if first + count - 1 > _LATEST or earliest > _LATEST:
-        raise RemoteError("bundle with an identity or a time that there is not")
+        raise RemoteError("bundle has an out-of-range message id or time")
     start = HEAD_BYTES + (4 * count if flags & _LENGTHS else 4)
     end = start + _time_bytes(flags) * count
     if len(packed) < end:
-        raise RemoteError(f"bundle of {count} messages is cut off in its table")
+        raise RemoteError(f"bundle of {count} messages ends within its tables")
     times = _unpack_times(packed, start, flags, count, earliest)
     if flags & _LENGTHS:
         return _new(Bundle, (first, times, _unequal(packed, count, end)))
@@ -166,7 +168,7 @@ def unpack_bundle(packed: bytes) -> Bundle:
     if count == 1 and len(packed) == end + length:
         return _new(Bundle, (first, times, [packed[end:]]))
     if len(packed) != end + count * length:
-        raise RemoteError(f"bundle of {len(packed)} bytes, its table says {end + count * length}")
+        raise RemoteError(f"bundle has {len(packed)} bytes, but its table says {end + count * length}")
     if not length:
         return _new(Bundle, (first, times, [b""] * count))
     return _new(Bundle, (first, times, [packed[at : at + length] for at in range(end, len(packed), length)]))
@@ -201,17 +203,17 @@ def _unpack_times(packed: bytes, start: int, flags: int, count: int, earliest: N
     # for that ends at the first entries, most of the time.
     needed = max(after) >= _SHORT if width == 8 else any(after)
     if 0 not in after or not needed or (flags & _TIMES and width == 8):
-        raise RemoteError("bundle with a table of times that is not as it should be")
+        raise RemoteError("bundle has an invalid table of times")
     if (width == 8 or earliest > _LATEST - _SHORT) and earliest + max(after) > _LATEST:
-        raise RemoteError("bundle with an identity or a time that there is not")
+        raise RemoteError("bundle has an out-of-range message id or time")
     return Times(earliest, after)
 
 
 def _unequal(packed: bytes, count: int, start: int) -> list[bytes]:
     lengths = unpack_from(f"<{count}I", packed, HEAD_BYTES)
     if lengths.count(lengths[0]) == count:
-        raise RemoteError("bundle with a table of lengths, which are all equal")
+        raise RemoteError("bundle has a table of lengths, although all lengths are equal")
     ends = list(accumulate(lengths, initial=start))
     if ends[-1] != len(packed):
-        raise RemoteError(f"bundle of {len(packed)} bytes, its table says {ends[-1]}")
+        raise RemoteError(f"bundle has {len(packed)} bytes, but its table says {ends[-1]}")
     return [packed[begin:end] for begin, end in pairwise(ends)]

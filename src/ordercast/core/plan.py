@@ -38,12 +38,12 @@ class Deployment:
 
     def __post_init__(self) -> None:
         if not self.groups or any(not members for members in self.groups):
-            raise LocalError("a deployment needs at least one group, and a receiver in each")
+            raise LocalError("a deployment needs at least one group, and every group needs a receiver")
         if self.senders < 1:
             raise LocalError("a deployment needs at least one sender")
         seen = {node for members in self.groups for node in members}
         if seen != set(range(len(seen))):
-            raise LocalError("the receivers of a deployment are numbered from 0 without gaps")
+            raise LocalError("the receivers of a deployment must be numbered from 0 without gaps")
         if any(len(set(members)) != len(members) for members in self.groups):
             raise LocalError("a receiver is listed twice in one group")
 
@@ -114,16 +114,20 @@ class Plan:
         if [node.id for node in self.nodes] != list(range(len(self.nodes))):
             raise LocalError(f"{self.protocol}: node ids must be 0, 1, 2, ... in order")
         if len(self.nodes) > NODE_MAX:
-            raise LocalError(f"{self.protocol}: at most {NODE_MAX} nodes")
+            raise LocalError(
+                f"{self.protocol}: {len(self.nodes)} nodes are too many; the limit is {NODE_MAX}"
+            )
         known = range(len(self.nodes))
         named = self._named()
         if any(node not in known for node in named):
-            raise LocalError(f"{self.protocol}: a group or the senders name a node that is not there")
+            raise LocalError(
+                f"{self.protocol}: a group or the list of senders names a node that does not exist"
+            )
         fails = {node.role: node.fails for node in self.nodes}
         for node in self.nodes:
             if node.fails is not None and node.id in named:
                 raise LocalError(
-                    f"{self.protocol}: node {node.id} receives or sends, so it is no infrastructure"
+                    f"{self.protocol}: node {node.id} is a receiver or a sender, so it must not set `fails`"
                 )
             if node.fails is not fails[node.role]:
                 raise LocalError(f"{self.protocol}: nodes of role {node.role!r} differ in how they may fail")
@@ -188,7 +192,7 @@ class Protocol:
             if action.name == name:
                 return action
         known = ", ".join(action.name for action in self.actions) or "none"
-        raise LocalError(f"{self.name} has no action '{name}'; it has: {known}")
+        raise LocalError(f"{self.name} has no action '{name}'; its actions are: {known}")
 
     def live_options(self, chosen: Mapping[str, object]) -> dict[str, object]:
         """What a user chose for a live cluster, over the defaults for one."""

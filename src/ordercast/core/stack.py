@@ -93,7 +93,9 @@ class Stack(Process):
     def embed(self, name: str, make: Callable[[Env], P], messages: Iterable[type[Message]] = ()) -> P:
         """Make an inner process, called `name`, that gets all messages of these types."""
         if not name or "." in name or name in self._inner:
-            raise LocalError(f"an inner process has a name of its own without dots, not '{name}'")
+            raise LocalError(
+                f"the name of an inner process must be unique and have no dots; '{name}' is not valid"
+            )
         inner = make(InnerEnv(self, name))
         for kind in messages:
             if kind in self._takers:

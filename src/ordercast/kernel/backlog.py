@@ -121,7 +121,7 @@ class Backlog:
             self.waiting -= self._packet_bytes - packet.room
             return packed
         if taken is None:
-            raise LocalError(f"submit() of {type(member).__name__} returns neither True nor False")
+            raise LocalError(f"submit() of {type(member).__name__} must return True or False, not None")
         self.packets.appendleft(packet)
         return None
 

@@ -11,9 +11,11 @@ _BYTES = {bytes}
 def check_payload(payload: bytes) -> None:
     """Refuse with `LocalError` what is no message."""
     if type(payload) is not bytes:
-        raise LocalError(f"a message is of type bytes, not {type(payload).__name__}")
+        raise LocalError(f"a message must be of type bytes, not {type(payload).__name__}")
     if len(payload) > MESSAGE_BYTES_MAX:
-        raise LocalError(f"message of {len(payload)} bytes, the limit is {MESSAGE_BYTES_MAX}")
+        raise LocalError(
+            f"message of {len(payload)} bytes is too large; the limit is {MESSAGE_BYTES_MAX} bytes"
+        )
 
 
 def check_payloads(payloads: Sequence[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""Arrivals that were recorded somewhere, from a file of comma-separated values."""
+"""Reads recorded arrival times from a CSV file."""
 
 import csv
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ def read_arrivals(path: Path) -> list[Nanos]:
             first = min(times)
             times = [time - first for time in times]
         if min(times, default=0) < 0:
-            raise ValueError("one lies before the start")
+            raise ValueError("a time is before the start of the recording")
         return times
     except (OSError, ValueError, OverflowError, csv.Error) as error:
         raise LocalError(f"{path}: not a list of arrival times: {error}") from error

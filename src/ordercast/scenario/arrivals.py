@@ -121,7 +121,7 @@ def _rates(spec: WorkloadSpec, senders: int) -> list[list[tuple[Nanos, float]]]:
         rate = spec.rate_per_s if phase.rate_per_s is None else phase.rate_per_s
         for place in range(senders) if phase.senders is None else phase.senders:
             if place >= senders:
-                unknown = f"there is no sender {place} among {senders}, which count from 0"
+                unknown = f"there is no sender {place}; the {senders} senders are numbered from 0"
                 raise ScenarioError(f"workload.phase[{index}].senders", unknown)
             rates[place].append((round(phase.at_ms * MILLISECOND), rate))
     return rates

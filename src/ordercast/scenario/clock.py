@@ -19,7 +19,7 @@ class Clock:
 
     def __init__(self, skew_ns: Nanos = 0, drift_ppb: int = 0) -> None:
         if skew_ns < 0:
-            raise LocalError(f"a clock starts at zero or later, not at {skew_ns} ns")
+            raise LocalError(f"the skew of a clock must be at least 0 ns, not {skew_ns} ns")
         self._anchor_true: Nanos = 0
         self._anchor_local: Nanos = skew_ns
         self._rate_ppb = 0
@@ -41,7 +41,7 @@ class Clock:
     def set_drift(self, true_time: Nanos, drift_ppb: int) -> None:
         """From now on gain (or lose) so many nanoseconds a second."""
         if not -PPB // 2 <= drift_ppb <= PPB:
-            raise LocalError(f"a drift of {drift_ppb} parts per billion is no clock")
+            raise LocalError(f"drift must be from {-PPB // 2} to {PPB} parts per billion, not {drift_ppb}")
         elapsed = true_time - self._anchor_true
         self._anchor_local += elapsed + elapsed * self._rate_ppb // PPB
         self._anchor_true = true_time

@@ -22,7 +22,7 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         for name in ("loss", "duplication", "reordering"):
             if not 0 <= getattr(self, name) <= 1:
-                raise LocalError(f"{name} is a probability, not {getattr(self, name)}")
+                raise LocalError(f"{name} must be a probability from 0 to 1, not {getattr(self, name)}")
 
     @property
     def calm(self) -> bool:

@@ -13,7 +13,9 @@ class Destinations:
 
     def __init__(self, groups: Sequence[int], spread: Sequence[float] = (1.0,)) -> None:
         if not spread or any(share < 0 for share in spread) or sum(spread) <= 0:
-            raise LocalError(f"spread lists shares of messages to 1, 2, ... groups, not {list(spread)}")
+            raise LocalError(
+                f"spread must list the shares of messages to 1, 2, ... groups, not {list(spread)}"
+            )
         if len(spread) > len(groups):
             raise LocalError(f"spread has {len(spread)} entries, but there are {len(groups)} groups")
         self._groups = list(groups)

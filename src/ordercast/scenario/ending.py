@@ -29,18 +29,18 @@ def hindrance_of(plan: Plan, down: Set[NodeId], *, finished: bool, cut: bool) ->
     whether a part of the network was cut off.
     """
     if not finished:
-        return "the workload had not come to its end"
+        return "the workload had not finished"
     if cut:
         return "a partition was still in force"
     for group, members in plan.groups.items():
         missing = [node for node in members if node in down]
         if too_many(plan.guarantees.crashes, len(missing), len(members)):
-            return f"of group {group}, nodes {', '.join(map(str, missing))} were down"
+            return f"too many receivers of group {group} were down: {', '.join(map(str, missing))}"
     for role, nodes in by_role(plan).items():
         missing = [node.id for node in nodes if node.id in down]
         if nodes[0].fails and too_many(nodes[0].fails, len(missing), len(nodes)):
             named = ", ".join(map(str, missing))
-            return f"of {len(nodes)} nodes with the role {role}, too many were down: {named}"
+            return f"too many of the {len(nodes)} nodes with the role {role} were down: {named}"
     return ""
 
 

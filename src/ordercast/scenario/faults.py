@@ -101,7 +101,7 @@ class Partition(_Fault, frozen=True, tag="partition"):
     def __post_init__(self) -> None:
         named = [host for side in self.sides for host in side]
         if len(self.sides) < 2 or len(set(named)) != len(named):
-            raise LocalError("a partition has two sides or more, and no host on two of them")
+            raise LocalError("a partition must have at least two sides, and no host may be on two of them")
 
     def strike(self, target: FaultTarget) -> None:
         """Cut the links, in addition to what is cut already."""

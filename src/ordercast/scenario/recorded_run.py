@@ -31,8 +31,8 @@ def scenario_of(folder: Path) -> Scenario:
     nodes = [(node.id, node.role, node.host) for node in described.nodes]
     if [(node.id, node.role, node.host) for node in scenario.plan().nodes] != nodes:
         raise LocalError(
-            f"{folder}: the trace does not say with which options {described.protocol} ran,"
-            " and with the defaults it has other nodes"
+            f"{folder}: the trace does not say which options {described.protocol} had,"
+            " and with the default options its nodes are different"
         )
     return scenario
 
@@ -60,7 +60,7 @@ def submissions_of(folder: Path) -> list[Submission]:
 def _only(folder: Path) -> StoredRun:
     run, *more = find_runs(folder)
     if more:
-        raise LocalError(f"{folder}: several runs; name the folder of one")
+        raise LocalError(f"{folder}: the folder has several runs; name the folder of one run")
     return run
 
 

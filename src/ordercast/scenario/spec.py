@@ -161,7 +161,9 @@ class PhaseSpec(_Spec, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.rate_per_s and self.rate_per_s < RATE_MIN:
-            raise KeyedError("rate_per_s", f"a rate is 0 or at least {RATE_MIN:g}, not {self.rate_per_s:g}")
+            raise KeyedError(
+                "rate_per_s", f"a rate must be 0 or at least {RATE_MIN:g}, not {self.rate_per_s:g}"
+            )
 
 
 class WorkloadSpec(_Spec, frozen=True):
@@ -190,15 +192,15 @@ class WorkloadSpec(_Spec, frozen=True):
     def __post_init__(self) -> None:
         self._check_phases()
         if self.kind in ("recorded", "trace") and not self.file:
-            what = "a file" if self.kind == "recorded" else "the folder of a run as its file"
-            raise LocalError(f"a {self.kind} workload needs {what}")
+            what = "a file of arrival times" if self.kind == "recorded" else "the folder of a run"
+            raise LocalError(f"a {self.kind} workload needs `file`: {what}")
 
     def _check_phases(self) -> None:
         if self.phase and self.kind not in ("poisson", "periodic"):
-            raise KeyedError("phase[0]", f"a {self.kind} workload has no rate that could change")
+            raise KeyedError("phase[0]", f"a {self.kind} workload has no rate, so it cannot have phases")
         for index, (before, after) in enumerate(pairwise(self.phase), 1):
             if after.at_ms < before.at_ms:
-                late = f"phases are in order of time, and {after.at_ms:g} is before {before.at_ms:g}"
+                late = f"phases must be in order of time, but {after.at_ms:g} follows {before.at_ms:g}"
                 raise KeyedError(f"phase[{index}].at_ms", late)
 
 

@@ -23,7 +23,9 @@ def numbered_payload(number: int, size: int) -> bytes:
 def check_submission(submission: Submission, senders: Container[NodeId], groups: Container[int]) -> None:
     """`LocalError` if a plan has no such sender or group."""
     if submission.sender not in senders:
-        raise LocalError(f"the trace has a submission of node {submission.sender}, which is no sender here")
+        raise LocalError(
+            f"the trace has a submission of node {submission.sender}, which is not a sender here"
+        )
     unknown = [group for group in submission.groups if group not in groups]
     if unknown or not submission.groups:
-        raise LocalError(f"the trace has a submission to groups {submission.groups}, which are not here")
+        raise LocalError(f"the trace has a submission to groups {submission.groups}, which do not exist here")
