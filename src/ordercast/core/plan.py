@@ -49,7 +49,7 @@ class Deployment:
 
     @classmethod
     def disjoint(cls, groups: int, receivers: int, senders: int, *, colocated: bool = False) -> "Deployment":
-        """So many groups of so many receivers each, no receiver in two of them."""
+        """A deployment with so many groups of so many receivers each; no receiver is in two groups."""
         members = (range(group * receivers, (group + 1) * receivers) for group in range(groups))
         return cls(tuple(tuple(nodes) for nodes in members), senders, colocated)
 
@@ -70,7 +70,7 @@ class Deployment:
         return home
 
     def sender_ids(self) -> tuple[NodeId, ...]:
-        """The nodes that senders get."""
+        """The nodes of the senders."""
         return tuple(range(self.receivers, self.receivers + self.senders))
 
     def sender_host(self, sender: NodeId) -> HostId:
@@ -87,16 +87,16 @@ class Node:
     host: HostId
     factory: Factory
     fails: Crashes | None = None
-    """How nodes of this role may fail, if they are infrastructure: neither receivers of a group nor senders,
-    whose failures the guarantees speak of.
+    """How nodes of this role may fail, if they are infrastructure. The guarantees cover the failures of
+    receivers and senders.
 
-    ``ANY``: they keep nothing that matters, so each may crash, for good or to come back, with its state or
-    without, as long as one is left. ``MINORITY``: they form a quorum, so fewer than half may be down for
-    good; others that crash come back with their state. ``NONE``: all that crash come back so. Without a
-    word nothing is promised, and the swarm leaves their hosts alone.
+    ``ANY``: the nodes keep no important state. Each may crash for good, or come back with or without its
+    state, as long as one node is left. ``MINORITY``: the nodes form a quorum. Fewer than half may be down for
+    good; others that crash come back with their state. ``NONE``: all nodes that crash come back with their
+    state. None: nothing is promised, and the swarm does not crash their hosts.
     """
     spare: bool = False
-    """A live cluster starts it only when somebody asks for it, by an `Action` of the protocol."""
+    """A live cluster starts the node only on request, by an `Action` of the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Plan:
         return frozenset(self.senders).union(*self.groups.values())
 
     def member(self, process: Process) -> Member:
-        """The process of a sender, as the face that an application talks to."""
+        """The process of a sender as a `Member`, to which an application submits messages."""
         if not isinstance(process, Member):
             raise LocalError(f"{self.protocol}: {type(process).__name__} takes no messages")
         return process
@@ -149,12 +149,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a person may ask of a live cluster beyond what all protocols have: to start a spare host."""
+    """A command of one protocol for its live clusters: it starts a spare host."""
 
     name: str
     summary: str
     roles: frozenset[str]
-    """The first spare host with a node of one of these roles is started."""
+    """The command starts the first spare host that has a node with one of these roles."""
 
 
 def _the_defaults(rng: Random) -> dict[str, object]:
@@ -163,7 +163,7 @@ def _the_defaults(rng: Random) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A protocol as a user finds it: its name, its promises, its options, and its deployment."""
+    """A protocol as users see it: its name, its guarantees, its options, and its deployment."""
 
     name: str
     summary: str
@@ -173,21 +173,21 @@ class Protocol:
     deploy: Callable[[Deployment, Options], Plan]
     roles: tuple[str, ...]
     vary: Callable[[Random], dict[str, object]] = _the_defaults
-    """Draws options for a seed of the swarm, so that seeds differ in them too; what it leaves out keeps its
-    default."""
+    """Draws options for a seed of the swarm, so that seeds differ in their options too. Options that it does
+    not draw keep their defaults."""
     live: Mapping[str, object] = field(default_factory=dict)
-    """Options that have another default on real machines, where a process may have to wait for a CPU for many
-    milliseconds and is not dead: timeouts, mostly."""
+    """Options with a different default on real machines, mostly timeouts: a live process may wait for a CPU
+    for many milliseconds without being dead."""
     live_by: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None
-    """Where such defaults depend on the options that were chosen: what to add to `live`."""
+    """Computes more such defaults from the options that the user chose; they are added to `live`."""
     new_cluster: Mapping[str, object] = field(default_factory=dict)
-    """Options that the file of a new cluster begins with."""
+    """Options that are written into the file of a new cluster."""
     with_programs: Mapping[str, object] = field(default_factory=dict)
-    """Further ones where programs join as receivers, which come and go."""
+    """More options for the file of a new cluster in which programs come and go as receivers."""
     actions: tuple[Action, ...] = ()
 
     def action(self, name: str) -> Action:
-        """The action of a name, or an error that lists the names there are."""
+        """The action with this name, or `LocalError` with a list of all names."""
         for action in self.actions:
             if action.name == name:
                 return action
@@ -195,7 +195,7 @@ class Protocol:
         raise LocalError(f"{self.name} has no action '{name}'; its actions are: {known}")
 
     def live_options(self, chosen: Mapping[str, object]) -> dict[str, object]:
-        """What a user chose for a live cluster, over the defaults for one."""
+        """The options for a live cluster: the chosen ones, and the live defaults for the others."""
         live = {**self.live, **(self.live_by(chosen) if self.live_by else {})}
         merged = {**live, **chosen}
         for name, default in live.items():
