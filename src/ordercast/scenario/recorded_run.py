@@ -1,4 +1,4 @@
-"""A run that was recorded, simulated or live, as something to run again: its scenario and its submissions."""
+"""Recorded runs, simulated or live: their scenario and their submissions, to run them again."""
 
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ from ordercast.trace import Kind, RunDescription, StoredRun, find_runs
 def scenario_of(folder: Path) -> Scenario:
     """The scenario of a recorded run, with its submissions as the workload.
 
-    A trace that has no scenario, as that of a cluster, says at least who took part; the options of its
-    protocol are then taken to be the defaults.
+    The trace of a cluster has no scenario, but it says which nodes took part. Then the protocol's options are
+    assumed to be the defaults.
     """
     run = _only(folder)
     described = run.description
@@ -38,10 +38,10 @@ def scenario_of(folder: Path) -> Scenario:
 
 
 def submissions_of(folder: Path) -> list[Submission]:
-    """What was submitted in a recorded run, in order of time.
+    """The submissions of a recorded run, in order of time.
 
-    Times of a simulated run count from its start; those of a live run, which are readings of clocks, from
-    the first submission.
+    The times of a simulated run count from its start. The times of a live run are readings of clocks; they
+    count from the first submission.
     """
     run = _only(folder)
     table = run.table(["message", "groups", "size"])

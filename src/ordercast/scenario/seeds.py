@@ -1,4 +1,4 @@
-"""Seeds as people write them, and the streams of random numbers that they give."""
+"""Seeds: how users write them, and the streams of random numbers that they give."""
 
 from random import Random
 
@@ -23,5 +23,5 @@ def parse_seeds(text: str) -> range:
 
 
 def workload_stream(seed: int, sender: NodeId) -> Random:
-    """What decides when a sender submits, and to whom: the same for every driver."""
+    """The random stream that decides when a sender submits, and where; the same for every driver."""
     return Random(f"{seed}/workload/{sender}")
