@@ -1,7 +1,7 @@
 """The catalogue: every protocol by name, wherever its package is.
 
-Each package inside one of `FOLDERS` is a protocol and offers a `PROTOCOL`. Packages are imported by name when
-somebody asks for them, so a protocol that stands on another may look it up here.
+Each package inside one of `FOLDERS` is a protocol and defines a `PROTOCOL`. A package is imported when it is
+looked up, so a protocol that builds on another one may look it up here.
 """
 
 import importlib
@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from ordercast.core import LocalError, Protocol, exception_text
 
 FOLDERS = ("ordercast.protocols", "ordercast.replication", "ordercast.transactions")
-"""Packages of protocols, each above the one before."""
+"""Packages of protocols. Each may import those before it."""
 
 
 def protocol_names() -> list[str]:
@@ -20,7 +20,7 @@ def protocol_names() -> list[str]:
 
 
 def find_protocol(name: str) -> Protocol:
-    """The protocol of a name, or an error that lists the names there are."""
+    """The protocol with this name, or `LocalError` with a list of all names."""
     packages = _packages()
     if name not in packages:
         raise LocalError(f"no protocol '{name}'; there are: {', '.join(sorted(packages))}")
@@ -32,7 +32,7 @@ def find_protocol(name: str) -> Protocol:
         ) from error
     protocol = getattr(package, "PROTOCOL", None)
     if not isinstance(protocol, Protocol):
-        raise LocalError(f"the package {packages[name]} offers no PROTOCOL")
+        raise LocalError(f"the package {packages[name]} does not define PROTOCOL")
     return protocol
 
 

@@ -82,7 +82,7 @@ def test_what_arrays_take_for_null_is_refused_on_disk(tmp_path: Path) -> None:
     events = run.events()
     events[0] = events[0]._replace(digest=-(2**63))
     write_run(tmp_path, run.description, build_table("test", [tuple(event) for event in events]))
-    with pytest.raises(RemoteError, match="column digest has a number that means nothing"):
+    with pytest.raises(RemoteError, match="column digest has the smallest number of its type"):
         stored(tmp_path).table()
 
 

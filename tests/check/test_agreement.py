@@ -151,7 +151,7 @@ def test_neither_message_nor_notification() -> None:
     trace.drop(1, 1)
     found = trace.only("agreement")
     assert (found.nodes, found.messages) == ((0, 2), (a,))
-    assert "nor was notified" in found.detail
+    assert "and got no notification of its drop" in found.detail
 
 
 def test_a_notification_counts_by_its_slot_and_not_by_number_alone() -> None:

@@ -95,7 +95,8 @@ def test_an_answer_before_its_question() -> None:
     found = answered(CAUSAL, together).only("causal")
     assert found.nodes == (1,)
     assert found.detail == (
-        "node 1 delivered 3#0 (at 5 us) after 4#0 (at 4 us); host 0 submitted 4#0 when it knew 3#0 of host 3"
+        "node 1 delivered 3#0 (at 5 us) after 4#0 (at 4 us);"
+        " host 0 submitted 4#0 when it already knew 3#0 of host 3"
     )
 
 

@@ -74,7 +74,7 @@ def test_a_receiver_that_was_not_addressed() -> None:
     trace.deliver(2, a)
     found = trace.only("integrity")
     assert found.nodes == (2,)
-    assert "group 0, which it does not receive" in found.detail
+    assert "group 0, which node 2 does not receive" in found.detail
 
 
 def test_other_groups_than_submitted() -> None:
@@ -82,7 +82,7 @@ def test_other_groups_than_submitted() -> None:
     a = trace.submit(groups=(0,))
     trace.deliver(0, a)
     trace.deliver(1, a, groups=(1,))
-    assert "went to group 1, submitted to group 0" in trace.only("integrity").detail
+    assert "went to group 1, but was submitted to group 0" in trace.only("integrity").detail
 
 
 def test_groups_that_the_run_does_not_have() -> None:
@@ -120,7 +120,7 @@ def test_another_time_of_submission() -> None:
     trace.deliver(0, a)
     trace.deliver(1, a, submitted_ns=7)
     trace.deliver(2, a, submitted_ns=None)
-    assert "says it was submitted at 7 ns, and was at 1 us" in trace.only("integrity").detail
+    assert "names 7 ns as its time of submission, but was submitted at 1 us" in trace.only("integrity").detail
 
 
 def test_a_sender_that_takes_another_name() -> None:
@@ -194,7 +194,7 @@ def test_rows_of_unknown_nodes_are_the_trace_writers_fault(kind: Kind) -> None:
 def test_rows_without_their_fields_are_the_trace_writers_fault(kind: Kind) -> None:
     trace = Trace()
     trace.row(0, kind)
-    with pytest.raises(RemoteError, match=r"event 0: a .* without"):
+    with pytest.raises(RemoteError, match=r"event 0: a .* must have"):
         judge(trace.description, trace.events)
 
 
@@ -220,7 +220,7 @@ def test_the_sender_that_the_protocol_names() -> None:
     trace.deliver(2, a, peer=None)
     found = trace.only("integrity")
     assert found.nodes == (1,)
-    assert "delivered 3#0 (at 3 us), which the protocol said was of node 4" in found.detail
+    assert "delivered 3#0 (at 3 us), which the protocol said came from node 4" in found.detail
 
 
 def test_out_of_order_where_that_is_not_promised() -> None:
@@ -246,5 +246,5 @@ def test_out_of_order_where_that_is_not_promised() -> None:
 def test_a_notification_is_of_one_group_and_number(fields: dict[str, object]) -> None:
     trace = Trace(NOTIFIED, groups=TWO_GROUPS)
     trace.row(1, Kind.DROP, **fields)
-    with pytest.raises(RemoteError, match="event 0: a notification without one group, one number"):
+    with pytest.raises(RemoteError, match="event 0: a notification must have one group, one number"):
         trace.judge()

@@ -30,7 +30,7 @@ def test_one_that_lacks_a_message_when_both_move_on() -> None:
     found = trace.only("view-synchrony")
     assert (found.nodes, found.messages) == ((1, 0), (b,))
     assert "both went from view 1 of group 0 to 2" in found.detail
-    assert "node 0 delivered 3#1 and node 1 did not" in found.detail
+    assert "node 0 delivered 3#1, but node 1 did not" in found.detail
 
 
 def test_one_that_has_a_message_more_when_both_move_on() -> None:
@@ -43,7 +43,7 @@ def test_one_that_has_a_message_more_when_both_move_on() -> None:
     for node in (0, 1):
         trace.view(node, 2, 0, 1)
     found = trace.only("view-synchrony")
-    assert "node 1 delivered 3#1 and node 0 did not" in found.detail
+    assert "node 1 delivered 3#1, but node 0 did not" in found.detail
 
 
 def test_one_that_crashed_in_between_is_not_compared() -> None:
@@ -110,7 +110,7 @@ def test_numbers_that_do_not_grow() -> None:
         trace = Trace(VIEWS)
         trace.view(0, 2, 0, 1)
         trace.view(0, second, 0, 1)
-        assert "when it was in view 2" in trace.only("view-synchrony").detail
+        assert "while it was in view 2" in trace.only("view-synchrony").detail
 
 
 def test_groups_have_views_of_their_own() -> None:
@@ -242,7 +242,7 @@ def test_a_notice_of_exclusion() -> None:
     trace.deliver(2, b)
     found = trace.only("view-synchrony")
     assert (found.nodes, found.messages) == ((2,), (b,))
-    assert "delivered 3#1 of group 0 after view 2, which does not have it" in found.detail
+    assert "delivered 3#1 of group 0 after view 2, which leaves it out" in found.detail
 
 
 def test_what_an_excluded_node_delivers_binds_nobody() -> None:

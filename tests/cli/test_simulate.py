@@ -76,7 +76,7 @@ BAD = {
     "bad range": (
         UNORDERED + '[network.latency]\nkind = "uniform"\nlow_us = 9\nhigh_us = 3\n',
         "line 2: network.latency",
-        "no range",
+        "delays must have 0 <= low <= high, not 9000 to 3000 ns",
     ),
     "overlap": (
         'protocol = "atomic_multicast"\nmembership = [[0, 1], [1, 2]]\n',

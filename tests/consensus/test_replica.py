@@ -362,9 +362,9 @@ def test_a_replica_takes_every_change_of_role(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_leader_does_not_stand_and_a_candidate_stands_once() -> None:
     world = LogWorld()
-    with pytest.raises(LocalError, match="replica: no 'stand' in state 'leader'"):
+    with pytest.raises(LocalError, match="replica: event 'stand' is not allowed in state 'leader'"):
         world.replica(0)._stand()
     world.envs[1].now = world.now
     world.replica(1)._stand()
-    with pytest.raises(LocalError, match="replica: no 'stand' in state 'candidate'"):
+    with pytest.raises(LocalError, match="replica: event 'stand' is not allowed in state 'candidate'"):
         world.replica(1)._stand()

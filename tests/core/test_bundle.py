@@ -105,14 +105,14 @@ def _parses_or_blames(data: bytes) -> None:
     [
         (b"", "0 bytes is shorter than its head"),
         (b"\x02\x00", "2 bytes is shorter than its head"),
-        (b"\x01\x00\x01" + bytes(17), "version 1 and flags 0 with 1 messages"),
-        (b"\x02\x00\x00" + bytes(17), "version 2 and flags 0 with 0 messages"),
-        (b"\x02\x80\x01" + bytes(17), "version 2 and flags 128 with 1 messages"),
-        (b"\x02\x01\xff\xff" + bytes(100), "65535 messages is cut off in its table"),
+        (b"\x01\x00\x01" + bytes(17), "version 1, flags 0, 1 messages"),
+        (b"\x02\x00\x00" + bytes(17), "version 2, flags 0, 0 messages"),
+        (b"\x02\x80\x01" + bytes(17), "version 2, flags 128, 1 messages"),
+        (b"\x02\x01\xff\xff" + bytes(100), "65535 messages ends within its tables"),
         (b"\x02\x00\x01\x00" + bytes(16) + b"\xff\xff\xff\xff", "its table says"),
-        (b"\x02\x00\x01\x00" + b"\xff" * 16 + bytes(4), "an identity or a time that there is not"),
-        (b"\x02\x01\x02\x00" + bytes(16) + b"\x01\x00\x00\x00" * 2 + b"ab", "which are all equal"),
-        (b"\x02\x02\x02\x00" + bytes(16 + 4 + 8), "table of times that is not as it should be"),
+        (b"\x02\x00\x01\x00" + b"\xff" * 16 + bytes(4), "an out-of-range message id or time"),
+        (b"\x02\x01\x02\x00" + bytes(16) + b"\x01\x00\x00\x00" * 2 + b"ab", "although all lengths are equal"),
+        (b"\x02\x02\x02\x00" + bytes(16 + 4 + 8), "an invalid table of times"),
     ],
 )
 def test_the_complaint_says_what_is_wrong(data: bytes, complaint: str) -> None:

@@ -180,7 +180,7 @@ def test_tags_of_words_and_numbers_do_not_mix() -> None:
     class Wordy(Message, frozen=True, tag="wordy"):
         pass
 
-    with pytest.raises(LocalError, match="no codec"):
+    with pytest.raises(LocalError, match="cannot build a codec"):
         Codec([Ping, Wordy])
 
 

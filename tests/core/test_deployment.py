@@ -32,8 +32,8 @@ def test_overlapping_groups_count_a_receiver_once() -> None:
     ("groups", "senders", "complaint"),
     [
         ((), 1, "at least one group"),
-        (((),), 1, "a receiver in each"),
-        (((0,), ()), 1, "a receiver in each"),
+        (((),), 1, "every group needs a receiver"),
+        (((0,), ()), 1, "every group needs a receiver"),
         (((0,),), 0, "at least one sender"),
         (((0,),), -1, "at least one sender"),
         (((1, 2),), 1, "from 0 without gaps"),

@@ -31,7 +31,7 @@ def test_identities_sort_by_sender_then_number(one: tuple[int, int], other: tupl
     ("sender", "number"), [(-1, 0), (0, -1), (NODE_MAX + 1, 0), (0, NUMBER_MAX + 1), (1 << 40, 1 << 50)]
 )
 def test_what_does_not_fit_is_refused(sender: int, number: int) -> None:
-    with pytest.raises(LocalError, match=f"sender {sender}, number {number}"):
+    with pytest.raises(LocalError, match=f"sender {sender} and number {number} make no message identity"):
         message_id(sender, number)
 
 

@@ -67,7 +67,9 @@ def test_node_ids_are_dense_and_in_order(ids: tuple[int, ...]) -> None:
 def test_groups_and_senders_name_nodes_that_are_there(
     groups: dict[int, tuple[int, ...]], senders: tuple[int, ...]
 ) -> None:
-    with pytest.raises(LocalError, match="sketch: a group or the senders name a node that is not there"):
+    with pytest.raises(
+        LocalError, match="sketch: a group or the list of senders names a node that does not exist"
+    ):
         plan(groups=groups, senders=senders)
 
 
@@ -102,7 +104,7 @@ def test_receivers_and_senders_fail_as_the_guarantees_say(node: NodeId) -> None:
         Node(each, f"role {each}", each, Silent, Crashes.ANY if each == node else None) for each in (0, 1)
     )
     with pytest.raises(
-        LocalError, match=f"sketch: node {node} receives or sends, so it is no infrastructure"
+        LocalError, match=f"sketch: node {node} is a receiver or a sender, so it must not set `fails`"
     ):
         Plan("sketch", Guarantees(), nodes, {0: (0,)}, (1,), Codec([Nothing]))
 

@@ -168,7 +168,7 @@ def test_stacks_stack() -> None:
 @pytest.mark.parametrize("name", ["", "a.b", "inner"])
 def test_an_inner_process_has_a_name_of_its_own(name: str) -> None:
     outer = Outer(RecordingEnv())
-    with pytest.raises(LocalError, match="name of its own"):
+    with pytest.raises(LocalError, match="must be unique and have no dots"):
         outer.embed(name, Inner)
 
 

@@ -31,7 +31,7 @@ def test_an_event_leads_to_the_state_in_the_table() -> None:
 
 def test_any_other_event_is_refused_and_the_error_names_all_three() -> None:
     life = LifeCycle("light", (Light.OFF,), TABLE)
-    with pytest.raises(LocalError, match=r"^light: no 'down' in state 'off'$"):
+    with pytest.raises(LocalError, match=r"^light: event 'down' is not allowed in state 'off'$"):
         life.after(Light.OFF, Switch.DOWN)
 
 

@@ -41,7 +41,7 @@ def test_memory_is_bounded() -> None:
 
 @pytest.mark.parametrize("window", [0, -1])
 def test_a_window_has_a_width(window: int) -> None:
-    with pytest.raises(LocalError, match=f"at least 1 wide, not {window}"):
+    with pytest.raises(LocalError, match=f"at least 1, not {window}"):
         Seen(window)
 
 

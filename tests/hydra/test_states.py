@@ -73,10 +73,10 @@ def test_a_removal_is_refused_where_the_lane_is_ending_and_leaves_all_as_it_was(
     lab.hears("<G,1,{(1,2)},15>")
     lab.decide(removed(1, 20, (0, 2, 0)))
     before = (lab.buffer(), lab.process._follower.steps, list(lab.process._follower.boundaries))
-    with pytest.raises(RemoteError, match="lane: no 'finish' in state 'ending'"):
+    with pytest.raises(RemoteError, match="lane: event 'finish' is not allowed in state 'ending'"):
         lab.decide(removed(1, 30, (0, 1, 0)), start=1)
     assert before == (lab.buffer(), lab.process._follower.steps, list(lab.process._follower.boundaries))
-    with pytest.raises(RemoteError, match="lane: no 'freeze' in state 'ending'"):
+    with pytest.raises(RemoteError, match="lane: event 'freeze' is not allowed in state 'ending'"):
         lab.plan("removed", 1, steps=1)
 
 
@@ -84,9 +84,9 @@ def test_a_sequencer_that_is_being_added_cannot_be_removed() -> None:
     lab = receiver()
     lab.plan("added", 3)
     lab.hears("<F,3,{},40>")
-    with pytest.raises(RemoteError, match="lane: no 'freeze' in state 'joining'"):
+    with pytest.raises(RemoteError, match="lane: event 'freeze' is not allowed in state 'joining'"):
         lab.plan("removed", 3)
-    with pytest.raises(RemoteError, match="lane: no 'finish' in state 'joining'"):
+    with pytest.raises(RemoteError, match="lane: event 'finish' is not allowed in state 'joining'"):
         lab.decide(removed(3, 20, (0, 0, 0)))
     assert state_of(lab, 3) is LaneState.JOINING
 
@@ -94,7 +94,7 @@ def test_a_sequencer_that_is_being_added_cannot_be_removed() -> None:
 def test_a_lane_starts_once() -> None:
     lane = Lane(1, 21, 3)
     lane.start(10, (0, 4, 0), 1)
-    with pytest.raises(RemoteError, match="lane: no 'start' in state 'active'"):
+    with pytest.raises(RemoteError, match="lane: event 'start' is not allowed in state 'active'"):
         lane.start(20, (0, 9, 0), 1)
     assert (lane.front, lane.clock) == (4, 10)
 
@@ -149,7 +149,7 @@ def test_the_planned_step_takes_every_transition(monkeypatch: pytest.MonkeyPatch
 def test_a_report_stands() -> None:
     lab = receiver()
     lab.plan("removed", 1)
-    with pytest.raises(RemoteError, match="planned step: no 'report' in state 'reported'"):
+    with pytest.raises(RemoteError, match="planned step: event 'report' is not allowed in state 'reported'"):
         lab.process._follower.planned.answer(Report(0, 1, 9, (9, 9, 9)))
     assert lab.process._follower.planned.report == Report(0, 1, 0, (0, 0, 0))
 

@@ -156,7 +156,7 @@ def test_a_protocol_that_says_neither_yes_nor_no_is_told_so() -> None:
     made, taker = backlog(), Taker()
     taker.open = None
     made.add((0,), 1, [b"a"])
-    with pytest.raises(LocalError, match="Taker returns neither True nor False"):
+    with pytest.raises(LocalError, match="Taker must return True or False, not None"):
         made.offer(taker)
 
 

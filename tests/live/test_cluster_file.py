@@ -207,7 +207,7 @@ COMPLAINTS = {
     ),
     "gap between receivers": (
         HEAD.replace("= 2", "= [0, 2]") + HOSTS,
-        ", line 2: groups: the receivers of a deployment are numbered from 0 without gaps",
+        ", line 2: groups: the receivers of a deployment must be numbered from 0 without gaps",
     ),
     "no hosts": (HEAD, ": no [[host]] for: 0 (receiver), 1 (receiver), 2 (sender); add one"),
     "missing host": (HEAD + HOSTS[: HOSTS.rindex("[[")], ", line 7: host[1]: no [[host]] for: 2 (sender)"),

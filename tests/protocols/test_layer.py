@@ -124,7 +124,7 @@ def test_infrastructure_stays_as_it_is() -> None:
 def test_defaults_and_actions_are_those_of_the_protocol_below() -> None:
     over_hydra = {"over": "hydra", "below": {"sequencers": 3}}
     assert PROTOCOL.action("add-sequencer", over_hydra).name == "add-sequencer"
-    with pytest.raises(LocalError, match="marked has no action 'add-sequencer'; it has: none"):
+    with pytest.raises(LocalError, match="marked has no action 'add-sequencer'; its actions are: none"):
         PROTOCOL.action("add-sequencer", {})
     written = PROTOCOL.cluster_options(over_hydra, programs=True)
     assert written == {"over": "hydra", "below": {"spares": 1, "durable": True, "sequencers": 3}}

@@ -37,7 +37,7 @@ def test_a_run_is_complete_if_nothing_hinders_it() -> None:
     [
         (set(), False, False, "workload"),
         (set(), True, True, "partition"),
-        ({0, 1, 2}, True, False, "of group 0, nodes 0, 1, 2 were down"),
+        ({0, 1, 2}, True, False, "too many receivers of group 0 were down: 0, 1, 2"),
     ],
 )
 def test_what_hinders_a_run_is_named(down: set[int], finished: bool, cut: bool, words: str) -> None:

@@ -132,19 +132,19 @@ BAD = {
         'kind = "closed"\n',
         "[[workload.phase]]\nat_ms = 1\n",
         5,
-        "workload.phase[0]: a closed workload has no rate that could change",
+        "workload.phase[0]: a closed workload has no rate, so it cannot have phases",
     ),
     "out of order": (
         "",
         "[[workload.phase]]\nat_ms = 20\n[[workload.phase]]\nrate_per_s = 1\nat_ms = 10\n",
         8,
-        "workload.phase[1].at_ms: phases are in order of time, and 10 is before 20",
+        "workload.phase[1].at_ms: phases must be in order of time, but 10 follows 20",
     ),
     "of a rate too low": (
         "",
         "[[workload.phase]]\nat_ms = 20\nrate_per_s = 0.0001\n",
         6,
-        "workload.phase[0].rate_per_s: a rate is 0 or at least 0.001, not 0.0001",
+        "workload.phase[0].rate_per_s: a rate must be 0 or at least 0.001, not 0.0001",
     ),
     "of a negative rate": (
         "",
@@ -178,14 +178,14 @@ def test_a_phase_that_cannot_be_is_refused_by_line_and_key(tmp_path: Path, case:
 
 @pytest.mark.parametrize("kind", ["closed", "recorded", "trace"])
 def test_only_sources_with_a_rate_have_phases(kind: str) -> None:
-    with pytest.raises(KeyedError, match="no rate that could change"):
+    with pytest.raises(KeyedError, match="no rate, so it cannot have phases"):
         WorkloadSpec(kind=kind, file="somewhere", phase=(PhaseSpec(),))  # type: ignore[arg-type]
 
 
 def test_a_sender_that_is_not_there_is_refused_by_key() -> None:
     found = scenario("poisson", PhaseSpec(), PhaseSpec(senders=(1, 2)))
     world = build_world(found, found.plan())
-    said = r"workload\.phase\[1\]\.senders: there is no sender 2 among 2, which count from 0"
+    said = r"workload\.phase\[1\]\.senders: there is no sender 2; the 2 senders are numbered from 0"
     with pytest.raises(KeyedError, match=said):
         build_workload(found, world)
     with pytest.raises(KeyedError, match=said):

@@ -175,7 +175,9 @@ def test_background_traffic_delays_packets_of_the_plan_and_changes_nothing_else(
 
 def test_only_a_fat_tree_has_background_traffic() -> None:
     star = NetworkSpec(latency=LinksSpec(), background=BackgroundSpec())
-    with pytest.raises(ScenarioError, match=r"network\.background: only links of the topology fat-tree"):
+    with pytest.raises(
+        ScenarioError, match=r"network\.background: background traffic needs links with the topology fat-tree"
+    ):
         simulate(msgspec.structs.replace(SCENARIO, network=star))
 
 

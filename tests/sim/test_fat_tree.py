@@ -36,7 +36,7 @@ def test_the_data_centre_of_hydra_has_its_size() -> None:
 
 
 def test_cores_must_be_dealt_out_evenly() -> None:
-    with pytest.raises(LocalError, match="5 cores cannot be dealt out to 2"):
+    with pytest.raises(LocalError, match="5 cores cannot be shared evenly by 2"):
         FatTreeSizes(aggregations_a_pod=2, cores=5)
 
 
@@ -122,7 +122,9 @@ def test_a_scenario_limits_the_links_towards_a_role() -> None:
 def test_a_limit_for_a_role_that_is_not_there_is_a_mistake() -> None:
     links = LinksSpec(topology="fat-tree", role_gbps={"sequencer": 10})
     scenario = Scenario(protocol="unordered", network=NetworkSpec(latency=links))
-    with pytest.raises(ScenarioError, match=r"network\.latency\.role_gbps\.sequencer: .* no such role"):
+    with pytest.raises(
+        ScenarioError, match=r"network\.latency\.role_gbps\.sequencer: .* has no role sequencer"
+    ):
         build_world(scenario, scenario.plan())
 
 

@@ -241,7 +241,7 @@ def test_a_run_is_complete_if_no_more_infrastructure_is_down_than_its_plan_allow
 
 def test_the_hindrance_names_the_role_and_the_nodes() -> None:
     run = ended((Crashes.MINORITY, 3), *crashes(2))
-    assert run.hindrance == "of 3 nodes with the role configuration, too many were down: 2, 3"
+    assert run.hindrance == "too many of the 3 nodes with the role configuration were down: 2, 3"
 
 
 def test_infrastructure_that_came_back_is_no_hindrance() -> None:

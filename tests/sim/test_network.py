@@ -68,7 +68,7 @@ def test_the_copies_of_a_packet_have_fates_of_their_own() -> None:
 @pytest.mark.parametrize("field", ["loss", "duplication", "reordering"])
 @pytest.mark.parametrize("value", [-0.1, 1.1])
 def test_a_probability_is_between_zero_and_one(field: str, value: float) -> None:
-    with pytest.raises(LocalError, match=f"{field} is a probability"):
+    with pytest.raises(LocalError, match=f"{field} must be a probability"):
         Conditions(**{field: value})
 
 
@@ -145,7 +145,7 @@ def test_weather_changes_and_healing_calms_it() -> None:
 
 @pytest.mark.parametrize("sides", [(), ((0, 1),), ((0, 1), (1, 2))])
 def test_a_partition_has_sides_that_do_not_overlap(sides: tuple[tuple[int, ...], ...]) -> None:
-    with pytest.raises(LocalError, match="two sides or more"):
+    with pytest.raises(LocalError, match="at least two sides"):
         Partition(at_ms=0, sides=sides)
 
 

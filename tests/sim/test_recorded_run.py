@@ -80,7 +80,7 @@ def test_a_trace_without_a_scenario_still_says_who_took_part(tmp_path: Path) -> 
 def test_options_that_a_trace_does_not_tell_are_not_guessed(tmp_path: Path) -> None:
     run = simulate(Scenario(protocol="hydra", options={"sequencers": 3}, workload=WorkloadSpec(messages=5)))
     write_run(tmp_path / "one", msgspec.structs.replace(run.description, scenario={}), run.table)
-    with pytest.raises(LocalError, match="does not say with which options hydra ran"):
+    with pytest.raises(LocalError, match="does not say which options hydra had"):
         scenario_of(tmp_path / "one")
 
 
@@ -94,5 +94,5 @@ def test_a_trace_of_other_nodes_is_no_workload(folder: Path) -> None:
 
 
 def test_a_workload_that_is_a_trace_names_one() -> None:
-    with pytest.raises(LocalError, match="needs the folder of a run"):
+    with pytest.raises(LocalError, match="needs `file`: the folder of a run"):
         to_scenario({"protocol": "unordered", "workload": {"kind": "trace"}})

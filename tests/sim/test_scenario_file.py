@@ -224,7 +224,7 @@ def test_files_are_relative_to_the_scenario(tmp_path: Path, monkeypatch: pytest.
 
 def test_no_file_is_not_the_folder(tmp_path: Path) -> None:
     said = complaint(tmp_path, 'protocol = "unordered"\n\n[workload]\nkind = "recorded"\nfile = ""')
-    assert said == ", line 3: workload: a recorded workload needs a file"
+    assert said == ", line 3: workload: a recorded workload needs `file`: a file of arrival times"
 
 
 COMPLAINTS = {
@@ -289,7 +289,7 @@ COMPLAINTS = {
     "overlapping sides": (
         'protocol = "x"\n\n[[fault]]\nkind = "partition"\nat_ms = 1\nsides = [[0], [0]]',
         3,
-        "fault[0]: a partition has two sides or more, and no host on two of them",
+        "fault[0]: a partition must have at least two sides, and no host may be on two of them",
     ),
     "infinity": ('protocol = "x"\nsettle_ms = inf', 2, "settle_ms: expected `float` <= 1000000000.0"),
     "infinite time of a fault": (

@@ -60,7 +60,7 @@ def test_an_action_asked_for_at_the_present_instant_still_runs_in_it() -> None:
 def test_the_past_is_refused() -> None:
     scheduler = Scheduler()
     scheduler.run(10)
-    with pytest.raises(LocalError, match="cannot schedule for 9, it is already 10"):
+    with pytest.raises(LocalError, match="cannot schedule for 9 ns: it is already 10 ns"):
         scheduler.at(9, print)
     with pytest.raises(LocalError):
         scheduler.after(-1, print)

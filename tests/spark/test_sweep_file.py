@@ -122,7 +122,7 @@ HEAL, CRASH = ("kind = 'heal'\nat_ms = 1\n", "kind = 'crash'\nat_ms = 1\nhost = 
 BAD = [
     ("", "say which seeds"),
     ("seeds = ", "not TOML"),
-    ("seeds = 'few'", "line 1: seeds: seeds are A:B or one number, not 'few'"),
+    ("seeds = 'few'", "line 1: seeds: seeds must be A:B or one number, not 'few'"),
     ("seeds = '5:5'", "line 1: seeds: there is no seed in 5:5"),
     ("seeds = [1, 1]", "line 1: seeds: a seed is there twice"),
     ("seeds = []", "line 1: seeds: a seed is a whole number"),

@@ -85,7 +85,7 @@ def test_an_unreadable_trace_does_not_stop_the_others(spark: SparkSession, tmp_p
     write_run(tmp_path / "strange", strange, bad.table)
     by_name = {Path(row["folder"]).name: row for row in judge_all(traces(spark, tmp_path))}
     assert by_name["good"]["error"] is None
-    assert "does not have" in by_name["strange"]["error"]
+    assert "is not in the run's description" in by_name["strange"]["error"]
 
 
 def test_folders_without_traces(spark: SparkSession, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_run_that_cannot_be_written_is_the_callers_fault(tmp_path: Path) -> No
 
 def test_events_without_a_description_are_a_run_cut_off(folder: Path) -> None:
     (folder / "hand-1" / "run.json").unlink()
-    assert f"{folder / 'hand-1'}: events without run.json" in complaint(lambda: list(find_runs(folder)))
+    assert f"{folder / 'hand-1'}: has events, but no run.json" in complaint(lambda: list(find_runs(folder)))
 
 
 def test_a_description_without_events_is_refused(folder: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_wrong_type_is_refused(folder: Path, column: str, values: pa.Array) ->
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"format": 99}, "format 99, this version reads 1"),
+        ({"format": 99}, "has format 99, but this version reads format 1"),
         ({"nodes": 3}, "not a description of a run"),
         ({"guarantees": {"order": "sideways"}}, "not a description of a run"),
         ({"complete": None}, "not a description of a run"),

@@ -1,4 +1,4 @@
-"""The contract that protocols, drivers and checks share. Imports nothing else of ordercast."""
+"""The contract that protocols, drivers and checks share. It imports nothing else of ordercast."""
 
 from ordercast.core.delivery import (
     CARRIERS,

@@ -1,10 +1,10 @@
-"""What a protocol hands to the application: messages, drop notifications, views.
+"""Deliveries: the messages, drop notifications and views that a protocol hands to the application.
 
-A delivery either *carries* a packet of messages or is a *notice*. Every kind names the configuration it was
-delivered in, so that an application which spans a reconfiguration can tell what is certain.
+A delivery either *carries* a bundle of messages or is a *notice*. Every delivery names its configuration, so
+that an application can tell what happened before and after a reconfiguration.
 
-A new kind is a class here, in `CARRIERS` if it carries messages; `trace/deliveries.py` says how it is
-recorded. Whoever handles deliveries goes by that, not by the classes.
+To add a kind of delivery, add a class here, and to `CARRIERS` if it carries messages. `trace/deliveries.py`
+says how each kind is recorded. Code that handles deliveries uses that table and does not name the classes.
 """
 
 from typing import Literal, TypeAlias
@@ -28,7 +28,7 @@ class Stamp(msgspec.Struct, frozen=True, gc=False):
 
 
 class Carrier(msgspec.Struct, frozen=True, gc=False):
-    """A delivery that carries a packet of messages of one sender."""
+    """A delivery that carries a bundle of messages of one sender."""
 
     payload: bytes
     groups: Groups
@@ -46,7 +46,7 @@ class OutOfOrder(Carrier, frozen=True, gc=False):
 
 
 CARRIERS: tuple[type[Carrier], ...] = (Delivered, OutOfOrder)
-"""All of them, the common one first: `isinstance` is faster with these than with their base."""
+"""All carriers, the most common first: `isinstance` is faster with them than with their base class."""
 
 
 class Notice(msgspec.Struct, frozen=True, gc=False):
@@ -56,7 +56,7 @@ class Notice(msgspec.Struct, frozen=True, gc=False):
 
 
 class Dropped(Notice, frozen=True, gc=False):
-    """A drop notification: the number of an issuer, for a group, that will not be delivered here."""
+    """A drop notification: this number of an issuer will not be delivered to this group here."""
 
     issuer: int
     number: int
@@ -66,10 +66,10 @@ class Dropped(Notice, frozen=True, gc=False):
 class View(Notice, frozen=True, gc=False):
     """A view or configuration took effect for a group: its number and its members.
 
-    Where it adds or removes an issuer, ``change`` says which and ``stamp`` says where:
-    the clock of the boundary, the issuer, and one number. Of a removed issuer that is the last number which
-    the group settles: each number up to it came before the view, and none comes after. Of an added one it
-    is the number after which its messages count.
+    If the view adds or removes an issuer, ``change`` says so, and ``stamp`` says where: the clock of the
+    boundary, the issuer, and one number. For a removed issuer this is the last number that the group settles:
+    every number up to it came before the view, and no number comes after the view. For an added issuer it is
+    the number after which its messages count.
     """
 
     config: int

@@ -1,4 +1,4 @@
-"""Errors that say whose fault it was: the local caller's, or a remote peer's."""
+"""Errors by whose fault they are: the local caller's or a remote peer's."""
 
 import traceback
 from pathlib import Path
@@ -17,6 +17,6 @@ class RemoteError(OrdercastError):
 
 
 def exception_text(error: Exception) -> str:
-    """An exception that nobody expected, in a line: what, and where it was raised."""
+    """An unexpected exception in one line: its type, its text, and where it was raised."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(where.filename).name}, line {where.lineno}, {where.name})"

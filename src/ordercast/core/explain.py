@@ -1,4 +1,4 @@
-"""What a process says of itself when asked why something is not delivered yet."""
+"""Explanations: why a process has not delivered something yet."""
 
 import msgspec
 
@@ -14,13 +14,13 @@ class Wait(msgspec.Struct, frozen=True):
     blocker: str
     since: Nanos
     payload: bytes | None = None
-    """The packet that waits, where the process holds it: a driver can unpack which messages it carries."""
+    """The bundle that waits, if the process holds it. A driver can unpack its messages."""
     stable: float | None = None
-    """The probability that all who should know of it do, where the process can tell."""
+    """The probability that all nodes that should know it do know it, if the process can tell."""
     groups: Groups | None = None
-    """Where the packet goes, if it may be for others than this node."""
+    """The groups of the bundle, if it may be for other nodes than this one."""
     stamp: Stamp | None = None
-    """The packet's place in the order, where it is known before the delivery."""
+    """The place of the bundle in the order, if it is known before the delivery."""
 
 
 class Explanation(msgspec.Struct, frozen=True):

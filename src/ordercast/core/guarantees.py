@@ -19,7 +19,7 @@ class Order(StrEnum):
 
 
 class Agreement(StrEnum):
-    """Who gets a message that one receiver got."""
+    """Which receivers get a message that one receiver got."""
 
     NONE = "none"
     NOTIFIED = "message-or-notification"
@@ -36,7 +36,7 @@ class Causality(StrEnum):
 
 
 class Gaps(StrEnum):
-    """What becomes of a message that a receiver does not get."""
+    """What a receiver learns of a message that it does not get."""
 
     SILENT = "silent"
     NOTIFIED = "notified"
@@ -86,7 +86,7 @@ class Guarantees(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gaps: Gaps = Gaps.SILENT
     views: bool = False
     out_of_order: bool = False
-    """May deliver messages whose place has passed, tagged as such."""
+    """Messages whose place in the order has passed may be delivered, tagged as such."""
     partition: Partition = Partition.EACH_SIDE_CONTINUES
     crashes: Crashes = Crashes.ANY
     tolerates: tuple[Fault, ...] = ()

@@ -27,7 +27,10 @@ NODE_MAX = (1 << 23) - 1
 def message_id(sender: NodeId, number: int) -> MessageId:
     """Pack a sender and its own message number into one identity."""
     if not 0 <= sender <= NODE_MAX or not 0 <= number <= NUMBER_MAX:
-        raise LocalError(f"no message identity for sender {sender}, number {number}")
+        raise LocalError(
+            f"sender {sender} and number {number} make no message identity:"
+            f" the sender must be from 0 to {NODE_MAX} and the number from 0 to {NUMBER_MAX}"
+        )
     return sender << NUMBER_BITS | number
 
 

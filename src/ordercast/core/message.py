@@ -39,7 +39,9 @@ class Codec:
                 Union[self.types]  # noqa: UP007  (a union made at run time cannot be written with |)
             )
         except (TypeError, ValueError) as error:
-            raise LocalError(f"no codec for these message types: {_culprit(self.types) or error}") from error
+            raise LocalError(
+                f"cannot build a codec for these message types: {_culprit(self.types) or error}"
+            ) from error
 
     def encode(self, message: Message) -> bytes:
         """The bytes of a message; refuses types that the protocol did not declare."""
@@ -50,7 +52,9 @@ class Codec:
     def decode(self, data: bytes | bytearray | memoryview) -> Message:
         """The message in some bytes of a peer, or `RemoteError`."""
         if len(data) > PACKET_BYTES_MAX:
-            raise RemoteError(f"packet of {len(data)} bytes, the limit is {PACKET_BYTES_MAX}")
+            raise RemoteError(
+                f"packet of {len(data)} bytes is too large; the limit is {PACKET_BYTES_MAX} bytes"
+            )
         try:
             return self._decoder.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

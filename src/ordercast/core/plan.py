@@ -38,18 +38,18 @@ class Deployment:
 
     def __post_init__(self) -> None:
         if not self.groups or any(not members for members in self.groups):
-            raise LocalError("a deployment needs at least one group, and a receiver in each")
+            raise LocalError("a deployment needs at least one group, and every group needs a receiver")
         if self.senders < 1:
             raise LocalError("a deployment needs at least one sender")
         seen = {node for members in self.groups for node in members}
         if seen != set(range(len(seen))):
-            raise LocalError("the receivers of a deployment are numbered from 0 without gaps")
+            raise LocalError("the receivers of a deployment must be numbered from 0 without gaps")
         if any(len(set(members)) != len(members) for members in self.groups):
             raise LocalError("a receiver is listed twice in one group")
 
     @classmethod
     def disjoint(cls, groups: int, receivers: int, senders: int, *, colocated: bool = False) -> "Deployment":
-        """So many groups of so many receivers each, no receiver in two of them."""
+        """A deployment with so many groups of so many receivers each; no receiver is in two groups."""
         members = (range(group * receivers, (group + 1) * receivers) for group in range(groups))
         return cls(tuple(tuple(nodes) for nodes in members), senders, colocated)
 
@@ -70,7 +70,7 @@ class Deployment:
         return home
 
     def sender_ids(self) -> tuple[NodeId, ...]:
-        """The nodes that senders get."""
+        """The nodes of the senders."""
         return tuple(range(self.receivers, self.receivers + self.senders))
 
     def sender_host(self, sender: NodeId) -> HostId:
@@ -87,16 +87,16 @@ class Node:
     host: HostId
     factory: Factory
     fails: Crashes | None = None
-    """How nodes of this role may fail, if they are infrastructure: neither receivers of a group nor senders,
-    whose failures the guarantees speak of.
+    """How nodes of this role may fail, if they are infrastructure. The guarantees cover the failures of
+    receivers and senders.
 
-    ``ANY``: they keep nothing that matters, so each may crash, for good or to come back, with its state or
-    without, as long as one is left. ``MINORITY``: they form a quorum, so fewer than half may be down for
-    good; others that crash come back with their state. ``NONE``: all that crash come back so. Without a
-    word nothing is promised, and the swarm leaves their hosts alone.
+    ``ANY``: the nodes keep no important state. Each may crash for good, or come back with or without its
+    state, as long as one node is left. ``MINORITY``: the nodes form a quorum. Fewer than half may be down for
+    good; others that crash come back with their state. ``NONE``: all nodes that crash come back with their
+    state. None: nothing is promised, and the swarm does not crash their hosts.
     """
     spare: bool = False
-    """A live cluster starts it only when somebody asks for it, by an `Action` of the protocol."""
+    """A live cluster starts the node only on request, by an `Action` of the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +114,20 @@ class Plan:
         if [node.id for node in self.nodes] != list(range(len(self.nodes))):
             raise LocalError(f"{self.protocol}: node ids must be 0, 1, 2, ... in order")
         if len(self.nodes) > NODE_MAX:
-            raise LocalError(f"{self.protocol}: at most {NODE_MAX} nodes")
+            raise LocalError(
+                f"{self.protocol}: {len(self.nodes)} nodes are too many; the limit is {NODE_MAX}"
+            )
         known = range(len(self.nodes))
         named = self._named()
         if any(node not in known for node in named):
-            raise LocalError(f"{self.protocol}: a group or the senders name a node that is not there")
+            raise LocalError(
+                f"{self.protocol}: a group or the list of senders names a node that does not exist"
+            )
         fails = {node.role: node.fails for node in self.nodes}
         for node in self.nodes:
             if node.fails is not None and node.id in named:
                 raise LocalError(
-                    f"{self.protocol}: node {node.id} receives or sends, so it is no infrastructure"
+                    f"{self.protocol}: node {node.id} is a receiver or a sender, so it must not set `fails`"
                 )
             if node.fails is not fails[node.role]:
                 raise LocalError(f"{self.protocol}: nodes of role {node.role!r} differ in how they may fail")
@@ -137,7 +141,7 @@ class Plan:
         return frozenset(self.senders).union(*self.groups.values())
 
     def member(self, process: Process) -> Member:
-        """The process of a sender, as the face that an application talks to."""
+        """The process of a sender as a `Member`, to which an application submits messages."""
         if not isinstance(process, Member):
             raise LocalError(f"{self.protocol}: {type(process).__name__} takes no messages")
         return process
@@ -145,12 +149,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a person may ask of a live cluster beyond what all protocols have: to start a spare host."""
+    """A command of one protocol for its live clusters: it starts a spare host."""
 
     name: str
     summary: str
     roles: frozenset[str]
-    """The first spare host with a node of one of these roles is started."""
+    """The command starts the first spare host that has a node with one of these roles."""
 
 
 def _the_defaults(rng: Random) -> dict[str, object]:
@@ -159,7 +163,7 @@ def _the_defaults(rng: Random) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A protocol as a user finds it: its name, its promises, its options, and its deployment."""
+    """A protocol as users see it: its name, its guarantees, its options, and its deployment."""
 
     name: str
     summary: str
@@ -169,15 +173,15 @@ class Protocol:
     deploy: Callable[[Deployment, Options], Plan]
     roles: tuple[str, ...]
     vary: Callable[[Random], dict[str, object]] = _the_defaults
-    """Draws options for a seed of the swarm, so that seeds differ in them too; what it leaves out keeps its
-    default."""
+    """Draws options for a seed of the swarm, so that seeds differ in their options too. Options that it does
+    not draw keep their defaults."""
     live: Mapping[str, object] = field(default_factory=dict)
-    """Options that have another default on real machines, where a process may have to wait for a CPU for many
-    milliseconds and is not dead: timeouts, mostly."""
+    """Options with a different default on real machines, mostly timeouts: a live process may wait for a CPU
+    for many milliseconds without being dead."""
     new_cluster: Mapping[str, object] = field(default_factory=dict)
-    """Options that the file of a new cluster begins with."""
+    """Options that are written into the file of a new cluster."""
     with_programs: Mapping[str, object] = field(default_factory=dict)
-    """Further ones where programs join as receivers, which come and go."""
+    """More options for the file of a new cluster in which programs come and go as receivers."""
     actions: tuple[Action, ...] = ()
     stands_on: Callable[[Mapping[str, object]], "Protocol"] | None = None
     """For a layer: the protocol below it, by the options that were chosen. The layer's option `below` has the
@@ -190,16 +194,16 @@ class Protocol:
         return (*self.actions, *self.stands_on(chosen).all_actions(_below(chosen)))
 
     def action(self, name: str, chosen: Mapping[str, object]) -> Action:
-        """The action of a name, or an error that lists the names there are."""
+        """The action with this name, or `LocalError` with a list of all names."""
         known = self.all_actions(chosen)
         for action in known:
             if action.name == name:
                 return action
         names = ", ".join(action.name for action in known) or "none"
-        raise LocalError(f"{self.name} has no action '{name}'; it has: {names}")
+        raise LocalError(f"{self.name} has no action '{name}'; its actions are: {names}")
 
     def cluster_options(self, chosen: Mapping[str, object], *, programs: bool) -> dict[str, object]:
-        """What a user chose for a new cluster, over the options that its file begins with."""
+        """The options for the file of a new cluster: the chosen ones, and those that the protocol adds."""
         options = {**self.new_cluster, **(self.with_programs if programs else {}), **chosen}
         if self.stands_on is not None:
             below = self.stands_on(chosen).cluster_options(_below(chosen), programs=programs)
@@ -207,7 +211,7 @@ class Protocol:
         return options
 
     def live_options(self, chosen: Mapping[str, object]) -> dict[str, object]:
-        """What a user chose for a live cluster, over the defaults for one."""
+        """The options for a live cluster: the chosen ones, and the live defaults for the others."""
         merged = {**self.live, **chosen}
         for name, default in self.live.items():
             value = chosen.get(name)

@@ -37,11 +37,11 @@ class Env(ABC):
 
     @abstractmethod
     def send(self, to: NodeId, message: Message) -> None:
-        """Send to one process. It may be lost, duplicated, late or out of order."""
+        """Send to one process. The message may be lost, duplicated, late or out of order."""
 
     @abstractmethod
     def multicast(self, to: Sequence[NodeId], message: Message) -> None:
-        """Send the same message to several processes, each copy with a fate of its own."""
+        """Send a copy of a message to each of several processes; each copy may be lost independently."""
 
     @abstractmethod
     def set_timer(self, name: str, after: Nanos) -> None:
@@ -49,7 +49,7 @@ class Env(ABC):
 
     @abstractmethod
     def cancel_timer(self, name: str) -> None:
-        """Forget a timer; no harm if there is none."""
+        """Cancel a timer; do nothing if there is none of that name."""
 
     @abstractmethod
     def deliver(self, delivery: Delivery) -> None:
@@ -59,7 +59,7 @@ class Env(ABC):
     def save(self, name: str, state: bytes | None) -> None:
         """Keep `state` under `name` over a restart (None removes it).
 
-        It is durable before any later send or delivery takes effect, and not surely before that.
+        It is durable before any later send or delivery takes effect, but not necessarily earlier.
         """
 
 
@@ -76,8 +76,9 @@ class Process(ABC):
     def on_message(self, source: NodeId, message: Message) -> None:
         """A message of this protocol arrived.
 
-        One that no correct peer sends may be answered by raising `RemoteError` before anything is changed: a
-        live driver counts it and goes on, the simulator stops, for there it is a defect.
+        For a message that no correct peer sends, the process may raise `RemoteError` before it changes
+        anything. A live driver counts the error and goes on. The simulator stops, because there it is a
+        defect.
         """
 
     def on_timer(self, name: str) -> None:  # noqa: B027  (optional hook)

@@ -7,8 +7,8 @@ another, and it may own inner ones itself.
 - A message goes to the inner process that declared its type, any other to the outer one.
 - A timer or a saved state called ``tick`` of the inner process ``log`` is called ``log.tick`` outside.
 - What an inner process delivers comes to `on_deliver` of the outer one at once, inside the inner handler. The
-  outer one may deliver it on, hold it, or answer it. It may call the inner process there only as far as that
-  says so; anything else waits for `conclude`.
+  outer one may pass it on, hold it, or answer it. There it may call only those methods of the inner process
+  that allow it; everything else waits for `conclude`.
 - After each event, the outer's own or an inner one's, `conclude` is called once.
 """
 
@@ -32,7 +32,7 @@ P = TypeVar("P", bound=Process)
 
 
 class InnerEnv(Env):
-    """What an inner process sees: the world of the outer one, with names of its own."""
+    """The environment of an inner process: that of the outer one, with separate names."""
 
     __slots__ = ("_name", "_outer", "_outside", "_prefix")
 
@@ -66,11 +66,11 @@ class InnerEnv(Env):
         self._outside.multicast(to, message)
 
     def set_timer(self, name: str, after: Nanos) -> None:
-        """Arm a timer under a name that is this process's own."""
+        """Arm a timer under a name that belongs to this process."""
         self._outside.set_timer(self._prefix + name, after)
 
     def cancel_timer(self, name: str) -> None:
-        """Disarm such a timer."""
+        """Cancel a timer of this process."""
         self._outside.cancel_timer(self._prefix + name)
 
     def deliver(self, delivery: Delivery) -> None:
@@ -78,12 +78,12 @@ class InnerEnv(Env):
         self._outer.on_deliver(self._name, delivery)
 
     def save(self, name: str, state: bytes | None) -> None:
-        """Keep it under a name that is this process's own."""
+        """Save it under a name that belongs to this process."""
         self._outside.save(self._prefix + name, state)
 
 
 class Stack(Process):
-    """A process that owns inner ones; its author writes what is its own, and the frame routes the rest."""
+    """A process that owns inner ones. A subclass handles its own events; the frame routes the others."""
 
     def __init__(self, env: Env) -> None:
         super().__init__(env)
@@ -93,7 +93,9 @@ class Stack(Process):
     def embed(self, name: str, make: Callable[[Env], P], messages: Iterable[type[Message]] = ()) -> P:
         """Make an inner process, called `name`, that gets all messages of these types."""
         if not name or "." in name or name in self._inner:
-            raise LocalError(f"an inner process has a name of its own without dots, not '{name}'")
+            raise LocalError(
+                f"the name of an inner process must be unique and have no dots; '{name}' is not valid"
+            )
         inner = make(InnerEnv(self, name))
         for kind in messages:
             if kind in self._takers:
@@ -102,7 +104,7 @@ class Stack(Process):
         self._inner[name] = inner
         return inner
 
-    # What the author writes
+    # For subclasses to implement
 
     def on_own_message(self, source: NodeId, message: Message) -> None:
         """A message arrived that is for no inner process."""
@@ -124,7 +126,7 @@ class Stack(Process):
     # The frame
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
-        """Start the inner processes, each with what it had saved; authors add what comes before or after."""
+        """Start the inner processes, each with its saved state. Subclasses may extend this."""
         for name, inner in self._inner.items():
             start = len(name) + 1
             prefix = f"{name}."

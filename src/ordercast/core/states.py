@@ -38,4 +38,6 @@ class LifeCycle(Generic[S, E]):
         try:
             return self.table[state, event]
         except KeyError:
-            raise self._blame(f"{self._name}: no {event.value!r} in state {state.value!r}") from None
+            raise self._blame(
+                f"{self._name}: event {event.value!r} is not allowed in state {state.value!r}"
+            ) from None

@@ -2,7 +2,7 @@
 
 A codec tells messages apart by their tags, and a plan may put the messages of several packages into one
 codec: a protocol's own, those of a component that it embeds, those of a layer below it. So each package has a
-range of tags here, and no range meets another. Protocols never share a codec, so each has the first range for
+range of tags here, and no two ranges overlap. Protocols never share a codec, so each has the first range for
 itself.
 
 A package declares its messages with `message_types`. It refuses a tag that is out of range or taken, when the
@@ -33,13 +33,13 @@ ALLOTMENTS = (
     Allotment("ordercast.components.sampling", range(240, 250)),
 )
 ELSEWHERE = range(1, 160)
-"""Tags of packages outside of ordercast, which are protocols."""
+"""Tags of packages outside ordercast, which are protocols."""
 
 _taken: dict[tuple[str, int], type[Message]] = {}
 
 
 def message_types(*types: type[Message]) -> tuple[type[Message], ...]:
-    """The messages of a package, with their tags checked; it is the tuple to give to a codec."""
+    """Check the tags of a package's messages, and return the messages as a tuple for a codec."""
     for kind in types:
         package, tags = _place(kind)
         tag = kind.__struct_config__.tag

@@ -10,7 +10,7 @@ SECOND: Nanos = 1_000_000_000
 
 
 TIME_OF_DAY: Nanos = 10**16
-"""From here on it is no duration but a reading of a real clock, and small differences matter."""
+"""Larger numbers are not durations but readings of a real clock, where small differences matter."""
 
 
 def format_ns(duration: Nanos, digits: int = 6) -> str:

@@ -10,7 +10,7 @@ class Seen:
 
     def __init__(self, window: int) -> None:
         if window < 1:
-            raise LocalError(f"a window is at least 1 wide, not {window}")
+            raise LocalError(f"the window must have a width of at least 1, not {window}")
         self._window = window
         self._mask = (1 << window) - 1
         self._highest: int | None = None

@@ -44,10 +44,10 @@ def in_registry(properties: Iterable[Property]) -> tuple[Property, ...]:
     found: dict[str, Property] = {}
     for declared in properties:
         if declared.name in found:
-            raise LocalError(f"there are two properties {declared.name}")
+            raise LocalError(f"two properties have the name {declared.name}")
         later = [name for name in declared.heeds if name not in found]
         if later:
-            raise LocalError(f"property {declared.name} heeds {later[0]}, which does not stand before it")
+            raise LocalError(f"property {declared.name} heeds {later[0]}, which must be declared before it")
         found[declared.name] = declared
     return tuple(found.values())
 

@@ -36,7 +36,7 @@ PROPERTIES: tuple[Property, ...] = in_registry(
     (
         Property(
             "clock",
-            "A node's clock never runs backwards, over restarts too, nor does the time of its events.",
+            "A node's clock never runs backwards, not even over restarts, nor does the time of its events.",
             "always",
             lambda run: True,
             Clocks,
@@ -55,10 +55,10 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         # Both judges let nothing pass that integrity refuses; where it is not promised, nobody hears of it.
         Property(
             "integrity",
-            "A receiver delivers a message at most once, and only if it was submitted before, to one"
-            " of the receiver's groups, and unchanged; tagged as out of order only where `out_of_order` is"
+            "A receiver delivers a message at most once, unchanged, and only if it was submitted before to"
+            " one of the receiver's groups. A delivery is tagged as out of order only if `out_of_order` is"
             " promised.",
-            "`integrity`, which every protocol promises unless it says otherwise",
+            "`integrity` is promised, which is the default",
             lambda run: run.guarantees.integrity,
             Integrity,
             Columns.open_gate,
@@ -66,7 +66,7 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         ),
         Property(
             "stamp",
-            "Every receiver that delivers a message does so with the same stamp, or all without one.",
+            "All receivers that deliver a message deliver it with the same stamp, or all without a stamp.",
             "always",
             lambda run: True,
             Stamps,
@@ -94,7 +94,7 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         ),
         Property(
             "fifo",
-            "Messages of one sender are delivered in the order submitted.",
+            "A receiver delivers the messages of one sender in the order in which they were submitted.",
             "`causality` is `fifo`",
             lambda run: run.guarantees.causality is Causality.FIFO,
             Fifo,
@@ -103,7 +103,7 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         ),
         Property(
             "causal",
-            "No message is delivered after another that was submitted in knowledge of it.",
+            "If a sender knew message a when it submitted b, no receiver delivers a after b.",
             "`causality` is `causal`",
             lambda run: run.guarantees.causality is Causality.CAUSAL,
             Causal,
@@ -111,9 +111,9 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         ),
         Property(
             "drop-detection",
-            "Every delivery has its number, and each number of an issuer is delivered or notified, once, and"
-            " before any later one is delivered; numbers begin and end where the views say that add and"
-            " remove the issuer.",
+            "Every delivery has a number. Each number of an issuer is delivered or notified once, before any"
+            " later number is delivered. The numbers begin and end where the views that add and remove the"
+            " issuer say.",
             "`gaps` is `notified`",
             lambda run: run.guarantees.gaps is Gaps.NOTIFIED,
             DropDetection,
@@ -121,17 +121,17 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         ),
         Property(
             "view-synchrony",
-            "Nodes that go through the same two views deliver the same messages between them, and a view is"
-            " the same everywhere.",
-            "`views`",
+            "Nodes that install the same two consecutive views deliver the same messages between them. A view"
+            " is the same at all nodes.",
+            "`views` are promised",
             lambda run: run.guarantees.views,
             ViewSynchrony,
             view_synchrony,
         ),
         Property(
             "agreement",
-            "What one receiver delivers, every correct receiver delivers, or is notified of where that is"
-            " the promise.",
+            "If one receiver delivers a message, every correct receiver delivers it. Where notifications are"
+            " promised, a notification of its drop counts as well.",
             "`agreement` is `all` or `message-or-notification`",
             lambda run: run.guarantees.agreement in (Agreed.ALL, Agreed.NOTIFIED),
             Agreement,
@@ -141,8 +141,9 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         ),
         Property(
             "validity",
-            "What a sender submits and does not crash after, every correct receiver delivers.",
-            "`validity`",
+            "If a sender submits a message and does not crash afterwards, every correct receiver delivers"
+            " it.",
+            "`validity` is promised",
             lambda run: run.guarantees.validity,
             Validity,
             validity,

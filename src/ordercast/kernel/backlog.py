@@ -1,8 +1,7 @@
-"""Messages that an application has handed over and a protocol has not taken yet, in packets.
+"""The backlog: messages that an application has submitted and the protocol has not taken yet.
 
-A message gets its identity when it is handed over. What piles up while a host is busy leaves together:
-messages to the same groups are put into one packet until it is full. One message alone makes a packet of its
-own.
+A message gets its identity when it is submitted. Messages to the same groups that pile up while a host is
+busy go into one packet, until it is full. A single message makes a packet too.
 """
 
 import sys
@@ -13,7 +12,7 @@ from ordercast.core import Groups, LocalError, Member, MessageId, Nanos
 from ordercast.core.bundle import BUNDLE_MESSAGES_MAX, HEAD_BYTES, bundle_size, pack_bundle
 
 ALONE = 0
-"""A size of packets in which each message has one of its own."""
+"""A packet size with which each message gets its own packet."""
 
 _EACH = bundle_size(0)
 
@@ -62,15 +61,15 @@ class Backlog:
         self.packets: deque[Packet] = deque()
         self.messages = 0
         self.waiting = 0
-        """Bytes of all messages here, with what they take in a packet."""
+        """Bytes that all messages here take in packets."""
 
     @property
     def full(self) -> bool:
-        """Whether a sender should wait before it hands over more."""
+        """Whether a sender should wait before it submits more."""
         return self.waiting >= self._bytes_max or self.messages >= self._messages_max
 
     def add(self, groups: Groups, now: Nanos, payloads: Sequence[bytes]) -> MessageId:
-        """Take messages for these groups; returns the identity of the first."""
+        """Take messages for these groups; return the identity of the first."""
         first = message = self.next_message
         packet = self.packets[-1] if self.packets and self.packets[-1].groups == groups else None
         room = packet.room if packet is not None else 0
@@ -94,7 +93,7 @@ class Backlog:
         return first
 
     def add_one(self, groups: Groups, now: Nanos, payload: bytes) -> MessageId:
-        """Take one message, as `add` does, in less time; returns its identity."""
+        """Take one message, faster than `add` does; return its identity."""
         message = self.next_message
         self.next_message = message + 1
         self.messages += 1
@@ -112,8 +111,8 @@ class Backlog:
         return message
 
     def offer(self, member: Member) -> bytes | None:
-        """Offer the first packet to a protocol: its bytes if that took it, None if its window is full."""
-        packet = self.packets.popleft()  # not later: what is handed over meanwhile goes into another
+        """Offer the first packet to a protocol; return its bytes, or None if the window is full."""
+        packet = self.packets.popleft()  # first: messages that are submitted meanwhile go into another packet
         packed = pack_bundle(packet.first, packet.times, packet.payloads)
         taken = member.submit(packet.groups, packed)
         if taken:
@@ -121,11 +120,11 @@ class Backlog:
             self.waiting -= self._packet_bytes - packet.room
             return packed
         if taken is None:
-            raise LocalError(f"submit() of {type(member).__name__} returns neither True nor False")
+            raise LocalError(f"submit() of {type(member).__name__} must return True or False, not None")
         self.packets.appendleft(packet)
         return None
 
     def clear(self) -> None:
-        """Forget all messages; their identities are used up."""
+        """Forget all messages; their identities are not used again."""
         self.packets.clear()
         self.messages = self.waiting = 0

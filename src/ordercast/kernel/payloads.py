@@ -1,4 +1,4 @@
-"""What an application may hand over as a message."""
+"""Checks of the messages that an application submits."""
 
 from collections.abc import Sequence
 
@@ -9,15 +9,17 @@ _BYTES = {bytes}
 
 
 def check_payload(payload: bytes) -> None:
-    """Refuse with `LocalError` what is no message."""
+    """Raise `LocalError` if a payload is not a valid message."""
     if type(payload) is not bytes:
-        raise LocalError(f"a message is of type bytes, not {type(payload).__name__}")
+        raise LocalError(f"a message must be of type bytes, not {type(payload).__name__}")
     if len(payload) > MESSAGE_BYTES_MAX:
-        raise LocalError(f"message of {len(payload)} bytes, the limit is {MESSAGE_BYTES_MAX}")
+        raise LocalError(
+            f"message of {len(payload)} bytes is too large; the limit is {MESSAGE_BYTES_MAX} bytes"
+        )
 
 
 def check_payloads(payloads: Sequence[bytes]) -> None:
-    """Refuse several at once, if one is no message or there is none."""
+    """Raise `LocalError` if one of the payloads is not a valid message, or if there are none."""
     if not payloads:
         raise LocalError("there is no message to send")
     if set(map(type, payloads)) != _BYTES or max(map(len, payloads)) > MESSAGE_BYTES_MAX:

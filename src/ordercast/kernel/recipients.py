@@ -1,11 +1,11 @@
-"""Who receives a message: the receivers of all groups that it goes to, each once."""
+"""Recipients: the receivers of all groups that a message goes to, each counted once."""
 
 from collections.abc import Mapping
 
 from ordercast.core import GroupId, Groups, LocalError, NodeId
 
 KNOWN_MAX = 4096
-"""Sets of groups that are remembered; beyond, all are forgotten and checked again."""
+"""How many sets of groups are remembered. When there are more, all are forgotten and checked again."""
 
 
 class Recipients:
@@ -18,7 +18,7 @@ class Recipients:
         self._known: dict[Groups, int] = {}
 
     def count(self, groups: Groups) -> int:
-        """How many receivers a message to these groups has; `LocalError` if it cannot go there."""
+        """The number of receivers of a message to these groups; `LocalError` if the groups are not valid."""
         return self._known.get(groups) or self._find(groups)
 
     def _find(self, groups: Groups) -> int:
@@ -27,7 +27,9 @@ class Recipients:
                 known = ", ".join(map(str, self._groups))
                 raise LocalError(f"there is no group {group}; there are: {known}")
         if not groups or list(groups) != sorted(set(groups)):
-            raise LocalError(f"a message goes to different groups in ascending order, not to {groups}")
+            raise LocalError(
+                f"the groups of a message must be different and in ascending order, not {groups}"
+            )
         if len(self._known) >= KNOWN_MAX:
             self._known.clear()
         count = len({node for group in groups for node in self._groups[group]})

@@ -1,4 +1,4 @@
-"""A run, whatever drives it: what a scenario asks for, who submits what and when, and when a run is over."""
+"""Scenarios, for all drivers: what a run does, who submits which messages when, and when a run is over."""
 
 from ordercast.scenario.file import load_scenario
 from ordercast.scenario.spec import Scenario

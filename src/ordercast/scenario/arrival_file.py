@@ -1,4 +1,4 @@
-"""Arrivals that were recorded somewhere, from a file of comma-separated values."""
+"""Reads recorded arrival times from a CSV file."""
 
 import csv
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ from ordercast.core import MICROSECOND, SECOND, LocalError, Nanos
 
 
 def read_arrivals(path: Path) -> list[Nanos]:
-    """The times of a recording, since its start."""
+    """The times of a recording, in nanoseconds since its start."""
     try:
         with path.open(newline="") as file:
             cells = [row[0] for row in csv.reader(file) if row]
@@ -19,7 +19,7 @@ def read_arrivals(path: Path) -> list[Nanos]:
             first = min(times)
             times = [time - first for time in times]
         if min(times, default=0) < 0:
-            raise ValueError("one lies before the start")
+            raise ValueError("a time is before the start of the recording")
         return times
     except (OSError, ValueError, OverflowError, csv.Error) as error:
         raise LocalError(f"{path}: not a list of arrival times: {error}") from error
@@ -29,7 +29,7 @@ def _time_ns(cell: str) -> Nanos:
     """Seconds, or a date and time."""
     if _is_number(cell):
         return round(float(cell) * SECOND)
-    # Without a zone of its own a time counts as UTC: only differences matter, and no machine's zone may.
+    # A time without a zone counts as UTC: only differences matter, whatever the zone of this machine is.
     since = datetime.fromisoformat(cell).replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
     return since // timedelta(microseconds=1) * MICROSECOND
 

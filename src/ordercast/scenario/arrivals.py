@@ -1,4 +1,4 @@
-"""When a source submits: the times between one submission and the next."""
+"""Arrivals: the times between one submission of a sender and the next."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ class Arrivals(ABC):
 
     @abstractmethod
     def gap(self, rng: Random) -> Nanos | None:
-        """The next gap, or None when there is no more to come."""
+        """The next gap, or None if there are no more arrivals."""
 
 
 class QuasiPeriodic(Arrivals):
@@ -28,7 +28,7 @@ class QuasiPeriodic(Arrivals):
         self._std = interval_ns * jitter
 
     def gap(self, rng: Random) -> Nanos:
-        """About the interval."""
+        """A gap close to the interval."""
         gap = int(rng.gauss(self._interval_ns, self._std))
         return gap if gap > 0 else 0
 
@@ -45,7 +45,7 @@ class Poisson(Arrivals):
 
 
 class Recorded(Arrivals):
-    """Arrivals that were observed somewhere, once through."""
+    """Recorded arrivals, played once."""
 
     def __init__(self, times_ns: Sequence[Nanos]) -> None:
         ordered = sorted(times_ns)
@@ -63,8 +63,8 @@ class Recorded(Arrivals):
 class Phased(Arrivals):
     """Arrivals whose rate changes with time.
 
-    The way to the next arrival is drawn in intervals, one on average, and passes as fast as the rate of the
-    moment has it. So a new rate counts at once, and a source that was silent goes on where it was.
+    The distance to the next arrival is drawn in intervals, one on average, and shrinks at the current rate.
+    So a new rate takes effect at once, and a source that was silent goes on where it stopped.
     """
 
     def __init__(self, draw: Callable[[Random], float], rates: Sequence[tuple[Nanos, float]]) -> None:
@@ -73,10 +73,10 @@ class Phased(Arrivals):
         self._ends = [*(float(start) for start, _ in rates[1:]), inf]
         self._phase = 0
         self._now = 0.0
-        """Not rounded, so that high rates stay as they are."""
+        """Not rounded, so that high rates stay exact."""
 
     def gap(self, rng: Random) -> Nanos | None:
-        """A gap at the rates in force until then; None if there is silence for good."""
+        """A gap at the rates that apply until then; None if the rate stays 0 for ever."""
         before, left = round(self._now), self._draw(rng)
         while True:
             rate, end = self._rates[self._phase], self._ends[self._phase]
@@ -92,7 +92,7 @@ class Phased(Arrivals):
 
 
 def arrivals_of(scenario: Scenario, senders: int) -> list[Arrivals]:
-    """The arrivals at each of so many open-loop senders."""
+    """The arrivals of each open-loop sender; `senders` is their number."""
     spec = scenario.workload
     if spec.phase:
         return [Phased(_intervals(spec), rates) for rates in _rates(spec, senders)]
@@ -108,20 +108,20 @@ def arrivals_of(scenario: Scenario, senders: int) -> list[Arrivals]:
 
 
 def _intervals(spec: WorkloadSpec) -> Callable[[Random], float]:
-    """Draws the way to the next arrival, in intervals."""
+    """A function that draws the distance to the next arrival, in intervals."""
     if spec.kind == "poisson":
         return lambda rng: rng.expovariate(1.0)
     return lambda rng: max(0.0, rng.gauss(1.0, spec.jitter))
 
 
 def _rates(spec: WorkloadSpec, senders: int) -> list[list[tuple[Nanos, float]]]:
-    """Of each sender, its rates with the times from which they are in force."""
+    """For each sender, its rates with the times from which they apply."""
     rates: list[list[tuple[Nanos, float]]] = [[(0, spec.rate_per_s)] for _ in range(senders)]
     for index, phase in enumerate(spec.phase):
         rate = spec.rate_per_s if phase.rate_per_s is None else phase.rate_per_s
         for place in range(senders) if phase.senders is None else phase.senders:
             if place >= senders:
-                unknown = f"there is no sender {place} among {senders}, which count from 0"
+                unknown = f"there is no sender {place}; the {senders} senders are numbered from 0"
                 raise ScenarioError(f"workload.phase[{index}].senders", unknown)
             rates[place].append((round(phase.at_ms * MILLISECOND), rate))
     return rates

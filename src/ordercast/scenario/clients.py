@@ -1,8 +1,8 @@
 """Closed-loop clients, one at each sender, without input or output.
 
-A client keeps so many messages under way. It submits the next when all receivers of one have answered, as the
-clients of Hydra section 7.1 do, or when it has waited for them too long. How answers get to it, what time it
-is, and who wakes it, is the business of the driver.
+A client keeps a fixed number of messages under way. It submits the next message when all receivers of one
+have answered, as the clients of Hydra section 7.1 do, or when it has waited too long for their answers. The
+driver brings the answers, tells the time and wakes the client.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,19 +16,19 @@ from ordercast.scenario.spec import WorkloadSpec
 from ordercast.scenario.window import Budget, Window
 
 APART: Nanos = 10_000
-"""Clients begin within this time, not all at once."""
+"""Clients start at random times within this span, not all at once."""
 
 
 class ClientCalls(NamedTuple):
-    """What clients ask of their driver."""
+    """The functions of the driver that clients call."""
 
     now: Callable[[], Nanos]
     submit: Callable[[NodeId, Groups, bytes], MessageId | None]
-    """Submit a message now; None if the sender is down, or has no room for it."""
+    """Submit a message now; returns None if the sender is down or its backlog is full."""
     after: Callable[..., object]
-    """Call an action with its arguments, so much later."""
+    """Call an action with its arguments after a delay."""
     complete: Callable[[NodeId, MessageId, Nanos], None]
-    """Take note that all receivers have answered a message that was submitted at a time."""
+    """Record that all receivers have answered a message, which was submitted at the given time."""
 
 
 class Clients:
@@ -38,7 +38,7 @@ class Clients:
         self, spec: WorkloadSpec, plan: Plan, seed: int, budgets: Mapping[NodeId, Budget], calls: ClientCalls
     ) -> None:
         self.awaited: dict[MessageId, tuple[NodeId, Nanos, set[NodeId]]] = {}
-        """Who waits for the answers to a message, since when, and of which receivers."""
+        """For each message: which sender waits for answers, since when, and from which receivers."""
         self.timed_out = 0
         """Messages whose answers a client stopped waiting for."""
         self._head_bytes = min(8, spec.bytes)
@@ -52,7 +52,7 @@ class Clients:
         self._calls = calls
 
     def start(self) -> None:
-        """Fill every client's window, in turn and a little apart, as real clients are."""
+        """Fill the window of every client, one after the other with small gaps, as real clients do."""
         for sender, window in self._windows.items():
             rng = self._streams[sender]
             for _ in range(window.room):
@@ -61,11 +61,11 @@ class Clients:
 
     @property
     def finished(self) -> bool:
-        """Whether all was submitted and answered, or given up."""
+        """Whether all messages were submitted, and each was answered or given up."""
         return not self.awaited and not any(budget.remaining for budget in self._budgets.values())
 
     def answer(self, node: NodeId, message: MessageId) -> None:
-        """A receiver has answered a message; nobody may wait for that any more."""
+        """Note that a receiver has answered a message. Perhaps no client waits for the answer any more."""
         awaited = self.awaited.get(message)
         if awaited is None:
             return
@@ -77,7 +77,7 @@ class Clients:
             self._go_on(sender)
 
     def _go_on(self, sender: NodeId) -> None:
-        """A place in a client's window has become free."""
+        """Submit more: a place in a client's window has become free."""
         window = self._windows[sender]
         free = window.done(1)
         window.take(free)
@@ -85,7 +85,7 @@ class Clients:
             self._issue(sender)
 
     def _issue(self, sender: NodeId) -> None:
-        """Submit a message, if there is any left; at a sender that is down it is lost, and counts."""
+        """Submit a message if one is left. If the sender is down, the message is lost, but it counts."""
         budget, calls = self._budgets[sender], self._calls
         number = budget.take()
         if number is None:
@@ -98,7 +98,7 @@ class Clients:
             receivers = {node for group in groups for node in self._members[group]}
             self.awaited[message] = (sender, now, receivers)
             calls.after(self._timeout_ns, self._give_up, message)
-        elif budget.remaining:  # the client comes back with its sender
+        elif budget.remaining:  # try again later: the client comes back with its sender
             calls.after(self._timeout_ns, self._go_on, sender)
 
     def _give_up(self, message: MessageId) -> None:

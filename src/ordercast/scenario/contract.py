@@ -1,4 +1,4 @@
-"""What a scenario asks that a plan cannot have, or that its protocol does not promise to bear."""
+"""Checks the faults of a scenario: unknown hosts, and faults that the protocol does not tolerate."""
 
 from ordercast.core import Fault, HostId, Plan
 from ordercast.scenario import faults
@@ -7,9 +7,9 @@ from ordercast.scenario.spec import Scenario, ScenarioError
 
 
 def beyond_contract(scenario: Scenario, plan: Plan) -> list[Fault]:
-    """Faults of a scenario that the protocol does not claim to bear."""
+    """The faults of a scenario that the protocol does not promise to tolerate."""
     network, clocks, kinds = scenario.network, scenario.clocks, [type(fault) for fault in scenario.fault]
-    # Infrastructure may come back as the plan says, whatever the guarantees say of receivers.
+    # The plan says how infrastructure may come back; the guarantees are about receivers.
     restarts = [
         fault.state
         for fault in scenario.fault
@@ -30,7 +30,7 @@ def beyond_contract(scenario: Scenario, plan: Plan) -> list[Fault]:
 
 
 def check_faults(scenario: Scenario, hosts: list[HostId]) -> None:
-    """Refuse faults of hosts that are not there."""
+    """Raise `ScenarioError` if a fault names a host that does not exist."""
     for index, fault in enumerate(scenario.fault):
         named = getattr(fault, "host", None)
         sides = [host for side in getattr(fault, "sides", ()) for host in side]

@@ -1,4 +1,4 @@
-"""What work costs on a simulated host, as data."""
+"""The cost of work on a simulated host, as data."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ Cost = Annotated[Nanos, msgspec.Meta(ge=0, le=1_000_000_000_000)]
 
 
 class Cpu(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What work costs on a host. Throughput and saturation come from here."""
+    """The cost of work on a host. It determines throughput and saturation."""
 
     receive_ns: Cost = 0
     """Service time of each packet that arrives."""
@@ -19,6 +19,6 @@ class Cpu(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     save_ns: Cost = 0
     """Service time of each durable save."""
     copies: bool = False
-    """Whether a multicast costs one send a copy (unicast fan-out) or one in all (the network copies)."""
+    """Whether a multicast costs one send per copy (unicast fan-out) or one in total (the network copies)."""
     queue_max: Annotated[int, msgspec.Meta(ge=0)] = 100_000
-    """Work that may wait for the CPU; packets beyond that are dropped, as a full socket buffer does."""
+    """How much work may wait for the CPU. Packets beyond that are dropped, as by a full socket buffer."""

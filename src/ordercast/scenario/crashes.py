@@ -1,7 +1,7 @@
-"""The crashes of a swarm's scenario: who may go for good, who comes back, and with what.
+"""Draws the crashes of a swarm's scenario: which hosts crash for good, and which come back with what state.
 
-Receivers and senders crash as far as the protocol's guarantees allow it, and infrastructure (sequencers,
-replicas of a configuration service) as the plan's nodes say. A host that runs both is left alone.
+Receivers and senders crash as far as the protocol's guarantees allow it. Infrastructure (sequencers, replicas
+of a configuration service) crashes as the plan's nodes say. A host that runs both never crashes.
 """
 
 from math import inf
@@ -12,9 +12,9 @@ from ordercast.core import Crashes, Fault, HostId, Node, NodeId, Plan
 from ordercast.scenario.faults import Crash, FaultSpec, Restart
 
 FAULTS_MS = 400.0
-"""How long the phase of faults and submissions lasts, about."""
+"""About how long the phase of faults and submissions lasts."""
 HEALED_MS = FAULTS_MS * 1.5
-"""When all is over: what should come back is back, and the network is good."""
+"""When all faults are over: the hosts that should come back are up, and the network is good."""
 
 State = Literal["saved", "lost"]
 
@@ -24,7 +24,7 @@ _RETURNS: dict[Crashes | None, tuple[State, ...]] = {
     Crashes.MINORITY: ("saved",),
     Crashes.ANY: ("saved", "lost"),
 }
-"""With which states infrastructure may come back."""
+"""The states with which infrastructure may come back."""
 
 
 def strike_time(rng: Random) -> float:
@@ -33,9 +33,9 @@ def strike_time(rng: Random) -> float:
 
 
 def returns(plan: Plan, host: HostId) -> tuple[State, ...]:
-    """With which states a host of infrastructure may come back; on one of several nodes, all must bear it.
+    """The states with which a host of infrastructure may come back; all of its nodes must tolerate them.
 
-    For a host with a receiver or a sender there are none: the protocol's guarantees speak of those.
+    A host with a receiver or a sender has none: the protocol's guarantees cover those.
     """
     nodes = [node for node in plan.nodes if node.host == host]
     return tuple(
@@ -44,7 +44,7 @@ def returns(plan: Plan, host: HostId) -> tuple[State, ...]:
 
 
 def too_many(bound: Crashes, down: int, count: int) -> bool:
-    """Whether more of so many nodes are down than may be for good."""
+    """Whether too many of `count` nodes are down: more than may be down for good."""
     return down > _bound(bound, count)
 
 
@@ -57,7 +57,7 @@ def by_role(plan: Plan) -> dict[str, list[Node]]:
 
 
 def draw_crashes(plan: Plan, active: list[Fault], rng: Random) -> list[FaultSpec]:
-    """Crashes of receivers and senders: some for good, as many as the contract allows, some not."""
+    """Crashes of receivers and senders: some for good, as many as the guarantees allow, and some not."""
     faults: list[Crash | Restart] = []
     shared = {node.host for node in plan.infrastructure()}
     struck: list[HostId] = []
@@ -72,7 +72,7 @@ def draw_crashes(plan: Plan, active: list[Fault], rng: Random) -> list[FaultSpec
             stays_down = index < for_good
             if host in struck or (not stays_down and not (can_return and rng.random() < 0.5)):
                 continue
-            # A receiver that comes back without its state is as good as gone, and counts with those.
+            # A receiver that comes back without its state counts as gone.
             if stays_down or state == "lost":
                 if not _may_go(node, gone, plan):
                     continue
@@ -90,12 +90,12 @@ def draw_crashes(plan: Plan, active: list[Fault], rng: Random) -> list[FaultSpec
             faults.append(Crash(at_ms=strike_time(rng), host=host))
             if can_return and rng.random() < 0.5:
                 faults.append(Restart(at_ms=FAULTS_MS, host=host, state=state))
-    # Those were drawn all the same: they count with the gone, which is on the safe side.
+    # Shared hosts were drawn too and count as gone, which errs on the safe side.
     return [fault for fault in faults if fault.host not in shared]
 
 
 def draw_infrastructure_crashes(plan: Plan, rng: Random) -> list[FaultSpec]:
-    """One to three crashes of infrastructure; most of what crashes comes back, perhaps to crash again."""
+    """One to three crashes of infrastructure. Most crashed hosts come back, and may crash again."""
     faults: list[FaultSpec] = []
     hosts = sorted({node.host for node in plan.infrastructure()})
     back_ms = {host: 0.0 for host in hosts if returns(plan, host)}
@@ -117,7 +117,7 @@ def draw_infrastructure_crashes(plan: Plan, rng: Random) -> list[FaultSpec]:
 
 
 def _can_do_without(roles: dict[str, list[Node]], gone: set[HostId]) -> bool:
-    """Whether every role has enough nodes left when these hosts are gone; one node at least, of any."""
+    """Whether every role has enough nodes left without these hosts, and at least one node."""
     for nodes in roles.values():
         down = sum(node.host in gone for node in nodes)
         if down == len(nodes) or too_many(nodes[0].fails or Crashes.NONE, down, len(nodes)):
@@ -126,7 +126,7 @@ def _can_do_without(roles: dict[str, list[Node]], gone: set[HostId]) -> bool:
 
 
 def _may_go(node: NodeId, gone: list[NodeId], plan: Plan) -> bool:
-    """Whether every group of a receiver can do without it too."""
+    """Whether every group of a receiver can lose this receiver too."""
     return all(
         sum(other in gone for other in members) < _bound(plan.guarantees.crashes, len(members))
         for members in plan.groups.values()
@@ -135,5 +135,5 @@ def _may_go(node: NodeId, gone: list[NodeId], plan: Plan) -> bool:
 
 
 def _bound(crashes: Crashes, count: int) -> int:
-    """How many of so many nodes may be down for good."""
+    """How many of `count` nodes may be down for good."""
     return {Crashes.NONE: 0, Crashes.MINORITY: max(0, count - 1) // 2, Crashes.ANY: count}[crashes]

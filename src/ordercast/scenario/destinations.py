@@ -1,4 +1,4 @@
-"""To which groups messages go."""
+"""Destinations: the groups that messages go to."""
 
 from collections.abc import Sequence
 from random import Random
@@ -9,11 +9,13 @@ from ordercast.toml_file import about
 
 
 class Destinations:
-    """Chooses the groups of a message: how many, by a distribution, and which, evenly."""
+    """Chooses the groups of a message: their number by a distribution, and the groups uniformly."""
 
     def __init__(self, groups: Sequence[int], spread: Sequence[float] = (1.0,)) -> None:
         if not spread or any(share < 0 for share in spread) or sum(spread) <= 0:
-            raise LocalError(f"spread lists shares of messages to 1, 2, ... groups, not {list(spread)}")
+            raise LocalError(
+                f"spread must list the shares of messages to 1, 2, ... groups, not {list(spread)}"
+            )
         if len(spread) > len(groups):
             raise LocalError(f"spread has {len(spread)} entries, but there are {len(groups)} groups")
         self._groups = list(groups)
@@ -22,7 +24,7 @@ class Destinations:
 
     @classmethod
     def of(cls, spec: WorkloadSpec, plan: Plan) -> "Destinations":
-        """Those of a workload among the groups of a plan."""
+        """The destinations of a workload, chosen from the groups of a plan."""
         with about("workload.spread"):
             return cls(sorted(plan.groups), spec.spread)
 

@@ -1,4 +1,4 @@
-"""Faults as data: each says when it strikes, and what it does to the hosts and the network of a run."""
+"""Faults as data: each says when it happens and what it does to the hosts and the network of a run."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal, Protocol, TypeAlias
@@ -14,22 +14,22 @@ Step = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 
 
 class FaultTarget(Protocol):
-    """What faults strike: the hosts of a run and the network between them, simulated or real."""
+    """The target of faults: the hosts of a run and the network between them, simulated or real."""
 
     def crash(self, host_id: HostId) -> None:
-        """Stop a host at once; nothing happens to one that is down."""
+        """Stop a host at once; do nothing if it is down."""
 
     def restart(self, host_id: HostId, *, keep_state: bool = True) -> None:
         """Start a host that is down, with its disk or with an empty one."""
 
     def pause(self, host_id: HostId, duration: Nanos) -> None:
-        """Let a host stand still for a while."""
+        """Let a host do nothing for a while."""
 
     def step_clock(self, host_id: HostId, by_ns: Nanos) -> None:
         """Set a host's clock, forward or back."""
 
     def cut(self, links: Iterable[tuple[HostId, HostId]]) -> None:
-        """Let nothing pass from one host to another, in addition to what is cut already."""
+        """Cut these links, from one host to another, in addition to those that are cut already."""
 
     def set_conditions(self, conditions: Conditions) -> None:
         """Change loss, duplication and reordering from now on."""
@@ -43,12 +43,12 @@ class _Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
 
     @property
     def at_ns(self) -> Nanos:
-        """When it strikes."""
+        """When the fault happens."""
         return round(self.at_ms * MILLISECOND)
 
     @property
     def ends_ns(self) -> Nanos:
-        """When its direct effect is over."""
+        """When the direct effect of the fault is over."""
         return self.at_ns
 
 
@@ -74,25 +74,25 @@ class Restart(_Fault, frozen=True, tag="restart"):
 
 
 class Pause(_Fault, frozen=True, tag="pause"):
-    """A host stands still for a while."""
+    """A host does nothing for a while."""
 
     host: HostId
     for_ms: Milliseconds
 
     @property
     def ends_ns(self) -> Nanos:
-        """When it goes on."""
+        """When the host goes on."""
         return self.at_ns + round(self.for_ms * MILLISECOND)
 
     def strike(self, target: FaultTarget) -> None:
-        """Stop serving."""
+        """Pause the host."""
         target.pause(self.host, round(self.for_ms * MILLISECOND))
 
 
 class Partition(_Fault, frozen=True, tag="partition"):
     """Hosts on different sides cannot reach each other; hosts on no side reach everybody.
 
-    One-way: the first side cannot reach the others, but hears them.
+    With `one_way`, the first side cannot reach the others, but they can reach it.
     """
 
     sides: tuple[tuple[HostId, ...], ...]
@@ -101,14 +101,14 @@ class Partition(_Fault, frozen=True, tag="partition"):
     def __post_init__(self) -> None:
         named = [host for side in self.sides for host in side]
         if len(self.sides) < 2 or len(set(named)) != len(named):
-            raise LocalError("a partition has two sides or more, and no host on two of them")
+            raise LocalError("a partition must have at least two sides, and no host may be on two of them")
 
     def strike(self, target: FaultTarget) -> None:
-        """Cut the links, in addition to what is cut already."""
+        """Cut the links, in addition to those that are cut already."""
         target.cut(self.links())
 
     def links(self) -> list[tuple[HostId, HostId]]:
-        """The links that it cuts: from, to."""
+        """The links that the partition cuts, each as (from, to)."""
         cut = []
         for index, side in enumerate(self.sides):
             for other in self.sides[index + 1 :]:
@@ -118,10 +118,10 @@ class Partition(_Fault, frozen=True, tag="partition"):
 
 
 class Heal(_Fault, frozen=True, tag="heal"):
-    """All partitions end, and the network loses, doubles and delays no more."""
+    """All partitions end, and the network stops losing, duplicating and reordering packets."""
 
     def strike(self, target: FaultTarget) -> None:
-        """Mend the network."""
+        """Heal the network."""
         target.heal()
 
 

@@ -10,7 +10,7 @@ _FILES = (("network", "latency", "file"), ("workload", "file"))
 
 
 def load_scenario(path: Path) -> Scenario:
-    """Read a scenario; files that it names are relative to its own folder."""
+    """Read a scenario. Paths in it are relative to the folder of the scenario file."""
     content = read_toml(path)
     resolve_files(content, path.parent)
     with naming_lines_of(path):
@@ -18,7 +18,7 @@ def load_scenario(path: Path) -> Scenario:
 
 
 def resolve_files(content: dict[str, Any], folder: Path) -> list[Path]:
-    """Take the files that a scenario names as relative to this folder; returns those that it names."""
+    """Resolve the paths in a scenario relative to a folder, and return the files that the scenario names."""
     found = (_resolve(content, keys, folder) for keys in _FILES)
     return [path for path in found if path]
 

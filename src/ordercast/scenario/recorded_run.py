@@ -1,4 +1,4 @@
-"""A run that was recorded, simulated or live, as something to run again: its scenario and its submissions."""
+"""Recorded runs, simulated or live: their scenario and their submissions, to run them again."""
 
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ from ordercast.trace import Kind, RunDescription, StoredRun, find_runs
 def scenario_of(folder: Path) -> Scenario:
     """The scenario of a recorded run, with its submissions as the workload.
 
-    A trace that has no scenario, as that of a cluster, says at least who took part; the options of its
-    protocol are then taken to be the defaults.
+    The trace of a cluster has no scenario, but it says which nodes took part. Then the protocol's options are
+    assumed to be the defaults.
     """
     run = _only(folder)
     described = run.description
@@ -31,17 +31,17 @@ def scenario_of(folder: Path) -> Scenario:
     nodes = [(node.id, node.role, node.host) for node in described.nodes]
     if [(node.id, node.role, node.host) for node in scenario.plan().nodes] != nodes:
         raise LocalError(
-            f"{folder}: the trace does not say with which options {described.protocol} ran,"
-            " and with the defaults it has other nodes"
+            f"{folder}: the trace does not say which options {described.protocol} had,"
+            " and with the default options its nodes are different"
         )
     return scenario
 
 
 def submissions_of(folder: Path) -> list[Submission]:
-    """What was submitted in a recorded run, in order of time.
+    """The submissions of a recorded run, in order of time.
 
-    Times of a simulated run count from its start; those of a live run, which are readings of clocks, from
-    the first submission.
+    The times of a simulated run count from its start. The times of a live run are readings of clocks; they
+    count from the first submission.
     """
     run = _only(folder)
     table = run.table(["message", "groups", "size"])
@@ -60,7 +60,7 @@ def submissions_of(folder: Path) -> list[Submission]:
 def _only(folder: Path) -> StoredRun:
     run, *more = find_runs(folder)
     if more:
-        raise LocalError(f"{folder}: several runs; name the folder of one")
+        raise LocalError(f"{folder}: the folder has several runs; name the folder of one run")
     return run
 
 

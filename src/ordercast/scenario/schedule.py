@@ -1,4 +1,4 @@
-"""When open-loop senders submit what: drawn from the seed as the simulator draws it, ahead of the run."""
+"""The submissions of open-loop senders, drawn before the run from the seed, as the simulator draws them."""
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
@@ -28,7 +28,7 @@ def schedule(scenario: Scenario, plan: Plan) -> Iterator[Submission]:
     arrivals = dict(zip(plan.senders, arrivals_of(scenario, len(plan.senders)), strict=True))
     draws = {sender: workload_stream(scenario.seed, sender) for sender in plan.senders}
     due: list[tuple[int, int, int]] = []
-    ties = count()  # at one time, who has waited longest is first, as in the simulator
+    ties = count()  # at the same time, the sender that has waited longest is first, as in the simulator
 
     def await_next(sender: int, now: int) -> None:
         gap = arrivals[sender].gap(draws[sender])

@@ -1,8 +1,8 @@
-"""How a run comes to rest, whatever drives it.
+"""How a run settles, for all drivers.
 
-A run goes on until everything expected has come. If nothing more comes for the scenario's settling time, the
-network's loss, duplication and reordering stop, if there are any; if then again nothing comes for so long,
-what is missing is taken as missing for good.
+A run goes on until all expected deliveries have come. If nothing comes for the scenario's settling time, the
+network's loss, duplication and reordering are switched off, if there are any. If again nothing comes for that
+time, the missing deliveries count as missing for good.
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ TIME_MAX: Nanos = 24 * 3600 * SECOND
 
 
 class Settling:
-    """Watches how a run gets on, and says when it is time to stop waiting. Time is an argument."""
+    """Watches the progress of a run, and says when to stop waiting. Time is an argument."""
 
     def __init__(self, now: Nanos, patience: Nanos, limit: Nanos = TIME_MAX) -> None:
         self._patience = patience
@@ -23,7 +23,7 @@ class Settling:
         self._progress: object = None
 
     def see(self, now: Nanos, progress: object) -> None:
-        """Take note of figures that change whenever the run gets on."""
+        """Take note of numbers that change whenever the run makes progress."""
         if progress != self._progress:
             self._progress, self._since = progress, now
 
@@ -37,17 +37,17 @@ class Settling:
         return now >= self.quiet_at
 
     def over(self, now: Nanos) -> bool:
-        """Whether all of it has taken too long, though something may still change."""
+        """Whether the time limit has passed, although something may still change."""
         return now > self._end
 
 
 class SettlingRun(ABC):
-    """A run that all has been submitted to, as its driver sees it."""
+    """A run whose workload has been submitted, as its driver sees it."""
 
     STEP: Nanos
     """How often to look."""
     LINGER: Nanos
-    """How long to go on when all has come, so that a stray duplicate shows."""
+    """How long to go on when everything has come, so that a stray duplicate shows."""
     LIMIT: Nanos = TIME_MAX
 
     @property
@@ -58,17 +58,17 @@ class SettlingRun(ABC):
     @property
     @abstractmethod
     def arrived(self) -> int:
-        """How much has been delivered or announced as dropped, at all receivers together."""
+        """The number of deliveries and announced drops at all receivers together."""
 
     @property
     @abstractmethod
     def complete(self) -> bool:
-        """Whether it is known that everything expected has come."""
+        """Whether all expected deliveries are known to have come."""
 
     @property
     @abstractmethod
     def calm(self) -> bool:
-        """Whether the network loses, doubles and delays nothing."""
+        """Whether the network loses, duplicates and delays no packet."""
 
     @abstractmethod
     def set_conditions(self, conditions: Conditions) -> None:
@@ -76,7 +76,7 @@ class SettlingRun(ABC):
 
     @property
     def stuck(self) -> bool:
-        """Whether nothing can happen any more, however long one waits."""
+        """Whether nothing can happen any more."""
         return False
 
     @abstractmethod
@@ -84,7 +84,7 @@ class SettlingRun(ABC):
         """Let the run go on up to a time."""
 
     def settle(self, patience: Nanos) -> bool:
-        """Come to rest, with a better network if need be; whether something came only with that."""
+        """Wait until the run settles, with a better network if needed; return whether that helped."""
         if self._wait(patience) or self.calm:
             return False
         before = self.arrived
@@ -93,7 +93,7 @@ class SettlingRun(ABC):
         return self.arrived > before
 
     def _wait(self, patience: Nanos) -> bool:
-        """Go on until everything expected has come, or nothing has for so long; whether all has."""
+        """Wait until everything expected has come, or nothing comes for so long; return whether all came."""
         settling = Settling(self.now, patience, self.LIMIT)
         while not self.complete:
             now = self.now

@@ -1,4 +1,4 @@
-"""A scenario: everything about a run but the code, as data. Any scenario replays exactly from itself."""
+"""A scenario: everything about a run except the code, as data. A scenario always replays exactly the same."""
 
 from itertools import pairwise
 from typing import Annotated, Any, Literal, TypeAlias
@@ -42,7 +42,7 @@ class ConstantSpec(_Kind, frozen=True, tag="constant"):
 
 
 class UniformSpec(_Kind, frozen=True, tag="uniform"):
-    """A delay evenly between two bounds."""
+    """A delay drawn uniformly between two bounds."""
 
     low_us: Size
     high_us: Size
@@ -93,155 +93,158 @@ class LinksSpec(_Kind, frozen=True, tag="links"):
     hosts_a_leaf: Count = 8
     spines: Few = 2
     pods: Few = 8
-    """Of a FatTree, as all down to `servers_a_rack`."""
+    """For a FatTree only, like all fields down to `servers_a_rack`."""
     racks_a_pod: Few = 8
     aggregations_a_pod: Few = 4
     cores: Few = 16
     servers_a_rack: Few = 40
     role_gbps: dict[str, Positive] = {}
-    """Hosts with a process of that role have a link of that rate towards them, and no limit from them."""
+    """Hosts with a process of this role get a link with this rate towards them, and no limit from them."""
 
 
 LatencySpec: TypeAlias = SimpleLatency | SitesSpec | MatrixSpec | GraphSpec | LinksSpec
 
 
 class BurstSpec(_Spec, frozen=True):
-    """Traffic from everywhere to the servers of one rack, in bursts."""
+    """Bursts of traffic from all other racks to the servers of one rack."""
 
     host: HostId
-    """The rack is this host's; a switch is at the rack's own."""
+    """The rack is that of this host; a switch belongs to the rack whose switch it is."""
     gbps: Positive
-    """While a burst lasts, all of it together."""
+    """Total rate during a burst."""
     on_us: Positive = 500.0
-    """Mean length of a burst, which is exponential."""
+    """Mean length of a burst; lengths are exponential."""
     off_us: Size = 500.0
-    """Mean length of the calm between two."""
+    """Mean length of the pause between two bursts."""
 
 
 class BackgroundSpec(_Spec, frozen=True):
-    """Traffic of others between the servers of a FatTree, as Poisson processes."""
+    """Background traffic between the servers of a FatTree, as Poisson processes."""
 
     load: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.1
-    """Of each server, as a share of its link."""
+    """Load of each server, as a share of its link."""
     bytes: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1500
-    """Of each packet, headers included."""
+    """Size of each packet, with headers."""
     locality: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
-    """Share of packets that stay in their rack; the others go to any server."""
+    """Share of packets that stay in their rack; other packets go to any server."""
     burst: BurstSpec | None = None
     start_ms: Size = 0.0
-    """When it begins."""
+    """When the traffic begins."""
     stop_ms: Size = 0.0
-    """When it ends; 0: never."""
+    """When the traffic ends; 0 means never."""
 
 
 class NetworkSpec(Conditions, frozen=True, kw_only=True):
-    """The network: how long packets take, and what becomes of them."""
+    """The network: how long packets take, and how many are lost, duplicated or reordered."""
 
     latency: LatencySpec = ConstantSpec()
     background: BackgroundSpec | None = None
 
 
 class ClocksSpec(_Spec, frozen=True):
-    """How wrong clocks are."""
+    """Errors of the hosts' clocks."""
 
     skew_us: Size = 0.0
-    """Each clock is ahead of true time by a share of this, drawn evenly: two differ by at most as much."""
+    """Each clock is ahead of true time by a random part of this, so two clocks differ by at most this."""
     drift_ppm: Annotated[float, msgspec.Meta(ge=0, le=100_000)] = 0.0
-    """Each clock gains or loses up to so much."""
+    """Each clock gains or loses time at a rate up to this."""
 
 
 class PhaseSpec(_Spec, frozen=True, kw_only=True):
-    """From a time on, some open-loop senders have another rate."""
+    """A change of rate: from a time on, some open-loop senders have another rate."""
 
     at_ms: Size = 0.0
     rate_per_s: Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None = None
-    """Of each of them: 0 for silence, nothing for the rate of the workload."""
+    """Rate of each of these senders. 0 means silence; without a value it is the rate of the workload."""
     senders: Annotated[tuple[Place, ...], msgspec.Meta(min_length=1)] | None = None
-    """Places among the senders, counted from 0; nothing for all."""
+    """Places of the senders in the list of senders, counted from 0; without a value, all senders."""
 
     def __post_init__(self) -> None:
         if self.rate_per_s and self.rate_per_s < RATE_MIN:
-            raise KeyedError("rate_per_s", f"a rate is 0 or at least {RATE_MIN:g}, not {self.rate_per_s:g}")
+            raise KeyedError(
+                "rate_per_s", f"a rate must be 0 or at least {RATE_MIN:g}, not {self.rate_per_s:g}"
+            )
 
 
 class WorkloadSpec(_Spec, frozen=True):
-    """Who submits what, when."""
+    """The workload: which messages are submitted, and when."""
 
     kind: Literal["poisson", "periodic", "recorded", "trace", "closed"] = "poisson"
     messages: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100
-    """How many in all."""
+    """Total number of messages."""
     rate_per_s: Rate = 1000.0
-    """Of each open-loop sender."""
+    """Messages per second of each open-loop sender."""
     jitter: Size = 0.01
-    """Of a periodic source: standard deviation over interval."""
+    """For a periodic workload: standard deviation of the interval, as a share of the interval."""
     file: str = ""
-    """Of a recorded source: an arrival a line, in seconds from the start or as dates and times; of a CSV,
-    the first column. Of a trace: the folder of a run, the submissions of which are made again."""
+    """For a recorded workload: a file with one arrival per line, in seconds from the start or as date and
+    time; in a CSV file, the first column. For a trace: the folder of a run, whose submissions are
+    repeated."""
     bytes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 64
     spread: tuple[Size, ...] = (1.0,)
-    """Shares of messages that go to 1, 2, ... groups."""
+    """The shares of messages that go to 1, 2, ... groups."""
     outstanding: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1
-    """Of each closed-loop client."""
+    """Messages that each closed-loop client keeps under way."""
     timeout_ms: Positive = 1000.0
-    """After which a closed-loop client goes on without the missing answers."""
+    """How long a closed-loop client waits for answers before it goes on without them."""
     phase: tuple[PhaseSpec, ...] = ()
-    """Changes of the rate, in order of time; of several at one time the last counts."""
+    """Changes of the rate, in order of time. If several have the same time, the last one counts."""
 
     def __post_init__(self) -> None:
         self._check_phases()
         if self.kind in ("recorded", "trace") and not self.file:
-            what = "a file" if self.kind == "recorded" else "the folder of a run as its file"
-            raise LocalError(f"a {self.kind} workload needs {what}")
+            what = "a file of arrival times" if self.kind == "recorded" else "the folder of a run"
+            raise LocalError(f"a {self.kind} workload needs `file`: {what}")
 
     def _check_phases(self) -> None:
         if self.phase and self.kind not in ("poisson", "periodic"):
-            raise KeyedError("phase[0]", f"a {self.kind} workload has no rate that could change")
+            raise KeyedError("phase[0]", f"a {self.kind} workload has no rate, so it cannot have phases")
         for index, (before, after) in enumerate(pairwise(self.phase), 1):
             if after.at_ms < before.at_ms:
-                late = f"phases are in order of time, and {after.at_ms:g} is before {before.at_ms:g}"
+                late = f"phases must be in order of time, but {after.at_ms:g} follows {before.at_ms:g}"
                 raise KeyedError(f"phase[{index}].at_ms", late)
 
 
 class Scenario(_Spec, frozen=True, kw_only=True):
-    """One run."""
+    """All settings of one run."""
 
     protocol: str
     name: str = ""
     seed: int = 0
     groups: Count = 1
     receivers: Count = 3
-    """In each group."""
+    """Receivers per group."""
     membership: tuple[tuple[int, ...], ...] = ()
-    """In place of groups and receivers: the receivers of each group, which may overlap."""
+    """The receivers of each group, instead of `groups` and `receivers`. Groups may overlap."""
     senders: Count = 1
     colocated: bool = False
     """Senders run on the receivers' hosts."""
     options: dict[str, Any] = {}
-    """The protocol's own."""
+    """Options of the protocol."""
     network: NetworkSpec = NetworkSpec()
     cpu: Cpu = Cpu()
     role_cpu: dict[str, Cpu] = {}
-    """Of hosts with a process of that role, in place of `cpu`."""
+    """Used instead of `cpu` for hosts with a process of this role."""
     clocks: ClocksSpec = ClocksSpec()
     workload: WorkloadSpec = WorkloadSpec()
     fault: tuple[FaultSpec, ...] = ()
     settle_ms: Positive = 2000.0
-    """How long nothing may be delivered at the end of a run, before what is missing counts as lost."""
+    """How long a run waits at its end without any delivery before it counts missing messages as lost."""
     bundle_bytes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
-    """Pack messages that pile up into packets of this size; 0: each message is a packet."""
+    """Pack messages that pile up into packets of this size; 0: each message gets its own packet."""
     packets: bool = False
     """Record every packet in the trace."""
     codec: bool = False
     """Pass every packet through the codec, as a real network would."""
 
     def deployment(self) -> Deployment:
-        """The deployment it asks for."""
+        """The deployment of this scenario."""
         if self.membership:
             return Deployment(self.membership, self.senders, self.colocated)
         return Deployment.disjoint(self.groups, self.receivers, self.senders, colocated=self.colocated)
 
     def plan(self) -> Plan:
-        """The protocol's plan for it."""
+        """The protocol's plan for this scenario."""
         with about("protocol"):
             protocol = find_protocol(self.protocol)
         options = convert_options(self.options, protocol)
@@ -255,9 +258,9 @@ def to_scenario(content: dict[str, Any]) -> Scenario:
 
 
 def run_name(scenario: Scenario, plan: Plan) -> str:
-    """The name of a run of this scenario, which its folder has too.
+    """The name of a run of this scenario, and of its folder.
 
-    Runs of different scenarios with the same seed must not take each other's folder.
+    Runs of different scenarios with the same seed must not use the same folder.
     """
     content = msgspec.json.encode(msgspec.structs.replace(scenario, packets=False), order="sorted")
     return f"{plan.protocol}-{scenario.seed}-{crc32(content):08x}"

@@ -1,4 +1,4 @@
-"""One message that a sender submits, as it is planned or recorded."""
+"""A submission: one message that a sender submits, planned or recorded."""
 
 from collections.abc import Container
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from ordercast.core import Groups, LocalError, Nanos, NodeId
 
 
 class Submission(NamedTuple):
-    """A message that a sender submits, so long after the start of a run."""
+    """A message that a sender submits at a time after the start of a run."""
 
     at_ns: Nanos
     sender: NodeId
@@ -16,14 +16,16 @@ class Submission(NamedTuple):
 
 
 def numbered_payload(number: int, size: int) -> bytes:
-    """The bytes of a message: its number, as far as it fits, and zeros."""
+    """The bytes of a message: its number, cut to the size, then zeros."""
     return number.to_bytes(8, "little")[:size] + bytes(max(0, size - 8))
 
 
 def check_submission(submission: Submission, senders: Container[NodeId], groups: Container[int]) -> None:
-    """`LocalError` if a plan has no such sender or group."""
+    """Raise `LocalError` if the plan does not have the sender or a group of a submission."""
     if submission.sender not in senders:
-        raise LocalError(f"the trace has a submission of node {submission.sender}, which is no sender here")
+        raise LocalError(
+            f"the trace has a submission of node {submission.sender}, which is not a sender here"
+        )
     unknown = [group for group in submission.groups if group not in groups]
     if unknown or not submission.groups:
-        raise LocalError(f"the trace has a submission to groups {submission.groups}, which are not here")
+        raise LocalError(f"the trace has a submission to groups {submission.groups}, which do not exist here")

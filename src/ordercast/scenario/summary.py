@@ -1,4 +1,4 @@
-"""A run in numbers, simulated or live, from its trace."""
+"""The summary of a run, simulated or live: its numbers, from its trace."""
 
 import msgspec
 import numpy as np
@@ -12,9 +12,10 @@ from ordercast.trace import CARRYING, ORDERED, SETTLING, Kind, RunDescription
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A run in numbers. ``delivered`` counts deliveries at all receivers together, without those tagged as
-    out of order, and ``throughput_per_s`` the different messages delivered, by second of virtual or real
-    time.
+    """The numbers of a run.
+
+    ``delivered`` counts deliveries at all receivers together, without those tagged as out of order.
+    ``throughput_per_s`` counts different delivered messages per second of virtual or real time.
     """
 
     protocol: str
@@ -35,7 +36,7 @@ class Summary(msgspec.Struct, frozen=True):
     overflowed: int
     """Packets that found the queue of a host's CPU full."""
     refused: int
-    """Messages that a sender's application could not hand over, because too many waited."""
+    """Messages that a sender refused because its backlog was full."""
     timed_out: int
     """Messages whose answers a closed-loop client stopped waiting for."""
 
@@ -53,11 +54,11 @@ def sum_up(
     refused: int,
     timed_out: int,
 ) -> Summary:
-    """The numbers of a run, as far as its trace has them."""
+    """Compute the summary of a run; the arguments are the numbers that its trace does not have."""
     kinds = table.column("kind").cast(pa.string())
     counts = {kind: pc.sum(pc.equal(kinds, kind)).as_py() or 0 for kind in Kind}
     delivered = table.filter(pc.is_in(kinds, pa.array(ORDERED, pa.string())))
-    # What a protocol made up carries no message, and was never submitted.
+    # A delivery that a protocol made up has no message and no time of submission.
     delivered = delivered.filter(pc.is_valid(delivered.column("submitted_ns")))
     times, submitted = (delivered.column(name).to_numpy() for name in ("time_ns", "submitted_ns"))
     return Summary(

@@ -1,8 +1,8 @@
-"""Swarm testing: one seed draws a whole scenario, faults and all, within what a protocol promises to bear.
+"""Swarm testing: one seed draws a whole scenario, with faults that the protocol promises to tolerate.
 
-Each kind of misfortune is switched on or off by a coin of its own, so that seeds differ in kind and not
-only in degree. Faults happen while messages flow; then everything heals (what crashed comes back, as
-far as the protocol needs it to), and what should be delivered must be.
+Each kind of fault is switched on or off at random, so that seeds differ in kind and not only in degree.
+Faults happen while messages flow. Then everything heals: crashed hosts come back, as far as the protocol
+needs them, and all that should be delivered must be delivered.
 """
 
 from collections.abc import Callable
@@ -45,10 +45,10 @@ def swarm_scenario(
 ) -> Scenario:
     """The scenario that a seed stands for.
 
-    The plans of `make_plan` may take the place of the protocol's own; without them the seed draws the
-    protocol's options too. `only` leaves all but one kind of fault away.
+    If `make_plan` is given, it makes the plan instead of the protocol; otherwise the seed draws
+    the protocol's options too. `only` restricts the faults to one kind.
     """
-    # Options and infrastructure have streams of their own: a protocol without them draws the same scenario.
+    # Options and infrastructure have separate streams: a protocol without them draws the same scenario.
     rng = Random(f"{seed}/swarm")
     groups, senders = rng.choice((1, 1, 2, 3)), rng.randint(1, 4)
     messages = rng.randint(20, 120)
@@ -97,7 +97,7 @@ def _options(protocol: str, rng: Random) -> dict[str, object]:
 
 
 def _deploy(calm: Scenario, make_plan: MakePlan | None, rng: Random) -> tuple[Scenario, Plan]:
-    """The scenario's plan; sometimes with groups that overlap, if the protocol can do that."""
+    """The plan of a scenario; sometimes with overlapping groups, if the protocol allows them."""
 
     def plan_of(scenario: Scenario) -> Plan:
         return make_plan(scenario.deployment()) if make_plan else scenario.plan()
@@ -111,7 +111,7 @@ def _deploy(calm: Scenario, make_plan: MakePlan | None, rng: Random) -> tuple[Sc
         try:
             return overlapping, plan_of(overlapping)
         except LocalError:
-            pass  # it cannot
+            pass  # the protocol does not allow overlapping groups
     return calm, plan_of(calm)
 
 

@@ -1,10 +1,10 @@
-"""What bounds a closed loop: the places for messages under way, and the number of messages in all."""
+"""The limits of a closed loop: the number of messages under way, and the total number of messages."""
 
 
 class Window:
     """How many messages a closed loop has under way, and how many it may submit now.
 
-    It may be worth while to wait until several places are free: `refill` says how many.
+    `refill` is the number of places that must be free before it is worthwhile to submit.
     """
 
     __slots__ = ("_refill", "limit", "under_way")
@@ -21,25 +21,25 @@ class Window:
 
     @property
     def ready(self) -> bool:
-        """Whether so many places are free that it is worth while to submit."""
+        """Whether enough places are free to make it worthwhile to submit."""
         return self.limit - self.under_way >= self._refill
 
     def take(self, count: int) -> None:
-        """Let so many more messages be under way."""
+        """Count `count` more messages as under way."""
         self.under_way += count
 
     def done(self, count: int) -> int:
-        """So many were answered, or are waited for no longer; returns how many places are free now."""
+        """Note that `count` messages were answered or given up; return how many places are free now."""
         self.under_way -= count
         return self.limit - self.under_way
 
     def lose(self) -> None:
-        """Nothing that is under way will be answered."""
+        """Forget all messages under way: they will not be answered."""
         self.under_way = 0
 
 
 class Budget:
-    """How many messages may be submitted in all; several clients may share it."""
+    """The total number of messages that may be submitted; several clients may share a budget."""
 
     __slots__ = ("messages", "taken")
 
@@ -49,11 +49,11 @@ class Budget:
 
     @property
     def remaining(self) -> int:
-        """How many are left."""
+        """How many messages are left."""
         return max(0, self.messages - self.taken)
 
     def take(self) -> int | None:
-        """The number of the next message, from 1 on; None if there is none left."""
+        """The number of the next message, starting at 1; None if none is left."""
         if self.taken >= self.messages:
             return None
         self.taken += 1

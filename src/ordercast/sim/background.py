@@ -101,7 +101,7 @@ class _Bursts:
         self._targets = range(first, first + size)
         self._others = [server for server in range(tree.sizes.servers) if server not in self._targets]
         if not self._others:
-            raise LocalError("bursts come from other racks, and there is none")
+            raise LocalError("bursts come from other racks, but there is only one rack")
         self._on_ns, self._off_ns = spec.on_us * MICROSECOND, spec.off_us * MICROSECOND
         self._gap_ns = packet_bytes * 8 / spec.gbps
         self._next_at = 0.0

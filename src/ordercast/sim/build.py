@@ -83,14 +83,16 @@ def _check_roles(key: str, named: Iterable[str], plan: Plan) -> None:
     for role in named:
         if role not in roles:
             known = ", ".join(sorted(roles))
-            raise ScenarioError(f"{key}.{role}", f"{plan.protocol} has no such role; it has {known}")
+            raise ScenarioError(
+                f"{key}.{role}", f"{plan.protocol} has no role {role}; its roles are: {known}"
+            )
 
 
 def _network(scenario: Scenario, plan: Plan, hosts: list[HostId]) -> NetworkFactory:
     spec, conditions = scenario.network.latency, scenario.network
     traffic = conditions.background
     if traffic is not None and not (isinstance(spec, LinksSpec) and spec.topology == "fat-tree"):
-        raise ScenarioError("network.background", "only links of the topology fat-tree have servers for it")
+        raise ScenarioError("network.background", "background traffic needs links with the topology fat-tree")
 
     def build(scheduler: Scheduler, rng: Random) -> Network:
         if isinstance(spec, LinksSpec):

@@ -94,7 +94,7 @@ def _determinism(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
     """The same seed, the same trace."""
     hashes = [simulate(*_swarm(make_plan, seed)).description.trace_hash for _ in range(2)]
     if hashes[0] != hashes[1]:
-        yield Failure("determinism", seed, "determinism", "two runs of one seed differ")
+        yield Failure("determinism", seed, "determinism", "two runs with the same seed differ")
 
 
 def _codec(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
@@ -105,7 +105,7 @@ def _codec(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
         for codec in (False, True)
     ]
     if runs[0].description.trace_hash != runs[1].description.trace_hash:
-        yield Failure("codec", seed, "codec", "the run differs when packets pass through bytes")
+        yield Failure("codec", seed, "codec", "the run differs when packets pass through the codec")
 
 
 def _explanations(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
@@ -132,7 +132,7 @@ def _asking(plan: Plan, ask: int) -> Plan:
             def on_message(source, message):  # type: ignore[no-untyped-def]
                 handler(source, message)
                 if not isinstance(process.explain(), Explanation):
-                    raise LocalError(f"explain() of {type(process).__name__} returns no Explanation")
+                    raise LocalError(f"explain() of {type(process).__name__} does not return an Explanation")
 
             process.on_message = on_message
             return process

@@ -35,7 +35,8 @@ class FatTreeSizes(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.cores % self.aggregations_a_pod:
             raise LocalError(
-                f"{self.cores} cores cannot be dealt out to {self.aggregations_a_pod} aggregation switches"
+                f"{self.cores} cores cannot be shared evenly by"
+                f" {self.aggregations_a_pod} aggregation switches"
             )
 
     @property

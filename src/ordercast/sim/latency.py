@@ -36,7 +36,7 @@ class Constant(Latency):
     """The same delay always."""
 
     def __init__(self, delay_ns: Nanos) -> None:
-        _require(delay_ns >= 0, f"a delay of {delay_ns} ns is negative")
+        _require(delay_ns >= 0, f"a delay must be at least 0 ns, not {delay_ns} ns")
         self.delay_ns = delay_ns
 
     def draw(self, source: HostId, target: HostId, rng: Random) -> Nanos:
@@ -48,7 +48,7 @@ class Uniform(Latency):
     """Evenly between two bounds."""
 
     def __init__(self, low_ns: Nanos, high_ns: Nanos) -> None:
-        _require(0 <= low_ns <= high_ns, f"delays from {low_ns} to {high_ns} ns are no range")
+        _require(0 <= low_ns <= high_ns, f"delays must have 0 <= low <= high, not {low_ns} to {high_ns} ns")
         self.low_ns = low_ns
         self._span = high_ns - low_ns + 1
 
@@ -61,12 +61,15 @@ class ShiftedChiSquare(Latency):
     """A least delay plus a scaled chi-square: the LAN and WAN model of the hybrid paper, section 3."""
 
     def __init__(self, mean_ns: Nanos, std_ns: Nanos, degrees: int = 4) -> None:
-        _require(degrees >= 1 and std_ns >= 0, f"no chi-square of {degrees} degrees, std {std_ns} ns")
+        _require(degrees >= 1, f"a chi-square needs at least 1 degree of freedom, not {degrees}")
+        _require(std_ns >= 0, f"a standard deviation must be at least 0 ns, not {std_ns} ns")
         # A chi-square of k degrees has mean k and variance 2k.
         self._scale = std_ns / math.sqrt(2 * degrees)
         self._shift = mean_ns - self._scale * degrees
         self._shape = degrees / 2
-        _require(self._shift >= 0, f"mean {mean_ns} ns is too small for a std of {std_ns} ns")
+        _require(
+            self._shift >= 0, f"a mean of {mean_ns} ns is too small for a standard deviation of {std_ns} ns"
+        )
 
     def draw(self, source: HostId, target: HostId, rng: Random) -> Nanos:
         """One delay, never below the shift."""
@@ -95,7 +98,9 @@ class Matrix(Latency):
 
     def __init__(self, delays_ns: np.ndarray) -> None:
         shape = delays_ns.shape
-        _require(len(shape) == 2 and shape[0] == shape[1], f"a latency matrix is square, not {shape}")
+        _require(
+            len(shape) == 2 and shape[0] == shape[1], f"a latency matrix must be square, not of shape {shape}"
+        )
         self._size = shape[0]
         self._rows: list[list[int]] = delays_ns.astype(np.int64).tolist()
         measured = delays_ns[~np.eye(self._size, dtype=bool) & (delays_ns >= 0)]
@@ -113,7 +118,7 @@ class Matrix(Latency):
                 _require(any(lines), "it is empty")
                 ticks = np.loadtxt(lines, delimiter=",", ndmin=2)
             ticks = ticks.astype(np.float64)
-            _require(bool(np.isfinite(ticks).all()), "not every delay is a number; -1 is no path")
+            _require(bool(np.isfinite(ticks).all()), "every delay must be a finite number; -1 means no path")
             return cls(np.where(ticks < 0, NO_PATH, ticks * tick_ns))
         except _UNREADABLE as error:
             raise LocalError(f"{path}: not a latency matrix: {error}") from error

@@ -32,7 +32,7 @@ class Scheduler:
     def push(self, time: Nanos, action: Action, args: tuple[Any, ...]) -> None:
         """The same for arguments that are a tuple already."""
         if time < self.now:
-            raise LocalError(f"cannot schedule for {time}, it is already {self.now}")
+            raise LocalError(f"cannot schedule for {time} ns: it is already {self.now} ns")
         heappush(self.heap, (time, next(self.ties), action, args))
 
     def after(self, delay: Nanos, action: Action, *args: object) -> None:
@@ -55,7 +55,7 @@ class Scheduler:
                     action(*args)
                 else:
                     if self.now == before:
-                        raise LocalError(f"{INSTANT_MAX} events at {before} ns: time does not go on")
+                        raise LocalError(f"{INSTANT_MAX} events at {before} ns: time does not advance")
         finally:
             if collecting:
                 gc.enable()

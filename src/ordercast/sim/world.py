@@ -217,7 +217,7 @@ class World:
     def transmit(self, env: NodeEnv, departure: Nanos, to: NodeId, message: Message) -> None:
         """Bring a packet to another process: over the network, or past it on the same host."""
         if to < 0:
-            raise LocalError(f"node {env.me} sends to node {to}, which is not there")
+            raise LocalError(f"node {env.me} sends to node {to}, which does not exist")
         target = self.envs[to]
         if self._record_packets:
             self.on_packet(env, Kind.SEND, to, message)

@@ -1,4 +1,4 @@
-"""A process driven by hand: messages come and time passes when a test says so."""
+"""Drives a process by hand: messages arrive and time passes when a test says so."""
 
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
@@ -25,19 +25,19 @@ class ProcessDriver(Generic[P]):
         saved: Mapping[str, bytes] | None = None,
         env: RecordingEnv | None = None,
     ) -> None:
-        """Make the process and start it with what an earlier life had `saved`."""
+        """Make the process, and start it with the state that an earlier life had `saved`."""
         self.env = env or RecordingEnv(me, now)
         self.env.saved.update(saved or {})
         self.process = make(self.env)
         self.process.on_start(dict(self.env.saved))
 
     def receive(self, source: NodeId, *messages: Message) -> None:
-        """Messages arrive, one after the other."""
+        """Let messages arrive, one after the other."""
         for message in messages:
             self.process.on_message(source, message)
 
     def fire(self, name: str) -> None:
-        """A timer goes off now, whenever it is due; it must be armed."""
+        """Let a timer go off now, even if it is not due yet; it must be armed."""
         if name not in self.env.timers:
             armed = ", ".join(sorted(self.env.timers)) or "none"
             raise LocalError(f"the timer '{name}' is not armed; armed timers: {armed}")
@@ -45,7 +45,7 @@ class ProcessDriver(Generic[P]):
         self.process.on_timer(name)
 
     def pass_time(self, duration: Nanos) -> None:
-        """Time passes, and the timers that become due go off in their order."""
+        """Let time pass; timers that become due go off in order."""
         end = self.env.now + duration
         while due := min(((at, name) for name, at in self.env.timers.items() if at <= end), default=None):
             self.env.now = max(self.env.now, due[0])
@@ -53,15 +53,15 @@ class ProcessDriver(Generic[P]):
         self.env.now = end
 
     def take_sent(self) -> list[tuple[NodeId, Message]]:
-        """What was sent since the last time this was asked, with whom it is for."""
+        """The messages sent since the last call, each with its destination."""
         sent, self.env.sent = self.env.sent, []
         return sent
 
     def take_delivered(self) -> list[Delivery]:
-        """What was delivered since the last time this was asked."""
+        """The deliveries made since the last call."""
         delivered, self.env.delivered = self.env.delivered, []
         return delivered
 
     def waits(self) -> list[tuple[str, str, Nanos]]:
-        """What the process says that it waits for: subject, blocker, since when."""
+        """What the process says it waits for: subject, blocker, since when."""
         return [(wait.subject, wait.blocker, wait.since) for wait in self.process.explain().waits]

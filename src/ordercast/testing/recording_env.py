@@ -1,4 +1,4 @@
-"""An environment that does nothing but note what a process wants done."""
+"""An environment that only records the effects of a process."""
 
 from collections.abc import Sequence
 from random import Random
@@ -7,43 +7,43 @@ from ordercast.core import Delivery, Env, Message, Nanos, NodeId
 
 
 class RecordingEnv(Env):
-    """Every effect of a process, for a test to look at; a test sets the clock."""
+    """Records every effect of a process for a test to look at. The test sets the clock."""
 
     def __init__(self, me: NodeId = 0, now: Nanos = 0, seed: int = 0) -> None:
         self.me = me
         self.now = now
         self.rng = Random(seed)
         self.sent: list[tuple[NodeId, Message]] = []
-        """Each copy of each message, and whom it is for."""
+        """Each copy of each message, with its destination."""
         self.timers: dict[str, Nanos] = {}
         """Armed timers, and when they are due."""
         self.delivered: list[Delivery] = []
         self.saved: dict[str, bytes] = {}
-        """What a later life would be started with."""
+        """The state that a later life would start with."""
 
     def send(self, to: NodeId, message: Message) -> None:
-        """Note it."""
+        """Record it."""
         self.sent.append((to, message))
 
     def multicast(self, to: Sequence[NodeId], message: Message) -> None:
-        """Note a copy for each."""
+        """Record a copy for each destination."""
         for node in to:
             self.send(node, message)
 
     def set_timer(self, name: str, after: Nanos) -> None:
-        """Note when it is due."""
+        """Record when it is due."""
         self.timers[name] = self.now + after
 
     def cancel_timer(self, name: str) -> None:
-        """Forget it."""
+        """Forget the timer."""
         self.timers.pop(name, None)
 
     def deliver(self, delivery: Delivery) -> None:
-        """Note it."""
+        """Record it."""
         self.delivered.append(delivery)
 
     def save(self, name: str, state: bytes | None) -> None:
-        """Keep it, or forget it."""
+        """Keep the state, or forget it if it is None."""
         if state is None:
             self.saved.pop(name, None)
         else:

@@ -47,14 +47,14 @@ class StoredRun(NamedTuple):
         table = pa.concat_tables(tables)
         runs = pc.unique(table["run"].cast(pa.string())).to_pylist()
         if len(runs) > 1:
-            raise RemoteError(f"{self.folder}: events of several runs: {runs[0]}, {runs[1]}")
+            raise RemoteError(f"{self.folder}: has events of several runs: {runs[0]}, {runs[1]}")
         return _in_order_of_time(table, several=len(tables) > 1)
 
     def open_segments(self) -> list["Segment"]:
         """The Parquet files of this run, ready to be read; at least one."""
         segments = [Segment(path) for path in self.segments()]
         if not segments:
-            raise RemoteError(f"{self.folder}: {DESCRIPTION} is there, but no Parquet file")
+            raise RemoteError(f"{self.folder}: has {DESCRIPTION}, but no Parquet file")
         return segments
 
 
@@ -89,7 +89,9 @@ class Segment:
             kind = table.schema.field(name).type
             # Nothing counts so far down, and whoever works on arrays may take it for null.
             if pa.types.is_integer(kind) and pc.min(table[name]).as_py() == -(1 << (kind.bit_width - 1)):
-                raise RemoteError(f"{self.path}: column {name} has a number that means nothing")
+                raise RemoteError(
+                    f"{self.path}: column {name} has the smallest number of its type, which is reserved"
+                )
         return table
 
     def first_ns(self) -> int | None:
@@ -173,7 +175,7 @@ def read_run(folder: Path) -> StoredRun:
     path = _existing(folder) / DESCRIPTION
     if not path.exists():
         raise RemoteError(
-            f"{folder}: events without {DESCRIPTION}: the run was cut off, or is still going on"
+            f"{folder}: has events, but no {DESCRIPTION}: the run was cut off, or is still going on"
         )
     return StoredRun(folder, _read_description(path))
 
@@ -199,5 +201,5 @@ def _read_description(path: Path) -> RunDescription:
     except (OSError, msgspec.MsgspecError) as error:
         raise RemoteError(f"{path}: not a description of a run: {error}") from error
     if description.format != FORMAT:
-        raise RemoteError(f"{path}: format {description.format}, this version reads {FORMAT}")
+        raise RemoteError(f"{path}: has format {description.format}, but this version reads format {FORMAT}")
     return description

@@ -72,9 +72,9 @@ def _judge_slot(ledger: Ledger, findings: Findings, slot: Slot, witnesses: list[
         (witness, *missing),
         messages,
         (holders[witness],),
-        f"node {witness} was notified at {format_ns(holders[witness])} of the drop of number {slot.number} of"
-        f" issuer {slot.issuer} in group {slot.group}{named}; {nodes_named(missing)} got neither it nor the"
-        " notification",
+        f"node {witness} was notified at {format_ns(holders[witness])} that number"
+        f" {slot.number} of issuer {slot.issuer} in group {slot.group}{named} is dropped;"
+        f" {nodes_named(missing)} got neither the message nor a notification",
     )
 
 
@@ -83,10 +83,11 @@ def _tell_message(
 ) -> None:
     message = ledger.account.message(place)
     time_ns = ledger.account.time(ledger.first_delivery(witness, place))
-    instead = ", and was not notified of its drop" if notified else ", though correct"
+    instead = " and got no notification of its drop" if notified else ", although up at the end"
     findings.add(
         (witness, *missing),
         (message,),
         (time_ns,),
-        f"node {witness} delivered {message_at(message, time_ns)}; {nodes_named(missing)} never did{instead}",
+        f"node {witness} delivered {message_at(message, time_ns)};"
+        f" {nodes_named(missing)} never delivered it{instead}",
     )

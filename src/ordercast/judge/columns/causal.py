@@ -1,9 +1,9 @@
-"""Causal order: no receiver delivers a message after another that was submitted in knowledge of it.
+"""Causal order: if a sender knew message a when it submitted b, no receiver delivers a after b.
 
-A host knows what it submitted and what it delivered, and what was known to whoever submitted that. A
-message's *past* is a vector: of each host, how many of its submissions were known when it was submitted.
-The pasts are built submission by submission; then a chain is right if no message comes that lies in the
-past of one before it, which the running maximum of the pasts shows for the whole chain at once.
+A host knows the messages that it submitted or delivered, and all that their senders knew. The *past* of a
+message is a vector: for each host, the number of its submissions that were known when the message was
+submitted. The pasts are built submission by submission. A chain is correct if no message lies in the past of
+an earlier one; the running maximum of the pasts shows this for the whole chain at once.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from ordercast.judge.columns.findings import Findings
 from ordercast.judge.finding import message_at
 
 CELLS_MAX = 1 << 24
-"""How many numbers of pasts are compared at a time."""
+"""How many entries of pasts are compared at a time."""
 
 
 def causal(case: Case, findings: Findings) -> None:
@@ -37,14 +37,14 @@ def causal(case: Case, findings: Findings) -> None:
             messages,
             times,
             f"node {node} delivered {message_at(messages[0], times[1])} after"
-            f" {message_at(messages[1], times[0])}, which was submitted in knowledge of"
+            f" {message_at(messages[1], times[0])}, whose sender already knew"
             f" {message_name(messages[0])}",
             int(account.row[late]),
         )
 
 
 class _Pasts:
-    """For each message, of each host, how many submissions were known, its own included."""
+    """For each message and host, how many submissions of the host were known, its own included."""
 
     def __init__(self, account: Account) -> None:
         trace = account.trace
@@ -73,7 +73,7 @@ class _Pasts:
         return found
 
     def _settle(self, account: Account, place: int) -> None:
-        """The past of a message, and first those that it is made of."""
+        """Compute the past of a message; first the pasts that it depends on."""
         work = [place]
         entered: set[int] = set()
         while work:
@@ -82,7 +82,7 @@ class _Pasts:
                 work.pop()
                 continue
             needed, heard = self._sources(account, place)
-            # Two clocks on one host can make a circle of rows: what is in it already is left out.
+            # Two clocks on one host can make a circle of rows: leave out what was entered.
             open_ = [int(p) for p in needed if not self._done[p] and int(p) not in entered]
             if open_ and place not in entered:
                 entered.add(place)
@@ -98,7 +98,7 @@ class _Pasts:
             work.pop()
 
     def _sources(self, account: Account, place: int) -> tuple[Ints, Ints]:
-        """The messages whose pasts make up that of a message; and those delivered since its host's last."""
+        """The messages whose pasts make up a message's past; and those delivered since its host's last."""
         host = int(self.host[place])
         mine = self._before[host]
         number = int(self.number[place])

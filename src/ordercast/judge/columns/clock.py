@@ -1,6 +1,6 @@
-"""Clocks: a node's clock never runs backwards, over restarts too; nor does the time of its rows.
+"""Clocks: a node's clock never runs backwards, not even over restarts; nor does the time of its rows.
 
-Rows of packets are not looked at. Each row is compared with the one before it of its node.
+Packet rows are ignored. Each row is compared with the one before it of its node.
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ def _tell(trace: Trace, findings: Findings, row: int, what: str, values: Ints, l
         (node,),
         () if message == null_of(trace.message) else (message,),
         (before, after),
-        f"the {what} of node {node} went from {format_ns(before)} back to {format_ns(after)}"
-        f" with its event {KINDS[trace.kind[row]]}",
+        f"the {what} of node {node} ran back from {format_ns(before)} to"
+        f" {format_ns(after)} ({format_ns(before - after)}) at its event {KINDS[trace.kind[row]]}",
         row,
     )

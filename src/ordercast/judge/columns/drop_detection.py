@@ -59,15 +59,16 @@ def _compare(changes: list[Change], findings: Findings) -> None:
         first = known.setdefault((change.group, change.config), change)
         if _content(first) != _content(change):
             detail = (
-                f"view {change.config} of group {change.group} {_content(change)} at node {change.node}, and"
-                f" {_content(first)} at node {first.node}"
+                f"node {change.node} installed view {change.config} of group {change.group} at"
+                f" {format_ns(change.time_ns)}, which {_content(change)}; at node {first.node} it"
+                f" {_content(first)}"
             )
             nodes, times = (change.node, first.node), (change.time_ns, first.time_ns)
             findings.add(nodes, (), times, detail, change.row)
 
 
 def _content(change: Change) -> str:
-    kind = "adds" if change.added else "removes"
+    kind = "added" if change.added else "removed"
     return f"{kind} issuer {change.issuer} after number {change.number} at clock {change.clock}"
 
 
@@ -93,7 +94,7 @@ def _delivered(account: Account, changes: list[Change], findings: Findings) -> C
     for column in places:
         wanting |= column[rows] == null_of(column)
     for row in findings.wanted(rows[wanting].tolist()):
-        what = f"delivered {message_name(int(trace.message[row]))} without numbers or their issuer"
+        what = f"delivered {message_name(int(trace.message[row]))} without numbers or without their issuer"
         _tell(account, findings, row, what)
     destination = account.to
     same = ~wanting[1:] & ~wanting[:-1] & (nodes[1:] == nodes[:-1]) & (destination[1:] == destination[:-1])

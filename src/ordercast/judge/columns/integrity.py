@@ -32,7 +32,9 @@ class _Submissions:
         codes, messages = trace.groups.codes[rows], trace.message[rows]
         wanting = (codes < 0) | (messages == null_of(messages))
         if wanting.any():
-            raise RemoteError(f"event {rows[np.argmax(wanting)]}: a submission without message or groups")
+            raise RemoteError(
+                f"event {rows[np.argmax(wanting)]}: a submission must have a message and groups"
+            )
         self.places = Places(messages)
         first = self.places.is_first
         for row in findings.wanted(rows[~first].tolist()):
@@ -46,7 +48,7 @@ class _Submissions:
         foreign = np.flatnonzero((self.places.messages >> 40) != trace.node[self.row])
         for place in findings.wanted(foreign.tolist()):
             row = int(self.row[place])
-            detail = f"node {trace.node[row]} submitted {_at(trace, row)}, a message of another node"
+            detail = f"node {trace.node[row]} submitted {_at(trace, row)}, which is another node's message"
             _tell(trace, findings, row, detail)
         self.destinations: list[Groups] = list(dict.fromkeys([*known, ()]))
         """The sets of groups, of those the run has, that rows go to."""
@@ -71,8 +73,8 @@ class _Submissions:
     def _tell_again(self, trace: Trace, findings: Findings, row: int, rows: Ints) -> None:
         first = int(rows[self.places.of(trace.message[row : row + 1])[0]])
         detail = (
-            f"node {trace.node[row]} submitted {_at(trace, row)} once more, after node {trace.node[first]} at"
-            f" {format_ns(int(trace.time[first]))}"
+            f"node {trace.node[row]} submitted {_at(trace, row)} again;"
+            f" node {trace.node[first]} had submitted it at {format_ns(int(trace.time[first]))}"
         )
         _tell(trace, findings, row, detail)
 
@@ -95,7 +97,7 @@ class _Gate:
         unsubmitted = place < 0
         if unsubmitted.any():
             self._screen_unsubmitted(messages, np.flatnonzero(unsubmitted))
-        self._refuse(~self._addressed(), "was submitted to other groups than it receives")
+        self._refuse(~self._addressed(), "was submitted only to groups that the node does not receive")
         self._refuse_duplicates()
         self._compare()
 
@@ -122,7 +124,7 @@ class _Gate:
         for kind, promise in PROMISED.items():
             if not getattr(promised, promise):
                 rows = self._row[self._trace.kind[self._row] == CODE[kind]]
-                self._tell_rows(rows, f"was {kind.replace('-', ' ')}, and that was not promised")
+                self._tell_rows(rows, f"was {kind.replace('-', ' ')}, but that is not promised")
 
     def _screen_unsubmitted(self, messages: Ints, where: Ints) -> None:
         """Accuse deliveries of what nobody submitted; those with an address may pass, once a life."""
@@ -131,7 +133,7 @@ class _Gate:
         for delivery in self._findings.wanted(where[nothing].tolist()):
             row = int(self._row[delivery])
             label = words_at(trace.table["label"], self._row[delivery : delivery + 1])[0]
-            detail = f"node {trace.node[row]} delivered something that is no message"
+            detail = f"node {trace.node[row]} delivered something that is not a message"
             _tell(trace, self._findings, row, f"{detail}: {label}" if label else detail)
         made_up = where[~nothing]
         for delivery in self._findings.wanted(made_up.tolist()):
@@ -192,7 +194,7 @@ class _Gate:
         origin = submissions.row
         if trace.description.source == "simulator":
             early = trace.time[rows] < trace.time[origin][places]
-            self._tell_rows(rows[early], "was not submitted until later")
+            self._tell_rows(rows[early], "was submitted only later")
         codes = trace.groups.codes[rows]
         if len(trace.groups.tuples) > 1 or (codes < 0).any():
             # What was submitted to groups that the run does not have goes to those that it has.
@@ -211,7 +213,7 @@ class _Gate:
         named = (peer != trace.node[origin][places]) & (peer != null_of(peer))
         if named.any():
             named &= peer != (trace.message[rows] >> 40)
-            self._tell_rows(rows[named], "is, it says, of a node that did not submit it")
+            self._tell_rows(rows[named], "the protocol said came from another node than its sender")
 
     def _differs(self, name: str, rows: Ints, places: Ints) -> Flags:
         """Whether a delivery has another value than its submission, where both have one."""

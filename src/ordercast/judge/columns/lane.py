@@ -1,9 +1,10 @@
-"""A lane: what one receiver gets, in one life, of one issuer for one group.
+"""A lane: the numbers of one issuer for one group that one receiver gets in one life.
 
-Its numbers come once each, as a message or as a notification, and when the message with a number comes, all
-smaller ones have. They begin at 1; behind the number of the view that adds the issuer, if one does; with the
-first that comes, if the receiver had recovered without its state. They end at the view that removes the
-issuer: all that it settles came before, and nothing comes after.
+Each number comes once, as a message or as a notification. When the message with a number comes, all smaller
+numbers have come. Where the numbers begin depends: after the number of the view that adds the issuer, if
+there is such a view; at the first number that comes, if the receiver had recovered without its state;
+otherwise at 1. They end at the view that removes the issuer: every number that the view settles came before
+it, and no number comes after it.
 """
 
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ class Lane(NamedTuple):
 
 
 def regular(lane: Lane, numbers: Ints, rows: Ints, changes: list[Change]) -> bool:
-    """Whether numbers come one after the other, all between the views that add and remove their issuer."""
+    """Whether the numbers come in order, all between the views that add and remove their issuer."""
     if [change.added for change in changes] not in ([], [True], [False], [True, False]):
         return False
     first = int(numbers[0]) if lane.life else 1
@@ -55,51 +56,51 @@ def faults(
 
 
 class _Walk:
-    """A way along a lane."""
+    """Goes along a lane, number by number, and finds what is wrong."""
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
         self._first = None if lane.life else 1
-        self._low = 0  # all up to here has come, or its lack has been told
+        self._low = 0  # all numbers up to here have come, or were reported as missing
         self._came: dict[int, bool] = {}
         self._early: list[int] = []
         self._removal: Change | None = None
 
     def come(self, number: int, drop: bool) -> Iterator[str]:
-        """A message or a notification comes: twice, or too late, or past a number that is passed over."""
+        """Take a message or a notification; report one that comes twice, too late, or after a gap."""
         slot = f"number {number} of issuer {self._lane.issuer} in group {self._lane.group}"
         what = f"was notified of the drop of {slot}" if drop else f"delivered {slot}"
         if self._removal is not None:
-            yield f"{what} after view {self._removal.config} had removed that issuer"
+            yield f"{what} after view {self._removal.config}, which removed the issuer"
             return
         if self._first is None:
             self._begin(number)
         if number in self._came:
             earlier = "a notification" if self._came[number] else "a message"
-            yield f"{what} after {earlier} with that number"
+            yield f"{what} after {earlier} with the same number"
         elif number < (self._first or 0):
-            yield f"{what}, below the first number, {self._first}"
+            yield f"{what}, which is below the first number, {self._first}"
         self._came[number] = self._came.get(number, False) or drop
         heappush(self._early, number)
         self._settle(self._low)
         if not drop and self._low < number:
-            yield f"{what}, but neither message nor notification for number {self._low + 1}"
+            yield f"{what}, but got neither message nor notification for number {self._low + 1}"
             self._settle(number)
 
     def turn(self, change: Change) -> Iterator[str]:
         """A view adds the issuer or removes it."""
-        kind = "adds" if change.added else "removes"
+        kind = "added" if change.added else "removed"
         what = f"installed view {change.config} of group {change.group}, which {kind} issuer {change.issuer}"
         if change.added:
             if self._came or self._removal is not None:
-                yield f"{what}, after something of it"
+                yield f"{what}, after it had heard of that issuer"
             else:
                 self._begin(change.number + 1)
             return
         if self._first is None:
             self._begin(change.number + 1)
         if self._low < change.number:
-            missing = f"neither message nor notification for number {self._low + 1}"
+            missing = f"got neither message nor notification for number {self._low + 1}"
             yield f"{what} with last number {change.number}, but {missing}"
             self._settle(change.number)
         self._removal = change
@@ -108,7 +109,7 @@ class _Walk:
         self._first, self._low = first, first - 1
 
     def _settle(self, low: int) -> None:
-        """All up to a number has come; so has what came early and follows it."""
+        """Note that all numbers up to `low` have come, and those that came early and follow it."""
         while self._early and self._early[0] <= low + 1:
             low = max(low, heappop(self._early))
         self._low = low

@@ -177,6 +177,6 @@ def _tell(account: Account, findings: Findings, cycle: list[tuple[NodeId, int, i
         dict.fromkeys(node for node, _, _ in cycle),
         dict.fromkeys(messages),
         [account.time(delivery) for _, before, after in cycle for delivery in (before, after)],
-        f"{'; '.join(parts)}: no order has {' < '.join([*names, names[0]])}",
+        f"{'; '.join(parts)}: this is the cycle {' < '.join([*names, names[0]])}",
         int(account.row[[after for _, _, after in cycle]].max()),
     )

@@ -49,13 +49,13 @@ def drops_of(trace: Trace, findings: Findings) -> list[Drop]:
     for row, groups, numbers, issuer in zip(rows.tolist(), *columns, issuers, strict=True):
         groups, numbers = groups or [], numbers or []
         if len(groups) != 1 or len(numbers) != 1 or None in (*groups, *numbers) or issuer == null:
-            raise RemoteError(f"event {row}: a notification without one group, one number and their issuer")
+            raise RemoteError(f"event {row}: a notification must have one group, one number and an issuer")
         node, time_ns = int(trace.node[row]), int(trace.time[row])
         if node in trace.receivers(trace.known(tuple(groups))):
             found.append(Drop(row, node, time_ns, issuer, groups[0], numbers[0]))
         else:
-            detail = f"node {node} was notified of a drop in group {groups[0]}, which it does not receive,"
-            findings.add((node,), (), (time_ns,), f"{detail} at {format_ns(time_ns)}", row)
+            detail = f"node {node} was notified at {format_ns(time_ns)} of a drop in group {groups[0]}"
+            findings.add((node,), (), (time_ns,), f"{detail}, which the node does not receive", row)
     return found
 
 
@@ -70,7 +70,7 @@ def views_of(trace: Trace, findings: Findings) -> list[InstalledView]:
     columns = [column.to_pylist() for column in table.columns]
     for row, groups, config, members in zip(rows.tolist(), *columns, strict=True):
         if not groups or config is None or members is None:
-            raise RemoteError(f"event {row}: a view without group, configuration or members")
+            raise RemoteError(f"event {row}: a view must have a group, a configuration and members")
         node, time_ns = int(trace.node[row]), int(trace.time[row])
         view = InstalledView(row, node, time_ns, config, tuple(groups), tuple(members))
         strangers = [member for member in members if member not in nodes]

@@ -130,8 +130,8 @@ class Trace:
             strangers = [node for node in members if node not in known]
             if strangers:
                 raise RemoteError(
-                    f"run {self.description.run}: group {group} has a receiver {strangers[0]},"
-                    " which is not among the nodes"
+                    f"run {self.description.run}: group {group} has receiver {strangers[0]},"
+                    " which is not a node of the run"
                 )
 
     def _screen_nodes(self) -> None:
@@ -143,6 +143,6 @@ class Trace:
         if strange.any():
             row = int(np.argmax(strange))
             raise RemoteError(
-                f"event {row} ({KINDS[self.kind[row]]}) is of node {self.node[row]},"
-                " which the run's description does not have"
+                f"event {row} ({KINDS[self.kind[row]]}) names node {self.node[row]},"
+                " which is not in the run's description"
             )

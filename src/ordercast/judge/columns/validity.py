@@ -33,8 +33,8 @@ def validity(case: Case, findings: Findings) -> None:
             (sender, *missing),
             (account.message(place),),
             (time_ns,),
-            f"node {sender} submitted {message_at(account.message(place), time_ns)} and did not crash after;"
-            f" {nodes_named(missing)} never delivered it",
+            f"node {sender} submitted {message_at(account.message(place), time_ns)}"
+            f" and did not crash afterwards; {nodes_named(missing)} never delivered it",
         )
 
 

@@ -45,7 +45,7 @@ def _judge_views(views: list[InstalledView], stays: Stays, findings: Findings) -
                 told = f"{what} with members {listed(members)}, node {first} with {listed(others)}"
                 _tell(findings, view, (view.node, first), told)
             if view.node not in members and (before is None or before.excluded):
-                _tell(findings, view, (view.node,), f"{what}, whose members are {listed(members)}")
+                _tell(findings, view, (view.node,), f"{what}, which has only the members {listed(members)}")
             if before is not None and before.view.config >= view.config:
                 _tell(findings, view, (view.node,), f"{what} while it was in view {before.view.config}")
 

@@ -65,13 +65,13 @@ class Agreement(Oracle):
         self.flagged.add(message)
         witness = witnesses[0]
         time_ns = ledger.delivered[witness][message]
-        instead = "nor was notified of its drop" if self._notified else "and was up at the end"
+        instead = " and got no notification of its drop" if self._notified else ", although up at the end"
         self.report(
             (witness, *missing),
             (message,),
             (time_ns,),
             f"node {witness} delivered {message_at(message, time_ns)};"
-            f" {nodes_named(missing)} never delivered it, {instead}",
+            f" {nodes_named(missing)} never delivered it{instead}",
             at_end=True,
         )
 
@@ -97,7 +97,7 @@ class Agreement(Oracle):
                 (holders[witness],),
                 f"node {witness} was notified at {format_ns(holders[witness])} that number"
                 f" {slot.number} of issuer {slot.issuer} in group {slot.group}{what} is dropped;"
-                f" {nodes_named(missing)} got neither message nor notification",
+                f" {nodes_named(missing)} got neither the message nor a notification",
                 at_end=True,
             )
 

@@ -143,7 +143,7 @@ class Causal(Oracle):
             (later_ns, event.time_ns),
             f"node {event.node} delivered {message_at(message, event.time_ns)} after"
             f" {message_at(later, later_ns)}; host {self._submissions[later].host} submitted"
-            f" {message_name(later)} when it knew {message_name(message)}"
+            f" {message_name(later)} when it already knew {message_name(message)}"
             f" of host {submission.host}",
         )
 

@@ -1,8 +1,8 @@
-"""Clocks: a node's clock never runs backwards, over restarts too; nor does the time of its rows.
+"""Clocks: a node's clock never runs backwards, not even over restarts; nor does the time of its rows.
 
-The contract of `Env.now` (`core/process.py`), which Hydra section 4.3.1 needs of its sequencers and
-the others of their timestamps. Packet rows are not looked at: they are many, and the rows around
-them tell.
+This is the contract of `Env.now` (`core/process.py`). Hydra needs it for its sequencers (section 4.3.1),
+other protocols for their timestamps. Packet rows are ignored: they are many, and the rows around them show
+the same.
 """
 
 from ordercast.core import Nanos, NodeId, format_ns
@@ -12,7 +12,7 @@ from ordercast.trace import PACKETS, Event, Kind
 
 
 class Clocks(Oracle):
-    """The clock and the time of a node's rows never go down."""
+    """The clock and the time of a node's rows never decrease."""
 
     gated = False
 
@@ -21,7 +21,7 @@ class Clocks(Oracle):
         self._last: dict[NodeId, tuple[Nanos, Nanos]] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
-        """Every row that is not of a packet."""
+        """All kinds of rows, except packet rows."""
         return {kind: self._on_event for kind in Kind if kind not in PACKETS}
 
     def _on_event(self, event: Event) -> None:

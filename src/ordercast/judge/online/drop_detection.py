@@ -55,7 +55,9 @@ class DropDetection(Oracle):
             return
         if not numbers or event.stamp_issuer is None or None in numbers:
             self._previous.pop(node, None)
-            self._tell(event, f"delivered {messages_named((message,))} without numbers or their issuer")
+            self._tell(
+                event, f"delivered {messages_named((message,))} without numbers or without their issuer"
+            )
             return
         previous = self._previous.get(node)
         self._previous[node] = event
@@ -80,7 +82,7 @@ class DropDetection(Oracle):
         if not lane.came(number):
             hole = lane.skip(number)
             if hole is not None:
-                self._tell(event, f"{what} but neither message nor notification for {_run(*hole)}")
+                self._tell(event, f"{what} but got neither message nor notification for {_run(*hole)}")
             lane.advance(number)
         elif number in lane.notified:
             self._tell(event, f"{what} after the notification that it was dropped")
@@ -100,7 +102,7 @@ class DropDetection(Oracle):
             elif number in lane.notified:
                 self._tell(event, f"{what} twice")
             elif not lane.skipped(number):
-                self._tell(event, f"{what} after it delivered the message: a delivery called lost")
+                self._tell(event, f"{what} after it had delivered that message")
             lane.notified.add(number)
 
     def _outside(self, event: Event, lane: Lane, number: int, what: str) -> bool:
@@ -109,7 +111,7 @@ class DropDetection(Oracle):
             self._tell(event, f"{what} after view {lane.closed}, which removed the issuer,")
             return True
         if number <= lane.start:
-            self._tell(event, f"{what} which is below the first, {lane.start + 1},")
+            self._tell(event, f"{what} which is below the first number, {lane.start + 1},")
             return True
         return False
 
@@ -146,7 +148,7 @@ class DropDetection(Oracle):
             lane = lanes[key] = Lane(change.number if unknown else FIRST_NUMBER - 1)
         hole = lane.skip(change.number + 1)
         if hole is not None:
-            self._tell(event, f"{what} with neither message nor notification for {_run(*hole)},")
+            self._tell(event, f"{what} but got neither message nor notification for {_run(*hole)},")
         lane.closed = event.config or 0
 
     def _on_recover(self, event: Event) -> None:

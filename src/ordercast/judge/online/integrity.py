@@ -69,7 +69,7 @@ class Integrity(Oracle):
             return self._unsubmitted(event)
         groups = submit.groups
         if node not in self._addressed[groups]:  # type: ignore[index]  # the screen saw to it
-            self._breach(event, f"was submitted to {_groups(groups)}, which it does not receive")
+            self._breach(event, f"was submitted to {_groups(groups)}, which node {node} does not receive")
             return None
         if message in delivered:
             again = f"node {node} delivered {self._at(event)} a second time"
@@ -79,24 +79,25 @@ class Integrity(Oracle):
         if event.time_ns < submit.time_ns and self._one_time:
             self._breach(event, f"was submitted only at {format_ns(submit.time_ns)}")
         if event.groups != groups:
-            self._breach(event, f"went to {_groups(event.groups)}, submitted to {_groups(groups)}")
+            self._breach(event, f"went to {_groups(event.groups)}, but was submitted to {_groups(groups)}")
             event = event._replace(groups=groups)
         if event.digest != submit.digest and None not in (event.digest, submit.digest):
-            self._breach(event, f"has digest {event.digest}, submitted with {submit.digest}")
+            self._breach(event, f"has digest {event.digest}, but was submitted with {submit.digest}")
         elif event.size != submit.size and None not in (event.size, submit.size):
-            self._breach(event, f"has {event.size} bytes, submitted with {submit.size}")
+            self._breach(event, f"has {event.size} bytes, but was submitted with {submit.size}")
         told, was = event.submitted_ns, submit.submitted_ns
         if told != was and told is not None and was is not None:
-            self._breach(event, f"says it was submitted at {format_ns(told)}, and was at {format_ns(was)}")
+            named = f"names {format_ns(told)} as its time of submission"
+            self._breach(event, f"{named}, but was submitted at {format_ns(was)}")
         peer = event.peer
         if peer != submit.node and peer is not None and peer != message_sender(event.message or 0):
-            self._breach(event, f"the protocol said was of node {peer}")
+            self._breach(event, f"the protocol said came from node {peer}")
         return event
 
     def _on_unpromised(self, event: Event) -> Event | None:
         admitted = self._on_deliver(event)
         if admitted is not None:
-            self._breach(event, f"was {event.kind.replace('-', ' ')}, and that was not promised")
+            self._breach(event, f"was {event.kind.replace('-', ' ')}, but that is not promised")
         return admitted
 
     def foretell(self, event: Event) -> None:
@@ -108,11 +109,11 @@ class Integrity(Oracle):
         self._screen_node(event)
         if event.message is None:
             reason = f": {event.label}" if event.label else ""
-            detail = f"node {event.node} delivered something that is no message{reason}"
+            detail = f"node {event.node} delivered something that is not a message{reason}"
             self.report((event.node,), (), (event.time_ns,), detail)
             return None
         if event.message in self._delivered[event.node]:
-            self._breach(event, "was delivered there already, and never submitted")
+            self._breach(event, "it had delivered before, and which was never submitted")
             return None
         self._breach(event, "had not been submitted")
         groups = self._known(event.groups)
@@ -130,18 +131,18 @@ class Integrity(Oracle):
         self._screen_node(event)
         message, groups = event.message, event.groups
         if message is None or groups is None:
-            raise RemoteError(f"event {self.cursor.step}: a submission without message or groups")
+            raise RemoteError(f"event {self.cursor.step}: a submission must have a message and groups")
         known = self._known(groups)
         if message in self._submitted:
             first = self._submitted[message]
             detail = (
-                f"node {event.node} submitted {self._at(event)} again,"
-                f" first at {format_ns(first.time_ns)} by node {first.node}"
+                f"node {event.node} submitted {self._at(event)} again;"
+                f" node {first.node} had submitted it at {format_ns(first.time_ns)}"
             )
             self.report((event.node,), (message,), (first.time_ns, event.time_ns), detail)
             return None
         if message_sender(message) != event.node:
-            detail = f"node {event.node} submitted {self._at(event)}, another node's message"
+            detail = f"node {event.node} submitted {self._at(event)}, which is another node's message"
             self.report((event.node,), (message,), (event.time_ns,), detail)
         if known != groups or not groups:
             detail = (
@@ -159,13 +160,13 @@ class Integrity(Oracle):
         groups, numbers = event.groups or (), event.numbers or ()
         if len(groups) != 1 or len(numbers) != 1 or None in (*groups, *numbers, event.stamp_issuer):
             raise RemoteError(
-                f"event {self.cursor.step}: a notification without one group, one number and their issuer"
+                f"event {self.cursor.step}: a notification must have one group, one number and an issuer"
             )
         if event.node in self._receivers(self._known(event.groups)):
             return event
         detail = (
             f"node {event.node} was notified at {format_ns(event.time_ns)} of a drop in"
-            f" {_groups(event.groups)}, which it does not receive"
+            f" {_groups(event.groups)}, which the node does not receive"
         )
         self.report((event.node,), (), (event.time_ns,), detail)
         return None
@@ -173,7 +174,9 @@ class Integrity(Oracle):
     def _on_view(self, event: Event) -> Event | None:
         self._screen_node(event)
         if not event.groups or event.config is None or event.members is None:
-            raise RemoteError(f"event {self.cursor.step}: a view without group, configuration or members")
+            raise RemoteError(
+                f"event {self.cursor.step}: a view must have a group, a configuration and members"
+            )
         strangers = [node for node in event.members if node not in self._delivered]
         if self._known(event.groups) == event.groups and not strangers:
             return event
@@ -201,8 +204,8 @@ class Integrity(Oracle):
     def _screen_node(self, event: Event) -> None:
         if event.node not in self._delivered:
             raise RemoteError(
-                f"event {self.cursor.step} ({event.kind}) is of node {event.node},"
-                f" which the run's description does not have"
+                f"event {self.cursor.step} ({event.kind}) names node {event.node},"
+                f" which is not in the run's description"
             )
 
     def _known(self, groups: Groups | None) -> Groups:

@@ -160,6 +160,6 @@ def _validate(description: RunDescription) -> None:
         strangers = [node for node in members if node not in known]
         if strangers:
             raise RemoteError(
-                f"run {description.run}: group {group} has a receiver {strangers[0]},"
-                " which is not among the nodes"
+                f"run {description.run}: group {group} has receiver {strangers[0]},"
+                " which is not a node of the run"
             )

@@ -70,5 +70,5 @@ def report_cycle(oracle: Oracle, cycle: list[Edge]) -> None:
         tuple(dict.fromkeys(edge.node for edge in cycle)),
         tuple(dict.fromkeys(edge.before for edge in cycle)),
         tuple(time_ns for edge in cycle for time_ns in (edge.before_ns, edge.after_ns)),
-        f"{told(cycle)}: no order has {named(cycle)}",
+        f"{told(cycle)}: this is the cycle {named(cycle)}",
     )

@@ -78,9 +78,9 @@ class ViewSynchrony(Oracle):
             )
         stay = self._stays.get((event.node, group))
         if event.node not in members and (stay is None or stay.excluded):
-            self._tell(event, (event.node,), f"{what}, which has only members {listed(members)}")
+            self._tell(event, (event.node,), f"{what}, which has only the members {listed(members)}")
         if stay is not None and stay.config >= config:
-            self._tell(event, (event.node,), f"{what} when it was in view {stay.config}")
+            self._tell(event, (event.node,), f"{what} while it was in view {stay.config}")
 
     def _judge_move(self, event: Event, group: GroupId, stay: _Stay, config: int) -> None:
         move = (group, stay.config, config)
@@ -90,7 +90,7 @@ class ViewSynchrony(Oracle):
         lacks = [message for message in delivered if message not in stay.delivered]
         extra = [message for message in stay.delivered if message not in delivered]
         parts = [
-            f"node {holder} delivered {messages_named(messages)} and node {other} did not"
+            f"node {holder} delivered {messages_named(messages)}, but node {other} did not"
             for holder, other, messages in ((first, event.node, lacks), (event.node, first, extra))
             if messages
         ]
@@ -116,7 +116,7 @@ class ViewSynchrony(Oracle):
                         event,
                         (event.node,),
                         f"node {event.node} delivered {message_name(message)} of group {group}"
-                        f" after view {stay.config}, which does not have it",
+                        f" after view {stay.config}, which leaves it out",
                         (message,),
                     )
                     return
