@@ -38,7 +38,7 @@ def test_a_package_that_cannot_be_imported_is_named(tmp_path: Path, monkeypatch:
 
 def test_a_package_without_a_protocol_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add(tmp_path, monkeypatch, "nothing_there", '"""Nothing yet."""\n')
-    with pytest.raises(LocalError, match=r"ordercast.protocols.nothing_there offers no PROTOCOL"):
+    with pytest.raises(LocalError, match=r"ordercast.protocols.nothing_there does not define PROTOCOL"):
         find_protocol("nothing_there")
 
 
