@@ -44,6 +44,16 @@ def test_options_override_the_file(ordercast: Command, tmp_path: Path) -> None:
     assert (content["submitted"], content["seed"]) == (9, 2)
 
 
+def test_options_of_the_protocol_can_be_set(ordercast: Command) -> None:
+    one = ordercast("simulate", "--protocol", "hydra", "--option", "sequencers=1", "--json")
+    three = ordercast("simulate", "--protocol", "hydra", "--option", "sequencers=3", "--json")
+    assert (one.code, three.code) == (0, 0)
+    assert one.out != three.out
+    wrong = ordercast("simulate", "--protocol", "hydra", "--option", "sequencer=1")
+    assert wrong.code == 2
+    assert "options.sequencer" in wrong.err
+
+
 def test_a_violation_is_exit_code_1_and_names_nodes_and_messages(
     ordercast: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

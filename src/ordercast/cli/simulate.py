@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from ordercast.cli.config import parse_options
 from ordercast.cli.output import progress_bar
 from ordercast.cli.run_output import show_run
 from ordercast.core import LocalError
@@ -41,6 +42,10 @@ def simulate(
     ] = None,
     groups: Annotated[int | None, typer.Option(help="Number of groups.", rich_help_panel=_SHAPE)] = None,
     senders: Annotated[int | None, typer.Option(help="Number of senders.", rich_help_panel=_SHAPE)] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(help="Protocol option as NAME=VALUE; may be repeated.", rich_help_panel=_SHAPE),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of all random choices.", rich_help_panel=_SHAPE)
     ] = None,
@@ -136,6 +141,7 @@ def simulate(
         ("clocks", "skew_us"): skew_us,
         ("packets",): packets or None,
     }
+    changes |= {("options", name): value for name, value in parse_options(option or []).items()}
     for keys, value in changes.items():
         if value is not None:
             _set(content, keys, value)
