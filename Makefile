@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 LOCKS := requirements/build.lock requirements/dev.lock
-DEEP_MINUTES := 10
+DEEP_MINUTES := 15
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-deep lint types verify fix lock clean

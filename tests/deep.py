@@ -10,6 +10,8 @@
 - Kills of live processes: leaders, a third of EpTO's peers, drivers of Spark and clusters of it. A receiver
   and a sender that are killed, and a cluster that is killed and restarted by the commands, are not deep.
 - Fuzzing beyond the first seed of each protocol.
+- Live runs that take long and differ in the protocol only: messages of a megabyte on a network that loses,
+  a bad network below atomic multicast, examples run both ways.
 - The soak, the one benchmark that checks itself on a live cluster.
 """
 

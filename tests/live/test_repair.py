@@ -14,6 +14,7 @@ from ordercast.net.links.repair import KEPT_BYTES_MAX, KEPT_NS, REPEATS, Fragmen
 from ordercast.net.transports.impair import ImpairedTransport, Impairment
 from ordercast.net.transports.transport import Transport
 from ordercast.toml_file import convert_options
+from tests.deep import deep_after
 from tests.live.live_lab import Lab, lab
 from tests.live.wire_pairs import Net
 
@@ -203,7 +204,7 @@ def plan_of(protocol: str) -> Plan:
     return found.deploy(Deployment.disjoint(1, 3, 3, colocated=True), options)
 
 
-@pytest.mark.parametrize("protocol", ["unordered", "atomic_multicast", "hydra"])
+@pytest.mark.parametrize("protocol", deep_after(1, ["hydra", "atomic_multicast", "unordered"]))
 def test_messages_of_a_megabyte_arrive_by_small_datagrams_of_which_some_are_lost(protocol: str) -> None:
     async def go() -> None:
         plan = plan_of(protocol)
