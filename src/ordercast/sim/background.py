@@ -1,12 +1,12 @@
-"""Traffic of others on the links of a FatTree: packets that nobody waits for, but that fill the queues.
+"""Background traffic on the links of a FatTree: packets that only fill the queues.
 
-All servers together send packets as one Poisson process, each from a server drawn evenly to another: that is
-the same as a process of its own at every server. Each packet is a flow of its own, so it takes any of the
-equally short ways. On top there may be bursts: in times of exponential length, servers everywhere send to
-those of one rack, at a rate that the links into that rack cannot carry.
+All servers together send packets as one Poisson process, each from a random server to another. That is the
+same as a separate process at every server. Each packet is a flow of its own, so it takes any of the equally
+short ways. There may also be bursts: for times of exponential length, servers of all other racks send to the
+servers of one rack, at a rate that the links into that rack cannot carry.
 
-Packets go hop by hop through the same queues as all others, one event a hop. The random stream is its own:
-without background traffic nothing else changes.
+Packets go hop by hop through the same queues as all others, one event per hop. Background traffic has its own
+random stream, so that nothing else changes without it.
 """
 
 from heapq import heappush
@@ -19,7 +19,7 @@ from ordercast.sim.scheduler import Scheduler
 
 
 class Background:
-    """Sends what servers send each other, until its time is over."""
+    """Sends packets between servers, until its time is over."""
 
     def __init__(self, scheduler: Scheduler, seed: int, tree: FatTree, spec: BackgroundSpec) -> None:
         self._scheduler = scheduler
@@ -45,11 +45,11 @@ class Background:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is to be sent."""
+        """Whether no more packets are sent."""
         return self._scheduler.now > self._until
 
     def _await_next(self) -> None:
-        # Summed up in fractions: gaps are a few dozen nanoseconds, and rounding each would change the rate.
+        # Not rounded: gaps are a few dozen nanoseconds, and rounding each gap would change the rate.
         self._next_at += self._rng.expovariate(1.0) * self._gap_ns
         if self._next_at <= self._until:
             heappush(self._heap, (int(self._next_at), next(self._ties), self._emit, ()))
@@ -66,7 +66,7 @@ class Background:
         self._await_next()
 
     def send(self, source: int, target: int, rng: Random) -> None:
-        """A packet from a server to another leaves now, on a way that the generator draws."""
+        """Send a packet from one server to another now, on a way that the generator draws."""
         tree = self._tree
         ways = tree.ways(tree.rack_of(source), tree.rack_of(target))
         self.sent += 1
@@ -82,7 +82,7 @@ class Background:
 
 
 class _Bursts:
-    """Now and then, servers of all other racks send to those of one."""
+    """From time to time, servers of all other racks send to the servers of one rack."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class _Bursts:
         self._next_at = 0.0
 
     def begin(self) -> None:
-        """A burst begins, and it is settled when it ends and when the next one begins."""
+        """Begin a burst, and draw when it ends and when the next one begins."""
         if self._background.over:
             return
         now = self._scheduler.now

@@ -1,4 +1,4 @@
-"""From a scenario to a world and its workload."""
+"""Builds a world and its workload from a scenario."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -34,13 +34,13 @@ from ordercast.sim.world import NetworkFactory, World
 from ordercast.toml_file import about
 
 SWITCH = "switch"
-"""The role of processes that run on a switch of the network, not on a server."""
+"""The role of processes that run on a switch and not on a server."""
 AGGREGATOR = "aggregator"
-"""The role of processes that run on the switch of a rack, which is the only one where there is one."""
+"""The role of processes that run on the switch of a rack; in a star, on its only switch."""
 
 
 def build_world(scenario: Scenario, plan: Plan) -> World:
-    """A world for a plan, under the conditions of a scenario."""
+    """A world that runs a plan under the conditions of a scenario."""
     hosts = sorted({node.host for node in plan.nodes})
     check_faults(scenario, hosts)
     return World(

@@ -1,7 +1,7 @@
-"""The conformance suite: holds any protocol to all that its contract promises.
+"""The conformance suite: tests whether a protocol keeps all its guarantees.
 
-It takes a way to make plans, not a name, so that a protocol under construction, or a broken variant, is
-held to the same. Each clause names what it tests; a failure names the clause, the seed and the finding.
+It takes a function that makes plans, not a name, so that it can test a protocol under construction or a
+broken variant. Each clause names what it tests. A failure names the clause, the seed and the finding.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +27,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 def conformance(make_plan: MakePlan, seeds: Iterable[int] = range(20)) -> list[Failure]:
-    """Every promise of the plans that `make_plan` makes, tried on these seeds."""
+    """Test every promise of the plans that `make_plan` makes, with these seeds."""
     clauses = (_calm, _each_fault, _everything, _determinism, _codec, _explanations, _bad_input)
     return [failure for seed in seeds for clause in clauses for failure in _held(clause, make_plan, seed)]
 
@@ -35,7 +35,7 @@ def conformance(make_plan: MakePlan, seeds: Iterable[int] = range(20)) -> list[F
 def _held(
     clause: Callable[[MakePlan, int], Iterator[Failure]], make_plan: MakePlan, seed: int
 ) -> list[Failure]:
-    """The failures of one clause; a protocol that raises has failed it."""
+    """The failures of one clause; an exception of the protocol is a failure."""
     try:
         return list(clause(make_plan, seed))
     except Exception as error:
@@ -54,7 +54,7 @@ def _swarm(make_plan: MakePlan, seed: int, only: Fault | None = None) -> tuple[S
 
 
 def _calm(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
-    """On a good network, with nothing failing, every message reaches all of its receivers."""
+    """On a good network without faults, every message reaches all of its receivers."""
     groups = len(make_plan(Deployment.disjoint(1 + seed % 3, 1 + seed % 4, 2)).groups)
     scenario = Scenario(
         protocol="",
@@ -78,7 +78,7 @@ def _calm(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
 
 
 def _each_fault(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
-    """Each fault that the contract names, alone; the seeds take them in turn."""
+    """Each fault that the protocol tolerates, alone; the seeds take them in turn."""
     faults = make_plan(Deployment.disjoint(1, 1, 1)).guarantees.tolerates
     if faults:
         fault = faults[seed % len(faults)]
@@ -91,14 +91,14 @@ def _everything(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
 
 
 def _determinism(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
-    """The same seed, the same trace."""
+    """The same seed gives the same trace."""
     hashes = [simulate(*_swarm(make_plan, seed)).description.trace_hash for _ in range(2)]
     if hashes[0] != hashes[1]:
         yield Failure("determinism", seed, "determinism", "two runs with the same seed differ")
 
 
 def _codec(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
-    """Packets that pass through bytes make no difference: messages are immutable and serialisable."""
+    """A run is the same if packets pass through the codec: messages are immutable and serialisable."""
     scenario, _ = _swarm(make_plan, seed)
     runs = [
         simulate(msgspec.structs.replace(scenario, codec=codec), make_plan(scenario.deployment()))
@@ -142,7 +142,7 @@ def _asking(plan: Plan, ask: int) -> Plan:
 
 
 def _bad_input(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
-    """A message to a group that is not there is refused as the caller's fault."""
+    """A message to an unknown group is refused with `LocalError`."""
     world = World(make_plan(Deployment.disjoint(1, 3, 1)), seed)
     world.run(0)
     member = world.plan.member(world.envs[world.plan.senders[0]].process)

@@ -1,12 +1,12 @@
 """A three-layer FatTree: racks of servers, the pods they form, and cores that join the pods.
 
-Every rack is connected to all aggregation switches of its pod. The cores are dealt out to them: the first
-aggregation switch of each pod has the first cores, and so on. Between racks of two pods there are so many
-equally short ways as there are cores. By default it has the size of Hydra's simulated data centre (NSDI 2023,
-section 7.4): 2,560 servers and 112 switches.
+Every rack is connected to all aggregation switches of its pod. The cores are divided among the aggregation
+switches: the first aggregation switch of each pod has the first cores, and so on. Between racks of two pods
+there are as many equally short ways as there are cores. By default the tree has the size of Hydra's simulated
+data centre (NSDI 2023, section 7.4): 2,560 servers and 112 switches.
 
-Hosts of a plan take the places of servers; switches of a plan are at a rack's own switch. All other servers
-run nothing, and are only there for background traffic.
+Hosts of a plan take the places of servers; switches of a plan are at the switch of a rack. All other servers
+only send and receive background traffic.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ Way: TypeAlias = tuple[Link, ...]
 
 
 class FatTreeSizes(msgspec.Struct, frozen=True):
-    """How many there are of everything."""
+    """The numbers of pods, racks, switches and servers."""
 
     pods: int = 8
     racks_a_pod: int = 8
@@ -41,17 +41,17 @@ class FatTreeSizes(msgspec.Struct, frozen=True):
 
     @property
     def racks(self) -> int:
-        """In all pods together."""
+        """Number of racks in all pods together."""
         return self.pods * self.racks_a_pod
 
     @property
     def servers(self) -> int:
-        """In all racks together."""
+        """Number of servers in all racks together."""
         return self.racks * self.servers_a_rack
 
     @property
     def switches(self) -> int:
-        """Of all three layers."""
+        """Number of switches in all three layers."""
         return self.racks + self.pods * self.aggregations_a_pod + self.cores
 
 
@@ -60,9 +60,9 @@ class Placement:
     """Where the hosts of a plan are."""
 
     servers: Mapping[HostId, int] = field(default_factory=dict)
-    """The server that each runs on; servers are numbered rack by rack."""
+    """The server of each host; servers are numbered rack by rack."""
     switches: Mapping[HostId, int] = field(default_factory=dict)
-    """The rack at whose switch each is."""
+    """The rack of each switch."""
 
 
 def place(sizes: FatTreeSizes, hosts: Sequence[HostId], switches: Sequence[HostId], rng: Random) -> Placement:
@@ -79,14 +79,14 @@ def place(sizes: FatTreeSizes, hosts: Sequence[HostId], switches: Sequence[HostI
 
 
 def _spread(sizes: FatTreeSizes, rng: Random) -> list[int]:
-    """All racks, those that follow each other in different pods."""
+    """All racks, in an order in which consecutive racks are in different pods."""
     pods = rng.sample(range(sizes.pods), sizes.pods)
     drawn = {pod: rng.sample(range(sizes.racks_a_pod), sizes.racks_a_pod) for pod in pods}
     return [pod * sizes.racks_a_pod + drawn[pod][turn] for turn in range(sizes.racks_a_pod) for pod in pods]
 
 
 class FatTree(Topology):
-    """The topology, and quick answers for traffic between any two servers."""
+    """The topology, with fast access to the ways between any two servers."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class FatTree(Topology):
         self.down: list[Link] = []
         """From the rack to each server."""
         for server in range(self.sizes.servers):
-            # Servers that run nothing have negative numbers, which no host has.
+            # Servers without a host get negative numbers, which no host has.
             vertex: Vertex = used.get(server, -1 - server)
             rack = rack_name(self.rack_of(server))
             self.attach(vertex, rack, edge, narrow.get(vertex) if isinstance(vertex, int) else None)
@@ -135,7 +135,7 @@ class FatTree(Topology):
         return server // self.sizes.servers_a_rack
 
     def rack_of_host(self, host: HostId) -> int:
-        """The rack of a host of the plan, or at whose switch it is."""
+        """The rack of a host of the plan, or of a switch of the plan."""
         if host in self.placement.switches:
             return self.placement.switches[host]
         if host not in self.placement.servers:
@@ -143,7 +143,7 @@ class FatTree(Topology):
         return self.rack_of(self.placement.servers[host])
 
     def ways(self, source: int, target: int) -> tuple[Way, ...]:
-        """All equally short ways from a rack to another, as links; to itself there is none to go."""
+        """All equally short ways from one rack to another, as links; the way to the same rack is empty."""
         key = (source, target)
         if key not in self._ways:
             self._ways[key] = tuple(
@@ -175,7 +175,7 @@ class FatTree(Topology):
 
 
 def rack_name(rack: int) -> str:
-    """What a rack's switch is called among the vertices."""
+    """The name of a rack's switch among the vertices."""
     return f"rack{rack}"
 
 

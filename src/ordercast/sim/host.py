@@ -1,4 +1,4 @@
-"""A machine: its CPU, through which every packet in and out must pass, and its processes."""
+"""A simulated machine: a CPU that every incoming and outgoing packet must pass."""
 
 from collections import deque
 from typing import Any
@@ -31,19 +31,19 @@ class Host:
         self.lives = 0
         """How often it has stopped."""
         self.paused_ns: Nanos = 0
-        """How long it has been paused, in all."""
+        """How long it has been paused in total."""
 
     def charge(self, cost: Nanos) -> Nanos:
-        """Let the work under way take longer; returns when it will be over."""
+        """Let the current work take longer; return when it will be over."""
         self.busy_ns += cost
         now = self._scheduler.now
         self.free_at = cost + (now if self.free_at < now else self.free_at)
         return self.free_at
 
     def work(self, cost: Nanos, action: Action, *args: object) -> None:
-        """Do something on the CPU: now if it is idle and that costs nothing, otherwise in turn.
+        """Do something on the CPU: now if the CPU is idle and the work costs nothing, otherwise in turn.
 
-        What a handler asks for is done after the handler, never within it.
+        Work that a handler asks for is done after the handler, never within it.
         """
         now = self._scheduler.now
         if cost or self.queue or self.serving or self.free_at > now:
@@ -52,7 +52,7 @@ class Host:
             self.serve(0, action, args)
 
     def arrive(self, action: Action, *args: object) -> None:
-        """A packet is here, and its service time is over if the CPU was idle when it came."""
+        """Take a packet. Its service time is already over if the CPU was idle when it came."""
         cost, now = self.cpu.receive_ns, self._scheduler.now
         since = now - cost
         if self.free_at <= since and not self.queue:
@@ -66,7 +66,7 @@ class Host:
             self.overflowed += 1
 
     def serve(self, cost: Nanos, action: Action, args: tuple[Any, ...]) -> None:
-        """Do at once what cost so much to get here."""
+        """Do at once an action whose service time was `cost`."""
         now, before = self._scheduler.now, self.free_at
         self.busy_ns += cost
         if before < now:
@@ -75,11 +75,11 @@ class Host:
         action(*args)
         self.serving = False
         if not cost and self.free_at == now:
-            # It took no time, so a packet that was being served meanwhile has lost none.
+            # The action took no time, so a packet that is being served loses none.
             self.free_at = before
 
     def stop(self) -> None:
-        """Forget all work."""
+        """Stop the host, and forget all work."""
         self.up = self.serving = self._waking = False
         self.queue.clear()
         self.lives += 1
@@ -90,12 +90,12 @@ class Host:
         self.paused_ns += duration
 
     def start(self) -> None:
-        """Begin anew, idle."""
+        """Start the host again, idle."""
         self.up = True
         self.free_at = self._started_at = self._scheduler.now
 
     def _enqueue(self, since: Nanos, cost: Nanos, action: Action, args: tuple[Any, ...]) -> None:
-        """Let work wait for the CPU. Its cost counts from when it came, or when the CPU is free for it."""
+        """Let work wait for the CPU. Its service begins when it came, or when the CPU is free for it."""
         if not self.up:
             return
         self.queue.append((since, cost, action, args))

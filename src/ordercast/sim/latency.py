@@ -1,6 +1,6 @@
-"""How long a packet takes from host to host when links are not the bottleneck.
+"""Latency models: how long a packet takes from host to host if links are not the bottleneck.
 
-Each model draws one delay in nanoseconds; a negative one means that there is no path.
+Each model draws a delay in nanoseconds. A negative delay means that there is no path.
 """
 
 import math
@@ -18,7 +18,7 @@ from ordercast.core import HostId, LocalError, Nanos
 
 NO_PATH: Nanos = -1
 
-# All that NumPy raises for a file that is cut off, mangled, or something else altogether.
+# All that NumPy raises for a file that is cut off, damaged, or of another type.
 _UNREADABLE = (
     OSError, ValueError, KeyError, IndexError, TypeError, OverflowError, EOFError, BadZipFile, zlib.error,
 )  # fmt: skip
@@ -33,7 +33,7 @@ class Latency(ABC):
 
 
 class Constant(Latency):
-    """The same delay always."""
+    """Always the same delay."""
 
     def __init__(self, delay_ns: Nanos) -> None:
         _require(delay_ns >= 0, f"a delay must be at least 0 ns, not {delay_ns} ns")
@@ -45,7 +45,7 @@ class Constant(Latency):
 
 
 class Uniform(Latency):
-    """Evenly between two bounds."""
+    """A delay drawn uniformly between two bounds."""
 
     def __init__(self, low_ns: Nanos, high_ns: Nanos) -> None:
         _require(0 <= low_ns <= high_ns, f"delays must have 0 <= low <= high, not {low_ns} to {high_ns} ns")
@@ -58,7 +58,7 @@ class Uniform(Latency):
 
 
 class ShiftedChiSquare(Latency):
-    """A least delay plus a scaled chi-square: the LAN and WAN model of the hybrid paper, section 3."""
+    """A minimum delay plus a scaled chi-square: the LAN and WAN model of the hybrid paper, section 3."""
 
     def __init__(self, mean_ns: Nanos, std_ns: Nanos, degrees: int = 4) -> None:
         _require(degrees >= 1, f"a chi-square needs at least 1 degree of freedom, not {degrees}")
@@ -77,7 +77,7 @@ class ShiftedChiSquare(Latency):
 
 
 class Sites(Latency):
-    """Hosts at sites: one model within a site, another between sites."""
+    """Hosts at sites: one model within a site, another one between sites."""
 
     def __init__(self, site_of: Mapping[HostId, int], near: Latency, far: Latency) -> None:
         self._site_of = site_of
@@ -91,9 +91,9 @@ class Sites(Latency):
 
 
 class Matrix(Latency):
-    """Measured delays, host by host; absent pairs never deliver, as in EpTO's own simulator.
+    """Measured delays for each pair of hosts. A pair without a delay has no path, as in EpTO's own simulator.
 
-    Hosts beyond the matrix get, for each pair, one value out of the measured ones.
+    For hosts beyond the matrix, each pair gets one of the measured values.
     """
 
     def __init__(self, delays_ns: np.ndarray) -> None:
@@ -127,7 +127,7 @@ class Matrix(Latency):
         """The measured delay of the pair."""
         if source < self._size and target < self._size:
             return self._rows[source][target]
-        # The same pair must always get the same value, whatever was drawn before: mix the two numbers.
+        # A pair must always get the same value, whatever was drawn before: mix the two numbers.
         mixed = (source * 0x9E3779B97F4A7C15 + target * 0xC2B2AE3D27D4EB4F) & 0xFFFFFFFFFFFFFFFF
         mixed = (mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
         return self._measured[(mixed >> 32) % len(self._measured)]
@@ -191,7 +191,7 @@ class Graph(Latency):
 
 def _array(path: Path, key: str) -> np.ndarray:
     """The array of a .npy, or the one of that name (or the first) of an .npz."""
-    with path.open("rb") as file:  # NumPy leaves the file open when it is mangled
+    with path.open("rb") as file:  # NumPy leaves a damaged file open
         found = np.load(file)
         if isinstance(found, np.ndarray):
             return found

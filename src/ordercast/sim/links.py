@@ -25,7 +25,7 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 UNLIMITED_BITS_PER_S = 10**15
-"""So fast that a packet takes no time and none ever waits."""
+"""So fast that a packet takes no time, and no packet waits."""
 
 
 class Link:
@@ -42,12 +42,12 @@ class Link:
         self._room_ns = spec.queue_bytes * 8 * SECOND // spec.bits_per_s
         self.free_at: Nanos = 0
         self.busy_ns: Nanos = 0
-        """Time to send all that was let in."""
+        """Time to send all packets that entered the queue."""
         self.bytes = 0
         self.dropped = 0
 
     def enter(self, now: Nanos, size: int) -> Nanos | None:
-        """When a packet that comes now is at the other end, or None if the queue has no room."""
+        """When a packet that enters now arrives at the other end; None if the queue is full."""
         start = self.free_at
         if start < now:
             start = now
@@ -61,7 +61,7 @@ class Link:
         return start + service + self._propagation_ns
 
     def sent_ns(self, now: Nanos) -> Nanos:
-        """For how long it has been sending up to now: what still waits in the queue does not count."""
+        """How long the link has been sending up to now, without the packets that still wait in the queue."""
         return self.busy_ns - max(0, self.free_at - now)
 
     def utilisation(self, elapsed_ns: Nanos) -> float:
@@ -74,7 +74,7 @@ Vertex = str | int
 
 
 class Topology:
-    """Vertices and directed links, with shortest paths by hops, equal ones chosen by flow."""
+    """Vertices and directed links. Packets take shortest paths by hops; a flow picks one of equal paths."""
 
     def __init__(self) -> None:
         self.links: dict[tuple[Vertex, Vertex], Link] = {}
@@ -82,16 +82,17 @@ class Topology:
         self._next: dict[Vertex, dict[Vertex, list[Vertex]]] = {}
 
     def connect(self, one: Vertex, other: Vertex, spec: LinkSpec, back: LinkSpec | None = None) -> None:
-        """Add a cable: a link in each direction, and another one `back` if it is not the same."""
+        """Add a cable: a link in each direction. `back` is the link from `other` to `one`, if it differs."""
         for source, target, own in ((one, other, spec), (other, one, back or spec)):
             self.links[source, target] = Link(own)
             self._out.setdefault(source, []).append(target)
         self._next.clear()
 
     def attach(self, host: Vertex, switch: Vertex, spec: LinkSpec, narrow: LinkSpec | None = None) -> None:
-        """Connect a host to its switch. With a narrow link towards it, what it sends has no limit.
+        """Connect a host to its switch. If the link towards the host is narrow, the link from it has no
+        limit.
 
-        So it is with a switch that sequences: a queue limits what comes in, copies go out at line rate.
+        This models a switch that sequences: a queue limits its input, and copies leave at line rate.
         """
         if narrow is None:
             self.connect(host, switch, spec)
@@ -100,12 +101,12 @@ class Topology:
             self.connect(host, switch, free, narrow)
 
     def embed(self, host: Vertex, switch: Vertex, queue_bytes: int, narrow: LinkSpec | None = None) -> None:
-        """Put a host into the box of a switch: there is no cable, only a queue if its rate is limited."""
+        """Put a host inside a switch: there is no cable, only a queue if its rate is limited."""
         towards = None if narrow is None else LinkSpec(narrow.bits_per_s, 0, narrow.queue_bytes)
         self.attach(host, switch, LinkSpec(UNLIMITED_BITS_PER_S, 0, queue_bytes), towards)
 
     def path(self, source: Vertex, target: Vertex) -> list[Vertex] | None:
-        """The vertices on the way; of equally short ways a flow always takes the same (ECMP)."""
+        """The vertices on the way. Among equally short ways, a flow always takes the same one (ECMP)."""
         table = self._next_hops(target)
         path, here = [source], source
         while here != target:
@@ -148,7 +149,7 @@ def star(
     narrow: Narrow = NONE_NARROW,
     inside: Collection[HostId] = (),
 ) -> Topology:
-    """All hosts at one switch, some of them `inside` it: a program that the switch runs."""
+    """All hosts at one switch. Hosts `inside` it are programs that the switch runs."""
     topology = Topology()
     for host in hosts:
         if host in inside:
@@ -180,7 +181,7 @@ def leaf_spine(
 
 
 class LinkNetwork(Network):
-    """Packets go hop by hop, each hop an event of its own, so that queues see them in order of arrival."""
+    """Packets go hop by hop. Each hop is an event, so that queues see packets in order of arrival."""
 
     needs_size = True
 
@@ -190,7 +191,7 @@ class LinkNetwork(Network):
         self._paths: dict[tuple[HostId, HostId], list[Link]] = {}
 
     def carry(self, departure: Nanos, packet: Packet) -> bool:
-        """Set out on the path."""
+        """Send the packet along its path."""
         path = self._path(packet.link)
         if path is None:
             self.lost += 1
@@ -216,5 +217,5 @@ class LinkNetwork(Network):
             self.scheduler.at(arrival, self._hop, path, index + 1, packet)
 
     def utilisation(self, elapsed_ns: Nanos) -> Mapping[tuple[Vertex, Vertex], float]:
-        """How busy every link was."""
+        """The utilisation of every link."""
         return {ends: link.utilisation(elapsed_ns) for ends, link in self.topology.links.items()}

@@ -1,4 +1,4 @@
-"""What happens to a packet between two hosts: it takes time, and it may be lost, doubled or overtaken."""
+"""The network between hosts: a packet takes time, and may be lost, duplicated or overtaken."""
 
 from abc import ABC, abstractmethod
 from heapq import heappush
@@ -14,7 +14,7 @@ from ordercast.sim.scheduler import Action, Scheduler
 
 
 class Packet(msgspec.Struct, frozen=True, gc=False):
-    """Something on its way between two hosts: `action(*args)` happens when it has been served there."""
+    """A packet between two hosts. `action(*args)` is called when the target has served it."""
 
     link: tuple[HostId, HostId]
     """From, to."""
@@ -27,10 +27,10 @@ class Packet(msgspec.Struct, frozen=True, gc=False):
 
 
 class Network(ABC):
-    """Carries packets under the conditions and partitions in force."""
+    """Carries packets under the current conditions and partitions."""
 
     needs_size = False
-    """Whether the size of a packet matters, so that drivers only compute it then."""
+    """Whether the size of packets matters; if not, drivers do not compute it."""
 
     def __init__(self, scheduler: Scheduler, rng: Random, conditions: Conditions) -> None:
         self.scheduler = scheduler
@@ -40,7 +40,7 @@ class Network(ABC):
         self.set_conditions(conditions)
 
     def set_conditions(self, conditions: Conditions) -> None:
-        """Change the misfortunes from now on."""
+        """Change loss, duplication and reordering from now on."""
         self.conditions = conditions
         self.calm = conditions.calm
 
@@ -66,11 +66,11 @@ class Network(ABC):
 
     @abstractmethod
     def carry(self, departure: Nanos, packet: Packet) -> bool:
-        """Bring one copy to the other end; False if there is no way there."""
+        """Carry one copy to the target; False if there is no path."""
 
 
 class LatencyNetwork(Network):
-    """Each packet takes a delay of its own, whatever else is under way."""
+    """Each packet gets its own delay, whatever else is under way."""
 
     def __init__(self, scheduler: Scheduler, rng: Random, conditions: Conditions, latency: Latency) -> None:
         super().__init__(scheduler, rng, conditions)
@@ -84,7 +84,7 @@ class LatencyNetwork(Network):
         if delay < 0:
             self.lost += 1
             return False
-        # The way of nearly every packet: pushed here, which saves a call.
+        # Nearly every packet comes this way: pushing it here saves a call.
         due = departure + delay + packet.service_ns
         heappush(self._heap, (due, next(self._ties), packet.action, packet.args))
         return True

@@ -1,7 +1,7 @@
-"""One process in the simulator: its clock, its timers, its disk, and the way of its effects to the world.
+"""The environment of one process in the simulator: its clock, its timers, its disk and its effects.
 
-A node owns all that is here. The world brings it events through its methods, and reads what it needs for the
-trace; every effect of the process is charged to the host and handed to the world.
+A node owns this state. The world brings events through the methods, and reads what it needs for the trace.
+Every effect of the process is charged to the host and handed to the world.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class NodeEnv(Env):
     def __init__(
         self, world: World, node: NodeId, host: Host, clock: Clock | None, backlog: Backlog, *, watched: bool
     ) -> None:
-        """With `watched`, the world is told of every packet that comes."""
+        """If `watched`, the world is told of every packet that arrives."""
         self.me = node
         self.now = 0
         self.rng = Random(f"{world.seed}/node/{node}")
@@ -67,7 +67,7 @@ class NodeEnv(Env):
         world.transmit(self, host.free_at, to, message)
 
     def multicast(self, to: Sequence[NodeId], message: Message) -> None:
-        """Charge one send, or one a copy, and give the copies to the network; local ones are free."""
+        """Charge one send, or one per copy, and give the copies to the network; local copies are free."""
         if self.host.cpu.copies:
             for node in to:
                 self.send(node, message)
@@ -106,7 +106,7 @@ class NodeEnv(Env):
             self._world.on_notice(self, delivery)
 
     def save(self, name: str, state: bytes | None) -> None:
-        """Keep it; a crash may still undo it until something that depends on it has left."""
+        """Keep the state. A crash may undo it until a later send or delivery has left."""
         self._unsynced.append((name, self.saved.get(name)))
         if state is None:
             self.saved.pop(name, None)
@@ -117,7 +117,7 @@ class NodeEnv(Env):
     # Life
 
     def boot(self) -> None:
-        """Begin a life, as soon as the CPU can."""
+        """Begin a life as soon as the CPU is free."""
         if self.host.up:
             self.host.serve(0, self._start, ())
 
@@ -131,7 +131,7 @@ class NodeEnv(Env):
         self.process.on_start(dict(self.saved))
 
     def stop(self, rng: Random) -> None:
-        """Its host has crashed. Saves that nothing depended on yet may or may not have reached the disk."""
+        """Stop: the host has crashed. Saves that nothing depended on yet may not have reached the disk."""
         self._timers.clear()
         self.backlog.clear()
         if self._unsynced and rng.random() < 0.5:
@@ -143,19 +143,19 @@ class NodeEnv(Env):
         self._unsynced.clear()
 
     def lose_state(self) -> None:
-        """The disk is empty."""
+        """Empty the disk."""
         self.saved.clear()
 
     # Events
 
     def read_clock(self) -> Nanos:
-        """Let the process see the time as it is now."""
+        """Update the time that the process sees."""
         now = self._scheduler.now
         self.now = self.clock.read(now) if self.clock else now
         return self.now
 
     def step_clock(self, by_ns: Nanos, stepped: list[Clock]) -> None:
-        """Set the clock, unless it is one of those already set: processes of one host may share it."""
+        """Step the clock, unless it is in `stepped` already: processes of one host may share a clock."""
         self.clock = self.clock or Clock()
         if self.clock not in stepped:
             self.clock.read(self._scheduler.now)
@@ -163,7 +163,7 @@ class NodeEnv(Env):
             stepped.append(self.clock)
 
     def _arrive(self, source: NodeId, message: Message) -> None:
-        """A packet is at its host: the way through `Host.arrive` and `handle`, short for most packets."""
+        """Take a packet at its host, as `Host.arrive` and `handle` do, but faster for most packets."""
         host, now = self.host, self._scheduler.now
         cost = host.cpu.receive_ns
         if self._watched or host.queue or host.free_at > now - cost or not host.up:
@@ -179,7 +179,7 @@ class NodeEnv(Env):
         host.serving = False
 
     def handle(self, source: NodeId, message: Message) -> None:
-        """A packet is here, and the CPU has time for it."""
+        """Handle a packet when the CPU is free for it."""
         now = self._scheduler.now
         self.now = self.clock.read(now) if self.clock else now
         if self._watched:
@@ -189,7 +189,7 @@ class NodeEnv(Env):
             self.drain()
 
     def _on_timer(self, name: str, token: int) -> None:
-        """A timer is due; it runs when the CPU has time, unless it was re-armed or cancelled."""
+        """Run a due timer when the CPU is free, unless it was re-armed or cancelled."""
         if self._timers.get(name) == token:
             self.host.work(0, self._fire, name, token)
 
@@ -202,7 +202,7 @@ class NodeEnv(Env):
                 self.drain()
 
     def drain(self) -> None:
-        """Hand the backlog to the protocol, until that says that its window is full."""
+        """Hand the backlog to the protocol, until its window is full."""
         packets = self._packets
         if not packets:
             return

@@ -1,10 +1,10 @@
-"""From a scenario to a judged run.
+"""Runs a scenario and judges the run.
 
-A run has two phases. First the workload and the faults of the scenario happen: whatever comes of it
-must be safe. Then the run goes on until everything is delivered. If nothing more is delivered for the
-scenario's settling time, the network's loss, duplication and reordering stop, if there are any; if then
-again nothing comes for so long, what is missing is taken as missing for good. The promises about the end are
-judged, unless the world at the end is one in which the protocol did not promise to go on.
+A run has two phases. In the first, the workload and the faults of the scenario happen; the protocol must stay
+safe. In the second, the run goes on until everything is delivered. If nothing is delivered for the scenario's
+settling time, the network's loss, duplication and reordering are switched off, if there are any. If again
+nothing comes for that time, the missing deliveries count as missing for good. Then the promises about the end
+are judged, unless the run ended under conditions in which the protocol does not promise to make progress.
 """
 
 from collections.abc import Callable
@@ -37,14 +37,14 @@ from ordercast.trace import (
 
 STEP: Nanos = 10 * MILLISECOND
 LINGER: Nanos = 50 * MILLISECOND
-"""How long a run goes on after all is delivered, so that a stray duplicate shows."""
+"""How long a run goes on after everything is delivered, so that a stray duplicate shows."""
 
 Progress = Callable[[int, int], None]
-"""Called now and then with the number of messages submitted so far and wanted in all."""
+"""Called from time to time with the number of messages submitted so far and the total number."""
 
 
 class Run:
-    """A finished run: its trace, and what the checks found in it."""
+    """A finished run: its trace, and the findings of the judge."""
 
     def __init__(
         self, scenario: Scenario, world: World, timed_out: int, hindrance: str, ending: Ending
@@ -73,7 +73,7 @@ class Run:
         self.violations, self.suppressed = judged.violations, judged.suppressed
         self.holes = judged.holes
         self.beyond_contract = beyond_contract(scenario, world.plan)
-        """Faults of the scenario that the protocol does not claim to bear."""
+        """Faults of the scenario that the protocol does not promise to tolerate."""
         self.waits: dict[NodeId, Explanation] = world.explain()
 
     def events(self) -> list[Event]:
@@ -89,7 +89,7 @@ class Run:
         ]
 
     def summary(self) -> Summary:
-        """The run in numbers."""
+        """The numbers of the run."""
         return sum_up(
             self.description,
             self.table,
@@ -104,14 +104,14 @@ class Run:
         )
 
     def write(self, folder: Path) -> Path:
-        """Put the trace on disk, in a folder of its own below this one."""
+        """Write the trace to disk, into a new folder inside this one."""
         target = folder / self.description.run
         write_run(target, self.description, self.table)
         return target
 
 
 def simulate(scenario: Scenario, plan: Plan | None = None, progress: Progress | None = None) -> Run:
-    """Run a scenario to its end and judge it; another plan may take the place of the protocol's own."""
+    """Run a scenario to its end and judge it. `plan` replaces the plan of the protocol."""
     return drive(scenario, build_world(scenario, plan or scenario.plan()), progress)
 
 
@@ -139,7 +139,7 @@ def drive(scenario: Scenario, world: World, progress: Progress | None = None) ->
 
 
 class _Settling(SettlingRun):
-    """A simulated run on its way to rest."""
+    """A simulated run that settles."""
 
     STEP = STEP
     LINGER = LINGER
@@ -156,12 +156,12 @@ class _Settling(SettlingRun):
 
     @property
     def arrived(self) -> int:
-        """Deliveries and announced drops, with those that a node repeats."""
+        """Deliveries and announced drops, repeated ones included."""
         return self._world.delivered + self._world.dropped
 
     @property
     def complete(self) -> bool:
-        """Whether everything expected has been delivered, or its loss announced."""
+        """Whether everything expected has been delivered or announced as dropped."""
         world = self._world
         if self.arrived < world.expected:
             return False
@@ -172,16 +172,16 @@ class _Settling(SettlingRun):
 
     @property
     def calm(self) -> bool:
-        """Whether the network loses, doubles and delays nothing."""
+        """Whether the network loses, duplicates and delays no packet."""
         return self._world.network.calm
 
     def set_conditions(self, conditions: Conditions) -> None:
-        """Change the misfortunes of packets from now on."""
+        """Change loss, duplication and reordering from now on."""
         self._world.set_conditions(conditions)
 
     @property
     def stuck(self) -> bool:
-        """Whether nothing is due, ever."""
+        """Whether no more events are due."""
         return not self._world.scheduler.pending
 
     def go_on(self, until: Nanos) -> None:
@@ -190,6 +190,6 @@ class _Settling(SettlingRun):
 
 
 def _hindrance(world: World, *, finished: bool) -> str:
-    """Why the world, as it is at the end, is not one in which the protocol promised to go on."""
+    """Why the run is not complete; empty if it is."""
     down = {env.me for env in world.envs if not env.host.up}
     return hindrance_of(world.plan, down, finished=finished, cut=bool(world.network.blocked))

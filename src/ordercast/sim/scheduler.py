@@ -9,19 +9,19 @@ from typing import Any
 from ordercast.core import LocalError, Nanos
 
 INSTANT_MAX = 3_000_000
-"""Events at one instant, from which on a run counts as stuck (a timer of no length that re-arms itself)."""
+"""Number of events at one instant at which a run counts as stuck (a timer of length 0 re-arms itself)."""
 
 Action = Callable[..., None]
 
 
 class Scheduler:
-    """Actions in order of time; those of one instant in the order in which they were asked for."""
+    """Actions in order of time; actions of one instant run in the order in which they were scheduled."""
 
     __slots__ = ("heap", "now", "ties")
 
     def __init__(self) -> None:
         self.heap: list[tuple[Nanos, int, Action, tuple[Any, ...]]] = []
-        """Open to the network's fast path, which pushes without a call."""
+        """Public for the network's fast path, which pushes without a call."""
         self.ties = count()
         self.now: Nanos = 0
 
@@ -30,7 +30,7 @@ class Scheduler:
         self.push(time, action, args)
 
     def push(self, time: Nanos, action: Action, args: tuple[Any, ...]) -> None:
-        """The same for arguments that are a tuple already."""
+        """The same as `at`, with the arguments as a tuple."""
         if time < self.now:
             raise LocalError(f"cannot schedule for {time} ns: it is already {self.now} ns")
         heappush(self.heap, (time, next(self.ties), action, args))
@@ -40,9 +40,9 @@ class Scheduler:
         self.push(self.now + delay, action, args)
 
     def run(self, until: Nanos) -> None:
-        """Run every action up to and including a time, then let that time be now."""
+        """Run every action up to and including a time, then set the clock to that time."""
         heap = self.heap
-        # A run makes many small objects and no garbage in cycles: the collector would only re-read them.
+        # A run makes many small objects and no cyclic garbage: the collector would only waste time on them.
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -63,10 +63,10 @@ class Scheduler:
 
     @property
     def next_ns(self) -> Nanos:
-        """When the next action is due; now, if there is none."""
+        """When the next action is due; the present time if there is none."""
         return self.heap[0][0] if self.heap else self.now
 
     @property
     def pending(self) -> int:
-        """How many actions wait."""
+        """The number of actions that wait."""
         return len(self.heap)

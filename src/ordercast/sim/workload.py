@@ -1,8 +1,8 @@
-"""Who submits what, when, in a simulated world: open-loop sources and closed-loop clients.
+"""Workloads of a simulated world: open-loop senders, closed-loop clients and replayed submissions.
 
-An open-loop source submits at times of its own, however slow the system is, and latency counts from
-there. A closed-loop client waits for the answers of all receivers before it goes on; answers travel over the
-same hosts and network.
+An open-loop sender submits at fixed times, however slow the system is, and latency counts from these times. A
+closed-loop client waits for the answers of all receivers before it goes on. Answers use the same hosts and
+network.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ from ordercast.sim.world import World
 
 
 class Workload(ABC):
-    """Drives the applications of a world."""
+    """Submits the messages of a world."""
 
     def __init__(self, world: World, messages: int) -> None:
         self.world = world
@@ -43,7 +43,7 @@ class Workload(ABC):
 
 
 class OpenLoop(Workload):
-    """Each sender submits at the times of its own arrivals, until so many were submitted by all."""
+    """Each sender submits at the times of its arrivals, until all senders together reach the total."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class OpenLoop(Workload):
         self._until = until
 
     def start(self) -> None:
-        """Let every sender wait for its first arrival."""
+        """Schedule the first arrival of every sender."""
         for sender in self._arrivals:
             self._next(sender, workload_stream(self.world.seed, sender))
 
@@ -81,7 +81,7 @@ class OpenLoop(Workload):
             self.world.scheduler.after(gap, self._arrive, sender, rng)
 
     def _arrive(self, sender: NodeId, rng: Random) -> None:
-        """Submit one message, if any is left; at a sender that is down it is lost, and counts."""
+        """Submit one message if one is left. If the sender is down, the message is lost, but it counts."""
         budget = self.budget
         number = budget.take()
         if number is None:
@@ -93,7 +93,7 @@ class OpenLoop(Workload):
 
 
 class ClosedLoop(Workload):
-    """Clients whose answers are packets of the simulated network."""
+    """Closed-loop clients; answers are packets of the simulated network."""
 
     def __init__(self, world: World, spec: WorkloadSpec) -> None:
         super().__init__(world, spec.messages)
@@ -105,12 +105,12 @@ class ClosedLoop(Workload):
         world.observers.append(self._on_delivery)
 
     def start(self) -> None:
-        """Let all clients begin."""
+        """Start all clients."""
         self._clients.start()
 
     @property
     def finished(self) -> bool:
-        """True when all was submitted and answered, or given up."""
+        """True when all messages were submitted, and each was answered or given up."""
         return self._clients.finished
 
     @property
@@ -125,7 +125,7 @@ class ClosedLoop(Workload):
 
 
 class Replayed(Workload):
-    """Submits what was submitted before: the same senders, times, groups and sizes."""
+    """Repeats the submissions of a recorded run: the same senders, times, groups and sizes."""
 
     def __init__(self, world: World, submissions: list[Submission]) -> None:
         super().__init__(world, len(submissions))
@@ -134,12 +134,12 @@ class Replayed(Workload):
         self._submissions = submissions
 
     def start(self) -> None:
-        """Wait for the first."""
+        """Schedule the first submission."""
         self._wait()
 
     @property
     def finished(self) -> bool:
-        """True when all were submitted."""
+        """True when all submissions were made."""
         return not self.budget.remaining
 
     def _wait(self) -> None:

@@ -1,8 +1,8 @@
 """The simulated world: hosts, clocks, a network, and the processes of a plan, in virtual time.
 
-One seed decides everything: each node, the network and the workload have random streams of their own,
-derived from it by name. A packet costs service time on its way out of a host and on its way in; work
-that finds the CPU busy waits its turn. Handlers run at the end of their service time.
+One seed decides everything: each node, the network and the workload have separate random streams, derived
+from the seed by name. A packet costs service time when it leaves a host and when it arrives. If the CPU is
+busy, work waits its turn. Handlers run at the end of their service time.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,9 +43,9 @@ from ordercast.trace import KIND_OF, LOST, SAVED, SETTLING, Event, Kind, build_t
 BACKLOG_MAX = 100_000
 UNPACKED_MAX = 4096
 DEPARTURE_SLACK_NS = 50_000
-"""Packets that wait no longer than this for their turn to leave count as gone with their handler."""
+"""Packets that leave no later than this after their handler are handed to the network at once."""
 PACKET_OVERHEAD_BYTES = 46
-"""Ethernet, IP and UDP headers, where the size of packets matters."""
+"""Size of the Ethernet, IP and UDP headers, used if the size of packets matters."""
 
 _SUBMIT = Kind.SUBMIT
 
@@ -54,7 +54,7 @@ Observer = Callable[[NodeId, MessageId, Groups], None]
 
 
 def lan(scheduler: Scheduler, rng: Random) -> Network:
-    """The network a world has unless told otherwise: 50 microseconds, no misfortunes."""
+    """The default network of a world: a delay of 50 microseconds, and no loss."""
     return LatencyNetwork(scheduler, rng, Conditions(), Constant(50_000))
 
 
@@ -123,7 +123,7 @@ class World:
     # Applications
 
     def submit(self, node: NodeId, groups: Groups, payload: bytes) -> MessageId | None:
-        """The application at a sender submits a message now; None if the sender is down or swamped."""
+        """Submit a message at a sender now; return None if the sender is down or its backlog is full."""
         if node not in self._senders:
             raise LocalError(f"node {node} is not a sender of this plan")
         receivers = self._recipients.count(groups)
@@ -150,7 +150,7 @@ class World:
         return message
 
     def on_messages(self, env: NodeEnv, delivery: Carrier) -> None:
-        """A process handed a packet of messages to its application."""
+        """Record that a process delivered a bundle of messages to its application."""
         kind = KIND_OF[type(delivery)]
         stamp, groups = delivery.stamp, delivery.groups
         items = self._unpacked.get(delivery.payload)
@@ -178,16 +178,16 @@ class World:
                 observer(env.me, message, groups)
 
     def _unpack(self, payload: bytes) -> list[tuple[MessageId, Nanos, int, int]]:
-        """Identity, time of submission, size and digest of the messages in a packet.
+        """Identity, time of submission, size and digest of the messages in a bundle.
 
-        All receivers of a packet deliver the same bytes, so the answer is remembered for a while.
+        All receivers of a bundle deliver the same bytes, so the result is remembered for a while.
         """
         return self.remember(payload, *unpack_bundle(payload))
 
     def remember(
         self, packed: bytes, first: MessageId, times: Sequence[Nanos], payloads: Sequence[bytes]
     ) -> list[tuple[MessageId, Nanos, int, int]]:
-        """Keep in mind what is in a packet: those who deliver it need not unpack it."""
+        """Remember the messages of a bundle, so that its deliveries need not unpack it."""
         if len(self._unpacked) >= UNPACKED_MAX:
             self._unpacked.clear()
         if len(payloads) == 1:
@@ -200,7 +200,7 @@ class World:
         return facts
 
     def on_notice(self, env: NodeEnv, notice: Notice) -> None:
-        """A process told its application something that is no message."""
+        """Record that a process delivered a notice to its application."""
         now = self.scheduler.now
         clock = env.clock.read(now) if env.clock else now
         event = notice_event(now, clock, env.me, notice)
@@ -209,13 +209,13 @@ class World:
         self.rows.append(event)
 
     def explain(self) -> dict[NodeId, Explanation]:
-        """What every living process waits for."""
+        """What every process that is up waits for."""
         return {env.me: env.process.explain() for env in self.envs if env.host.up}
 
     # Packets
 
     def transmit(self, env: NodeEnv, departure: Nanos, to: NodeId, message: Message) -> None:
-        """Bring a packet to another process: over the network, or past it on the same host."""
+        """Bring a message to another process: over the network, or directly on the same host."""
         if to < 0:
             raise LocalError(f"node {env.me} sends to node {to}, which does not exist")
         target = self.envs[to]
@@ -236,7 +236,7 @@ class World:
             self.on_packet(env, Kind.LOSE, to, message)
 
     def _await_departure(self, host: Host, departure: Nanos, packet: Packet) -> None:
-        """Give a packet to the network when it leaves its host, if that is up and not paused then."""
+        """Give a packet to the network when it leaves its host, if the host is up and not paused then."""
         self.scheduler.at(departure, self._depart, host, host.lives, host.paused_ns, packet)
 
     def _depart(self, host: Host, lives: int, paused_ns: Nanos, packet: Packet) -> None:
@@ -249,11 +249,11 @@ class World:
             self.network.transmit(self.scheduler.now, packet)
 
     def on_packet(self, env: NodeEnv, kind: Kind, peer: NodeId, message: Message) -> None:
-        """A node has sent, received or lost a packet, and packets are recorded."""
+        """Record that a node has sent, received or lost a packet."""
         self._record(env, kind, peer=peer, label=type(message).__name__)
 
     def application_send(self, source: NodeId, target: NodeId, action: Action, *args: object) -> None:
-        """Traffic between applications, such as replies: the same hosts and network, no protocol."""
+        """Send traffic between applications, such as answers, over the same hosts and network."""
         one, other = self.envs[source].host, self.envs[target].host
         if one is other:
             one.work(0, action, *args)
@@ -265,7 +265,7 @@ class World:
     # Faults
 
     def crash(self, host_id: HostId) -> None:
-        """A host stops at once. Saves that nothing depended on yet may or may not have reached the disk."""
+        """Stop a host at once. Saves that nothing depended on yet may not have reached the disk."""
         host = self._host(host_id)
         if not host.up:
             return
@@ -275,7 +275,7 @@ class World:
             env.stop(self.rng)
 
     def restart(self, host_id: HostId, *, keep_state: bool = True) -> None:
-        """A crashed host comes back, with what its processes saved or with an empty disk."""
+        """Start a crashed host again, with its saved state or with an empty disk."""
         host = self._host(host_id)
         if host.up:
             return
@@ -288,25 +288,25 @@ class World:
             env.boot()
 
     def pause(self, host_id: HostId, duration: Nanos) -> None:
-        """A host does nothing for a while, then goes on as if nothing had happened."""
+        """Let a host do nothing for a while; then it goes on as if nothing had happened."""
         self._host(host_id).pause(duration)
 
     def step_clock(self, host_id: HostId, by_ns: Nanos) -> None:
-        """A host's clock is set."""
+        """Step the clock of a host."""
         stepped: list[Clock] = []
         for env in self._processes(self._host(host_id)):
             env.step_clock(by_ns, stepped)
 
     def cut(self, links: Iterable[tuple[HostId, HostId]]) -> None:
-        """Nothing passes from one host to another, in addition to what is cut already."""
+        """Cut these links, in addition to those that are cut already."""
         self.network.blocked.update(links)
 
     def set_conditions(self, conditions: Conditions) -> None:
-        """The network's loss, duplication and reordering change."""
+        """Change the network's loss, duplication and reordering."""
         self.network.set_conditions(conditions)
 
     def heal(self) -> None:
-        """All cuts end, and the network loses, doubles and delays no more."""
+        """End all cuts, and all loss, duplication and reordering."""
         self.network.blocked.clear()
         self.network.set_conditions(Conditions())
 
@@ -321,7 +321,7 @@ class World:
     # The trace
 
     def complete(self, node: NodeId, message: MessageId, submitted: Nanos) -> None:
-        """A client knows that all receivers have delivered its message."""
+        """Record that a client knows that all receivers have delivered its message."""
         self._record(self.envs[node], Kind.COMPLETE, message, submitted=submitted)
 
     def _record(

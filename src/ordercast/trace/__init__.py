@@ -1,4 +1,4 @@
-"""Traces: the one event schema, in memory as Arrow tables and on disk as Parquet."""
+"""Traces: one schema of events, in memory as Arrow tables and on disk as Parquet files."""
 
 from ordercast.trace.deliveries import (
     ACTIONS,

@@ -1,7 +1,7 @@
-"""Kinds of delivery: how each is recorded, and what judges and drivers need to know of it.
+"""Kinds of delivery: how each is recorded, and what judges and drivers need to know about it.
 
-A new kind is declared here once, beside its class in `core/delivery.py` and its word in `Kind`. Drivers,
-recorders, judges and reports go by these facts, so that they need not name it.
+To add a kind, declare it here once, add its class to `core/delivery.py` and its word to `Kind`. Drivers,
+recorders, judges and reports use this table, so that they need not name the kind.
 """
 
 from collections.abc import Callable
@@ -17,13 +17,13 @@ class DeliveryKind(NamedTuple):
     delivery: type[Delivery]
     kind: Kind
     ordered: bool = False
-    """Its messages take their place in the order."""
+    """Its messages have a place in the order."""
     promise: str = ""
-    """The field of `Guarantees` without which it must not occur."""
+    """The field of `Guarantees` that must be set for this kind to occur; empty if it always may."""
     settles: bool = False
-    """It says that a message will not come: whoever waits for the message waits no longer."""
+    """It says that a message will not come, so nobody should wait for the message any longer."""
     columns: Callable[[Any], dict[str, object]] | None = None
-    """Of a notice: the columns of its row. All carriers have the same."""
+    """For a notice: makes the columns of its row. All carriers have the same columns."""
 
 
 def _dropped(notice: Dropped) -> dict[str, object]:
@@ -58,21 +58,21 @@ DELIVERY_KINDS = (
     DeliveryKind(Dropped, Kind.DROP, settles=True, columns=_dropped),
     DeliveryKind(View, Kind.VIEW, columns=_view),
 )
-"""All of them. New ones come last: spool files number the carriers in this order."""
+"""All kinds. Add new ones at the end: spool files number the carriers in this order."""
 
 KIND_OF: dict[type[Delivery], Kind] = {one.delivery: one.kind for one in DELIVERY_KINDS}
 DELIVERED: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS)
-"""The rows of all deliveries."""
+"""The kinds of rows of all deliveries."""
 CARRYING: tuple[Kind, ...] = tuple(o.kind for o in DELIVERY_KINDS if issubclass(o.delivery, Carrier))
-"""Rows that are each of one message that was delivered."""
+"""The kinds of rows for one delivered message."""
 ORDERED: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.ordered)
-"""Those of them that are in their place in the order."""
+"""The kinds among them whose messages have a place in the order."""
 SETTLING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.settles)
-"""Rows that say that a message will not come."""
+"""The kinds of rows which say that a message will not come."""
 PROMISED: dict[Kind, str] = {one.kind: one.promise for one in DELIVERY_KINDS if one.promise}
-"""For each kind that must not occur unless it is promised: the field of `Guarantees`."""
+"""For each kind that may occur only if it is promised: the field of `Guarantees`."""
 ACTIONS: tuple[Kind, ...] = (Kind.SUBMIT, *DELIVERED)
-"""What only a node that is up can do."""
+"""The kinds of rows that only a node that is up can have."""
 
 _COLUMNS = {one.delivery: one.columns for one in DELIVERY_KINDS if one.columns is not None}
 

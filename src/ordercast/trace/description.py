@@ -1,4 +1,4 @@
-"""What a trace must say of its run, so that a stranger can judge it: `run.json` beside the events."""
+"""The description of a run (`run.json`): what a judge needs to know besides the events."""
 
 import msgspec
 
@@ -16,12 +16,12 @@ class NodeDescription(msgspec.Struct, frozen=True):
 
 
 class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """One run: who took part, what was promised, and whether it came to its end.
+    """One run: which nodes took part, what was promised, and whether the run is complete.
 
-    ``complete`` says that every fault had healed and that the run went on until all that should be
-    delivered could be: promises about the end (agreement, validity) are judged only then. ``settled`` says
-    less, of a run that is not complete: nodes were missing at its end, each of which had taken part, but
-    nothing was under way among the others.
+    ``complete``: every fault had healed, and the run went on until everything that should be delivered could
+    be. Promises about the end (agreement, validity) are judged only then. ``settled`` is for a run that is
+    not complete: some nodes that had taken part were missing at its end, but nothing was under way among the
+    others.
     """
 
     format: int = FORMAT
@@ -44,7 +44,7 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts_holes(self) -> bool:
-        """Whether what is missing at the end will not come any more, and is to be counted."""
+        """Whether holes are counted: messages that are missing at the end will not come any more."""
         return self.may_have_holes and (self.complete or self.settled)
 
 

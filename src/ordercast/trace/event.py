@@ -1,7 +1,7 @@
-"""The one event schema of simulated and live runs, as rows in memory.
+"""Events: the rows of a trace in memory, the same for simulated and live runs.
 
 `docs/trace.md` documents every column. Rows of one node are in the order in which they happened there;
-rows of a simulated run are in order of time altogether.
+all rows of a simulated run are in order of time.
 """
 
 from enum import StrEnum
@@ -27,13 +27,13 @@ class Kind(StrEnum):
 
 
 PACKETS = (Kind.SEND, Kind.RECEIVE, Kind.LOSE)
-"""Rows of packets: many, and no promise speaks of them."""
+"""The kinds of packet rows: there are many, and no property is about them."""
 SAVED = "saved"
-"""Label of a recovery with what the node had saved."""
+"""Label of a recovery with the state that the node had saved."""
 LOST = "lost"
-"""Label of a recovery without it: the node counts as a new one."""
+"""Label of a recovery without the saved state: the node counts as a new one."""
 ADDED = "added"
-"""Label of a view that adds the issuer of its stamp: what counts begins after the stamp's number."""
+"""Label of a view that adds the issuer of its stamp: numbers after the stamp's number count."""
 REMOVED = "removed"
 """Label of a view that removes the issuer of its stamp: the group settles all up to the stamp's number."""
 

@@ -1,7 +1,7 @@
-"""Traces on disk: a folder a run, with Parquet segments and `run.json`.
+"""Traces on disk: one folder per run, with Parquet segments and `run.json`.
 
-The events are written first and `run.json` last, each under a temporary name that is then renamed: a
-folder without `run.json` is a run that was cut off, and no reader takes it for whole.
+The events are written first and `run.json` last. Each file is written under a temporary name and then
+renamed. So a folder without `run.json` is a run that was cut off, and no reader takes it for a whole run.
 """
 
 import os
@@ -23,7 +23,7 @@ from ordercast.trace.table import SCHEMA, conform
 DESCRIPTION = "run.json"
 EVENTS = "events.parquet"
 _TABLES, _JOBS = "tables", ("sweep.json", "report.json")
-"""Where a job of the pipeline keeps its tables, beside a file that says which job it was."""
+"""The folder in which a pipeline job keeps its tables, and the files that name the job."""
 
 
 class StoredRun(NamedTuple):
@@ -37,9 +37,9 @@ class StoredRun(NamedTuple):
         return sorted(self.folder.glob("*.parquet"))
 
     def table(self, columns: Iterable[str] = SCHEMA.names) -> pa.Table:
-        """All events of the run, in order of time, and of each node in the order of its own rows.
+        """All events of the run in order of time; the events of each node stay in their order.
 
-        Of the columns, at least those that are asked for.
+        The table has at least the requested columns.
         """
         wanted = {*columns, "run", "step", "time_ns", "node", "kind"}
         segments = self.open_segments()
@@ -67,15 +67,15 @@ class Segment:
             self._file = pq.ParquetFile(path)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise self._unreadable(error) from error
-        conform(self._file.schema_arrow.empty_table(), str(path))  # what is missing shows before it is read
+        conform(self._file.schema_arrow.empty_table(), str(path))  # shows missing columns before it is read
         self.rows: int = self._file.metadata.num_rows
         self.group_rows: list[int] = [
             self._file.metadata.row_group(group).num_rows for group in range(self._file.num_row_groups)
         ]
-        """How many rows each of its row groups has."""
+        """The number of rows of each row group."""
 
     def read(self, columns: Sequence[str] = SCHEMA.names, groups: Sequence[int] | None = None) -> pa.Table:
-        """Some columns, in our types, of all row groups or of some."""
+        """Some columns of all row groups or of some, in the types of the schema."""
         groups = range(len(self.group_rows)) if groups is None else groups
         ours = self._file.schema_arrow.equals(SCHEMA)
         try:
@@ -87,7 +87,7 @@ class Segment:
         table = table if ours else conform(table, str(self.path)).select(list(columns))
         for name in table.column_names:
             kind = table.schema.field(name).type
-            # Nothing counts so far down, and whoever works on arrays may take it for null.
+            # No real value is this small, and code that works on arrays uses it for null.
             if pa.types.is_integer(kind) and pc.min(table[name]).as_py() == -(1 << (kind.bit_width - 1)):
                 raise RemoteError(
                     f"{self.path}: column {name} has the smallest number of its type, which is reserved"
@@ -95,7 +95,7 @@ class Segment:
         return table
 
     def first_ns(self) -> int | None:
-        """The earliest time in it, by the statistics of the file if they are there; None if it is empty."""
+        """The earliest time in the file, by its statistics if it has any; None if the file is empty."""
         found = [_least_time(self._file.metadata.row_group(group)) for group in range(len(self.group_rows))]
         if None in found:
             found = [pc.min(self.read(["time_ns"])["time_ns"]).as_py()]
@@ -106,7 +106,7 @@ class Segment:
 
 
 def _least_time(group: pq.RowGroupMetaData) -> int | None:
-    """What the statistics of a row group say of its times; None if they do not say."""
+    """The earliest time of a row group by its statistics; None if it has no statistics."""
     for place in range(group.num_columns):
         column = group.column(place)
         if column.path_in_schema == "time_ns" and column.is_stats_set and column.statistics.has_min_max:
@@ -116,12 +116,12 @@ def _least_time(group: pq.RowGroupMetaData) -> int | None:
 
 
 def _in_order_of_time(table: pa.Table, several: bool) -> pa.Table:
-    """The rows of all nodes merged by time, without putting those of one node into another order.
+    """Merge the rows of all nodes by time; the rows of each node stay in their order.
 
-    The rows of a node are in the order of the file, or of their steps where there are several files. Each
-    counts from the latest time that its node has had: if they contradict their own times, that is for the
-    judge to say. Of one instant, the rows of senders come first: what a host delivers at once was submitted
-    before.
+    The rows of a node are in the order of the file, or of their steps if there are several files. A row whose
+    time is earlier than that of its node's rows before it counts with the latest of them; the judge reports
+    such times. At the same instant, rows of senders come first: a message that a host delivers at once was
+    submitted before.
     """
     times, nodes = table["time_ns"].to_numpy(), table["node"].to_numpy()
     if not several and (times[1:] >= times[:-1]).all():
@@ -139,7 +139,7 @@ def _in_order_of_time(table: pa.Table, several: bool) -> pa.Table:
 
 
 def write_run(folder: Path, description: RunDescription, table: pa.Table) -> None:
-    """Write one whole run into a folder of its own, replacing what was there under the same names."""
+    """Write one whole run into its folder; files with the same names are replaced."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / DESCRIPTION).unlink(missing_ok=True)
@@ -154,24 +154,24 @@ def write_run(folder: Path, description: RunDescription, table: pa.Table) -> Non
 
 
 def find_runs(root: Path) -> Iterator[StoredRun]:
-    """Every run at or below a folder, in order of path; an error if one of them is not whole."""
+    """Every run in or below a folder, in order of path; an error if one of them is not whole."""
     for folder in run_folders(root):
         yield read_run(folder)
 
 
 def run_folders(root: Path) -> list[Path]:
-    """The folders at or below this one that hold a run, whole or cut off, in order of path; at least one."""
+    """The folders in or below `root` that hold a run, whole or cut off, in order of path; at least one."""
     _existing(root)
     described = {path.parent for path in root.rglob(DESCRIPTION) if not _aside(path, root)}
     orphans = {path.parent for path in root.rglob("*.parquet") if not _aside(path, root)} - described
     if not described and not orphans:
         raise LocalError(f"{root}: no trace there (no {DESCRIPTION} in it or below)")
-    # What was cut off comes first: a reader that cannot do without it shall know before it has read others.
+    # Runs that were cut off come first, so that a reader that needs all runs fails early.
     return [*sorted(orphans), *sorted(described)]
 
 
 def read_run(folder: Path) -> StoredRun:
-    """The run in a folder, or `RemoteError` if it was cut off, or nobody can tell what it was."""
+    """The run in a folder, or `RemoteError` if it was cut off or its description is not readable."""
     path = _existing(folder) / DESCRIPTION
     if not path.exists():
         raise RemoteError(
@@ -187,7 +187,7 @@ def _existing(folder: Path) -> Path:
 
 
 def _aside(path: Path, root: Path) -> bool:
-    """Whether a file is no trace: in a hidden folder, where half a run may lie, or in the tables of a job."""
+    """Whether a file is not part of a trace: it is in a hidden folder or in the tables of a job."""
     folders = path.relative_to(root).parts[:-1]
     if any(folder.startswith(".") for folder in folders):
         return True

@@ -1,4 +1,4 @@
-"""Traces as Arrow tables: the schema in code, rows to a table and back, and a hash."""
+"""Traces as Arrow tables: the schema, conversion from rows and back, and the hash of a trace."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ SCHEMA = pa.schema(
     ]
 )
 _KINDS = [str(kind) for kind in Kind]
-"""A list: with the first array of all, Arrow reads in pandas where it is installed, for a second."""
+"""A list, not an array: for its first array Arrow imports pandas if installed, which takes a second."""
 _KIND_CODES = {kind: code for code, kind in enumerate(Kind)}
 _IS_ORDERED = np.array([kind in ORDERED for kind in Kind])
 
@@ -65,7 +65,7 @@ def build_table(run: str, rows: Sequence[tuple[object, ...]]) -> pa.Table:
 
 
 def count_within(keys: np.ndarray) -> np.ndarray:
-    """For each element, how many equal ones stand before it."""
+    """For each element, the number of equal elements before it."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(keys) else order
@@ -76,7 +76,7 @@ def count_within(keys: np.ndarray) -> np.ndarray:
 
 
 def is_ordered(codes: np.ndarray) -> np.ndarray:
-    """For each code of a kind, whether such a row is of a message in its place in the order."""
+    """For each code of a kind, whether rows of this kind have a place in the order."""
     flags: np.ndarray = _IS_ORDERED[codes]
     return flags
 
@@ -90,7 +90,7 @@ def _positions(nodes: np.ndarray, kinds: pa.DictionaryArray) -> pa.Array:
 
 
 def conform(table: pa.Table, origin: str) -> pa.Table:
-    """A table that some other tool wrote, in our schema, or `RemoteError` naming what is wrong."""
+    """Convert a table that another tool wrote to our schema; `RemoteError` says what is wrong with it."""
     missing = [name for name in SCHEMA.names if name not in table.column_names]
     if missing:
         raise RemoteError(f"{origin}: no column {', '.join(missing)}")
@@ -128,7 +128,7 @@ def _values(column: pa.Array, name: str) -> list[Any]:
 
 
 def trace_hash(table: pa.Table) -> str:
-    """SHA-256 over the content of every column but the run's name, independent of chunks and encodings."""
+    """SHA-256 of all columns except the run's name, independent of chunks and encodings."""
     digest = hashlib.sha256()
     for name in SCHEMA.names:
         if name == "run":
