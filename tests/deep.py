@@ -4,7 +4,8 @@
 
 - Swarms: the seeds that have no hash on record, most seeds of conformance, of atomic multicast with small
   limits, and of clean and tampered traces before both judges. They differ from the first ones by luck alone.
-- Mutants on all their seeds. `make test` has both judges condemn each, and ends when it is caught.
+- Mutants on all their seeds, and mutants as live hosts write them, on Spark. `make test` has both judges
+  condemn each, ends when it is caught, and has Spark condemn each trace.
 - Model checking: most checks of the specification with TLC, each of which takes a Java, and the larger
   explorations. The smallest check that holds, one that must fail, and all broken variants are not deep.
 - Kills of live processes: leaders, a third of EpTO's peers, drivers of Spark and clusters of it. A receiver

@@ -1,5 +1,6 @@
 """One Spark for all tests of this folder, started by the first that asks for it."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from ordercast.cli import sweep
 from ordercast.pipeline import session
 from ordercast.pipeline.session import spark_session
 
@@ -41,10 +43,11 @@ def spark(_spark_of_session: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command uses the Spark of the tests, and leaves it running."""
+    """A command uses the Spark of the tests, leaves it running, and says no word of taking long."""
 
     @contextmanager
     def running(master: str, app: str) -> Iterator[SparkSession]:
         yield spark
 
     monkeypatch.setattr(session, "running_spark", running)
+    monkeypatch.setattr(sweep, "LONG_S", math.inf)

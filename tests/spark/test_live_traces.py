@@ -41,6 +41,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     return root, told
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("whole_max", "part_rows"), [(1 << 40, 1), (0, 100)], ids=["whole", "by parts"])
 def test_live_traces_are_judged_as_the_oracles_judge_them(
     spark: SparkSession, recorded: tuple[Path, dict[str, set[str]]], whole_max: int, part_rows: int
