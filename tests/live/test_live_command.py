@@ -50,7 +50,7 @@ def test_a_live_run_is_told_judged_and_written(
     assert run(["live", "--from-trace", told["out"], "--seed", "9"]) == 0
     again = capsys.readouterr().out
     assert "hydra, live, seed 9" in again and "60 messages" in again
-    assert "longest silence: node 0 for good, node 1" in again
+    assert "longest silence: node 0 forever, node 1" in again
     assert run(["simulate", "--from-trace", told["out"], "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["submitted"] == 60
     assert run(["replay", told["out"]]) == 2
@@ -63,7 +63,7 @@ def test_what_is_wrong_is_told_in_a_line_before_anything_starts(
     scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["live"]) == 2
-    assert "say what to run" in capsys.readouterr().err
+    assert "nothing to run: name a scenario file" in capsys.readouterr().err
     assert run(["live", str(scenario), "--from-trace", str(tmp_path)]) == 2
     assert "not both" in capsys.readouterr().err
     scenario.write_text(SCENARIO.replace("host = 0", "host = 77"))

@@ -78,7 +78,7 @@ def test_lines_of_standard_input_are_messages(
     [
         (["nowhere", "x"], "unknown group 'nowhere'; the groups are: orders"),
         (["orders,nowhere", "x"], "unknown group 'nowhere'"),
-        (["orders"], "say what to send"),
+        (["orders"], "nothing to send: give a message"),
         (["orders", "x", "--stdin"], "choose one of: messages, --stdin, or --size"),
         (["orders", "--stdin", "--count", "3"], "--count works with messages"),
         (["orders", "x", "--node", "0"], "node 0 is not a sender; the senders are: 3, 4, 5"),

@@ -108,5 +108,5 @@ def test_a_cluster_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytes
     java.chmod(0o755)
     monkeypatch.setattr(cluster, "find_java", lambda: tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with pytest.raises(LocalError, match="the cluster does not start: "), local_cluster(workers=1):
+    with pytest.raises(LocalError, match="the Spark cluster does not start: "), local_cluster(workers=1):
         pass

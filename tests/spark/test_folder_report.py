@@ -186,4 +186,4 @@ def test_what_is_wrong_is_told_before_spark_starts(ordercast: Command, tmp_path:
     nowhere = ordercast("report", tmp_path / "nowhere")
     assert nowhere.code == 2 and "no such folder" in nowhere.err
     master = ordercast("report", tmp_path, "--master", "nonsense")
-    assert master.code == 2 and "no master of Spark" in master.err
+    assert master.code == 2 and "is not a Spark master" in master.err

@@ -26,7 +26,7 @@ from ordercast.pipeline.session import check_master
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2,3]", "local-cluster[2,1,512]"])
 def test_local_masters_are_taken_at_their_word(master: str) -> None:
     check_master(master)
-    with pytest.raises(LocalError, match="no master of Spark"):
+    with pytest.raises(LocalError, match="is not a Spark master"):
         check_master(f"{master}!")
 
 
@@ -34,7 +34,7 @@ def test_local_masters_are_taken_at_their_word(master: str) -> None:
     "master", ["", "bogus", "local[0]", "local[]", "spark://", "spark://host", "spark://host:x", "yarn"]
 )
 def test_what_is_no_master_is_refused_before_java_starts(master: str) -> None:
-    with pytest.raises(LocalError, match="no master of Spark: say local"):
+    with pytest.raises(LocalError, match="is not a Spark master; use local"):
         check_master(master)
 
 
@@ -67,7 +67,7 @@ def test_a_server_that_is_no_master_is_given_up_on() -> None:
         done = subprocess.run(
             [sys.executable, "-c", IMPOSTOR, master], capture_output=True, text=True, check=False
         )
-    said = f"no Spark master answers at {master}: it takes connections, but does not speak as one\n"
+    said = f"no Spark master answers at {master}: something accepts connections, but it is no master\n"
     assert (done.stdout, done.stderr) == (said, "")
 
 
@@ -76,7 +76,7 @@ def test_failures_in_workers_are_told_as_our_own() -> None:
     told = in_a_line(ours)
     assert isinstance(told, LocalError) and str(told) == "no room in /out"
     other = in_a_line(PythonException("Traceback\n  File ...\nKeyError: 'x'\n\n\tat org.apache\n"))
-    assert isinstance(other, SparkFailure) and str(other) == "Spark could not do it: KeyError: 'x'"
+    assert isinstance(other, SparkFailure) and str(other) == "Spark failed: KeyError: 'x'"
     gone = in_a_line(Py4JNetworkError("Answer from Java side is empty"))
     assert "its Java process ended" in str(gone)
     dead = in_a_line(PythonException("Python worker exited unexpectedly (crashed): EOF"))
@@ -88,7 +88,7 @@ def test_debugging_shows_what_really_happened(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ConnectionError), told_in_a_line():
         raise ConnectionError
     monkeypatch.delenv("ORDERCAST_DEBUG")
-    with pytest.raises(LocalError, match="Spark is gone"), told_in_a_line():
+    with pytest.raises(LocalError, match="Spark stopped: its Java process ended"), told_in_a_line():
         raise ConnectionError
 
 

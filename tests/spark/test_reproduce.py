@@ -121,7 +121,7 @@ def test_the_same_again_gives_the_same_bytes(functions: SparkSession, tmp_path: 
 def test_an_experiment_measures_what_it_announces(spark: SparkSession, tmp_path: Path) -> None:
     stray = Evaluation(measurements=(Measurement(claim="toy.later", value=1.0),))
     work = toy.scenario_work()._replace(evaluate=lambda results: stray)
-    with pytest.raises(LocalError, match=r"'means' measures 'toy\.later', which it does not announce"):
+    with pytest.raises(LocalError, match=r"'means' measures 'toy\.later', which is not among its claims"):
         reproduce(spark, [work], toy.CLAIMS, tmp_path / "out")
 
 

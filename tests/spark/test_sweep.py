@@ -189,7 +189,7 @@ def test_a_folder_is_for_one_sweep(sweep: Sweep, tmp_path: Path) -> None:
             pass
     other = small_sweep(tmp_path, seeds="0:7")
     with (
-        pytest.raises(LocalError, match="this folder has another sweep, 'small' with 6 runs"),
+        pytest.raises(LocalError, match="this folder belongs to another sweep, 'small' with 6 runs"),
         claimed(out, other),
     ):
         pass
@@ -198,7 +198,7 @@ def test_a_folder_is_for_one_sweep(sweep: Sweep, tmp_path: Path) -> None:
 
 
 def test_a_folder_with_something_else_is_left_alone(sweep: Sweep, tmp_path: Path) -> None:
-    with pytest.raises(LocalError, match="something else in this folder"), claimed(tmp_path, sweep):
+    with pytest.raises(LocalError, match="this folder has other files"), claimed(tmp_path, sweep):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
     with (
@@ -213,7 +213,7 @@ def test_a_torn_description_is_refused(sweep: Sweep, tmp_path: Path) -> None:
     with claimed(out, sweep):
         pass
     (out / "sweep.json").write_text("{")
-    with pytest.raises(LocalError, match="not the description of a sweep"), claimed(out, sweep):
+    with pytest.raises(LocalError, match="not a valid description of a sweep"), claimed(out, sweep):
         pass
 
 

@@ -79,7 +79,7 @@ def test_a_folder_of_another_sweep_is_refused_before_spark_starts(ordercast: Com
     small_sweep(tmp_path, seeds="0:3")
     outcome = ordercast("sweep", tmp_path / "small.toml", "--out", tmp_path / "out")
     assert outcome.code == 2
-    assert "this folder has another sweep, 'small' with 6 runs" in outcome.err
+    assert "this folder belongs to another sweep, 'small' with 6 runs" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -120,16 +120,16 @@ SWARM = "seeds = 1\nswarm = true\n"
 HEAL, CRASH = ("kind = 'heal'\nat_ms = 1\n", "kind = 'crash'\nat_ms = 1\nhost = 99\n")
 
 BAD = [
-    ("", "say which seeds"),
+    ("", "the seeds are missing"),
     ("seeds = ", "not TOML"),
     ("seeds = 'few'", "line 1: seeds: seeds must be A:B or one number, not 'few'"),
     ("seeds = '5:5'", "line 1: seeds: there is no seed in 5:5"),
-    ("seeds = [1, 1]", "line 1: seeds: a seed is there twice"),
-    ("seeds = []", "line 1: seeds: a seed is a whole number"),
-    ("seeds = -1", "line 1: seeds: a seed is a whole number"),
+    ("seeds = [1, 1]", "line 1: seeds: the same seed is listed twice"),
+    ("seeds = []", "line 1: seeds: give at least one seed"),
+    ("seeds = -1", "line 1: seeds: give at least one seed"),
     ("seeds = 1.5", "line 1: seeds: expected `int | str | array | null`, got `float`"),
     ("seeds = '0:99999999'\n[grid]\nprotocol = ['unordered']", "line 1: seeds: 99999999 runs are too many"),
-    ("seeds = 1", "say which protocol"),
+    ("seeds = 1", "the protocol is missing"),
     ("seeds = 1\ncolour = 2", "line 2: colour: unknown key; a sweep has name, seeds"),
     ("seeds = 1\n[scenario]\nseed = 1", "line 3: scenario.seed: the seeds of a sweep go into seeds"),
     ("seeds = 1\n[grid]\nprotocol = ['nobody']", "line 3: grid.protocol: no protocol 'nobody'"),
@@ -147,14 +147,20 @@ BAD = [
         "line 10: scenario.fault[1].host: there",
     ),
     (ONE + "[[case]]\n[[case]]\nnetwork.loss = 3", "line 6: case[1].network.loss: expected `float` <= 1.0"),
-    (ONE + "[[case]]\nname = 'a'\n[[case]]\nname = 'a'", "line 7: case[1].name: every case needs a name"),
+    (
+        ONE + "[[case]]\nname = 'a'\n[[case]]\nname = 'a'",
+        "line 7: case[1].name: another case has the same name",
+    ),
     (ONE + "[[case]]\nseed = 3", "line 5: case[0].seed: the seeds of a sweep"),
-    (ONE + "[grid]\n'network.loss' = [0, 0.0]", "line 5: grid.network.loss: two rows would be one run"),
+    (ONE + "[grid]\n'network.loss' = [0, 0.0]", "line 5: grid.network.loss: two rows are the same run"),
     (ONE + "workload.spread = [nan]", "line 4: scenario.workload.spread"),
     (ONE + "workload = { kind = 'recorded', file = 'no.csv' }", "line 4: scenario.workload.file"),
-    (SWARM, "scenario.protocol: say which protocol"),
+    (SWARM, "scenario.protocol: the protocol is missing"),
     (SWARM + "[scenario]\nprotocol = 'unordered'\nreceivers = 2", "line 5: scenario.receivers: with swarm"),
-    (SWARM + "[grid]\nprotocol = ['unordered', 'unordered']", "line 4: grid.protocol: a protocol is there"),
+    (
+        SWARM + "[grid]\nprotocol = ['unordered', 'unordered']",
+        "line 4: grid.protocol: the same protocol is listed",
+    ),
     (SWARM + "[grid]\nprotocol = ['nobody']", "line 4: grid.protocol: no protocol 'nobody'"),
     (SWARM + "[scenario]\nprotocol = 'unordered'\n[[case]]", "line 5: case[0]: with swarm"),
 ]
@@ -177,7 +183,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 def test_rows_that_differ_in_nothing_but_recorded_packets_would_share_a_folder(tmp_path: Path) -> None:
     text = "seeds = 1\n[scenario]\nprotocol = 'unordered'\n[grid]\npackets = [false, true]\n"
-    with pytest.raises(LocalError, match=r"one run, .*: packets False; and packets True"):
+    with pytest.raises(LocalError, match=r"the same run, .*: packets False; and packets True"):
         load(tmp_path, text)
 
 

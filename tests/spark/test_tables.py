@@ -98,10 +98,10 @@ def test_a_folder_that_is_not_there_is_named(spark: SparkSession, tmp_path: Path
 @pytest.mark.parametrize(
     ("schema", "complaint"),
     [
-        (StructType([StructField("colour", StringType())]), "there is no column 'colour'"),
+        (StructType([StructField("colour", StringType())]), "the column 'colour' is missing"),
         (
             StructType([StructField("number", StringType())]),
-            "column 'number' is bigint and should be string",
+            "the column 'number' is bigint, but should be string",
         ),
     ],
 )
@@ -118,7 +118,7 @@ def test_a_file_that_is_not_parquet_is_told_in_a_line(spark: SparkSession, tmp_p
     folder = table_folder(tmp_path, "numbers")
     folder.mkdir(parents=True)
     (folder / "part-00000.parquet").write_bytes(b"nothing of the kind")
-    with pytest.raises(LocalError, match="not a table") as caught:
+    with pytest.raises(LocalError, match="cannot read the table") as caught:
         read_table(spark, tmp_path, "numbers", NUMBERS)
     assert "\n" not in str(caught.value)
 

@@ -41,7 +41,7 @@ def test_probe_reads_home_and_version(tmp_path: Path, version: str, major: int) 
 
 @pytest.mark.parametrize("body", ["exit 1", "echo not java", "exit 0"])
 def test_probe_refuses_what_is_not_java(tmp_path: Path, body: str) -> None:
-    with pytest.raises(LocalError, match="does not answer as Java does"):
+    with pytest.raises(LocalError, match="does not behave like Java"):
         probe(program(tmp_path / "java", body))
 
 
@@ -110,7 +110,7 @@ def test_without_pyspark_the_error_says_what_to_install() -> None:
     code = "import sys; sys.modules['pyspark'] = None; import ordercast.pipeline.session"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "LocalError: this needs Spark" in done.stderr
+    assert "LocalError: this command needs Spark" in done.stderr
     assert "pip install 'ordercast[spark]'" in done.stderr
 
 

@@ -1,9 +1,9 @@
 """An archive of Spark's classes, which halves the time that Spark takes to start.
 
 Java can keep the classes that a program has loaded, parsed and verified, in a file (AppCDS), and map that
-file the next time. The first Spark of a machine writes it when it ends, in the background, to a name of its
-own; a later start that finds the file finished gives it the final name. Java ignores an archive that does
-not fit.
+file the next time. When the first Spark of a machine ends, it writes the file in the background, under a
+temporary name. A later start that finds the file finished gives it the final name. Java ignores an archive
+that does not fit.
 """
 
 import hashlib
@@ -14,14 +14,14 @@ from pathlib import Path
 import pyspark
 
 _MAGIC_BYTES = 4
-"""Java writes the head of an archive last: while it is zero, the archive is not whole."""
+"""Java writes the head of an archive last: while the head is zero, the archive is not complete."""
 SETTLED_S = 30.0
-"""A new archive that did not change for so long is not being written any more."""
+"""A new archive that did not change for this long is no longer being written."""
 
 
 def archive_options(cache: Path, java_home: Path, *, create: bool) -> list[str]:
-    """Java's options for using the archive; or, if there is none, for making one when Java ends."""
-    # Whatever else differs (class path, build of Java) is recorded in the archive, and Java looks.
+    """Java's options to use the archive; or, if there is none, to write one when Java ends."""
+    # Java checks all other differences (class path, build of Java) itself; they are recorded in the archive.
     key = hashlib.sha256(f"{java_home}\n{pyspark.__file__}".encode()).hexdigest()[:12]
     archive = cache / f"spark-{pyspark.__version__}-{key}.jsa"
     try:
@@ -37,7 +37,7 @@ def archive_options(cache: Path, java_home: Path, *, create: bool) -> list[str]:
 
 
 def _promote(archive: Path) -> None:
-    """Give the archive that an earlier Spark left its final name; drop what is not whole, or too many."""
+    """Rename the archive of an earlier Spark to its final name; remove incomplete and surplus ones."""
     for new in archive.parent.glob(f"{archive.name}.*"):
         if time.time() - new.stat().st_mtime < SETTLED_S:
             continue

@@ -34,9 +34,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if (self.scenario is None) == (not self.function):
-            raise LocalError("a case has either a scenario or a function")
+            raise LocalError("a case needs either a scenario or a function, not both")
         if self.scenario is not None and self.scenario.seed != self.seed:
-            raise LocalError(f"the case has seed {self.seed}, its scenario has {self.scenario.seed}")
+            raise LocalError(f"the case has seed {self.seed}, but its scenario has seed {self.scenario.seed}")
         if self.function and ":" not in self.function:
             raise LocalError(f"'{self.function}' is not of the form package.module:function")
 
@@ -53,7 +53,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseValues(msgspec.Struct, frozen=True, kw_only=True):
-    """What a function tells of its case: numbers by name, and records of whatever needs more."""
+    """What a function returns for its case: numbers by name, and records for other data."""
 
     numbers: dict[str, float]
     records: list[Record] = []
@@ -61,7 +61,7 @@ class CaseValues(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a case."""
+    """The result of a case."""
 
     case: Case
     name: str
@@ -73,7 +73,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Results:
-    """The results of an experiment's cases, to be asked by parameter."""
+    """The results of an experiment's cases, selected by parameter."""
 
     def __init__(self, results: Iterable[CaseResult]) -> None:
         self.all = tuple(results)
@@ -92,11 +92,11 @@ class Results:
         )
 
     def values(self, name: str) -> list[float]:
-        """The value of this name of every result; an error lists the names there are."""
+        """The value of this name in every result; an error lists the known names."""
         for result in self.all:
             if name not in result.values:
                 known = ", ".join(sorted(result.values))
-                raise LocalError(f"{result.name} has no value '{name}'; there are: {known}")
+                raise LocalError(f"{result.name} has no value '{name}'; its values are: {known}")
         return [result.values[name] for result in self.all]
 
     def by(self, parameter: str) -> "dict[Value, Results]":

@@ -1,4 +1,4 @@
-"""Published claims and what became of them: the table `claims` and the file `claims.json`."""
+"""Published claims and their results: the table `claims` and the file `claims.json`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ NO_EXPERIMENT = "no experiment yet"
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A number that a paper printed, and the band in which a measured one counts as the same."""
+    """A number that a paper published, and the band in which a measured number counts as the same."""
 
     id: str
     system: str
@@ -34,7 +34,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClaimResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim with what was measured; `met` is None where nothing was."""
+    """A claim with its measured number; `met` is None if nothing was measured."""
 
     id: str
     published: float
@@ -45,7 +45,7 @@ class ClaimResult(msgspec.Struct, frozen=True, kw_only=True):
     note: str
     seeds: tuple[int, ...] = ()
     simulated_seconds: float | None = None
-    """Of virtual time, behind the measurement."""
+    """Seconds of virtual time that were simulated for the measurement."""
 
 
 def unmeasured(claim: Claim, note: str = NO_EXPERIMENT) -> ClaimResult:
@@ -91,10 +91,10 @@ def claim_rows(claims: Sequence[Claim], results: Sequence[ClaimResult]) -> list[
 
 
 def write_claims(results: Sequence[ClaimResult], out: Path, seconds: float) -> Path:
-    """Write `claims.json`: one object a claim, in their order.
+    """Write `claims.json`: one object per claim, in their order.
 
-    `seconds` is how long the job took that measured them all. It is here and in no table: tables are the
-    same each time.
+    `seconds` is the time of the whole job. It is in this file and in no table, because tables are the same
+    each time.
     """
     target = out / CLAIMS_FILE
     claims = [

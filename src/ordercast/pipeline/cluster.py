@@ -1,8 +1,7 @@
-"""A Spark cluster of its own on this machine: a master and workers, from the Spark that pip installed.
+"""A private Spark cluster on this machine: a master and workers, from the Spark that pip installed.
 
-It serves to try out what happens on a real cluster, where executors are other processes than the driver. It
-listens on loopback only. Each daemon hangs on a pipe from this process, so that none is left when this
-process ends, in whatever way.
+It is for tests and experiments: as on a real cluster, executors are separate processes. It listens on
+loopback only. Each daemon watches a pipe from this process, so that no daemon outlives this process.
 """
 
 import json
@@ -33,14 +32,14 @@ exec 3<&0
 wait $daemon
 kill $watcher
 """
-"""Runs a daemon until it ends, or until standard input does, as it must when its writer is gone."""
+"""Runs a daemon until it ends, or until standard input closes because its writer has exited."""
 
 
 @contextmanager
 def local_cluster(workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[str]:
-    """Run a master and so many workers, each with so many cores and so much memory for executors.
+    """Run a master and workers, each with the given cores and memory for executors.
 
-    Gives the master's URL, once all workers have come to it; all are gone when this ends.
+    Yields the master's URL when all workers have registered. All daemons stop when the context ends.
     """
     with tempfile.TemporaryDirectory(prefix="ordercast-cluster-", ignore_cleanup_errors=True) as scratch:
         daemons: list[subprocess.Popen[bytes]] = []
@@ -88,13 +87,13 @@ def _await(daemons: list["subprocess.Popen[bytes]"], log: Path, ready: Callable[
     end = time.monotonic() + START_TIMEOUT_S
     while not ready():
         if any(daemon.poll() is not None for daemon in daemons) or time.monotonic() > end:
-            said = log.read_text(errors="replace").strip().splitlines() or ["nothing was said"]
-            raise LocalError(f"the cluster does not start: {said[-1]}")
+            said = log.read_text(errors="replace").strip().splitlines() or ["its log is empty"]
+            raise LocalError(f"the Spark cluster does not start: {said[-1]}")
         time.sleep(0.1)
 
 
 def _workers(web_port: int) -> int | None:
-    """How many workers the master knows to be alive; nothing while it does not answer."""
+    """The number of workers that are alive; None while the master does not answer."""
     try:
         with urllib.request.urlopen(f"http://{LOOPBACK}:{web_port}/json/", timeout=5) as answer:
             return int(json.load(answer)["aliveworkers"])
@@ -103,14 +102,14 @@ def _workers(web_port: int) -> int | None:
 
 
 def _stop(daemons: list["subprocess.Popen[bytes]"]) -> None:
-    """End the daemons with all that they started, last first; kill what does not listen."""
+    """Stop the daemons with their child processes, the last one first; kill those that do not stop."""
     for daemon in reversed(daemons):
         _signal(daemon, signal.SIGTERM)
     end = time.monotonic() + STOP_TIMEOUT_S
     for daemon in daemons:
         with suppress(subprocess.TimeoutExpired):
             daemon.wait(max(0.0, end - time.monotonic()))
-        # The shell may have gone before what it ran.
+        # The shell may have exited before its child.
         _signal(daemon, signal.SIGKILL)
         daemon.wait()
         if daemon.stdin:
@@ -123,7 +122,7 @@ def _signal(daemon: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody uses just now."""
+    """Ports that are free at the moment."""
     sockets = [socket.create_server((LOOPBACK, 0)) for _ in range(count)]
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:

@@ -1,4 +1,4 @@
-"""From trace folders to deliveries: what latencies, rates and recoveries are computed from."""
+"""Reads deliveries from trace folders, the input of latencies, rates and recoveries."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,5 +29,5 @@ def _of_messages(traces: DataFrame, *kinds: Kind) -> DataFrame:
 
 
 def _submitted(table: pa.Table) -> pa.Table:
-    """Without what a protocol made up, which carries no message, and was never submitted."""
+    """Drop deliveries that a protocol made up: they have no message, or it was never submitted."""
     return table.filter(pc.and_(pc.is_valid(table["message"]), pc.is_valid(table["submitted_ns"])))

@@ -1,4 +1,4 @@
-"""What goes wrong in Spark, in one line that says what to do, instead of the traces of two languages."""
+"""Turns failures of Spark into one line that says what to do, instead of tracebacks of two languages."""
 
 import os
 import re
@@ -19,12 +19,12 @@ _RAISED = re.compile(r"^\s*(?:[\w.]+\.)?(\w+(?:Error|Exception)\b.*)$", re.MULTI
 
 
 class SparkFailure(Exception):
-    """A job that failed for a reason which is not the caller's."""
+    """A job that failed, but not because of the caller's input."""
 
 
 @contextmanager
 def told_in_a_line() -> Iterator[None]:
-    """Tell failures of Spark as our own errors are told; `ORDERCAST_DEBUG` lets them pass as they are."""
+    """Convert failures of Spark into our own errors; with `ORDERCAST_DEBUG` they stay as they are."""
     interrupted = False
     on_interrupt = signal.getsignal(signal.SIGINT)
 
@@ -40,7 +40,7 @@ def told_in_a_line() -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException, ConnectionError, EOFError) as error:
-        if interrupted:  # Ctrl-C in the middle of a call to Java looks like a Java that has gone
+        if interrupted:  # Ctrl-C during a call to Java looks like a Java process that has exited
             raise KeyboardInterrupt from error
         if os.environ.get("ORDERCAST_DEBUG"):
             raise
@@ -51,9 +51,9 @@ def told_in_a_line() -> Iterator[None]:
 
 
 def in_a_line(error: Exception) -> Exception:
-    """What an exception of Spark means."""
+    """The meaning of an exception of Spark, as our own error."""
     if isinstance(error, Py4JNetworkError | ConnectionError | EOFError):
-        return LocalError("Spark is gone: its Java process ended, perhaps for want of memory")
+        return LocalError("Spark stopped: its Java process ended, perhaps because memory ran out")
     text = _text(error)
     if ours := _OURS.search(text):
         return LocalError(ours[1])
@@ -61,18 +61,18 @@ def in_a_line(error: Exception) -> Exception:
         if sign in text:
             return LocalError(meaning)
     raised = _RAISED.findall(text)
-    return SparkFailure(f"Spark could not do it: {raised[-1] if raised else text.splitlines()[0]}")
+    return SparkFailure(f"Spark failed: {raised[-1] if raised else text.splitlines()[0]}")
 
 
 _MEANINGS = {
-    "All masters are unresponsive": "the master of Spark does not answer as one; is that address right?",
-    "stopped SparkContext": "Spark stopped while it was at work; does its master still run?",
-    "SparkContext was shut down": "Spark stopped while it was at work; does its master still run?",
-    "exited unexpectedly": "a Python worker of Spark died, perhaps for want of memory",
+    "All masters are unresponsive": "the Spark master does not answer; check its address",
+    "stopped SparkContext": "Spark stopped during the job; check that its master still runs",
+    "SparkContext was shut down": "Spark stopped during the job; check that its master still runs",
+    "exited unexpectedly": "a Python worker of Spark died, perhaps because memory ran out",
     "OutOfMemoryError": "Spark ran out of memory",
-    "No space left on device": "there is no space left on the disk",
+    "No space left on device": "the disk is full",
 }
-"""Signs of what is neither the caller's bad input nor a defect of ours, and what they mean."""
+"""Texts in failures that are neither bad input nor our defects, and their meanings."""
 
 
 def _text(error: Exception) -> str:

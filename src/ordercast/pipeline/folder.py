@@ -1,8 +1,8 @@
-"""From any folder of runs to its report: judged, measured and drawn, wherever the runs come from.
+"""Makes the report of any folder of runs: judges the runs, measures them and draws figures.
 
-The folder may be that of a live cluster, of simulations or of a bench. It is only read: the tables and the
-page go to a folder of their own, with `report.json` to say what they are, so that no reader takes the tables
-for traces. A run that cannot be read is named, and the others are reported.
+The folder may come from a live cluster, from simulations or from a bench. It is only read. The tables and the
+page go to a separate folder; its `report.json` says what they are, so that no reader takes the tables for
+traces. If a run cannot be read, the report names it and shows the others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,21 +70,22 @@ def report_folder(
 
 
 def _sign(out: Path, root: Path) -> None:
-    """Make the folder, and say in it what it is."""
+    """Make the folder, and write `report.json` into it."""
     target = out / REPORTED
     try:
         if out.exists() and not target.exists() and any(out.iterdir()):
-            raise LocalError(f"{out}: there is something else in this folder; a report needs one of its own")
+            raise LocalError(f"{out}: this folder has other files; a report needs its own folder")
         out.mkdir(parents=True, exist_ok=True)
         partial = out / f".{REPORTED}"
         partial.write_bytes(msgspec.json.format(msgspec.json.encode(ReportMark(str(root))), indent=2))
         partial.replace(target)
     except OSError as error:
-        raise LocalError(f"cannot write to {out}: {error.strerror or error}; --out names another") from error
+        why = error.strerror or error
+        raise LocalError(f"cannot write to {out}: {why}; choose another folder with --out") from error
 
 
 def _counts(traces: DataFrame) -> dict[str, dict[str, int]]:
-    """By run, the columns of RUNS that count events and time; none for a run in which nothing happened."""
+    """The columns of RUNS that count events and time, by run; runs without events have none."""
     counted = happenings(traces).groupBy("run", "kind").agg(F.count(F.lit(1)), F.max("time_ns"))
     found: dict[str, dict[str, int]] = {}
     for run, kind, count, last in counted.collect():

@@ -1,7 +1,8 @@
-"""Calls the functions that cases name, each in a Spark task, and never the same one twice.
+"""Calls the functions that cases name, each in a Spark task, and never repeats a finished call.
 
-A result is kept in a file of its own below `<out>/calls`, which appears there by a rename and names the code
-that made it: a job that was stopped goes on where it was, and one with changed code starts anew.
+Each result is kept in its own file below `<out>/calls`. The file appears there by a rename and names the
+version of the code that made it. So a job that was stopped continues where it stopped, and a job with changed
+code starts from the beginning.
 """
 
 import hashlib
@@ -94,7 +95,7 @@ class _CallTask:
         try:
             outcome = CallOutcome(basis=self._basis, values=call(case))
         except Exception as error:
-            # Not kept: what failed for want of memory or of a file may go well the next time.
+            # A failure is not kept: without memory or a file now, the call may succeed the next time.
             return CallOutcome(basis=self._basis, error=exception_text(error))
         partial = path.with_name(f".{path.name}.{os.getpid()}")
         partial.write_bytes(msgspec.json.encode(outcome))
@@ -111,5 +112,5 @@ def call(case: Case) -> CaseValues:
     numbers = {str(key): float(value) for key, value in told.numbers.items()}
     for key, value in numbers.items():
         if not math.isfinite(value):
-            raise LocalError(f"{case.function} returned {value} as '{key}', which is no number")
+            raise LocalError(f"{case.function} returned {value} as '{key}'; it must be a finite number")
     return CaseValues(numbers=numbers, records=told.records)

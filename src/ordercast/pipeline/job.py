@@ -1,7 +1,7 @@
-"""The whole way of a sweep: scenarios, traces, verdicts, metrics, report.
+"""All steps of a sweep: scenarios, traces, verdicts, metrics, report.
 
-Every step reads what the one before it left on disk, so that a job which was stopped goes on, and each
-table can be made again by itself.
+Every step reads the files of the step before it, so that a stopped job can continue, and each table can be
+made again separately.
 """
 
 from collections.abc import Sequence

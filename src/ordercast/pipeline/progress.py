@@ -1,7 +1,7 @@
-"""How far a Spark job is, told to a callback while the job runs.
+"""Reports the progress of a Spark job to a callback while the job runs.
 
-Spark tells how many tasks of which stage are done. The driver asks it now and then in a thread of its own,
-because the thread that started the job waits for its end.
+Spark knows how many tasks of each stage are done. The driver polls it in a separate thread, because the
+thread that started the job waits for its end.
 """
 
 import threading
@@ -18,11 +18,11 @@ from ordercast.core import LocalError
 
 POLL_S = 0.5
 GONE_S = 30.0
-"""How long a cluster may be without a single executor before a job on it is given up."""
+"""Seconds that a cluster may be without an executor before a job is given up."""
 
 
 class Progress(NamedTuple):
-    """How far a piece of work is."""
+    """The progress of a piece of work."""
 
     what: str
     done: int
@@ -31,7 +31,7 @@ class Progress(NamedTuple):
 
     @property
     def rate_per_s(self) -> float:
-        """What was done in a second so far."""
+        """The average rate so far."""
         return self.done / self.elapsed_s if self.elapsed_s else 0.0
 
     @property
@@ -44,7 +44,7 @@ Report = Callable[[Progress], None]
 
 
 def silent(progress: Progress) -> None:
-    """For those who do not want to know."""
+    """Report nothing."""
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def watched(context: SparkContext, what: str, total: int, report: Report) -> Ite
     except Exception as error:
         if abandoned.is_set():
             raise LocalError(
-                f"the cluster has had no executor for {GONE_S:.0f} s; start again to go on from here"
+                f"the cluster has had no executor for {GONE_S:.0f} s; give the same command again to continue"
             ) from error
         raise
     finally:
@@ -93,7 +93,7 @@ def watched(context: SparkContext, what: str, total: int, report: Report) -> Ite
 
 
 class _Executors:
-    """Whether anybody is left to work. Spark itself would wait for ever for a cluster to come back."""
+    """Watches whether the cluster has executors. Spark itself would wait forever for new ones."""
 
     def __init__(self, context: SparkContext) -> None:
         self._context = context

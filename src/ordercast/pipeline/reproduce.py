@@ -1,8 +1,8 @@
-"""The job of a reproduction: experiments in, claims, figures, tables and a report out.
+"""The job of a reproduction: takes experiments, and makes claims, figures, tables and a report.
 
-All scenarios of all experiments are one sweep, so that runs which several of them need are simulated once,
-and a job that was stopped goes on where it was. The functions of other cases are called beside it. Then each
-experiment evaluates its own results, here, for by now they are small.
+All scenarios of all experiments are one sweep. So a run that several experiments need is simulated once, and
+a job that was stopped continues where it stopped. Cases with functions are called separately. Then each
+experiment evaluates its own results on the driver, because the results are small.
 """
 
 import time
@@ -41,7 +41,7 @@ from ordercast.report.stored_tables import Row, StoredTables
 
 
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
-    """What an experiment makes of its results."""
+    """The measurements and figures that an experiment makes from its results."""
 
     measurements: tuple[Measurement, ...]
     figures: tuple[Figure, ...] = ()
@@ -60,7 +60,7 @@ class Work(NamedTuple):
 
 
 class Reproduction(NamedTuple):
-    """What came of it."""
+    """The result of a reproduction."""
 
     claims: list[ClaimResult]
     report: Path
@@ -142,13 +142,13 @@ def _broken(results: Results) -> list[CaseResult]:
 
 
 def _evaluate(work: Work, results: Results) -> Evaluation:
-    """What the experiment says; nothing if a case has no numbers."""
+    """The experiment's evaluation; empty if a case has no numbers."""
     if any(result.status == "failed" for result in results.all):
         return Evaluation(measurements=())
     evaluation = work.evaluate(results)
     unknown = [each.claim for each in evaluation.measurements if each.claim not in work.claims]
     if unknown:
-        raise LocalError(f"experiment '{work.name}' measures '{unknown[0]}', which it does not announce")
+        raise LocalError(f"experiment '{work.name}' measures '{unknown[0]}', which is not among its claims")
     return evaluation
 
 
@@ -167,14 +167,14 @@ def _judge(
             first = bad[0].error or "see the broken promises in the report"
             found[claim.id] = broken(claim, f"{why}: {bad[0].name}: {first}", measurement)
         elif measurement is None:
-            found[claim.id] = unmeasured(claim, f"'{work.name}' did not measure it")
+            found[claim.id] = unmeasured(claim, f"experiment '{work.name}' did not measure it")
         else:
             found[claim.id] = judged(claim, measurement, results.seeds, _simulated_seconds(results))
     return found
 
 
 def _simulated_seconds(results: Results) -> float | None:
-    """Of virtual time; a function tells its own, if it has any, as `seconds`."""
+    """Seconds of virtual time; a function reports its own, if it has any, as `seconds`."""
     durations = [
         result.values.get("duration_ns", result.values.get("seconds", 0.0) * SECOND) for result in results.all
     ]

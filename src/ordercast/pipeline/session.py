@@ -1,8 +1,8 @@
 """Starts Spark: quiet, in UTC, on loopback when it is local, with a Java that works.
 
 A process has one Spark at a time. Asking again while it runs returns it; what belongs to the JVM
-(memory, options) stays as it was first asked for. On a cluster, this package travels to the executors by
-itself; its dependencies and a Python of the same version must be there.
+(memory, options) keeps its first settings. On a cluster, this package is sent to the executors; they need
+its dependencies and the same version of Python.
 """
 
 import atexit
@@ -59,7 +59,7 @@ _shipped: set[str] = set()
 def running_spark(
     master: str = "local[*]", app: str = "ordercast", *, quick: bool = False
 ) -> Iterator[SparkSession]:
-    """Spark for as long as this lasts; what goes wrong in it is told in a line, and Ctrl-C stops it."""
+    """Run Spark during this context. Failures become one-line errors, and Ctrl-C stops Spark."""
     with told_in_a_line(), _py4j_silent():
         session = spark_session(master, app, quick=quick)
         # This server would print a traceback when Java dies, which is told in a line anyway.
@@ -91,9 +91,9 @@ def spark_session(master: str = "local[*]", app: str = "ordercast", *, quick: bo
 
 
 def check_master(master: str) -> None:
-    """Refuse, before Java starts, what is not a master, or is one that nobody answers for."""
+    """Before Java starts, refuse an address that is no master or where no master answers."""
     if not _MASTER.fullmatch(master):
-        raise LocalError(f"'{master}' is no master of Spark: say local[2], local[*] or spark://HOST:PORT")
+        raise LocalError(f"'{master}' is not a Spark master; use local[2], local[*] or spark://HOST:PORT")
     if not master.startswith("spark://"):
         return
     reason = ""
@@ -145,7 +145,7 @@ def _is_local(master: str) -> bool:
 
 
 def _stays_here(master: str) -> bool:
-    """Whether driver and executors are all on this machine, so that nobody else need reach them."""
+    """Whether driver and executors are all on this machine, so that no other machine must reach them."""
     if master.startswith("local"):
         return True
     # Of several masters, the first decides: they are on machines of one network.
@@ -166,7 +166,7 @@ def _jvm_environment(master: str) -> dict[str, str]:
 
 
 class _NotPy4J(logging.Handler):
-    """Passes on what anybody but py4j logs, as Python does where nobody has set up logging."""
+    """Passes on all log records except those of py4j, as Python does if logging is not configured."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if "py4j" not in Path(record.pathname).parts and logging.lastResort:
@@ -175,9 +175,9 @@ class _NotPy4J(logging.Handler):
 
 @contextmanager
 def _py4j_silent() -> Iterator[None]:
-    """Keep from the console what py4j logs, with tracebacks, to the root logger: it raises all of it too."""
+    """Hide the tracebacks that py4j writes to the root logger: py4j raises all these errors too."""
     root, handler = logging.getLogger(), _NotPy4J()
-    if root.handlers:  # somebody has decided what becomes of it
+    if root.handlers:  # the application has configured logging
         yield
         return
     root.addHandler(handler)
@@ -225,7 +225,7 @@ def _interrupt_held() -> Iterator[None]:
 
 @contextmanager
 def _in_time(master: str) -> Iterator[None]:
-    """Give up on a cluster that takes a connection and then says nothing: Spark would try for a minute."""
+    """Give up on an address that accepts a connection and never answers: Spark would try for a minute."""
     late = threading.Event()
 
     def give_up() -> None:
@@ -243,7 +243,7 @@ def _in_time(master: str) -> Iterator[None]:
         if os.environ.get("ORDERCAST_DEBUG"):
             raise
         if late.is_set():
-            what = f"no Spark master answers at {master}: it takes connections, but does not speak as one"
+            what = f"no Spark master answers at {master}: something accepts connections, but it is no master"
         else:
             what = f"Spark does not start on {master}: {in_a_line(error)}"
         raise LocalError(what) from error
@@ -262,14 +262,14 @@ def _kill_jvm() -> None:
 
 
 def _await_executor(context: SparkContext, master: str) -> None:
-    """See that the cluster has room for us; else Spark would wait for it, and say nothing."""
+    """Check that the cluster starts an executor; otherwise Spark would wait without an error."""
     end = time.monotonic() + EXECUTOR_TIMEOUT_S
     status = context._jsc.sc().getExecutorMemoryStatus
     while status().size() < 2:  # the driver counts as one
         if time.monotonic() > end:
             context.stop()
             room = f"a worker with a core and {EXECUTOR_MEMORY} of memory free"
-            raise LocalError(f"{master} gives no executor; has it {room}?")
+            raise LocalError(f"{master} starts no executor; it needs {room}")
         time.sleep(0.1)
 
 

@@ -1,10 +1,10 @@
-"""Simulates the scenarios of a sweep, each in a Spark task, and never the same one twice.
+"""Simulates the scenarios of a sweep, each in a Spark task, and never repeats a finished run.
 
-A task writes the trace of each run itself, and yields one row of numbers about it; so traces never pass
-through Spark. A finished run is one folder below `traces`, which appears there by a rename, complete with a
-manifest: the row, the findings, and check sums. A task that finds a whole run of its very scenario yields
-that row and simulates nothing. What a run gives depends on its scenario only, so a sweep that was stopped
-and started again ends with the tables of one that was not.
+A task writes the trace of each run itself and yields one row of numbers about it, so traces never pass
+through Spark. A finished run is one folder below `traces`. The folder appears there by a rename, together
+with a manifest: the row, the findings, and checksums. A task that finds a complete run of the same scenario
+yields that row and simulates nothing. The result of a run depends only on its scenario, so a sweep that was stopped
+and continued ends with the same tables as one that was not.
 """
 
 import fcntl
@@ -34,7 +34,7 @@ from ordercast.sim.run import simulate as run_scenario
 
 TRACES = "traces"
 UNFINISHED = ".unfinished"
-"""Where runs are written before they are whole."""
+"""The folder of runs that are being written."""
 MANIFEST = "manifest.json"
 FORMAT = 2
 
@@ -52,7 +52,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 
 class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a run: the columns of `runs` that its simulation fills."""
+    """The result of a run: the columns of `runs` that its simulation fills."""
 
     status: Literal["kept", "violated", "failed"]
     error: str | None = None
@@ -73,7 +73,7 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a finished run, kept beside its trace."""
+    """The manifest of a finished run, stored beside its trace."""
 
     format: int = FORMAT
     basis: str
@@ -143,15 +143,15 @@ class _SimulationTask:
             return found.outcome, found.findings
         if self._lock and _is_free(self._lock):
             # Java may take seconds to notice that it should end.
-            raise LocalError("the driver is gone")
+            raise LocalError("the driver has exited")
         if not (out / UNFINISHED).is_dir():
             raise LocalError(
-                f"{out} is not there for the executors: it must be a folder that all machines share"
+                f"the executors cannot see {out}; --out must be a folder that all machines share"
             )
         try:
             run = self._simulate(msgspec.json.decode(scenario, type=Scenario))
         except Exception as error:
-            # Not kept: what failed for want of memory or of a file may go well the next time.
+            # A failure is not kept: without memory or a file now, the run may succeed the next time.
             return RunOutcome(status="failed", error=_ADDRESS.sub("0x...", exception_text(error))), []
         # Whatever fails from here on is not the run's fault, and must not pass for its result.
         return self._keep(out, name, scenario, run)
@@ -220,7 +220,7 @@ def _check_sums(folder: Path) -> dict[str, int]:
 
 
 def clear_unfinished(out: Path) -> None:
-    """Make the folder for what is being written, empty; nobody else may be at work in `out`."""
+    """Make an empty folder for unfinished runs; no other job may use `out` at the same time."""
     try:
         if (out / UNFINISHED).exists():
             shutil.rmtree(out / UNFINISHED)

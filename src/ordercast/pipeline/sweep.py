@@ -1,7 +1,7 @@
 """The job of a sweep: scenarios to traces, and to the tables `scenarios`, `runs` and `violations`.
 
-A sweep has a folder of its own, with `sweep.json` to say what was asked for. Stopped at any moment, it goes
-on from there when it is started again, and ends with the same tables.
+A sweep has its own folder, and `sweep.json` there describes the sweep. A sweep may be stopped at any moment.
+When it is started again, it continues and ends with the same tables.
 """
 
 import fcntl
@@ -28,14 +28,14 @@ from ordercast.pipeline.tables import read_table, write_table
 ASKED = "sweep.json"
 _LOCK = ".lock"
 TASKS_A_CORE = 16
-"""Enough that no core idles long at the end while another works on a last large task."""
+"""Enough tasks per core that no core is idle for long while another runs a last large task."""
 RUNS_A_TASK_MAX = 16
 MESSAGES_A_TASK = 4000
 """About half a second of simulation: a task costs some milliseconds, and what it is at may be lost."""
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a sweep's folder was made for."""
+    """Which sweep a folder belongs to."""
 
     sweep: str
     runs: int
@@ -89,7 +89,7 @@ SHOWN_MAX = 50
 
 
 class SweepOutcome(msgspec.Struct, frozen=True):
-    """A sweep in a few numbers, and the first things that went wrong."""
+    """The main numbers of a sweep, and its first failures and violations."""
 
     runs: int
     protocols: dict[str, dict[str, int]]
@@ -105,7 +105,7 @@ class SweepOutcome(msgspec.Struct, frozen=True):
 
 
 def outcome_of(tables: SweepTables) -> SweepOutcome:
-    """What became of a sweep."""
+    """The outcome of a sweep."""
     counted = tables.runs.groupBy("protocol", "status").count().orderBy("protocol", "status").collect()
     protocols: dict[str, dict[str, int]] = {}
     for protocol, status, count in counted:
@@ -138,7 +138,7 @@ class _Workload(msgspec.Struct):
 
 
 class _Load(msgspec.Struct):
-    """As much of a scenario as says how much work it is."""
+    """The part of a scenario that tells how much work a run is."""
 
     workload: _Workload
 
@@ -150,13 +150,13 @@ def _messages(sweep: Sweep) -> int:
 
 @contextmanager
 def claimed(out: Path, sweep: Sweep) -> Iterator[None]:
-    """Have the folder to ourselves, and to this sweep only."""
+    """Lock the folder for this process and this sweep."""
     wanted = Asked(sweep.name, len(sweep.rows), _digest(sweep))
     try:
         if out.exists() and not out.is_dir():
             raise LocalError(f"{out}: not a folder")
         if out.is_dir() and any(out.iterdir()) and not (out / _LOCK).exists():
-            raise LocalError(f"{out}: there is something else in this folder; a sweep needs one of its own")
+            raise LocalError(f"{out}: this folder has other files; a sweep needs its own folder")
         out.mkdir(parents=True, exist_ok=True)
         lock = (out / _LOCK).open("w")
     except OSError as error:
@@ -172,16 +172,16 @@ def claimed(out: Path, sweep: Sweep) -> Iterator[None]:
 
 
 def _sign(path: Path, wanted: Asked) -> None:
-    """Write down what the folder is for, or see that it is for just that."""
+    """Write which sweep the folder belongs to, or check that it belongs to this one."""
     if path.exists():
         try:
             found = msgspec.json.decode(path.read_bytes(), type=Asked)
         except (OSError, msgspec.MsgspecError) as error:
-            raise LocalError(f"{path}: not the description of a sweep: {error}") from error
+            raise LocalError(f"{path}: not a valid description of a sweep: {error}") from error
         if found != wanted:
             raise LocalError(
-                f"{path.parent}: this folder has another sweep, '{found.sweep}' with {found.runs} runs, "
-                "or an older version of it; choose another folder"
+                f"{path.parent}: this folder belongs to another sweep, '{found.sweep}' with {found.runs} "
+                "runs, or to an older version of this one; choose another folder"
             )
         return
     try:

@@ -1,4 +1,4 @@
-"""Sweeps as TOML files: one scenario, what of it varies, and the seeds.
+"""Sweeps as TOML files: one scenario, the keys that vary, and the seeds.
 
 A sweep has a row for every case, every combination of the grid's values, and every seed, in that order. With
 `swarm = true` each seed draws its own scenario instead, as `ordercast swarm` does. All rows are checked
@@ -78,7 +78,9 @@ def load_sweep(path: Path) -> Sweep:
         cases = _cases(file.case)
         runs = len(seeds) * len(cases) * prod(len(values) for values in grid.values())
         if runs > RUNS_MAX:
-            raise ScenarioError("seeds", f"{runs} runs are too many for a sweep: {RUNS_MAX} at most")
+            raise ScenarioError(
+                "seeds", f"{runs} runs are too many for a sweep; at most {RUNS_MAX} are allowed"
+            )
         name = file.name or path.stem
         if file.swarm:
             return Sweep(name, list(_swarm_rows(file, grid, seeds)), [])
@@ -100,7 +102,7 @@ def _seeds(file: _File) -> Sequence[int]:
         raise ScenarioError("scenario.seed", 'the seeds of a sweep go into seeds = "0:10" at the top')
     match file.seeds:
         case None:
-            raise ScenarioError("", 'say which seeds: seeds = "0:10" at the top')
+            raise ScenarioError("", 'the seeds are missing; write seeds = "0:10" at the top')
         case str() as text:
             with about("seeds"):
                 return parse_seeds(text)
@@ -109,9 +111,9 @@ def _seeds(file: _File) -> Sequence[int]:
         case list() as chosen:
             pass
     if not chosen or not all(0 <= seed < SEED_MAX for seed in chosen):
-        raise ScenarioError("seeds", "a seed is a whole number from 0, and there must be one")
+        raise ScenarioError("seeds", "give at least one seed; seeds are whole numbers from 0")
     if len(set(chosen)) < len(chosen):
-        raise ScenarioError("seeds", "a seed is there twice")
+        raise ScenarioError("seeds", "the same seed is listed twice")
     return chosen
 
 
@@ -142,7 +144,7 @@ def _cases(tables: list[dict[str, Any]]) -> list[_Variant]:
         place = f"case[{index}]"
         name = table.get("name", f"case {index + 1}")
         if not isinstance(name, str) or name in cases:
-            raise ScenarioError(f"{place}.name", "every case needs a name of its own")
+            raise ScenarioError(f"{place}.name", "another case has the same name")
         if "seed" in table:
             raise ScenarioError(f"{place}.seed", 'the seeds of a sweep go into seeds = "0:10" at the top')
         changes = dict(_flat({key: value for key, value in table.items() if key != "name"}))
@@ -172,7 +174,7 @@ def _rows(
                 _set(content, key, value)
         if "protocol" not in content:
             raise ScenarioError(
-                "", 'say which protocol: protocol = "NAME" in [scenario], or a list in [grid]'
+                "", 'the protocol is missing; write protocol = "NAME" in [scenario], or a list in [grid]'
             )
         files |= dict.fromkeys(resolve_files(content, folder))
         with _blaming(variant):
@@ -183,7 +185,7 @@ def _rows(
             if other := names.get(row.run):
                 raise ScenarioError(
                     min(variant.origins.values(), default=""),
-                    f"two rows would be one run, {row.run}: {_text(other)}; and {_text(variant)}",
+                    f"two rows are the same run, {row.run}: {_text(other)}; and {_text(variant)}",
                 )
             names[row.run] = variant
             rows.append(row)
@@ -225,7 +227,7 @@ def _checked(scenario: Scenario) -> Plan:
     except LocalError:
         raise
     except Exception:
-        pass  # a defect of the protocol is a result of the sweep, not a mistake in its file
+        pass  # a defect of the protocol is a result of the sweep, not an error in its file
     try:
         same = msgspec.json.decode(msgspec.json.encode(scenario), type=Scenario) == scenario
     except msgspec.MsgspecError:
@@ -237,7 +239,7 @@ def _checked(scenario: Scenario) -> Plan:
 
 @contextmanager
 def _blaming(variant: _Variant) -> Iterator[None]:
-    """Say of a key that is wrong where in the sweep it was set."""
+    """Name the place in the sweep file where a wrong key was set."""
     try:
         yield
     except ScenarioError as error:
@@ -260,14 +262,16 @@ def _swarm_rows(file: _File, grid: dict[str, list[Any]], seeds: Sequence[int]) -
         *(["case[0]"] if file.case else []),
     ]
     if unwanted:
-        raise ScenarioError(unwanted[0], "with swarm = true the seeds draw everything but the protocol")
+        raise ScenarioError(unwanted[0], "with swarm = true the seeds draw everything except the protocol")
     place = "grid.protocol" if "protocol" in grid else "scenario.protocol"
     protocols = grid.get("protocol") or [file.scenario.get("protocol")]
     if len(set(map(str, protocols))) < len(protocols):
-        raise ScenarioError(place, "a protocol is there twice")
+        raise ScenarioError(place, "the same protocol is listed twice")
     for index, (protocol, seed) in enumerate(product(protocols, seeds)):
         if not isinstance(protocol, str):
-            raise ScenarioError(place, 'say which protocol: protocol = "NAME", or a list in [grid]')
+            raise ScenarioError(
+                place, 'the protocol is missing; write protocol = "NAME", or a list in [grid]'
+            )
         try:
             scenario = swarm_scenario(protocol, seed)
         except ScenarioError as error:

@@ -1,8 +1,8 @@
-"""Tables on disk: `<out>/tables/<name>/part-*.parquet`, whole or not there at all.
+"""Tables on disk: `<out>/tables/<name>/part-*.parquet`, always complete.
 
-Spark writes into a hidden folder beside the others, which is renamed when it is whole. A job that is killed
-leaves no more than such a hidden folder, which no reader looks at and the next writer removes. A table is
-sorted by all of its columns, so that the same rows give the same bytes, whichever task made them.
+Spark writes into a hidden folder, which is renamed when the table is complete. A job that is killed leaves
+only such a hidden folder, which readers ignore and the next writer removes. A table is sorted by all its
+columns, so that the same rows give the same bytes, whichever task made them.
 """
 
 import shutil
@@ -55,19 +55,19 @@ def read_table(spark: SparkSession, out: Path, name: str, schema: StructType) ->
     folder = table_folder(out, name)
     parts = sorted(folder.glob("part-*.parquet"))
     if not parts:
-        raise LocalError(f"{out}: there is no table '{name}'" + _finished(out))
+        raise LocalError(f"{out}: no table '{name}'" + _finished(out))
     try:
         # Asked here and not of Spark, which would start a job for it.
         found = {field.name: field.dataType for field in from_arrow_schema(pq.read_schema(parts[0]))}
     except (OSError, pa.ArrowException, PySparkException) as error:
-        raise LocalError(f"{parts[0]}: not a table that can be read: {str(error).splitlines()[0]}") from error
+        raise LocalError(f"{parts[0]}: cannot read the table: {str(error).splitlines()[0]}") from error
     for field in schema:
         if field.name not in found:
-            raise LocalError(f"{folder}: there is no column '{field.name}'")
+            raise LocalError(f"{folder}: the column '{field.name}' is missing")
         # In words, because what Parquet says of nulls is not what the schema says.
         has, wants = found[field.name].simpleString(), field.dataType.simpleString()
         if has != wants:
-            raise LocalError(f"{folder}: column '{field.name}' is {has} and should be {wants}")
+            raise LocalError(f"{folder}: the column '{field.name}' is {has}, but should be {wants}")
     # The path is one path, whatever brackets and stars are in it.
     return spark.read.schema(schema).option("__globPaths__", "false").parquet(str(folder))
 
@@ -97,5 +97,7 @@ def _has_order(kind: DataType) -> bool:
 
 def _finished(out: Path) -> str:
     if not out.is_dir():
-        return ", and no such folder"
-    return "" if (out / TABLES).is_dir() else ": it holds no tables; was its sweep stopped before the end?"
+        return ", because the folder does not exist"
+    return (
+        "" if (out / TABLES).is_dir() else "; the folder has no tables, perhaps because its sweep was stopped"
+    )
