@@ -1,9 +1,9 @@
-"""The judges of traces: one goes event by event (`online`), one over whole columns (`columns`).
+"""The two judges of traces: one goes event by event (`online`), the other over whole columns (`columns`).
 
-`verdict(description, events)` and `audit(description, table)` give what each found in a run; `Judge` takes
-the events as they come. Both judge simulated and live runs alike, from the trace and the run's description
-alone, by the properties that the registry has for what the run promises. They are written apart, so that each
-is the other's test: they share the registry and the form of a finding, no more.
+`verdict(description, events)` and `audit(description, table)` return the findings of each judge on a run;
+`Judge` takes the events as they come. Both judge simulated and live runs in the same way, only from the trace
+and the run's description, by the properties that the run promises. They are written independently, so that
+each tests the other: they share only the registry of properties and the form of a finding.
 """
 
 from ordercast.judge.finding import END_OF_RUN, VIOLATIONS_MAX, Holes, NodeHoles, Verdict, Violation

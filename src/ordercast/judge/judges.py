@@ -1,4 +1,4 @@
-"""Both judges, each with the properties of the registry that a run calls for."""
+"""Both judges, each with the properties of the registry that a run promises."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -15,12 +15,12 @@ from ordercast.trace import Event, RunDescription
 
 
 def properties_of(description: RunDescription, properties: Iterable[Property] = PROPERTIES) -> list[Property]:
-    """Those that a run is judged by, in order."""
+    """The properties that a run is judged by, in order."""
     return [declared for declared in properties if declared.judged(description)]
 
 
 class Judge(OnlineJudge):
-    """The oracles of all that a run promises, fed event by event."""
+    """The oracles of all properties that a run promises, fed event by event."""
 
     def __init__(self, description: RunDescription, properties: Iterable[Property] = PROPERTIES) -> None:
         wanted = properties_of(description, properties)
@@ -30,7 +30,7 @@ class Judge(OnlineJudge):
 def verdict(
     description: RunDescription, events: Iterable[Event], properties: Iterable[Property] = PROPERTIES
 ) -> Verdict:
-    """The findings on a whole run, event by event, and how many more there were."""
+    """Judge a whole run event by event; return the findings, and how many more there were."""
     court = Judge(description, properties)
     court.observe_whole(events if isinstance(events, Sequence) else list(events))
     court.finish()
@@ -40,20 +40,20 @@ def verdict(
 def judge(
     description: RunDescription, events: Iterable[Event], properties: Iterable[Property] = PROPERTIES
 ) -> list[Violation]:
-    """The findings on a whole run, event by event."""
+    """Judge a whole run event by event; return the findings."""
     return verdict(description, events, properties).violations
 
 
 def audit(
     description: RunDescription, table: pa.Table, properties: Iterable[Property] = PROPERTIES
 ) -> Verdict:
-    """The findings on a whole run, over its columns, and how many more there were."""
+    """Judge a whole run over its columns; return the findings, and how many more there were."""
     wanted = properties_of(description, properties)
     return judge_columns(description, table, [(declared.name, declared.columns) for declared in wanted])
 
 
 def may_be_parted(description: RunDescription, properties: Iterable[Property] = PROPERTIES) -> bool:
-    """Whether a run promises nothing but what the summaries of its parts can prove."""
+    """Whether the summaries of a run's parts can prove everything that the run promises."""
     promised = [declared for declared in properties if declared.applies(description)]
     return all(declared.in_parts for declared in promised) and all(
         node.id > SUBMITTED for node in description.nodes
@@ -68,6 +68,6 @@ def judge_selected(
     block_bits: int = BLOCK_BITS,
     properties: Sequence[Property] = PROPERTIES,
 ) -> Verdict:
-    """The verdict on a large run, of which the summaries of its parts left this to be judged."""
+    """The verdict on a large run. `selection` is what the summaries of its parts could not prove."""
     judge_table = partial(audit, properties=properties)
     return blocks.judge_selected(judge_table, description, selection, read_parts, read_whole, block_bits)

@@ -1,4 +1,4 @@
-"""A property: one promise of a run, declared once for both judges, for the command and for the documents."""
+"""A property: one promise of a run, declared once for both judges, the command line and the documents."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,36 +11,36 @@ from ordercast.trace import RunDescription
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """What is promised, when, and how each judge finds that it was not kept."""
+    """What is promised, when it is promised, and how each judge finds violations."""
 
     name: str
     statement: str
-    """What it says, as a sentence."""
+    """The promise, as a sentence."""
     when: str
-    """What `applies` asks, in words."""
+    """The condition of `applies`, in words."""
     applies: Callable[[RunDescription], bool]
-    """Whether a run promises it."""
+    """Whether a run promises the property."""
     oracle: MakeOracle
     columns: ColumnJudge
     at_end: bool = False
-    """It speaks of what comes in the end, so it is judged only if the run is complete."""
+    """It is about the end of a run, so it is judged only if the run is complete."""
     heeds: tuple[str, ...] = ()
-    """Properties whose findings it takes into account. They stand before it, in every list."""
+    """Properties whose findings it takes into account. They come before it in every list."""
     in_parts: bool = False
-    """Fingerprints of the parts of a large run can prove it. If not, such a run is judged as a whole."""
+    """Whether fingerprints of the parts of a large run can prove it. If not, the run is judged as a whole."""
 
     def judged(self, description: RunDescription) -> bool:
-        """Whether a run is judged by it."""
+        """Whether a run is judged by this property."""
         return self.applies(description) and (description.complete or not self.at_end)
 
     @property
     def words(self) -> str:
-        """When it is judged."""
+        """When the property is judged, in words."""
         return f"at the end of a complete run, {self.when}" if self.at_end else self.when
 
 
 def in_registry(properties: Iterable[Property]) -> tuple[Property, ...]:
-    """The same, after a look at their names: each is there once, behind those that it heeds."""
+    """The properties, checked: each name occurs once, after the properties that it heeds."""
     found: dict[str, Property] = {}
     for declared in properties:
         if declared.name in found:

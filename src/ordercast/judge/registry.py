@@ -1,7 +1,7 @@
-"""The registry: every property that a run may be judged by, in the order in which both judges go by them.
+"""The registry of properties, in the order in which both judges use them.
 
-To add one, write its oracle (`online/`) and its columns (`columns/`), and declare it here. Both judges, the
-command and the table in `docs/checks.md` read it from here.
+To add a property, write its oracle (`online/`) and its column judge (`columns/`), and declare it here. Both
+judges, the command line and the table in `docs/checks.md` read it from here.
 """
 
 from ordercast.core import Agreement as Agreed
@@ -52,7 +52,7 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             lifecycle,
             in_parts=True,
         ),
-        # Both judges let nothing pass that integrity refuses; where it is not promised, nobody hears of it.
+        # Both judges filter out what integrity refuses; if integrity is not promised, this is not reported.
         Property(
             "integrity",
             "A receiver delivers a message at most once, unchanged, and only if it was submitted before to"

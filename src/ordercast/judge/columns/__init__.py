@@ -1,8 +1,8 @@
-"""The judge over columns: each property as arrays, for traces of millions of events.
+"""The judge over columns: it judges each property with arrays, for traces of millions of events.
 
-`judge_columns` judges a whole run; `parts.py` and `blocks.py` sum up runs that are too large for one piece.
-It is a second opinion: the oracles of `judge.online` look at one event after the other, this at whole
-columns, and the two share only the registry of properties and the form of a finding.
+`judge_columns` judges a whole run; `parts.py` and `blocks.py` summarise runs that are too large for one
+piece. This judge is a second opinion: the oracles of `judge.online` look at one event after the other, this
+judge at whole columns. The two share only the registry of properties and the form of a finding.
 """
 
 from ordercast.judge.columns.case import Case

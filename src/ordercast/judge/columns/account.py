@@ -1,7 +1,7 @@
-"""Who submitted what, and who delivered it: what the properties behind the gate are judged on.
+"""The account: which messages were submitted and delivered. The gated properties are judged on it.
 
-Messages are numbered by the order of their submission; those that were delivered and never submitted come
-after them. Deliveries stand by node, those of a node in their order, so that a *chain*, all that one
+Messages are numbered in the order of their submission; messages that were delivered but never submitted come
+after them. Deliveries are sorted by node, and those of a node are in their order. So a *chain*, all that one
 receiver delivered in one life, is a slice.
 """
 
@@ -26,7 +26,7 @@ class Chain(NamedTuple):
 
 
 class Account:
-    """The submissions and the deliveries that integrity let pass."""
+    """The submissions and deliveries that integrity admitted."""
 
     def __init__(
         self,
@@ -49,13 +49,13 @@ class Account:
         """For each submitted message, which of the `destinations` it goes to."""
         self.destinations = destinations
         self.row = row
-        """Of each delivery, by node: its row."""
+        """The row of each delivery, sorted by node."""
         self.place = place
-        """Of each delivery: the place of its message."""
+        """For each delivery, the place of its message."""
         self.to = to
-        """Of each delivery: which of the destinations it went to."""
+        """For each delivery, which of the `destinations` it went to."""
         self.ordered = ordered
-        """Of each delivery: whether it is in order; None if all are."""
+        """For each delivery, whether it is in order; None if all are."""
 
     @cached_property
     def node(self) -> Ints:
@@ -69,7 +69,7 @@ class Account:
         return list(chains_of(self.trace, self.row))
 
     def sequence(self, chain: Chain) -> tuple[Ints, Ints]:
-        """The messages that a chain delivered in order, and where these deliveries stand."""
+        """The messages that a chain delivered in order, and the places of these deliveries."""
         if self.ordered is None:
             return self.place[chain.start : chain.stop], np.arange(chain.start, chain.stop)
         where = chain.start + np.flatnonzero(self.ordered[chain.start : chain.stop])
@@ -107,7 +107,7 @@ class Account:
 
 
 def chains_of(trace: Trace, rows: Ints) -> Iterator[Chain]:
-    """The slices of rows, which stand by node, that are of one life of one node."""
+    """Split rows, which are sorted by node, into slices of one life of one node."""
     nodes = trace.node[rows]
     edges = np.flatnonzero(nodes[1:] != nodes[:-1]) + 1
     for start, stop in pairwise([0, *edges.tolist(), len(rows)] if len(rows) else []):

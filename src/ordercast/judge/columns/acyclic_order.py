@@ -1,7 +1,7 @@
 """Acyclic order: the orders of all groups together have no cycle.
 
-Judged only where every group is in order by itself: otherwise it depends on which of the contradicting
-deliveries are believed.
+Judged only if each group alone is in order: otherwise it is not clear which of the contradicting deliveries
+are right.
 """
 
 from ordercast.judge.columns.case import Case

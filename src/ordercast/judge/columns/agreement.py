@@ -1,9 +1,9 @@
-"""Agreement: what one receiver delivers, every correct receiver of its groups delivers, or is notified of.
+"""Agreement: if one receiver delivers a message, every correct receiver does, or is notified of its drop.
 
-Judged at the end of a complete run. *Uniform*: what a receiver did that crashed later counts as well. Where
-notifications count (drop detection of Hydra, section 4.1), a slot of which one receiver is notified must
-have come, as message or as notification, at every correct receiver of its group. Slots above the number up to
-which a view removes their issuer bind nobody in their group if only a minority of it got them; and a message
+Judged at the end of a complete run. *Uniform*: deliveries of receivers that crashed later count as well.
+Where notifications count (drop detection of Hydra, section 4.1) and one receiver is notified of a slot, the
+slot must have come, as message or as notification, at every correct receiver of its group. Slots above the
+last number of a removed issuer bind nobody in their group if only a minority of the group got them. A message
 that a majority of a group delivered binds in all of its groups (Appendix B).
 """
 
@@ -46,7 +46,7 @@ def agreement(case: Case, findings: Findings) -> None:
 
 
 def _witnessed(ledger: Ledger, lacking: Ints) -> list[int]:
-    """Those of the messages that some receiver delivered."""
+    """The messages among these that some receiver delivered."""
     seen = np.zeros(len(lacking), bool)
     for marks in ledger.delivered.values():
         seen |= marks[lacking]

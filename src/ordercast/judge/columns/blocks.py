@@ -1,14 +1,15 @@
-"""The parts of a large run put together: what they prove, and what is to be looked at in depth.
+"""Combines the summaries of a large run's parts: what they prove, and what must be judged in depth.
 
-What the summaries prove: each node's steps, times and clocks grow over all parts; nothing happened between
-a node's crash and its recovery; every sender's submissions are different messages; every receiver
-delivered, of each block, exactly what was submitted to it, and all with the same stamps; and along every
-node's deliveries the protocol's own order grows, so that no two contradict each other.
+The summaries prove the following. Each node's steps, times and clocks grow over all parts. Nothing happened
+between a node's crash and its recovery. All submissions of a sender are different messages. Every receiver
+delivered, from each block, exactly the messages that were submitted to it, and all receivers with the same
+stamps. The protocol's own order grows along every node's deliveries, so that no two nodes contradict each
+other.
 
-Where a block's fingerprints differ, or deliveries step back in the order, the messages in question are
-taken out of the file with all their rows and judged like a run of their own: each property but
-order speaks of one message (or, of one sender's, about two in the same lane), and a cycle of order lies
-within one stretch of steps back, as in `order.py`. Where the parts cannot tell, the whole run is judged.
+If the fingerprints of a block differ, or deliveries step back in the order, the messages concerned are read
+from the file with all their rows and judged like a separate run. This is correct because each property except
+order is about one message (or about two messages of one sender in the same lane), and a cycle of order lies
+within one stretch of steps back, as in `line.py`. If the parts cannot decide, the whole run is judged.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Set
@@ -26,20 +27,20 @@ from ordercast.judge.finding import END_OF_RUN, Holes, Verdict
 from ordercast.trace import ORDERED, Kind, RunDescription
 
 JudgeTable = Callable[[RunDescription, pa.Table], Verdict]
-"""Judges a whole run by all that it promises."""
+"""Judges a whole run by all properties that it promises."""
 STAMP = "stamp"
-"""The property that makes stamps the same everywhere."""
+"""The property which says that stamps are the same at all receivers."""
 SHARE_MAX = 0.5
-"""The largest share of messages that is worth taking out of a run."""
+"""The largest share of messages that is worth judging separately."""
 
 
 class Selection(NamedTuple):
-    """What is to be judged in depth: whole blocks, and stretches of the order."""
+    """What must be judged in depth: whole blocks, and stretches of the order."""
 
     blocks: frozenset[int]
     stretches: tuple[tuple[Key, Key], ...]
     doubt: str = ""
-    """Why everything must be; empty if the selection will do."""
+    """Why the whole run must be judged; empty if the selection is enough."""
 
     @property
     def nothing(self) -> bool:
@@ -48,7 +49,7 @@ class Selection(NamedTuple):
 
 
 def select(description: RunDescription, summaries: Iterable[Summary]) -> Selection:
-    """What the summaries of all parts leave to be judged."""
+    """What the summaries of all parts cannot prove."""
     parts = sorted(summaries, key=lambda part: (part.segment, part.first))
     doubt = next((part.doubt for part in parts if part.doubt), "")
     doubt = doubt or _doubt_of_nodes(parts) or _doubt_of_ranges(parts)
@@ -62,7 +63,7 @@ def select(description: RunDescription, summaries: Iterable[Summary]) -> Selecti
 
 
 def files_in_order(summaries: Iterable[Summary]) -> bool:
-    """Whether the files, read one after the other, have the rows of each node in the order of its steps."""
+    """Whether the rows of each node are in the order of its steps if the files are read in order."""
     parts = sorted(summaries, key=lambda part: (part.segment, part.first))
     nodes = {node for part in parts for node in part.edges}
     return all(
@@ -80,12 +81,12 @@ def judge_selected(
     read_whole: Callable[[], pa.Table],
     block_bits: int = BLOCK_BITS,
 ) -> Verdict:
-    """The verdict on a run of which the summaries left this; its rows are read when they are needed."""
+    """The verdict on a run, from what the summaries could not prove; its rows are read when needed."""
     if selection.nothing:
         return Verdict([], {}, Holes() if description.counts_holes else None)
     if not selection.doubt:
         found = _judge_excerpt(judge_table, description, selection, read_parts, block_bits)
-        # Where receivers disagree on stamps, the order of stamps proves nothing.
+        # If receivers disagree on stamps, the order of stamps proves nothing.
         if not any(violation.property == STAMP for violation in found.violations):
             return found
     return judge_table(description, read_whole())
@@ -118,12 +119,12 @@ def _judge_excerpt(
         else msgspec.structs.replace(violation, step=int(row_of[violation.step]))
         for violation in verdict.violations
     ]
-    # A block in which something is missing somewhere is selected, so its holes are all there are.
+    # Every block with a missing message is selected, so these are all the holes.
     return Verdict(violations, verdict.suppressed, verdict.holes)
 
 
 def _messages_in(stretches: tuple[tuple[Key, Key], ...], parts: Iterator[pa.Table]) -> Ints:
-    """The messages delivered within stretches of the order; by the clock, a few more than that do no harm."""
+    """The messages delivered within stretches of the order, by the clock; a few more do no harm."""
     found = []
     firsts = np.array([first[0] for first, _ in stretches])  # ascending, as the stretches are
     lasts = np.maximum.accumulate([last[0] for _, last in stretches])
@@ -136,7 +137,7 @@ def _messages_in(stretches: tuple[tuple[Key, Key], ...], parts: Iterator[pa.Tabl
 
 
 def _doubt_of_nodes(parts: list[Summary]) -> str:
-    """Each node's parts follow each other, and nothing happens while it is down."""
+    """Why the parts of some node do not follow each other, or have rows while it is down; empty if none."""
     all_turns = _turns(parts)
     for node in {node for part in parts for node in part.edges}:
         edges = _edges_of(node, parts)
@@ -157,7 +158,7 @@ def _doubt_of_nodes(parts: list[Summary]) -> str:
 
 
 def _edges_of(node: NodeId, parts: list[Summary]) -> list[Edges]:
-    """A node in all parts, in the order of its steps."""
+    """The edges of a node in all parts, in the order of its steps."""
     edges = [part.edges[node] for part in parts if node in part.edges]
     return sorted(edges, key=lambda found: found.step)
 
@@ -177,7 +178,7 @@ def _turns(parts: list[Summary]) -> dict[NodeId, list[Turn]]:
 
 
 def _doubt_of_ranges(parts: list[Summary]) -> str:
-    """The messages of a sender grow over all parts: as submitted, and at each node where that is promised."""
+    """Which sender's messages do not grow over all parts, as submitted or as delivered; empty if none."""
     last: dict[tuple[NodeId, NodeId], int] = {}
     order = sorted(
         (
@@ -196,9 +197,10 @@ def _doubt_of_ranges(parts: list[Summary]) -> str:
 
 
 def _differing(description: RunDescription, prints: list[Print], down: Set[NodeId]) -> tuple[set[int], int]:
-    """The blocks of which some receiver did not deliver just what was submitted; and how many there are.
+    """The blocks from which some receiver did not deliver exactly what was submitted; and the number of all
+    blocks.
 
-    A receiver that is down at the end may have nothing of a block, unless holes are counted.
+    A receiver that is down at the end may lack a whole block, unless holes are counted.
     """
     if description.counts_holes:
         down = frozenset()

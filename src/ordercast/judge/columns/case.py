@@ -1,8 +1,8 @@
-"""A run before the court, over columns: what the properties share, worked out when it is first asked for.
+"""A case over columns: what the properties of one run share, computed when it is first needed.
 
-Deliveries, notifications and views pass integrity's gate before another property sees them. What one
-property tells the next is here too: `acyclic-order` is judged only where `total-order` found nothing, and
-`validity` says nothing of messages that `agreement` told of.
+Deliveries, notifications and views must pass integrity's gate before another property sees them. A property
+also leaves results for others here: `acyclic-order` is judged only if `total-order` found nothing, and
+`validity` ignores messages that `agreement` reported.
 """
 
 from functools import cached_property
@@ -21,7 +21,7 @@ from ordercast.judge.columns.trace import Trace
 
 
 class Admitted(NamedTuple):
-    """What integrity lets pass."""
+    """What integrity admits."""
 
     account: Account
     drops: list[Drop]
@@ -29,7 +29,7 @@ class Admitted(NamedTuple):
 
 
 class Case:
-    """One run, and what has been worked out of it."""
+    """One run, and what has been computed from it."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -37,18 +37,18 @@ class Case:
         self.disordered = False
         """Whether the receivers of some group contradict each other in its order."""
         self.disputed: set[int] = set()
-        """The messages on which receivers do not agree, by their places."""
+        """The messages on which receivers disagree, by their places."""
         self._admitted: Admitted | None = None
 
     def open_gate(self, findings: Findings) -> None:
-        """Judge integrity, and let pass what the other properties may see."""
+        """Judge integrity, and admit what the other properties may see."""
         trace = self.trace
         account = admit(trace, findings)
         self._admitted = Admitted(account, drops_of(trace, findings), views_of(trace, findings))
 
     @property
     def admitted(self) -> Admitted:
-        """What passed the gate; where integrity is not promised, nobody hears what did not."""
+        """What passed the gate. If integrity is not promised, refused rows are not reported."""
         if self._admitted is None:
             self.open_gate(Findings(""))
         assert self._admitted is not None
@@ -82,5 +82,5 @@ class Case:
 
     @cached_property
     def lacking(self) -> Ints:
-        """The messages that some correct receiver of theirs did not deliver."""
+        """The messages that some correct receiver of their groups did not deliver."""
         return self.ledger.lacking()

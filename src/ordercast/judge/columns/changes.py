@@ -1,4 +1,4 @@
-"""Issuers that join and leave: the views that add or remove one."""
+"""Changes of issuers: the views that add or remove an issuer."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ class Change(NamedTuple):
 
 
 def changes_of(trace: Trace, views: list[InstalledView]) -> list[Change]:
-    """Those of some views that add or remove an issuer; the others only say who the members are."""
+    """The views that add or remove an issuer; other views only list the members."""
     if not views:
         return []
     rows = np.array([view.row for view in views])

@@ -1,7 +1,7 @@
 """Columns of a trace as NumPy arrays, and the few operations on them that all properties need.
 
-A null is the smallest number of its type. No operation here sorts what it can count: that is what keeps the
-cost of a verdict proportional to the length of the trace.
+The smallest number of a type stands for null. No operation sorts where it can count, so that the cost of a
+verdict is proportional to the length of the trace.
 """
 
 import numpy as np
@@ -19,11 +19,11 @@ Flags = np.ndarray
 KINDS = tuple(Kind)
 CODE = {kind: code for code, kind in enumerate(KINDS)}
 TABLE_MAX = 1 << 22
-"""How large a table of counts may be, if the data themselves are not larger."""
+"""The largest size of a table of counts, unless the data are larger."""
 
 
 def null_of(values: Ints) -> int:
-    """What stands for null in an array."""
+    """The number that stands for null in an array."""
     return int(np.iinfo(values.dtype).min)
 
 
@@ -86,7 +86,7 @@ def factorize(keys: Ints) -> tuple[Ints, Ints]:
 
 
 def by_key(keys: Ints, count: int) -> tuple[Ints, Ints]:
-    """Rows in the order of their keys (0 to `count` - 1), otherwise as they stand; and where each begins."""
+    """Rows sorted by key (0 to `count` - 1), stable; and where each key begins."""
     small = keys.astype(np.uint16) if count <= 1 << 16 else keys  # NumPy sorts 16 bits by counting
     order = np.argsort(small, kind="stable")
     starts = np.zeros(count + 1, np.int64)
@@ -95,7 +95,7 @@ def by_key(keys: Ints, count: int) -> tuple[Ints, Ints]:
 
 
 class Lists:
-    """A column of short lists, as a code for each row; -1 for null."""
+    """A column of short lists, encoded as one code per row; -1 for null."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         self.tuples: list[tuple[int, ...]] = []
@@ -137,7 +137,7 @@ def flat_lists(chunk: pa.ListArray) -> tuple[Ints, Ints]:
     values = filled(pa.chunked_array([chunk.values.slice(offsets[0], offsets[-1] - offsets[0])]))
     if chunk.null_count:
         valid = chunk.is_valid().to_numpy(zero_copy_only=False)
-        if lengths[~valid].any():  # what a null holds is not to be seen
+        if lengths[~valid].any():  # hide the values of nulls
             values = values[np.repeat(valid, lengths)]
         lengths = np.where(valid, lengths, -1)
     return lengths, values

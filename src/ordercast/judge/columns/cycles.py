@@ -1,9 +1,9 @@
-"""Chains compared in depth: the cycles of "some receiver delivered a before b" among a few messages.
+"""Finds the cycles of the relation "some receiver delivered a before b" among a few messages.
 
-First pairs of receivers: two that deliver two messages in opposite orders are the plainest contradiction.
-Where no pair contradicts each other, three or more may, each having missed something; then the strongly
-connected parts of the relation tell (Tarjan's algorithm), and a shortest way round in one of them is the
-counterexample.
+First it compares pairs of receivers: two receivers that deliver two messages in opposite orders are the
+plainest contradiction. If no pair contradicts each other, three or more receivers may, if each missed
+something. Then the strongly connected parts of the relation show the cycles (Tarjan's algorithm), and a
+shortest cycle in one of them is the counterexample.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ from ordercast.judge.columns.columns import Ints
 
 
 class Sequence(NamedTuple):
-    """What a receiver delivered, in order: places of messages, and where the deliveries stand."""
+    """What a receiver delivered, in order: the places of the messages and of the deliveries."""
 
     node: NodeId
     places: Ints
@@ -25,13 +25,13 @@ class Sequence(NamedTuple):
 
 
 Edge = tuple[NodeId, int, int]
-"""A node, and two of its deliveries, the earlier first."""
+"""A node and two of its deliveries, the earlier one first."""
 PAIRS_MAX = 64
-"""How many chains are compared with each other before the general search takes over."""
+"""How many chains are compared pairwise before the general search starts."""
 
 
 def find_cycles(chains: list[Sequence], wanted: int) -> tuple[list[list[Edge]], int]:
-    """Up to so many cycles, as their edges, and how many more are known of."""
+    """Up to `wanted` cycles, as lists of edges, and how many more are known."""
     cycles, more = _inversions(chains, wanted)
     if cycles or more:
         return cycles, more
@@ -42,7 +42,7 @@ def _inversions(chains: list[Sequence], wanted: int) -> tuple[list[list[Edge]], 
     """Pairs of messages that two receivers deliver in opposite orders, next to each other at one of them."""
     found: dict[frozenset[int], list[Edge]] = {}
     more = 0
-    # Numbered anew, because a stretch is small and the run is not.
+    # Renumbered, because a stretch is small and the run is large.
     messages, local = np.unique(np.concatenate([chain.places for chain in chains]), return_inverse=True)
     names = np.split(local, np.cumsum([len(chain.places) for chain in chains])[:-1])
     at = np.full(len(messages), -1, np.int64)
@@ -68,7 +68,7 @@ def _inversions(chains: list[Sequence], wanted: int) -> tuple[list[list[Edge]], 
 
 
 def _long_cycles(chains: list[Sequence], wanted: int) -> tuple[list[list[Edge]], int]:
-    """A cycle of each part of the relation that has one."""
+    """One cycle of each strongly connected part of the relation."""
     after: dict[int, dict[int, Edge]] = {}
     for chain in chains:
         places, where = chain.places.tolist(), chain.where.tolist()
@@ -118,7 +118,7 @@ def _strong_parts(after: dict[int, dict[int, Edge]]) -> list[list[int]]:
 
 
 def _way_round(after: dict[int, dict[int, Edge]], part: list[int]) -> list[Edge]:
-    """A shortest cycle through one message of a strongly connected part, runs of one node's edges as one."""
+    """A shortest cycle through one message of a strongly connected part, with edges of one node merged."""
     start, inside = min(part), set(part)
     came: dict[int, int] = {}
     queue = deque([start])

@@ -1,8 +1,8 @@
 """Drop detection at each receiver (Hydra sections 4.1, 4.3.2 and 4.4).
 
-A *lane* is what one receiver gets of one issuer for one group; `lane.py` has its rules. A lane whose numbers
-come one after the other is proved right by its differences; only the others are walked through. And a
-configuration that adds or removes an issuer says the same at every node.
+A *lane* has the numbers of one issuer for one group at one receiver; `lane.py` has its rules. If the numbers
+of a lane come in order, their differences prove it; only other lanes are checked number by number. Also, a
+configuration that adds or removes an issuer must be the same at every node.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from ordercast.trace import Kind
 
 
 class Came(NamedTuple):
-    """Numbers that came, in columns; the lane is (node, life, issuer, group)."""
+    """The numbers that came, as columns; a lane is (node, life, issuer, group)."""
 
     node: Ints
     life: Ints
@@ -53,7 +53,7 @@ def drop_detection(case: Case, findings: Findings) -> None:
 
 
 def _compare(changes: list[Change], findings: Findings) -> None:
-    """Judge whether the nodes say the same of a configuration."""
+    """Judge whether all nodes agree on what a configuration changes."""
     known: dict[tuple[GroupId, int], Change] = {}
     for change in changes:
         first = known.setdefault((change.group, change.config), change)
@@ -73,7 +73,7 @@ def _content(change: Change) -> str:
 
 
 def _turns(account: Account, changes: list[Change]) -> dict[Lane, list[Change]]:
-    """What begins or ends each lane, in order."""
+    """The changes that begin or end each lane, in order."""
     trace = account.trace
     found: dict[Lane, list[Change]] = {}
     for change in changes:
@@ -85,7 +85,7 @@ def _turns(account: Account, changes: list[Change]) -> dict[Lane, list[Change]]:
 
 
 def _delivered(account: Account, changes: list[Change], findings: Findings) -> Came:
-    """The numbers that deliveries name, those of one bundle once, for the groups that their node receives."""
+    """The numbers of deliveries, once per bundle, for the groups that their node receives."""
     trace = account.trace
     rows, nodes = account.row, account.node
     lengths, *places = list_columns(trace.table["numbers"])
@@ -175,7 +175,7 @@ def _joined(account: Account, delivered: Came, drops: list[Drop]) -> Came:
 
 
 def _lanes(came: Came) -> Iterator[tuple[Lane, Ints]]:
-    """Each lane, and where its numbers are, in the order in which they came."""
+    """Each lane with the places of its numbers, in the order in which they came."""
     if not len(came.row):
         return
     columns = (came.node, came.life, came.issuer, came.group)

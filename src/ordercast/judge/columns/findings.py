@@ -1,4 +1,4 @@
-"""What is found of one property: the first few counterexamples, and how many more there were."""
+"""The findings on one property: the first few counterexamples, and how many more there were."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -18,13 +18,13 @@ class Findings:
         self.suppressed = 0
 
     def wanted(self, broken: Sequence[Item]) -> Sequence[Item]:
-        """Of all that breaks the property, in order, what is still to be told; the rest is counted."""
+        """The first of these counterexamples, as many as are still kept; the others are counted."""
         room = VIOLATIONS_MAX - len(self.violations)
         self.count(len(broken) - room)
         return broken[:room]
 
     def count(self, more: int) -> None:
-        """Note counterexamples that are not told."""
+        """Count counterexamples that are not kept."""
         if more > 0:
             self.suppressed += more
 
@@ -36,7 +36,7 @@ class Findings:
         detail: str,
         step: int = END_OF_RUN,
     ) -> None:
-        """Write down a counterexample, or count it when there are enough."""
+        """Record a counterexample, or only count it if there are enough."""
         if len(self.violations) >= VIOLATIONS_MAX:
             self.count(1)
             return

@@ -1,6 +1,6 @@
-"""Holes, over columns: what receivers lack that others delivered, where agreement is probabilistic.
+"""Counts holes over columns: messages that a receiver lacks and another delivered.
 
-They break no promise, and are counted for whoever wants to know. `judge/finding/holes.py` says what they are.
+Holes break no promise. `judge/finding/holes.py` defines them.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from ordercast.judge.finding import NAMED_MAX, Holes, NodeHoles
 
 
 def holes(ledger: Ledger) -> Holes:
-    """The holes of a run that has come to its end."""
+    """The holes of a finished run."""
     account, count = ledger.account, ledger.count
     delivered = {node: marks[:count] for node, marks in ledger.delivered.items()}
     somewhere: Flags = np.zeros(count, bool)

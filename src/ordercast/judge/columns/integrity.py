@@ -1,8 +1,9 @@
-"""Integrity: nothing twice, made up, or to the wrong place; and the gate of the other properties.
+"""Integrity: no message is delivered twice, made up, or delivered to the wrong receiver.
 
-A delivery is *admitted* if its message went to a group of the receiver, and the receiver had not delivered
-it before in its life. The other properties are judged on what is admitted, so that one fault raises one
-alarm. Where integrity is not promised the gate stands all the same, and nobody hears of its findings.
+Integrity is also the gate for the other properties. A delivery is *admitted* if its message went to a group
+of the receiver, and the receiver had not delivered it before in the same life. The other properties are
+judged on admitted deliveries, so that one fault causes one finding. If integrity is not promised, the gate
+works in the same way, but its findings are not reported.
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ from ordercast.trace import CARRYING, ORDERED, PROMISED, Kind
 
 
 def admit(trace: Trace, findings: Findings) -> Account:
-    """Judge submissions and deliveries, and give the account of those that the others may see."""
+    """Judge submissions and deliveries; return the account of those that other properties may see."""
     submissions = _Submissions(trace, findings)
     rows, _ = trace.by_node
     return _Gate(trace, findings, submissions, rows[trace.is_kind(*CARRYING)[rows]]).account()
@@ -41,7 +42,7 @@ class _Submissions:
             self._tell_again(trace, findings, row, rows[first])
         self.row: Ints = rows if first.all() else rows[first]
         self.code: Ints = codes if first.all() else codes[first]
-        """The groups of each message, as they are written."""
+        """The groups of each message, as its row has them."""
         tuples = trace.groups.tuples
         known = [trace.known(groups) for groups in tuples]
         self._judge_groups(trace, findings, known)
@@ -51,10 +52,10 @@ class _Submissions:
             detail = f"node {trace.node[row]} submitted {_at(trace, row)}, which is another node's message"
             _tell(trace, findings, row, detail)
         self.destinations: list[Groups] = list(dict.fromkeys([*known, ()]))
-        """The sets of groups, of those the run has, that rows go to."""
+        """The sets of known groups that rows go to."""
         position = {groups: place for place, groups in enumerate(self.destinations)}
         self.known_code = np.array([position[groups] for groups in (*known, ())], np.int32)
-        """For each code of groups, and last for null, which of the destinations it means."""
+        """For each code of groups, and last for null, the number of its destination."""
         self.destination: Ints = self.known_code[self.code]
 
     def _judge_groups(self, trace: Trace, findings: Findings, known: list[Groups]) -> None:
@@ -80,7 +81,7 @@ class _Submissions:
 
 
 class _Gate:
-    """Deliveries, by node, shown to integrity."""
+    """Judges deliveries, sorted by node, and admits them or not."""
 
     def __init__(self, trace: Trace, findings: Findings, submissions: _Submissions, rows: Ints) -> None:
         self._trace = trace
@@ -91,7 +92,7 @@ class _Gate:
         self._identities = submissions.places.messages
         self._row, self._place = rows, place
         self._to: Ints = np.zeros(len(rows), np.int32)
-        """Of each delivery: which of the destinations it went to, as submitted."""
+        """For each delivery, the number of the destination to which its message was submitted."""
         if len(submissions.destination):
             self._to = submissions.destination[place]
         unsubmitted = place < 0
@@ -102,7 +103,7 @@ class _Gate:
         self._compare()
 
     def account(self) -> Account:
-        """What passed."""
+        """The account of what passed the gate."""
         ordered = self._trace.is_kind(*ORDERED)[self._row]
         if not ordered.all():
             self._refuse_unpromised()
@@ -119,7 +120,7 @@ class _Gate:
         )
 
     def _refuse_unpromised(self) -> None:
-        """Accuse deliveries of a kind that was not promised."""
+        """Report deliveries of a kind that is not promised."""
         promised = self._trace.description.guarantees
         for kind, promise in PROMISED.items():
             if not getattr(promised, promise):
@@ -127,7 +128,7 @@ class _Gate:
                 self._tell_rows(rows, f"was {kind.replace('-', ' ')}, but that is not promised")
 
     def _screen_unsubmitted(self, messages: Ints, where: Ints) -> None:
-        """Accuse deliveries of what nobody submitted; those with an address may pass, once a life."""
+        """Report deliveries that nobody submitted; those to the right receiver may pass, once per life."""
         trace, submissions = self._trace, self._submissions
         nothing = messages[where] == null_of(messages)
         for delivery in self._findings.wanted(where[nothing].tolist()):
@@ -142,7 +143,7 @@ class _Gate:
         self._place = self._place.astype(np.int64)
         self._place[made_up] = len(self._identities) + numbers
         self._identities = np.concatenate([self._identities, strangers])
-        # The address of a made-up message is what each of its rows says.
+        # The destination of a made-up message is what each of its rows says.
         self._to[made_up] = submissions.known_code[trace.groups.codes[self._row[made_up]]]
         passing = np.ones(len(self._row), bool)
         passing[where[nothing]] = False
@@ -234,7 +235,7 @@ class _Gate:
 
 
 def repeated(places: Ints, count: int) -> Flags:
-    """For each element, whether an equal one stands before it; all are less than `count`."""
+    """For each element, whether an equal one comes before it; all are less than `count`."""
     if len(places) * 16 < count:  # a table of marks would be mostly empty
         _, first = np.unique(places, return_index=True)
         again = np.ones(len(places), bool)

@@ -1,8 +1,8 @@
 """The judge over columns: a run's table in, the verdict out.
 
-The properties are those of the registry (`ordercast.judge.registry`), each written anew over columns instead
-of events. Each first proves by a few passes over arrays that nothing is wrong, which is what most runs cost;
-what the proof does not cover is looked at in depth.
+The properties are those of the registry (`ordercast.judge.registry`), each implemented over columns instead
+of events. Each first tries to prove with a few passes over arrays that nothing is wrong; for most runs this
+is enough. What the proof does not cover is judged in depth.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,13 +18,13 @@ from ordercast.judge.finding import Verdict, in_order
 from ordercast.trace import RunDescription
 
 ColumnJudge: TypeAlias = Callable[[Case, Findings], None]
-"""Judges one property of a case, and writes down what it finds."""
+"""Judges one property of a case, and records its findings."""
 
 
 def judge_columns(
     description: RunDescription, table: pa.Table, judges: Iterable[tuple[str, ColumnJudge]]
 ) -> Verdict:
-    """The findings on a whole run by these properties, in their order, and how many more there were."""
+    """Judge a whole run by these properties; return the findings, and how many more there were."""
     case = Case(Trace(description, table))
     told = []
     for name, judge in judges:

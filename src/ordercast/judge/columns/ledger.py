@@ -1,13 +1,12 @@
-"""What receivers owe at the end of a run: the account that agreement and validity are judged on.
+"""The ledger: what receivers owe at the end of a run. Agreement and validity are judged on it.
 
-For each receiver, a mark for each message that it delivered. Where all marks are set nothing more is asked.
-Only messages that some correct receiver lacks are looked at one by one, with their slots, notifications and
-views.
+For each receiver, it has a mark for each message that the receiver delivered. If all marks are set, nothing
+is missing. Only messages that some correct receiver lacks are judged one by one, with their slots,
+notifications and views.
 
-A *slot* is (issuer, group, number); those above the number up to which a view removes their issuer bind
-nobody, unless most of the group got them. Where views are promised, what was delivered in a view is owed by
-the members of that view which no later one leaves out, and what a node delivers after it was left out binds
-nobody.
+A *slot* is (issuer, group, number). Slots above the last number of a removed issuer bind nobody, unless most
+of the group got them. Where views are promised, the members of a view owe the messages that were delivered in
+it, unless a later view leaves them out. What a node delivers after it was left out binds nobody.
 """
 
 from collections import Counter
@@ -61,9 +60,9 @@ class Ledger:
         self._viewed = account.trace.description.guarantees.views
         self._groups = account.trace.description.groups
         self.count = len(account.submit_row)
-        """Messages from this place on were never submitted, and are owed to nobody."""
+        """Messages from this place on were never submitted, and nobody owes them."""
         self.holders: dict[Slot, dict[NodeId, Nanos]] = {}
-        """For each slot, who was first notified of its drop when."""
+        """For each slot, the nodes that were notified of its drop, and when each was notified first."""
         self._drop_rows: dict[tuple[Slot, NodeId], int] = {}
         for drop in drops:
             slot = Slot(drop.issuer, drop.group, drop.number)
@@ -81,15 +80,15 @@ class Ledger:
         """For each receiver, which messages it delivered, in any life."""
 
     def receivers(self, groups: Groups) -> list[NodeId]:
-        """The receivers of some groups together, ascending."""
+        """The receivers of some groups together, in ascending order."""
         return sorted(self.account.trace.receivers(groups))
 
     def correct(self, groups: Groups) -> list[NodeId]:
-        """The correct ones among them."""
+        """The correct receivers of some groups."""
         return [node for node in self.receivers(groups) if self.population.correct(node)]
 
     def lacking(self) -> Ints:
-        """The messages that some correct receiver of theirs did not deliver."""
+        """The messages that some correct receiver of their groups did not deliver."""
         lacked = np.zeros(self.count, bool)
         order, starts = by_key(self.account.destination[: self.count], len(self.account.destinations))
         for code, groups in enumerate(self.account.destinations):
@@ -107,7 +106,7 @@ class Ledger:
         return self.account.destinations[int(self.account.destination[place])]
 
     def first_delivery(self, node: NodeId, place: int) -> int:
-        """Where a node's first delivery of a message stands."""
+        """The place of a node's first delivery of a message."""
         return int(self._firsts[node][place])
 
     def owing(self, place: int, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
@@ -119,7 +118,7 @@ class Ledger:
         return self._owing(groups, rows)
 
     def owing_slot(self, slot: Slot, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
-        """The receivers that owe a slot of which these nodes were notified."""
+        """The receivers that owe a slot; these nodes were notified of its drop."""
         if not self._viewed:
             return self.account.trace.receivers((slot.group,))
         return self._owing((slot.group,), [(node, self._drop_rows[slot, node]) for node in witnesses])
@@ -129,10 +128,10 @@ class Ledger:
         return any(node in self.holders.get(slot, ()) for slot in self.slots(place))
 
     def binds(self, slot: Slot) -> bool:
-        """Whether a slot is one that its group settles, as all are of an issuer that is not removed.
+        """Whether a slot binds its group. All slots of an issuer that is not removed do.
 
-        One above the last number binds all the same if most of the group got it, as message or as
-        notification, or if most of any group delivered its message.
+        A slot above the last number binds if most of the group got it, as message or as notification, or if
+        most of any group delivered its message.
         """
         if not self._removals.cut_off(slot.issuer, slot.group, slot.number):
             return True
@@ -144,7 +143,7 @@ class Ledger:
         return self._most(got, slot.group)
 
     def bound(self, node: NodeId, place: int) -> bool:
-        """Whether a message has a slot that binds in a group of a receiver, or none known there."""
+        """Whether a message has a binding slot in a group of a receiver, or no known slot there."""
         slots = self.slots(place) if self._removals.last else []
         mine = [slot for slot in slots if node in self._groups.get(slot.group, ())]
         return not mine or any(self.binds(slot) for slot in mine)
@@ -173,7 +172,7 @@ class Ledger:
 
     @cached_property
     def carried(self) -> dict[Slot, list[int]]:
-        """The messages of each slot that somebody was notified of, or that a removal cut off."""
+        """The messages of each slot that is above the last number or that some node was notified of."""
         columns = self._slot_columns
         numbers = np.array([slot.number for slot in self.holders], np.int64)
         cut_off = self._removals.all_cut_off(columns.issuer, columns.group, columns.number)
@@ -195,7 +194,7 @@ class Ledger:
         return int(keys.max(initial=-1)) + 1 < len(keys)
 
     def unexplained(self) -> Counter[tuple[NodeId, GroupId]]:
-        """For each receiver and group, its notifications for slots that nobody saw the message of."""
+        """For each receiver and group, its notifications for slots whose message nobody delivered."""
         return Counter(
             (node, slot.group)
             for slot, holders in self.holders.items()
@@ -208,7 +207,7 @@ class Ledger:
 
     @cached_property
     def _spans(self) -> dict[NodeId, slice]:
-        """Where the deliveries of each node stand."""
+        """The slice of each node's deliveries."""
         nodes = self.account.node
         wanted = self._all_receivers()
         ids, starts = np.unique(nodes, return_index=True) if len(nodes) else (nodes, nodes)
@@ -243,7 +242,7 @@ class Ledger:
         return binding
 
     def _outside(self, node: NodeId, group: GroupId, rows: Ints) -> Flags:
-        """For each of a node's rows, whether it was in a view of the group that leaves it out."""
+        """For each of a node's rows, whether the node was in a view of the group that leaves it out."""
         stays = self._stays.of.get((node, group), [])
         excluded = np.array([*(stay.excluded for stay in stays), False], bool)  # the last is for no stay
         flags: Flags = excluded[self._stays.numbers_at(node, group, rows)]
@@ -251,7 +250,7 @@ class Ledger:
 
     @cached_property
     def _firsts(self) -> dict[NodeId, Ints]:
-        """For each receiver and message, where its first binding delivery stands."""
+        """For each receiver and message, the place of its first binding delivery."""
         found = {}
         for node, span in self._spans.items():
             first = np.full(len(self.account.messages), -1, np.int64)

@@ -1,6 +1,6 @@
 """Lifecycle: a crashed node does nothing until it recovers.
 
-Only nodes that have a crash or a recovery are looked at, between the rows of those.
+Only nodes with a crash or a recovery are checked, between these rows.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from ordercast.trace import ACTIONS, Kind
 
 
 def lifecycle(case: Case, findings: Findings) -> None:
-    """Find what nodes did while they were down, and lives that begin or end twice."""
+    """Find actions of nodes that are down, crashes of nodes that are down, and recoveries without a crash."""
     trace = case.trace
     rows = trace.rows(Kind.CRASH, Kind.RECOVER)
     turns: dict[NodeId, list[int]] = {}

@@ -1,14 +1,13 @@
-"""The order of deliveries laid out along one line, and the cycles where that does not work.
+"""Puts all deliveries in one line, and finds cycles if the chains do not fit into one.
 
-Each chain says that its messages come in its order. Together they contradict each other if and only if the
-relation "some receiver delivered a before b" has a cycle. The chains are first laid out along one line: the
-longest as it is, what the others have besides put in after the message that it follows there. If every
-chain climbs along that line, there is no cycle, and that is all that a run which kept its order costs.
+Each chain says that its messages come in its order. Chains contradict each other if and only if the relation
+"some receiver delivered a before b" has a cycle. First, the chains are put in one line: the longest chain as
+it is, and each further message of the others after the message that it follows there. If every chain climbs
+along the line, there is no cycle. For a run that kept its order, this is the whole cost.
 
-Where a chain steps back, the step covers a stretch of the line. A cycle that leaves a place of the line
-must come back over it, so that it lies within one stretch of overlapping steps. Only there are the chains
-compared in depth (`cycles.py`). No position is ever compared between receivers: positions shift with every
-loss.
+If a chain steps back, the step covers a stretch of the line. A cycle that passes a place of the line must
+come back over it, so it lies within one stretch of overlapping steps. Only there are the chains compared in
+depth (`cycles.py`). Positions are never compared between receivers, because they shift with every loss.
 """
 
 from collections.abc import Iterable
@@ -49,18 +48,18 @@ class Stretch(NamedTuple):
 
 
 class Line:
-    """All messages of some chains in a row."""
+    """All messages of some chains, in one line."""
 
     def __init__(self, chains: list[Sequence], count: int) -> None:
         self.chains = _different(chains)
         if 4 * sum(len(chain.places) for chain in self.chains) < count:
             self.chains, count = _renumbered(self.chains)
         self.rank = np.full(count, -1, np.int64)
-        """Where each message stands on the line; -1 if no chain has it."""
+        """The place of each message on the line; -1 if no chain has it."""
         if len(self.chains) > 1:
             self._lay_out()
         self.stretches = _united([step for chain in self.chains for step in self._steps(chain)])
-        """The parts of the line over which some chain steps back."""
+        """The parts of the line in which some chain steps back."""
 
     def stretch_of(self, ranks: Ints) -> Ints:
         """For each place of the line, the number of the stretch that it lies in, or -1."""
@@ -82,7 +81,7 @@ class Line:
             new = np.flatnonzero(ranks < 0)
             if not len(new):
                 continue
-            # The last message before it that stands on the line already, or the beginning of the line.
+            # The last message before it that is already on the line, or the beginning of the line.
             known = np.maximum.accumulate(np.where(ranks >= 0, np.arange(len(ranks)), -1))[new]
             after = np.where(known >= 0, ranks[known], -1) + 1
             line = np.insert(line, after, chain.places[new])
@@ -97,7 +96,7 @@ class Line:
 
 
 def _different(chains: list[Sequence]) -> list[Sequence]:
-    """The chains, longest first, without those that say the same as another."""
+    """The chains, longest first, mostly without those that are the same as another."""
     chains = sorted(chains, key=lambda chain: -len(chain.places))
     kept: list[Sequence] = []
     for chain in chains:
@@ -107,7 +106,7 @@ def _different(chains: list[Sequence]) -> list[Sequence]:
 
 
 def _renumbered(chains: list[Sequence]) -> tuple[list[Sequence], int]:
-    """The chains with small numbers for their messages, and how many those are."""
+    """The chains with their messages renumbered from 0, and the number of messages."""
     if not chains:
         return chains, 0
     messages, numbers = np.unique(np.concatenate([chain.places for chain in chains]), return_inverse=True)
@@ -117,7 +116,7 @@ def _renumbered(chains: list[Sequence]) -> tuple[list[Sequence], int]:
 
 
 def _united(steps: list[Stretch]) -> list[Stretch]:
-    """Stretches that overlap, as one."""
+    """Merge stretches that overlap."""
     united: list[Stretch] = []
     for step in sorted(steps):
         if united and step.first <= united[-1].last:
@@ -128,7 +127,7 @@ def _united(steps: list[Stretch]) -> list[Stretch]:
 
 
 def contradictions(account: Account, findings: Findings, line: Line) -> bool:
-    """Compare the chains in depth where they may contradict each other; whether they do."""
+    """Compare the chains in depth where they may contradict each other; return whether they do."""
     told = more = 0
     for parts in _by_stretch(line):
         cycles, others = find_cycles(parts, VIOLATIONS_MAX - told)
@@ -141,7 +140,7 @@ def contradictions(account: Account, findings: Findings, line: Line) -> bool:
 
 
 def _by_stretch(line: Line) -> Iterable[list[Sequence]]:
-    """For each stretch of the line, what the chains have in it."""
+    """For each stretch of the line, the parts of the chains in it."""
     chains, places, where, stretches = [], [], [], []
     for number, chain in enumerate(line.chains):
         stretch = line.stretch_of(line.rank[chain.places])
@@ -165,7 +164,7 @@ def _by_stretch(line: Line) -> Iterable[list[Sequence]]:
 
 
 def _tell(account: Account, findings: Findings, cycle: list[tuple[NodeId, int, int]]) -> None:
-    """Write down a cycle: each edge is a node and two of its deliveries, in their order."""
+    """Report a cycle: each edge is a node and two of its deliveries, in order."""
     messages = [account.message(int(account.place[before])) for _, before, _ in cycle]
     parts = [
         f"node {node} delivered {message_at(messages[i], account.time(before))}"

@@ -1,7 +1,8 @@
 """Messages by number: each submitted message gets the place of its submission among all.
 
-Identities are sparse (a sender times 2^40, plus its own number), but the numbers of one sender are dense,
-so a table finds the place of a message without a search. Where they are not dense, a search it is.
+Identities are sparse (a sender times 2^40, plus its own number), but the numbers of one sender are usually
+dense. So a table gives the place of a message without a search. If the numbers are not dense, a search is
+used.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ _SENDERS_MAX = 1 << 16
 
 
 class Places:
-    """Where each message was first submitted, counting different messages only."""
+    """The place of each message in the order of first submissions."""
 
     def __init__(self, submitted: Ints) -> None:
         dense = _Table.fits(submitted)
@@ -37,7 +38,7 @@ class Places:
 
 
 class _Table:
-    """For dense identities: a table a sender, all in one array."""
+    """For dense identities: a table for each sender, all in one array."""
 
     def __init__(self, submitted: Ints) -> None:
         senders, numbers = _parts(submitted)
@@ -79,7 +80,7 @@ class _Table:
 
 
 class _Sorted:
-    """For any identities."""
+    """For any identities: a sorted array."""
 
     def __init__(self, submitted: Ints) -> None:
         self._messages, self._first = np.unique(submitted, return_index=True)

@@ -1,7 +1,7 @@
-"""Drop notifications and views: rows that are few, and are taken one by one.
+"""Drop notifications and views. There are few such rows, so they are processed one by one.
 
-They pass integrity's gate too: a notification of a group that the receiver does not receive, and a view with
-members or of a group that the run does not have, are integrity's findings and go no further.
+They must pass integrity's gate too. A notification for a group that the node does not receive, and a view of
+an unknown group or with unknown members, are findings of integrity, and no other property sees them.
 """
 
 from typing import NamedTuple

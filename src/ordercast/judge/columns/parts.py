@@ -1,11 +1,12 @@
-"""A run too large to be judged in one piece: its parts, each summed up by itself.
+"""Summaries of the parts of a run that is too large to be judged in one piece.
 
-A *part* is some row groups of a Parquet file. Its summary has, for each node, the first and last of what
-must grow along its rows, and a fingerprint of what it delivered of each *block* of messages: how many, and
-the sum of a hash over identity, address, bytes and stamp. `blocks.py` puts the summaries of a run together.
+A *part* is some row groups of a Parquet file. For each node, its summary has the first and last of the values
+that must grow along the node's rows, and a fingerprint of the messages that it delivered from each *block* of
+messages: their number, and the sum of a hash over identity, groups, bytes and stamp. `blocks.py` combines the
+summaries of a run.
 
-A fingerprint never condemns: it shows which blocks need not be looked at again. Two of 64 bits each agree
-by chance once in 10^19.
+A fingerprint never shows a violation: it shows which blocks need no closer look. Two different fingerprints
+of 64 bits agree by chance once in 10^19.
 """
 
 from itertools import pairwise
@@ -30,7 +31,7 @@ from ordercast.trace import ORDERED, PACKETS, Kind, RunDescription
 
 BLOCK_BITS = 12
 SUBMITTED: NodeId = -1
-"""In place of a node: the submissions."""
+"""Stands for the submissions, instead of a node."""
 Key = tuple[int, int, int]
 """A delivery's place in the protocol's order: stamp clock, stamp issuer, message."""
 PROVABLE = (Kind.SUBMIT, *ORDERED, Kind.COMPLETE, Kind.CRASH, Kind.RECOVER, *PACKETS)
@@ -43,7 +44,7 @@ class Edges(msgspec.Struct, frozen=True):
     time_ns: tuple[int, int]
     clock_ns: tuple[int, int]
     key: tuple[Key, Key] | None = None
-    """Of its deliveries, where order is promised; None if it has none."""
+    """First and last key of its deliveries, if order is promised; None if it has none."""
 
 
 class SenderRange(msgspec.Struct, frozen=True):
@@ -75,16 +76,16 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct):
-    """What a part says of its rows."""
+    """The summary of the rows of a part."""
 
     segment: int = 0
-    """The number of the file that the part is of."""
+    """The number of the part's file."""
     first: int = 0
-    """Where it begins there: its first row group."""
+    """The first row group of the part in its file."""
     rows: int = 0
     deliveries: int = 0
     doubt: str = ""
-    """Why only the whole run can be judged; empty if the parts may do."""
+    """Why the whole run must be judged; empty if the parts may be enough."""
     edges: dict[NodeId, Edges] = msgspec.field(default_factory=dict)
     ranges: list[SenderRange] = msgspec.field(default_factory=list)
     prints: list[Print] = msgspec.field(default_factory=list)
@@ -94,7 +95,7 @@ class Summary(msgspec.Struct):
 
 
 def summarize(description: RunDescription, table: pa.Table, block_bits: int = BLOCK_BITS) -> Summary:
-    """Sum up a part of a run, its rows as they stand in the file."""
+    """Summarise a part of a run, with its rows in the order of the file."""
     kinds = _Rows(description, table)
     summary = Summary(rows=len(table), deliveries=len(kinds.delivered), doubt=kinds.doubt)
     for walk in (_walk_nodes, _walk_order, _walk_lanes):
@@ -106,7 +107,7 @@ def summarize(description: RunDescription, table: pa.Table, block_bits: int = BL
 
 
 class _Rows:
-    """The rows of a part, by kind and by node."""
+    """The rows of a part, sorted by kind and by node."""
 
     def __init__(self, description: RunDescription, table: pa.Table) -> None:
         self.trace = trace = Trace(description, table)
@@ -115,7 +116,7 @@ class _Rows:
         self.is_delivery: Flags = trace.is_kind(*ORDERED)
         rows, self.starts = trace.by_node
         self.by_node = rows
-        """All rows but those of packets, by node, each node's in order; `starts` has where each begins."""
+        """All rows except packet rows, by node, each node's in order; `starts` says where each begins."""
         self.delivered = rows[self.is_delivery[rows]]
         """The deliveries, in the same order."""
         self.doubt = self._doubt()
@@ -148,7 +149,7 @@ class _Rows:
 
 
 def _walk_nodes(rows: _Rows, summary: Summary) -> None:
-    """Each node's rows: time and clock do not go back; where they begin and end; crashes."""
+    """Check that the times and clocks of each node grow, and note their edges and the crashes."""
     trace, order = rows.trace, rows.by_node
     columns = (rows.step, trace.time, trace.column("clock_ns"))
     changes = rows.starts[1:-1] - 1
@@ -169,7 +170,7 @@ def _walk_nodes(rows: _Rows, summary: Summary) -> None:
 
 
 def _walk_order(rows: _Rows, summary: Summary) -> None:
-    """Along a node's deliveries the key grows, or the steps back are noted."""
+    """Check that the key grows along each node's deliveries, and note the steps back."""
     trace, delivered = rows.trace, rows.delivered
     if trace.description.guarantees.order is Order.NONE or not len(delivered):
         return
@@ -195,7 +196,7 @@ def _walk_order(rows: _Rows, summary: Summary) -> None:
 
 
 def _walk_lanes(rows: _Rows, summary: Summary) -> None:
-    """The submissions of a sender grow, and so they are different; its deliveries, where that is promised."""
+    """Check that a sender's submissions grow, so that they differ, and its deliveries if FIFO is promised."""
     trace = rows.trace
     submitted = rows.by_node[rows.is_submit[rows.by_node]]
     ranges = [(np.full(len(submitted), SUBMITTED), trace.message[submitted])]
@@ -245,7 +246,7 @@ def _prints(rows: _Rows, block_bits: int) -> list[Print]:
         lengths, *places = (column[where].astype(np.int64) for column in list_columns(numbers))
         stamped = _spread(stamped + lengths.view(np.uint64))
         for at, column in enumerate(places):
-            # Only what is there: how long the longest list of the part is must make no difference.
+            # Only existing elements count: the longest list of the part must make no difference.
             stamped = np.where(lengths > at, _spread(stamped + column.view(np.uint64)), stamped)
     sums = [_sums(index, values, len(found)) for values in (_spread(content), _spread(stamped))]
     prints = []
@@ -271,7 +272,7 @@ def _folded(trace: Trace, where: Ints | slice, start: Ints, names: tuple[str, ..
 
 
 def _spread(folded: Ints) -> Ints:
-    """What differs in a bit then differs in many: else two exchanged values would sum up the same."""
+    """Spread a difference of one bit over many; otherwise two exchanged values would have the same sum."""
     spread: Ints = folded ^ (folded >> np.uint64(32))
     spread *= np.uint64(0xD6E8FEB86659FD93)
     spread ^= spread >> np.uint64(29)

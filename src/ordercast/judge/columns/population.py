@@ -1,7 +1,7 @@
-"""Who is up at the end, who lost its state, and how often each had crashed by when.
+"""Which nodes are up at the end, which lost their state, and when each crashed.
 
-A node is correct if it is up at the end of the run and never lost its state. One that crashed and came back
-with what it had saved is correct.
+A node is correct if it is up at the end of the run and never lost its state. A node that crashed and came
+back with its saved state is correct.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Issuers that are removed: which of their numbers lie above the last one that a group settles."""
+"""Removed issuers: which of their numbers are above the last number that a group settles."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from ordercast.judge.columns.columns import Flags, Ints
 
 
 class Removals:
-    """The last number of each removed issuer for each group: the largest that a view says."""
+    """The last number of each removed issuer for each group: the largest number that a view has."""
 
     def __init__(self, changes: list[Change]) -> None:
         ascending = sorted((c.issuer, c.group, c.number) for c in changes if not c.added)
@@ -19,7 +19,7 @@ class Removals:
         return number > self.last.get((issuer, group), number)
 
     def all_cut_off(self, issuers: Ints, groups: Ints, numbers: Ints) -> Flags:
-        """The same of many at once."""
+        """The same as `cut_off`, for many numbers at once."""
         removed = np.unique(np.array([issuer for issuer, _ in self.last], np.int64))
         known = np.unique(np.array([group for _, group in self.last], np.int64))
         limits = np.full((len(removed), len(known)), np.iinfo(np.int64).max)

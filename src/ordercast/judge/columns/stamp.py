@@ -1,4 +1,4 @@
-"""Stamps: every receiver that delivers a message in order does so with the same stamp, or all without one."""
+"""Stamps: all receivers that deliver a message in order do so with the same stamp, or all without a stamp."""
 
 import numpy as np
 

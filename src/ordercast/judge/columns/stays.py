@@ -1,4 +1,4 @@
-"""Which views nodes were in: a node's time in one view of a group is a *stay*, a range of its rows."""
+"""Stays: a *stay* is a node's time in one view of a group, as a range of its rows."""
 
 from bisect import bisect_left
 from functools import cached_property
@@ -23,11 +23,11 @@ class Stay(NamedTuple):
     next: InstalledView | None
     """The view of the group that it installed next, if it kept its state until then."""
     whole: bool
-    """It did not crash before the end of the stay."""
+    """The node did not crash during the stay."""
 
     @property
     def excluded(self) -> bool:
-        """Whether the view does not have the node."""
+        """Whether the view leaves the node out."""
         return self.node not in self.view.members
 
 
@@ -36,7 +36,7 @@ class Stays:
 
     def __init__(self, trace: Trace, views: list[InstalledView]) -> None:
         self.all: list[Stay] = []
-        """By node and group, in order."""
+        """Sorted by node and group, in order."""
         installed: dict[tuple[NodeId, GroupId], list[InstalledView]] = {}
         for view in views:
             for group in dict.fromkeys(view.groups):

@@ -1,7 +1,7 @@
 """Total order: the receivers of a group deliver its messages in one common order.
 
-Each group is laid out along a line of its own (`line.py`). Where one line over all groups is straight, so are
-those of the groups.
+Each group has its own line (`line.py`). If one line over all groups is straight, so are the lines of the
+groups.
 """
 
 from ordercast.core import Order
@@ -13,7 +13,7 @@ from ordercast.judge.columns.line import Line, contradictions, sequences
 def total_order(case: Case, findings: Findings) -> None:
     """Find the groups whose receivers contradict each other."""
     account, groups = case.account, case.description.groups
-    # Whoever judges order across groups needs the line over all of them anyway.
+    # Order across groups needs the line over all groups anyway.
     across = len(groups) == 1 or case.description.guarantees.order is Order.ACROSS
     if across and case.line.straight:
         return

@@ -1,7 +1,7 @@
-"""A run's table, taken apart once for all properties.
+"""The table of a run as arrays, prepared once for all properties.
 
-Rows are known by their place in the table. Those of one node, and of one host, stand in the order in which
-they happened; the order of rows of different hosts means nothing, because their clocks need not agree.
+A row is identified by its place in the table. Rows of one node, and of one host, are in the order in which
+they happened. The order of rows of different hosts means nothing, because their clocks need not agree.
 
 *Lives*: a node that recovers without its saved state counts as a new receiver. The lives of a node are
 numbered from 0; in most runs there is one.
@@ -28,7 +28,7 @@ from ordercast.judge.columns.columns import (
 from ordercast.trace import ACTIONS, LOST, PACKETS, Kind, RunDescription
 
 GATED = (*ACTIONS, Kind.CRASH, Kind.RECOVER)
-"""What only a node of the run can do."""
+"""The kinds of rows that must name a node of the run."""
 COLUMNS = (
     "time_ns",
     "clock_ns",
@@ -47,7 +47,7 @@ COLUMNS = (
     "digest",
     "label",
 )
-"""What a run is judged on."""
+"""The columns that a run is judged on."""
 
 
 class Trace:
@@ -86,12 +86,12 @@ class Trace:
 
     @cached_property
     def groups(self) -> Lists:
-        """The groups of each row, as they are written there."""
+        """The groups of each row, as the row has them."""
         return Lists(self.table["groups"])
 
     @cached_property
     def by_node(self) -> tuple[Ints, Ints]:
-        """All rows but those of packets, by node, each node's as they stand; and where each node begins."""
+        """All rows except packet rows, sorted by node, stable; and where each node begins."""
         packets = self.is_kind(*PACKETS)
         rows = np.flatnonzero(~packets) if packets.any() else None
         nodes = self.node if rows is None else self.node[rows]
@@ -117,7 +117,7 @@ class Trace:
         return {node: np.array(rows) for node, rows in found.items()}
 
     def known(self, groups: Groups) -> Groups:
-        """Those of some groups that the run has, each once."""
+        """The groups among these that the run has, each once."""
         return tuple(dict.fromkeys(group for group in groups if group in self.description.groups))
 
     def receivers(self, groups: Groups) -> frozenset[NodeId]:

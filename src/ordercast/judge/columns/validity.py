@@ -1,9 +1,9 @@
-"""Validity: what a sender submits and does not crash after, every correct receiver of its groups delivers.
+"""Validity: if a sender submits a message and does not crash afterwards, every correct receiver delivers it.
 
-Judged at the end of a complete run; a notification serves as well where gaps are notified. A message that
-nobody delivered has no known slot: each notification for a slot that nobody saw the message of may have
-been for one such message, or for one bundle of them, and excuses it, those with the fewest groups first.
-What receivers disagree on is agreement's finding.
+Judged at the end of a complete run. Where gaps are notified, a notification counts as well. A message that
+nobody delivered has no known slot. A notification for a slot whose message nobody delivered may have been for
+such a message, or for one bundle of them, and excuses it; messages with the fewest groups come first. A
+message on which receivers disagree is a finding of agreement.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from ordercast.judge.finding import message_at, nodes_named
 
 
 def validity(case: Case, findings: Findings) -> None:
-    """Judge the messages that some correct receiver lacks, except those that agreement told of."""
+    """Judge the messages that some correct receiver lacks, except those that agreement reported."""
     ledger, account, lacking = case.ledger, case.account, case.lacking
     notified = case.description.guarantees.gaps is Gaps.NOTIFIED
     wanting: dict[int, list[NodeId]] = {}
@@ -78,7 +78,7 @@ def _unexcused(ledger: Ledger, wanting: dict[int, list[NodeId]]) -> dict[int, li
 
 
 def _bundles(ledger: Ledger) -> Ints:
-    """For each message, which bundle it may have been in: what one sender submitted in a row."""
+    """For each message, its possible bundle: the messages that one sender submitted in a row."""
     count = ledger.count
     bundles = np.arange(count)
     if not ledger.bundled:

@@ -1,8 +1,9 @@
 """View synchrony (the hybrid paper's vs-multicast, section 5, and the usual properties of views).
 
-Nodes that go from one view to the next together deliver the same messages in between; a view has the same
-members everywhere; numbers grow at each node; a node installs only views that it is in, and one that leaves
-it out, after which it delivers nothing of the group; a message is delivered in one view only, everywhere.
+Nodes that go from one view to the next together deliver the same messages in between. A view has the same
+members at all nodes. The numbers of views grow at each node. A node installs only views that it is in, and
+one view that leaves it out; after that view it delivers no message of the group. All nodes deliver a message
+in the same view.
 """
 
 import numpy as np
@@ -32,7 +33,7 @@ def view_synchrony(case: Case, findings: Findings) -> None:
 
 
 def _judge_views(views: list[InstalledView], stays: Stays, findings: Findings) -> None:
-    """What each view says by itself, and against the node's last one."""
+    """Judge each view alone, and compared with the node's last view."""
     known: dict[tuple[GroupId, int], tuple[NodeId, tuple[NodeId, ...]]] = {}
     last = {(stay.node, stay.group, stay.next.row): stay for stay in stays.all if stay.next is not None}
     for view in views:
@@ -62,7 +63,7 @@ def _delivered(account: Account, stay: Stay, mine: Ints) -> Ints:
 def _judge_exclusions(
     account: Account, stays: Stays, delivered: dict[Stay, Ints], findings: Findings
 ) -> None:
-    """A node that is left out delivers nothing, unless for the sake of another group of its own."""
+    """A node that is left out delivers nothing, except messages that also go to another group of it."""
     groups = account.trace.description.groups
     for stay, where in delivered.items():
         for delivery in where.tolist() if stay.excluded else ():
@@ -84,7 +85,7 @@ def _judge_exclusions(
 
 
 def _judge_moves(account: Account, delivered: dict[Stay, Ints], findings: Findings) -> None:
-    """Those that went from one view to the next together delivered the same in between."""
+    """Nodes that went from one view to the next together delivered the same messages in between."""
     first: dict[tuple[GroupId, int, int], tuple[Stay, Ints]] = {}
     for stay, where in sorted(delivered.items(), key=lambda item: item[0].until):
         following = stay.next

@@ -1,4 +1,4 @@
-"""What a judge says of a run, whichever judge it is: counterexamples, holes, the verdict."""
+"""The results of both judges: violations, holes, the verdict."""
 
 from ordercast.judge.finding.holes import NAMED_MAX, Holes, NodeHoles, Standing
 from ordercast.judge.finding.verdict import Verdict

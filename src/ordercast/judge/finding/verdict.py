@@ -7,13 +7,13 @@ from ordercast.judge.finding.violation import Violation
 
 
 class Verdict(NamedTuple):
-    """The findings on a run, and how many more each property had than were kept.
+    """The findings on a run, and for each property how many more findings were not kept.
 
-    The count is exact, but for `total-order` and `acyclic-order` it is a lower bound: both judges stop the
-    full search when they have enough to tell.
+    The count is exact, except for `total-order` and `acyclic-order`, where it is a lower bound: both judges
+    stop the full search when they have enough findings.
     """
 
     violations: list[Violation]
     suppressed: dict[str, int]
     holes: Holes | None = None
-    """What is missing where; None unless the run counts holes (`RunDescription`)."""
+    """The holes of the run; None unless the run counts holes (`RunDescription`)."""

@@ -1,4 +1,4 @@
-"""A finding: which property was broken, by whom, with which messages, and the story in words."""
+"""A violation: which property was broken, the nodes, messages and times, and an explanation in words."""
 
 from collections.abc import Iterable
 
@@ -7,17 +7,17 @@ import msgspec
 from ordercast.core import MessageId, Nanos, NodeId, format_ns, message_name
 
 END_OF_RUN = -1
-"""The step of a finding that only the end of the run could show."""
+"""The step of a finding that shows only at the end of the run."""
 
 VIOLATIONS_MAX = 20
-"""How many findings a judge keeps of a property; later ones are only counted."""
+"""How many findings a judge keeps for each property; later ones are only counted."""
 
 LISTED_MAX = 5
-"""How many things a sentence lists before it says how many more there are."""
+"""How many items a sentence lists before it says how many more there are."""
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """A counterexample to one property; ``step`` is the place of the event that completed it."""
+    """A counterexample to one property. ``step`` is the place of the event that completed it."""
 
     property: str
     nodes: tuple[NodeId, ...]
@@ -38,7 +38,7 @@ def in_order(violations: Iterable[Violation]) -> list[Violation]:
 
 
 def listed(items: Iterable[object]) -> str:
-    """Things in a row, the first few by name: ``1, 2, 3 and 7 more``."""
+    """A list of items, only the first few by name: ``1, 2, 3 and 7 more``."""
     names = [str(item) for item in items]
     if len(names) <= LISTED_MAX:
         return ", ".join(names)
@@ -46,7 +46,7 @@ def listed(items: Iterable[object]) -> str:
 
 
 def messages_named(messages: Iterable[MessageId]) -> str:
-    """Messages in a row, the first few by name."""
+    """A list of messages, only the first few by name."""
     return listed(map(message_name, messages))
 
 
@@ -57,5 +57,5 @@ def nodes_named(nodes: Iterable[NodeId]) -> str:
 
 
 def message_at(message: MessageId, time_ns: Nanos) -> str:
-    """A message and when something happened to it: ``4#17 (at 1.25 ms)``."""
+    """A message and the time of an event: ``4#17 (at 1.25 ms)``."""
     return f"{message_name(message)} (at {format_ns(time_ns)})"

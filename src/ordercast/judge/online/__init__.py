@@ -1,7 +1,7 @@
-"""Online oracles: a run's promises judged event by event, one property a file.
+"""Online oracles: they judge a run's promises event by event. Each file has one property.
 
-`OnlineJudge` shows the rows of a run to its oracles. Which oracles those are is the registry's matter
-(`ordercast.judge.registry`): here is only how each property is watched.
+`OnlineJudge` shows the rows of a run to its oracles. The registry (`ordercast.judge.registry`) says which
+oracles a run has.
 """
 
 from ordercast.judge.online.case import Case, Handler

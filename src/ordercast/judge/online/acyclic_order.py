@@ -7,9 +7,9 @@ comparable, and the order is one for all receivers), *acyclic order* of genuine 
 each group does not imply it: with a to groups 1 and 2, b to 2 and 3, c to 3 and 1, each group may
 be in order and all three not.
 
-A cycle that some group shows by itself is `total_order`'s finding. Where there is one, what else is in a
-cycle depends on which of the contradicting deliveries are believed: a run is judged by this property only
-if every group is in order by itself. The findings so far are withdrawn when that turns out not to be so.
+A cycle within one group is a finding of `total_order`. If there is one, it is not clear which of the
+contradicting deliveries are right. So a run is judged by this property only if each group alone is in order.
+If a group turns out not to be in order, the findings so far are withdrawn.
 """
 
 from ordercast.judge.online.case import Case, Handler
@@ -20,7 +20,7 @@ from ordercast.trace import LOST, ORDERED, Event, Kind
 
 
 class AcyclicOrder(Oracle):
-    """No cycle of deliveries over all groups together."""
+    """The deliveries of all groups together have no cycle."""
 
     def __init__(self, name: str, case: Case) -> None:
         super().__init__(name, case)
@@ -29,7 +29,7 @@ class AcyclicOrder(Oracle):
         self._lines = {node.id: self._relation.line(node.id) for node in case.description.nodes}
 
     def handlers(self) -> dict[Kind, Handler]:
-        """Deliveries in order, and the recoveries that begin a new receiver."""
+        """Deliveries in order, and recoveries without state, which make a new receiver."""
         return {**dict.fromkeys(ORDERED, self._on_deliver), Kind.RECOVER: self._on_recover}
 
     def _on_deliver(self, event: Event) -> None:

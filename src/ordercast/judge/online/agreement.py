@@ -1,4 +1,4 @@
-"""Agreement: what one delivers, all deliver. Judged at the end of a complete run.
+"""Agreement: if one receiver delivers a message, all do. Judged at the end of a complete run.
 
 *All* (Defago et al., section 2): if a correct receiver delivers m, every correct receiver of m's
 groups delivers m; *uniform*: if any receiver does, even one that crashed later.
@@ -9,12 +9,13 @@ delivered or notified at every correct receiver of its group. Where views are pr
 the members of the view in which it was delivered that no later view leaves out (`ledger.py`). A
 slot is (issuer, group, number), never a count of deliveries: a notification has no place in the order.
 
-Hydra promises this to groups as wholes (Appendix B): when a sequencer is removed, a minority receiver may
-have got more of it than the last number that the quorum agreed on, and the others are told of neither.
-So a slot above the last number with which a view removes its issuer binds nobody in its group, if only a
-minority of the group got it, as message or as notification. A message to several groups is still owed in
-those that settle their number of it; and if a majority of one group delivered it, in all of them, as if
-there were no removal: every quorum has one of that majority in it, and reports speak of all groups.
+Hydra promises this to whole groups (Appendix B). When a sequencer is removed, a minority of receivers may
+have got numbers above the last number that the quorum agreed on, and the others get neither messages nor
+notifications for them. So a slot above the last number of a removed issuer binds nobody in its group, if only
+a minority of the group got it, as message or as notification. A message to several groups is still owed in
+the groups that settle their number of it. If a majority of one group delivered the message, it is owed in all
+of its groups, as if there were no removal: every quorum contains a node of that majority, and reports cover
+all groups.
 """
 
 from ordercast.core import Agreement as Promise
@@ -26,18 +27,18 @@ from ordercast.judge.online.oracle import Oracle
 
 
 class Agreement(Oracle):
-    """Every correct receiver delivers what one delivers, or is told that it will not."""
+    """Every correct receiver delivers what one delivers, or is notified of its drop."""
 
     def __init__(self, name: str, case: Case) -> None:
         super().__init__(name, case)
         self.ledger = case.ledger
         self.flagged: set[MessageId] = set()
-        """Messages on which receivers do not agree; known after `finish`."""
+        """Messages on which receivers disagree; known after `finish`."""
         self._notified = case.description.guarantees.agreement is Promise.NOTIFIED
         self._uniform = case.description.guarantees.uniform
 
     def finish(self) -> None:
-        """Compare what the receivers ended with."""
+        """Compare what the receivers delivered."""
         for message in self.ledger.submissions:
             self._judge_message(message)
         if self._notified:

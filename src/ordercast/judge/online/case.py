@@ -1,7 +1,7 @@
-"""A run before the court: what its oracles share while they watch it.
+"""A case: what the oracles of one run share.
 
-That is the place in the stream, the account of who owes what, which is kept once for all who need it, and
-the oracles themselves: some heed what another has found.
+They share the place in the stream, the ledger of deliveries, which is kept once for all oracles that need it,
+and the list of oracles: some oracles use the findings of another.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ Wanted = TypeVar("Wanted")
 
 
 class Cursor:
-    """The place in the stream of events; a judge shares one among its oracles."""
+    """The place in the stream of events; all oracles of a judge share one."""
 
     __slots__ = ("step",)
 
@@ -38,15 +38,15 @@ class Case:
 
     @property
     def ledger(self) -> Ledger:
-        """The account of the run, kept from the first time that somebody asks for it, before it begins."""
+        """The ledger of the run. It is kept only if an oracle asks for it before the run begins."""
         if self._ledger is None:
             self._ledger = Ledger(self.description)
         return self._ledger
 
     def accounts(self) -> list[dict[Kind, Handler]]:
-        """How the accounts are fed that somebody asked for."""
+        """The handlers of the ledger, if an oracle asked for it."""
         return [] if self._ledger is None else [self._ledger.handlers()]
 
     def find(self, wanted: type[Wanted]) -> Wanted | None:
-        """The oracle of this class, if the run has one and it stands before whoever asks."""
+        """The oracle of this class, if the run has one and it comes before the oracle that asks."""
         return next((oracle for oracle in self.oracles if isinstance(oracle, wanted)), None)

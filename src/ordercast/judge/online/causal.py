@@ -1,17 +1,15 @@
 """Causal order.
 
-Submission of m happens before submission of m' if the same host submitted m earlier, or the host of
-the sender of m' delivered m before it submitted m', or by a chain of such steps (Lamport's
-relation, on what applications see). If m happens before m', no receiver delivers m after m'
-(*causal order*, Hadzilacos and Toueg). Happens-before is by host: a sender and a receiver on one
-machine are one application. A restart keeps the host's history, for the application may have acted
-on it outside.
+Submission of m happens before submission of m' if the same host submitted m earlier, or the host of the
+sender of m' delivered m before it submitted m', or by a chain of such steps (Lamport's relation, on what
+applications see). If m happens before m', no receiver delivers m after m' (*causal order*, Hadzilacos and
+Toueg). Happens-before is by host: a sender and a receiver on one machine are one application. A restart keeps
+the host's history, because the application may have acted on it.
 
-The submissions of a host are numbered, and a vector clock says how many of each host lie in the
-past. Each submission keeps only what its host learnt since the one before it; whoever joins a
-submission's past joins those of its host that it does not have yet. So transitivity through hosts
-that a message was not addressed to is covered, at the cost of one step for each submission and
-receiver.
+The submissions of a host are numbered, and a vector clock says how many of each host lie in the past. Each
+submission keeps only what its host learnt since its previous submission. To join the past of a submission, a
+clock also joins all earlier submissions of that host that it does not have yet. This covers transitivity
+through hosts that a message was not addressed to, at the cost of one step for each submission and receiver.
 """
 
 from bisect import bisect_left
@@ -33,9 +31,9 @@ class _Submission(NamedTuple):
 
 
 class _Replay:
-    """A receiver's log once more, up to `length`, for the place at which each host's count was reached.
+    """Replays a receiver's log up to `length`, to find the place at which each host's count was reached.
 
-    It is only made when there is something to tell, and goes on from where it stopped.
+    It is only made when there is a finding, and it continues where it stopped.
     """
 
     __slots__ = ("clock", "length", "raised")
@@ -44,7 +42,7 @@ class _Replay:
         self.clock: Clock = {}
         self.length = 0
         self.raised: dict[HostId, tuple[list[int], list[int]]] = {}
-        """For each host, the counts in the clock as they grew, and the places in the log."""
+        """For each host, the growing counts in the clock, and their places in the log."""
 
 
 class Causal(Oracle):
@@ -58,13 +56,13 @@ class Causal(Oracle):
         self._learnt: dict[HostId, list[Clock]] = {host: [] for host in hosts}
         self._known: dict[HostId, Clock] = {host: {} for host in hosts}
         self._heard: dict[HostId, Clock] = {host: {} for host in hosts}
-        """Of each other host, the newest submission delivered since the last of its own."""
+        """For each host, the newest submission of each other one that it delivered since its own last."""
         self._past: dict[int, Clock] = {node.id: {} for node in case.description.nodes}
         self._log: dict[int, list[tuple[MessageId, Nanos]]] = {n.id: [] for n in case.description.nodes}
         self._replays: dict[int, _Replay] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
-        """Submissions, deliveries in order or not, and the recoveries that begin a new receiver."""
+        """Submissions, all deliveries, and recoveries without state, which make a new receiver."""
         return {
             Kind.SUBMIT: self._on_submit,
             **dict.fromkeys(CARRYING, self._on_out_of_order),
@@ -99,7 +97,7 @@ class Causal(Oracle):
         self._hear(event.node, submission)
 
     def _on_out_of_order(self, event: Event) -> None:
-        """No part of the order, but the application knows the message from now on."""
+        """Such a delivery is not part of the order, but the application knows the message from now on."""
         submission = self._submissions.get(event.message)  # type: ignore[arg-type]
         if submission is not None:
             self._hear(event.node, submission)
@@ -131,7 +129,7 @@ class Causal(Oracle):
                         learnt[other] = count
 
     def _accuse(self, event: Event, submission: _Submission) -> None:
-        """Find the first delivery that had this message in its past, and tell."""
+        """Report a late delivery, with the first delivery that had this message in its past."""
         if self.full:
             self.suppressed += 1
             return

@@ -1,4 +1,4 @@
-"""Issuers that join and leave: what a view's row says of one (Hydra section 4.4)."""
+"""Changes of issuers: the views that add or remove an issuer (Hydra section 4.4)."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from ordercast.trace import ADDED, REMOVED, Event
 
 
 class Change(NamedTuple):
-    """A view adds an issuer, whose numbers count from the next on, or removes one, settled up to a number."""
+    """A view adds an issuer after a number, or removes an issuer that is settled up to a number."""
 
     what: str
     issuer: int
@@ -20,7 +20,7 @@ class Change(NamedTuple):
 
 
 def changes_of(event: Event) -> list[tuple[GroupId, Change]]:
-    """The change that a view is for its group; none if it only says who the members are."""
+    """The change that a view makes for its group; none if the view only lists the members."""
     issuer, numbers = event.stamp_issuer, event.numbers
     if event.label not in (ADDED, REMOVED) or issuer is None or not numbers or None in numbers:
         return []

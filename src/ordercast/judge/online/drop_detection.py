@@ -1,18 +1,17 @@
 """Drop detection at each receiver (Hydra sections 4.1, 4.3.2 and 4.4, Appendix B).
 
-For each receiver, group and issuer: each number comes at most once, as a message or as a
-notification; and when the message with number n is delivered, every smaller number has come before.
-Notifications may come early: they have no place in the order of messages. Messages of one bundle
-share a number: they follow each other at the receiver, with one sender, one destination and one
-stamp. A delivery without numbers, or without their issuer, says nothing of what it follows, and breaks
-the promise.
+For each receiver, group and issuer: each number comes at most once, as a message or as a notification; and
+when the message with number n is delivered, every smaller number has come before. Notifications may come
+early: they have no place in the order of messages. Messages of one bundle share a number: they follow each
+other at the receiver, with one sender, one destination and one stamp. A delivery without numbers, or without
+their issuer, does not say what it follows, and breaks the promise.
 
-Numbers begin at 1. If a view of the receiver adds the issuer after number n, they begin at n + 1, and
-nothing of the issuer comes before that view. If a view removes it with last number n, every number up
-to n has come by then, and nothing of it comes afterwards; more may have come before, because the last
-number is what a quorum agreed on. A configuration of a group says the same of its issuer at all
-receivers. For one that recovered without its state, the first number that comes is taken as the first,
-unless a view says better.
+Numbers begin at 1. If a view of the receiver adds the issuer after number n, they begin at n + 1, and nothing
+of the issuer comes before that view. If a view removes it with last number n, every number up to n has come
+by then, and nothing of it comes afterwards; more may have come before, because the last number is what a
+quorum agreed on. All receivers must agree on what a configuration of a group says about its issuer. For a
+receiver that recovered without its state, the numbers begin with the first one that comes, unless a view says
+otherwise.
 """
 
 from ordercast.core import GroupId, MessageId, NodeId, format_ns, message_sender
@@ -27,13 +26,13 @@ FIRST_NUMBER = 1
 
 
 class DropDetection(Oracle):
-    """Each number once, as a message or a notification, and none passed over in silence."""
+    """Each number comes once, as a message or a notification, and none is skipped silently."""
 
     def __init__(self, name: str, case: Case) -> None:
         super().__init__(name, case)
         self._groups = {group: frozenset(nodes) for group, nodes in case.description.groups.items()}
         self._changes: dict[tuple[GroupId, int], tuple[NodeId, Change]] = {}
-        """For each configuration of a group, who told first what it changes."""
+        """For each configuration of a group, the first node that installed it, and its change."""
         self._fresh: set[NodeId] = set()
         self._lanes: dict[NodeId, dict[tuple[GroupId, int], Lane]] = {
             node.id: {} for node in case.description.nodes
@@ -41,7 +40,7 @@ class DropDetection(Oracle):
         self._previous: dict[NodeId, Event] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
-        """Deliveries, notifications, and what moves the beginning and the end of the numbers."""
+        """Deliveries, notifications, and the rows that change where numbers begin and end."""
         return {
             **dict.fromkeys(CARRYING, self._on_deliver),
             Kind.DROP: self._on_drop,
@@ -106,7 +105,7 @@ class DropDetection(Oracle):
             lane.notified.add(number)
 
     def _outside(self, event: Event, lane: Lane, number: int, what: str) -> bool:
-        """Whether a number is not one that the lane may have, which is told."""
+        """Whether a number is outside of what the lane may have; if so, report it."""
         if lane.closed is not None:
             self._tell(event, f"{what} after view {lane.closed}, which removed the issuer,")
             return True
@@ -117,7 +116,7 @@ class DropDetection(Oracle):
 
     def _on_view(self, event: Event) -> None:
         for group, change in changes_of(event):
-            self._previous.pop(event.node, None)  # no bundle goes on over it
+            self._previous.pop(event.node, None)  # a bundle does not continue after a view
             self._compare(event, group, change)
             if event.node in self._groups[group]:
                 self._apply(event, group, change)

@@ -1,8 +1,8 @@
 """First in, first out, for each sender.
 
 If a sender submits m before m', no receiver delivers m after m' (*FIFO order*, Hadzilacos and
-Toueg, "A modular approach to fault-tolerant broadcasts"). A receiver may miss m altogether: gaps
-are the business of agreement, validity and drop detection. Where causal order is promised, `causal`
+Toueg, "A modular approach to fault-tolerant broadcasts"). A receiver may miss m altogether: agreement,
+validity and drop detection judge gaps. Where causal order is promised, `causal`
 covers this.
 """
 
@@ -24,7 +24,7 @@ class Fifo(Oracle):
         }
 
     def handlers(self) -> dict[Kind, Handler]:
-        """Submissions, deliveries in order, and the recoveries that begin a new receiver."""
+        """Submissions, deliveries in order, and recoveries without state, which make a new receiver."""
         return {
             Kind.SUBMIT: self._on_submit,
             **dict.fromkeys(ORDERED, self._on_deliver),

@@ -1,14 +1,13 @@
-"""Rows that came too early: a delivery that stands in the stream before its submission.
+"""The holdback keeps rows that come too early: deliveries that come in the stream before their submission.
 
-Rows of different machines are merged by clocks that do not agree, so that the place of a delivery in the
-stream says nothing of whether its message had been submitted. The holdback keeps such a delivery, and
-whatever comes after it at the same host, until the submission has passed. So the rows of each host
-keep their order, every submission is judged before its deliveries, and no times of different nodes
-are compared.
+Rows of different machines are merged by clocks that do not agree. So the place of a delivery in the stream
+does not show whether its message had been submitted. The holdback keeps such a delivery, and all later rows
+of the same host, until the submission has passed. So the rows of each host keep their order, every submission
+is judged before its deliveries, and no times of different nodes are compared.
 
-At the end of the run, deliveries whose submission never came are let through, to be accused. What
-is left then waits for each other in a circle, which two clocks on one host can make: the earliest goes
-first, after its submission has been foretold.
+At the end of the run, deliveries whose submission never came are passed on, and are reported. The remaining
+rows wait for each other in a circle, which two clocks on one host can cause. Then the earliest row goes
+first, after its submission has been announced.
 """
 
 from collections import deque
@@ -19,7 +18,7 @@ from ordercast.trace import CARRYING, Event, Kind, RunDescription
 
 
 class Holdback:
-    """Passes rows on, each with its place in the stream, when their turn has come."""
+    """Passes rows on when their turn has come, each with its place in the stream."""
 
     def __init__(
         self,
@@ -28,7 +27,7 @@ class Holdback:
         foretell: Callable[[int, Event], None],
         expected: Set[MessageId | None] | None = None,
     ) -> None:
-        """`expected` has the messages that the whole run submits, if that is known already."""
+        """`expected` has all messages that the run submits, if they are known already."""
         self._pass_on = pass_on
         self._foretell = foretell
         self._expected: Set[MessageId | None] | None = expected
@@ -39,7 +38,7 @@ class Holdback:
         """The hosts whose first held row is a delivery of this message."""
 
     def observe(self, step: int, event: Event) -> None:
-        """The next row of the stream."""
+        """Take the next row of the stream."""
         host = self._host.get(event.node)
         if host is None:
             self._pass_on(step, event)
@@ -55,7 +54,7 @@ class Holdback:
                     self._drain(waiting)
 
     def finish(self) -> None:
-        """No more rows will come: pass on all that is held."""
+        """Pass on all rows that are held: no more rows will come."""
         coming = {
             event.message: (step, event)
             for rows in reversed(self._held.values())
@@ -75,7 +74,7 @@ class Holdback:
                 self._drain(other)
 
     def _early(self, event: Event) -> bool:
-        """Whether a row is a delivery of a message that is still to be submitted."""
+        """Whether a row is a delivery of a message that has not been submitted yet."""
         return (
             event.kind in CARRYING
             and event.message is not None
@@ -84,7 +83,7 @@ class Holdback:
         )
 
     def _drain(self, host: HostId) -> None:
-        """Pass on the rows of a host up to the next that is early, and those that waited for them."""
+        """Pass on the rows of a host up to the next early one, and the rows that waited for them."""
         hosts = [host]
         while hosts:
             host = hosts.pop()
@@ -102,7 +101,7 @@ class Holdback:
                     hosts += self._passed(event)
 
     def _passed(self, submission: Event) -> list[HostId]:
-        """A submission has been passed on: the hosts that waited for it."""
+        """Note that a submission has been passed on; return the hosts that waited for it."""
         if submission.message is None:
             return []
         self._submitted.add(submission.message)

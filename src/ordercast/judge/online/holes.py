@@ -1,4 +1,4 @@
-"""Holes, counted from the account of a run (`judge/finding/holes.py` says what they are)."""
+"""Counts holes from the ledger of a run (`judge/finding/holes.py` defines them)."""
 
 from ordercast.core import MessageId, NodeId
 from ordercast.judge.finding import NAMED_MAX, Holes, NodeHoles, Standing
@@ -7,7 +7,7 @@ from ordercast.judge.online.population import Population
 
 
 def holes(ledger: Ledger) -> Holes:
-    """What is missing where, as of now."""
+    """The holes of the run so far."""
     lacked: dict[NodeId, list[MessageId]] = {}
     nowhere = 0
     for message, submission in ledger.submissions.items():

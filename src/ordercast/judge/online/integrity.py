@@ -1,4 +1,4 @@
-"""Integrity: nothing twice, nothing made up, nothing to the wrong place.
+"""Integrity: no message is delivered twice, made up, or delivered to the wrong receiver.
 
 For every message m and receiver r: r delivers m at most once, and only if m was submitted before, by
 the sender that m's identity names (and that r's protocol names, where the row has it in `peer`), to a
@@ -7,10 +7,10 @@ Schiper and Urban, "Total order broadcast and multicast algorithms: taxonomy and
 delivery tagged as out of order is a delivery, and must have been promised. A receiver that recovers
 without its saved state counts as a new one; one that recovers with it does not.
 
-*Before* is a matter of the rows' order, which the judge sees to (`holdback.py`); times are compared
-only in a simulated run, which has one time for all nodes.
+*Before* means the order of the rows, which the judge ensures (`holdback.py`). Times are compared only in a
+simulated run, which has one time for all nodes.
 
-The oracle is also the gate of the others: its checks return a row as they may see it, or None.
+The oracle is also the gate for the other oracles: its checks return a row as the others may see it, or None.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from ordercast.trace import ACTIONS, CARRYING, LOST, PROMISED, Event, Kind
 
 
 class Integrity(Oracle):
-    """Each delivery is of a submitted message, to its address, unchanged, and once a receiver."""
+    """Each receiver delivers only submitted messages to its groups, unchanged, and each only once."""
 
     gated = False
 
@@ -52,7 +52,7 @@ class Integrity(Oracle):
             Kind.VIEW: self._on_view,
             Kind.RECOVER: self._on_recover,
         }
-        """For each kind, the check that returns the row as others may see it, or None."""
+        """For each kind, the check that returns the row as other oracles may see it, or None."""
 
     def handlers(self) -> dict[Kind, Handler]:
         """Every kind that names a node, a group or a message of the application."""
@@ -101,7 +101,7 @@ class Integrity(Oracle):
         return admitted
 
     def foretell(self, event: Event) -> None:
-        """Take a submission into account before its row comes."""
+        """Take a submission into account before its row."""
         if event.message is not None and event.message not in self._foretold:
             self._foretold[event.message] = self._submit(event)
 
@@ -209,7 +209,7 @@ class Integrity(Oracle):
             )
 
     def _known(self, groups: Groups | None) -> Groups:
-        """Those of some groups that the run has, each once."""
+        """The groups among these that the run has, each once."""
         return tuple(dict.fromkeys(group for group in groups or () if group in self.description.groups))
 
     def _receivers(self, groups: Groups) -> frozenset[NodeId]:

@@ -1,14 +1,14 @@
 """The judge that takes a run event by event: it shows each row to the oracles that want it.
 
-Rows pass three stations. Oracles that are not gated see everything. Integrity comes next, for every run,
-and is the gate: what it refuses (a second delivery, a made-up group) is its own finding and goes no
-further. The oracles behind it each keep to their property, so that one fault in a run raises one
-alarm.
+A row passes three stages. First, oracles that are not gated see it. Then integrity, which is the gate in
+every run, sees it: a row that integrity refuses (a second delivery, an unknown group) is a finding of
+integrity, and no other oracle sees it. Last, the gated oracles see it. So one fault in a run causes one
+finding.
 
-A delivery must come after its submission. A simulated run is in order of time, and its rows are taken
-as they come. In a run of several machines the order of the stream is not to be trusted, and a delivery
-waits before the gate for its submission (`holdback.py`); so does one of any run that is judged as a
-whole, where the order of rows of different hosts does not matter.
+A delivery must come after its submission. The rows of a simulated run are in order of time, and are taken as
+they come. In a run of several machines the order of the stream is not reliable, so a delivery waits before
+the gate for its submission (`holdback.py`). A delivery of any run that is judged as a whole does so too,
+because there the order of rows of different hosts does not matter.
 """
 
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -25,21 +25,21 @@ from ordercast.judge.online.oracle import Oracle
 from ordercast.trace import CARRYING, Event, Kind, RunDescription
 
 MakeOracle: TypeAlias = Callable[[str, Case], Oracle]
-"""Makes the oracle of a property, which is handed the property's name, for a case."""
+"""Makes the oracle of a property from the property's name and a case."""
 
 
 class OnlineJudge:
     """All oracles of one run, fed event by event."""
 
     def __init__(self, description: RunDescription, oracles: Iterable[tuple[str, MakeOracle]]) -> None:
-        """The properties to judge, by name, in the order in which their oracles see an event."""
+        """`oracles` has the properties to judge, in the order in which their oracles see an event."""
         _validate(description)
         self._description = description
         self._case = case = Case(description)
         for name, make in oracles:
             case.oracles.append(make(name, case))
         self._account: Ledger | None = case.ledger if description.counts_holes else None
-        # The gate stands even where integrity is not promised; then nobody hears of its findings.
+        # There is a gate even if integrity is not promised; then its findings are not reported.
         self._gate = case.find(Integrity) or Integrity("", case)
         self._cursor = case.cursor
         self._finished = False
@@ -55,7 +55,7 @@ class OnlineJudge:
         }
 
     def _lay_out(self) -> None:
-        """For each kind of row, who sees it before the gate and who behind."""
+        """Find out, for each kind of row, which oracles see it before the gate and which after it."""
         gate, oracles = self._gate, self._case.oracles
         tables = [(oracle.gated, oracle.handlers()) for oracle in oracles if oracle is not gate]
         tables += [(True, table) for table in self._case.accounts()]
@@ -66,11 +66,11 @@ class OnlineJudge:
                 self._through[kind] = _through_the_gate(gate.admits[kind], behind)
 
     def observe(self, event: Event) -> None:
-        """The next event of the run."""
+        """Take the next event of the run."""
         self.observe_all((event,))
 
     def observe_all(self, events: Iterable[Event]) -> None:
-        """The next events of the run; the fast way for many."""
+        """Take the next events of the run, faster than one by one."""
         if self._holdback is not None:
             self._observe_patiently(events, self._holdback)
             return
@@ -81,7 +81,7 @@ class OnlineJudge:
                 handler(event)
 
     def observe_whole(self, events: Sequence[Event]) -> None:
-        """All events of the run at once, in an order that is to be trusted only for each host."""
+        """Take all events of the run at once; their order is reliable only within each host."""
         submitted: set[MessageId | None] = set()
         early: set[MessageId | None] = set()
         for event in events:
@@ -94,7 +94,7 @@ class OnlineJudge:
         self.observe_all(events)
 
     def _observe_patiently(self, events: Iterable[Event], holdback: Holdback) -> None:
-        """The same, where what must pass the gate may have to wait for its turn."""
+        """Take the next events; rows that must pass the gate may have to wait for their turn."""
         cursor = self._cursor
         for step, event in enumerate(events, cursor.step + 1):
             cursor.step = step
@@ -118,7 +118,7 @@ class OnlineJudge:
         return Holdback(self._description, pass_on, foretell, expected)
 
     def finish(self) -> None:
-        """The run is over."""
+        """End the run, and judge what only the end can show."""
         if not self._finished:
             self._finished = True
             if self._holdback is not None:
@@ -133,16 +133,16 @@ class OnlineJudge:
 
     @property
     def suppressed(self) -> dict[str, int]:
-        """How many more findings each property had than were kept."""
+        """For each property, how many more findings there were than were kept."""
         return {oracle.name: oracle.suppressed for oracle in self._case.oracles if oracle.suppressed}
 
     def holes(self) -> Holes | None:
-        """What is missing where so far; None unless the run counts holes (`RunDescription`)."""
+        """The holes so far; None unless the run counts holes (`RunDescription`)."""
         return None if self._account is None else holes(self._account)
 
 
 def _through_the_gate(admit: Callable[[Event], Event | None], behind: list[Handler]) -> Handler:
-    """What shows a row to integrity and, as far as that lets it pass, to those behind."""
+    """A handler that shows a row to integrity and, if integrity admits it, to the gated oracles."""
 
     def handle(event: Event) -> None:
         admitted = admit(event)

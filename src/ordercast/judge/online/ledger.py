@@ -1,17 +1,17 @@
-"""Who submitted, delivered and was notified of what: the account that end-of-run promises are
-judged on.
+"""The ledger: who submitted, delivered and was notified of which messages. Promises about the end are judged
+on it.
 
-A *slot* is (issuer, group, number). A message's slots are those that its deliver rows name; several
-messages share a slot when the driver sent them in one bundle. A slot is *beyond* what its group settles
-if a view removes its issuer with a smaller last number, and what came of it binds nobody (Hydra, Appendix B).
-It does bind, for all that the view says, if a majority of the group, correct or not, delivered it or was
-notified of it; or if a majority of any group delivered its message, whose slots then bind in all groups.
-Where such views differ, which is `drop_detection`'s finding, the largest last number counts.
+A *slot* is (issuer, group, number). A message's slots are those that its deliver rows name; several messages
+share a slot when the driver sent them in one bundle. A slot is *beyond* what its group settles if a view
+removes its issuer with a smaller last number. Then the slot binds nobody (Hydra, Appendix B), with two
+exceptions. It binds if a majority of the group, correct or not, delivered it or was notified of it. And if a
+majority of any group delivered a message, its slots bind in all groups. If such views differ, which is a
+finding of `drop_detection`, the largest last number counts.
 
-Where views are promised, each delivery and notification is kept with the views that its node was in.
-What was delivered in a view is owed by the members of that view which no later one leaves out; what was
-delivered in none, by the receivers that no view leaves out. What an excluded node delivers is
-`view_synchrony`'s finding, and binds nobody.
+Where views are promised, each delivery and notification is kept with the views that its node was in. The
+members of a view owe the messages that were delivered in it, unless a later view leaves them out. Receivers
+that no view leaves out owe the messages that were delivered in no view. A delivery of an excluded node is a
+finding of `view_synchrony`, and binds nobody.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from ordercast.trace import CARRYING, LOST, REMOVED, Event, Kind, RunDescription
 
 
 class Slot(NamedTuple):
-    """A number that an issuer gave for a group; None where a delivery leaves it out."""
+    """A number that an issuer gave for a group; None if a delivery does not have it."""
 
     issuer: int
     group: GroupId
@@ -49,11 +49,11 @@ class Membership(NamedTuple):
 
 
 Views = dict[GroupId, Membership]
-"""The views that a node is in; never changed, but replaced."""
+"""The views that a node is in. The dictionary is replaced, never changed."""
 
 
 class Ledger:
-    """The account of a run."""
+    """The ledger of a run."""
 
     def __init__(self, description: RunDescription) -> None:
         promised = description.guarantees
@@ -71,12 +71,12 @@ class Ledger:
         self._delivered_in: dict[NodeId, dict[MessageId, Views]] = {n.id: {} for n in description.nodes}
         self._dropped_in: dict[Slot, dict[NodeId, Views]] = {}
         self._left_out: dict[tuple[GroupId, NodeId], int] = {}
-        """The newest view of a group that leaves out a receiver of it."""
+        """For each group and receiver, the newest view that leaves the receiver out."""
         self._members = description.groups
         self._receivers: dict[Groups, tuple[NodeId, ...]] = {}
 
     def handlers(self) -> dict[Kind, Callable[[Event], None]]:
-        """How the account is fed."""
+        """The handlers that feed the ledger."""
         return {
             Kind.SUBMIT: self._on_submit,
             **dict.fromkeys(CARRYING, self._on_deliver),
@@ -134,13 +134,13 @@ class Ledger:
             self._views[event.node] = {}
 
     def _excluded(self, node: NodeId, groups: Groups) -> bool:
-        """Whether a node is left out of its view of each of the groups that it receives."""
+        """Whether the views of all these groups that a node receives leave the node out."""
         views = self._views[node]
         mine = [group for group in groups if node in self._members[group]]
         return bool(mine) and all(group in views and node not in views[group].members for group in mine)
 
     def receivers(self, groups: Groups) -> tuple[NodeId, ...]:
-        """The receivers of some groups together, ascending."""
+        """The receivers of some groups together, in ascending order."""
         receivers = self._receivers.get(groups)
         if receivers is None:
             found = {node for group in groups for node in self._members.get(group, ())}
@@ -153,7 +153,7 @@ class Ledger:
         return self._owing(self.submissions[message].groups, places)
 
     def owing_slot(self, slot: Slot, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
-        """The receivers that owe a slot of which these nodes were notified."""
+        """The receivers that owe a slot; these nodes were notified of its drop."""
         places = [self._dropped_in[slot][node] for node in witnesses] if self._viewed else []
         return self._owing((slot.group,), places)
 
@@ -175,7 +175,7 @@ class Ledger:
         return any(node in self.dropped.get(slot, ()) for slot in slots)
 
     def beyond(self, slot: Slot) -> bool:
-        """Whether a slot is above the last number of a removed issuer, and minorities alone have it."""
+        """Whether a slot is above the last number of a removed issuer, and only minorities have it."""
         last = self._settled.get((slot.issuer, slot.group))
         if last is None or slot.number is None or slot.number <= last:
             return False
@@ -191,18 +191,18 @@ class Ledger:
         return [node for node in self._members.get(group, ()) if message in self.delivered[node]]
 
     def _is_majority(self, nodes: Collection[NodeId], group: GroupId) -> bool:
-        """Whether some receivers of a group are more than half of them."""
+        """Whether these nodes are more than half of the receivers of a group."""
         return 2 * len(nodes) > len(self._members.get(group, ()))
 
     def unbound(self, node: NodeId, message: MessageId) -> bool:
-        """Whether the slots of a message in all groups of a receiver are beyond what these settle."""
+        """Whether all slots of a message in the groups of a receiver are beyond what the groups settle."""
         if not self._settled:
             return False
         mine = [s for s in self.slots.get(message, ()) if node in self._members.get(s.group, ())]
         return bool(mine) and all(self.beyond(slot) for slot in mine)
 
     def unexplained(self) -> Counter[tuple[NodeId, GroupId]]:
-        """For each receiver and group, its notifications for slots that nobody saw the message of."""
+        """For each receiver and group, its notifications for slots whose message nobody delivered."""
         return Counter(
             (node, slot.group)
             for slot, holders in self.dropped.items()

@@ -1,9 +1,8 @@
 """Lifecycle: a crashed node does nothing until it recovers.
 
-Between a node's crash and its recovery there is no submission, delivery, notification or view of
-it; it crashes only when up and recovers only when down (the crash-recovery model of Defago et al.,
-section 2). A trace that breaks this was not written by a driver that runs one life of a node at a
-time.
+Between a node's crash and its recovery, it has no submission, delivery, notification or view. A node crashes
+only when it is up and recovers only when it is down (the crash-recovery model of Defago et al., section 2). A
+trace that breaks this was not written by a driver that runs one life of a node at a time.
 """
 
 from ordercast.core import Nanos, NodeId, format_ns, message_name
@@ -13,7 +12,7 @@ from ordercast.trace import ACTIONS, Event, Kind
 
 
 class Lifecycle(Oracle):
-    """Nothing from the dead."""
+    """A node does nothing while it is down."""
 
     gated = False
 
@@ -22,7 +21,7 @@ class Lifecycle(Oracle):
         self._down: dict[NodeId, Nanos] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
-        """Everything that a node does, dies of or comes back from."""
+        """All actions of nodes, crashes and recoveries."""
         actions: dict[Kind, Handler] = dict.fromkeys(ACTIONS, self._on_action)
         return {**actions, Kind.CRASH: self._on_crash, Kind.RECOVER: self._on_recover}
 

@@ -1,12 +1,12 @@
-"""What all oracles share: they watch a run event by event and write down counterexamples.
+"""The base of all oracles: they watch a run event by event and record counterexamples.
 
-An oracle declares the kinds of events it wants (`handlers`), and is asked nothing about the others:
-most rows of a full trace are packets, which no oracle reads. It keeps the first `VIOLATIONS_MAX` of
-its findings and counts the rest, because a broken run breaks the same promise thousands of times.
+An oracle declares the kinds of events that it wants (`handlers`), and sees no others: most rows of a full
+trace are packet rows, which no oracle reads. It keeps the first `VIOLATIONS_MAX` of its findings and counts
+the rest, because a broken run breaks the same promise thousands of times.
 
-Oracles are *gated*, unless they say otherwise: they may take for granted that a row names known groups and
-that no receiver delivers a message twice in one life. The judge shows them no other rows: what integrity
-refuses is integrity's finding alone.
+Oracles are *gated* by default: they can rely on rows that name known groups, and on receivers that deliver a
+message only once in a life. The judge shows them no other rows: a row that integrity refuses is a finding of
+integrity alone.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Oracle:
     gated: ClassVar[bool] = True
 
     def __init__(self, name: str, case: Case) -> None:
-        """`name` is that of the property, for the findings."""
+        """`name` is the name of the property, for the findings."""
         self.name = name
         self.description = case.description
         self.cursor = case.cursor
@@ -34,16 +34,16 @@ class Oracle:
     def handlers(self) -> dict[Kind, Handler]:
         """Which kinds of events the oracle wants, and what it does with each.
 
-        None, if it judges at the end by an account that the case keeps.
+        Empty if the oracle judges at the end, by the ledger of the case.
         """
         return {}
 
     def finish(self) -> None:
-        """The run is over: judge what only the end can show."""
+        """Judge what only the end of the run can show."""
 
     @property
     def full(self) -> bool:
-        """Whether it has all the findings that it keeps: the next are only counted."""
+        """Whether the oracle has as many findings as it keeps; later ones are only counted."""
         return len(self.violations) >= VIOLATIONS_MAX
 
     def report(
@@ -55,7 +55,7 @@ class Oracle:
         *,
         at_end: bool = False,
     ) -> None:
-        """Write down a counterexample, or count it when there are enough."""
+        """Record a counterexample, or only count it if there are enough."""
         if self.full:
             self.suppressed += 1
             return

@@ -1,7 +1,7 @@
-"""Who is up, who crashed and when, and who lost its state: what makes a node *correct*.
+"""Which nodes are up, which crashed, and which lost their state. This decides whether a node is *correct*.
 
-A node is correct if it is up at the end of the run and never lost its state. One that crashed and
-came back with what it had saved is correct: to the others it was only slow.
+A node is correct if it is up at the end of the run and never lost its state. A node that crashed and came
+back with its saved state is correct: to the others it was only slow.
 """
 
 from ordercast.core import NodeId

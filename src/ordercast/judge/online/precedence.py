@@ -1,14 +1,13 @@
 """A precedence relation kept acyclic while it grows: an online topological order.
 
-Vertices stand in a list, each with a label that grows along it, and every edge points forward. An
-edge that agrees with the list costs a look-up. One that points backward starts two searches,
-forward from its head and backward from its tail, in turn, each confined to the labels between the
-two (Pearce and Kelly's affected region). If they meet, the edge would close a cycle: it is refused,
-and the path found is the proof. Otherwise the first search that runs dry has found all that must
-move, and those vertices are put on the other side of the edge. Moving the smaller side only, by
-labels with gaps rather than by dense positions, is what makes a receiver that lags far behind the
-others cheap: with dense positions each edge that it adds would shift everything the others
-delivered meanwhile.
+Vertices are in a list, each with a label that grows along the list, and every edge points forward. An edge
+that agrees with the list costs one look-up. One that points backward starts two searches, forward from its
+head and backward from its tail, in turn, each confined to the labels between the two (Pearce and Kelly's
+affected region). If they meet, the edge would close a cycle: it is refused, and the path found is the proof.
+Otherwise the first search that runs dry has found all that must move, and those vertices are put on the other
+side of the edge. Moving the smaller side only, by labels with gaps rather than by dense positions, is what
+makes a receiver that lags far behind the others cheap: with dense positions each edge that it adds would
+shift everything the others delivered meanwhile.
 """
 
 from collections import deque
@@ -53,7 +52,7 @@ class Precedence:
     def __init__(self) -> None:
         self._label: dict[MessageId, int] = {}
         # Where all receivers agree, a vertex has one edge each way. It is kept flat, without a
-        # container a vertex: the garbage collector's visits to them would cost more than the edges.
+        # container per vertex: garbage collection of the containers would cost more than the edges.
         self._after: dict[MessageId, _Link] = {}
         self._before: dict[MessageId, MessageId] = {}
         self._more_after: dict[MessageId, dict[MessageId, _Link]] = {}
@@ -82,7 +81,7 @@ class Precedence:
             self._join(vertex, None)
 
     def in_order(self, before: MessageId, after: MessageId) -> bool:
-        """Whether two vertices stand so in the present order."""
+        """Whether `before` comes before `after` in the present order."""
         return self._label[before] < self._label[after]
 
     def add(
@@ -135,7 +134,7 @@ class Precedence:
         return [self._before[vertex], *self._more_before.get(vertex, ())]
 
     def _make_room(self, tail: MessageId, head: MessageId) -> list[Edge] | None:
-        """Reorder so that `tail` stands before `head`, or return the path that forbids it."""
+        """Reorder so that `tail` comes before `head`, or return the path that forbids it."""
         if tail == head:
             return []
         label = self._label

@@ -1,13 +1,12 @@
 """The relation "some receiver delivered a before b" over some scope, and counterexamples from it.
 
-Each receiver adds one edge a delivery, from the message that it delivered last: the chain says the
-same as all pairs do. A receiver that missed messages adds an edge that skips them, which
-contradicts nobody. That is why no position, smallest or other, is compared: positions shift with
-every loss, precedence does not.
+Each receiver adds one edge per delivery, from the message that it delivered before: the chain says the same
+as all pairs. A receiver that missed messages adds an edge that skips them, which contradicts no other
+receiver. That is why no positions are compared: positions shift with every loss, precedence does not.
 
-Whoever has heard enough sets `counting`: from then on no cycle is searched for or told. What counts is
-that a receiver delivers two messages in a row which another delivered the other way round, so that
-the count is of the plain contradictions, and a lower bound.
+An oracle that has enough findings sets `counting`. From then on, no cycles are searched or reported. Only
+direct contradictions are counted: a receiver delivers two messages in a row that another delivered the other
+way round. So the count is a lower bound.
 """
 
 from itertools import islice
@@ -29,14 +28,14 @@ class Line:
         self._places: dict[MessageId, int] = {}
 
     def place(self, message: MessageId) -> int:
-        """Where a message stands here, or -1. Indexed when first asked: most runs never do."""
+        """The place of a message, or -1. The index is built on the first call: most runs never need it."""
         places, messages = self._places, self.messages
         for place in range(len(places), len(messages)):
             places[messages[place]] = place
         return places.get(message, -1)
 
     def clear(self) -> None:
-        """The receiver lost its state, and begins again as a new one."""
+        """Begin again: the receiver lost its state, and counts as a new one."""
         self.messages.clear()
         self.times_ns.clear()
         self._places.clear()
@@ -49,7 +48,7 @@ class Relation:
 
     def __init__(self) -> None:
         self.counting = False
-        """Cycles are only counted: no more are searched for, and those returned are empty."""
+        """Cycles are only counted: no search is made, and the cycles returned are empty."""
         self.lines: list[Line] = []
         self.precedence = Precedence()
 
@@ -60,7 +59,7 @@ class Relation:
         return line
 
     def deliver(self, line: Line, message: MessageId, time_ns: Nanos) -> list[Edge] | None:
-        """The receiver's next delivery; a cycle, as short as it can be told, if it closes one."""
+        """Add the receiver's next delivery; return a short cycle if it closes one."""
         messages = line.messages
         times_ns = line.times_ns
         if self.counting:
@@ -107,7 +106,7 @@ class Relation:
 
     @staticmethod
     def _opposites(line: Line, other: Line, older: MessageId) -> list[Edge]:
-        """The two edges between a line's newest message and an older one, which another has after it."""
+        """The two edges between a line's newest message and an older one that another line has after it."""
         message, time_ns = line.messages[-1], line.times_ns[-1]
         first_ns, second_ns = other.times_ns[other.place(message)], other.times_ns[other.place(older)]
         return [
@@ -117,7 +116,7 @@ class Relation:
 
 
 def merged(cycle: list[Edge]) -> list[Edge]:
-    """The same cycle with each run of edges of one node told as one, around the seam too."""
+    """The same cycle, with consecutive edges of one node merged into one, also where the cycle closes."""
     start = next((i for i in range(len(cycle)) if cycle[i - 1].node != cycle[i].node), 0)
     short: list[Edge] = []
     for edge in cycle[start:] + cycle[:start]:

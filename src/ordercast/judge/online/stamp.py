@@ -1,8 +1,8 @@
-"""Stamps: a message has one place in its protocol's order, and every receiver is told the same.
+"""Stamps: a message has one place in its protocol's order, the same at every receiver.
 
-If two receivers deliver m, both do so with the same stamp (clock, issuer and numbers), or both without
-one. A stamp that differs is an order that differs, even where the deliveries happen to agree. What is
-tagged as out of order has lost its place, and is not looked at.
+If two receivers deliver m, both do so with the same stamp (clock, issuer and numbers), or both without one.
+If stamps differ, the orders differ, even if the deliveries happen to agree. Deliveries that are tagged as out
+of order have lost their place, and are not compared.
 """
 
 from ordercast.core import MessageId, format_ns
@@ -13,14 +13,14 @@ from ordercast.trace import ORDERED, Event, Kind
 
 
 class Stamps(Oracle):
-    """One stamp a message."""
+    """Each message has one stamp."""
 
     def __init__(self, name: str, case: Case) -> None:
         super().__init__(name, case)
         self._first: dict[MessageId, Event] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
-        """Deliveries in their place."""
+        """Deliveries in order."""
         return dict.fromkeys(ORDERED, self._on_deliver)
 
     def _on_deliver(self, event: Event) -> None:

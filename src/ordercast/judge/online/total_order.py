@@ -6,7 +6,7 @@ total order of Defago et al.: it covers receivers that missed messages or crashe
 that delivered only one of two messages says nothing of their order. Pairs of receivers are not
 enough: three receivers that each miss a message can be in a cycle that no two of them show.
 
-Deliveries tagged as out of order are no part of the order.
+Deliveries tagged as out of order are not part of the order.
 """
 
 from ordercast.core import GroupId, Groups, NodeId
@@ -18,7 +18,7 @@ from ordercast.trace import LOST, ORDERED, Event, Kind
 
 
 class TotalOrder(Oracle):
-    """No cycle of deliveries within a group."""
+    """The deliveries within each group have no cycle."""
 
     def __init__(self, name: str, case: Case) -> None:
         super().__init__(name, case)
@@ -35,7 +35,7 @@ class TotalOrder(Oracle):
         }
 
     def handlers(self) -> dict[Kind, Handler]:
-        """Deliveries in order, and the recoveries that begin a new receiver."""
+        """Deliveries in order, and recoveries without state, which make a new receiver."""
         return {**dict.fromkeys(ORDERED, self._on_deliver), Kind.RECOVER: self._on_recover}
 
     def _on_deliver(self, event: Event) -> None:
@@ -62,7 +62,7 @@ class TotalOrder(Oracle):
 
 
 def report_cycle(oracle: Oracle, cycle: list[Edge]) -> None:
-    """Write a cycle down as an oracle's finding, or count it."""
+    """Report a cycle as a finding of an oracle, or count it."""
     if oracle.full:
         oracle.suppressed += 1
         return

@@ -1,16 +1,16 @@
-"""Validity: what a correct sender submits is delivered. Judged at the end of a complete run.
+"""Validity: messages of a correct sender are delivered. Judged at the end of a complete run.
 
 If a sender submits m and does not crash afterwards, every correct receiver of m's groups delivers m
 (Defago et al., section 2, with agreement folded in), or is notified of its drop where gaps are
-notified. Where views are promised, this is owed by the receivers that agreement would ask.
+notified. Where views are promised, the same receivers owe the message as for agreement.
 
-A message that nobody delivered has no known slot, so no notification can be tied to it. Where a
-receiver was notified of slots that nobody saw the message of, each may have been one such message, and
-excuses one: the earliest submitted first. If the run has bundles, several messages with one number, each
-excuses as many as may have been one bundle: messages that one sender submitted one after another to the
-same groups.
+A message that nobody delivered has no known slot, so no notification can be matched to it. If a receiver was
+notified of a slot whose message nobody delivered, that message may have been one of these. So each such
+notification excuses one message, the earliest submitted first. If the run has bundles (several messages with
+one number), each notification excuses all messages that may have been one bundle: those that one sender
+submitted in a row to the same groups.
 
-A message on which the receivers disagree is `agreement`'s finding, and is not told twice.
+A message on which the receivers disagree is a finding of `agreement`, and is not reported again.
 """
 
 from ordercast.core import Gaps, Groups, MessageId, NodeId
@@ -69,7 +69,7 @@ class Validity(Oracle):
         ]
 
     def _unexcused(self, lacking: dict[MessageId, list[NodeId]]) -> dict[MessageId, list[NodeId]]:
-        """Leave out what may have been told of by a notification that cannot be tied to a message."""
+        """Leave out messages that a notification without a known message may have been for."""
         ledger = self._ledger
         excuses = ledger.unexplained()
         if not excuses:
@@ -101,7 +101,7 @@ class Validity(Oracle):
         return {message: missing for message, missing in left.items() if missing}
 
     def _bundles(self, bundled: bool) -> dict[MessageId, int]:
-        """For each message that has no slot, which bundle it may have been in: its own, if there are none."""
+        """For each message without a slot, its possible bundle: a bundle of its own if the run has none."""
         ledger = self._ledger
         bundles: dict[MessageId, int] = {}
         last: dict[NodeId, tuple[Groups, int]] = {}

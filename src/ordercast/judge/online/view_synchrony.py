@@ -7,9 +7,9 @@ m before installing it. With it go the usual properties of views (Chockler, Keid
 at each node, a node installs only views that it is in, and a message is delivered in one view only,
 everywhere.
 
-One view without itself a node may install: the one that follows a view that it was in, which is how it is
-told of its exclusion. From then on it must deliver nothing of the group until it is in a view again; a
-message that goes to another group of its own as well it may deliver for that one's sake.
+A node may install one view that leaves it out: the one that follows a view that it was in. This tells the
+node that it is excluded. From then on it must deliver no message of the group until it is in a view again,
+except messages that also go to another group of the node.
 
 Two nodes are compared between v and v' if each installed v' next after v and did not crash in
 between. What a node delivers before its first view is not judged.
@@ -30,10 +30,10 @@ class _Stay:
     def __init__(self, config: int, excluded: bool) -> None:
         self.config = config
         self.excluded = excluded
-        """The view does not have the node."""
+        """The view leaves the node out."""
         self.delivered: dict[MessageId, Nanos] = {}
         self.whole = True
-        """The node did not crash in it."""
+        """The node did not crash during the stay."""
 
 
 class ViewSynchrony(Oracle):
