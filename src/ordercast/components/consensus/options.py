@@ -39,8 +39,10 @@ class ConsensusOptions(Options, frozen=True):
 
     def __post_init__(self) -> None:
         if self.election_ns_max < self.election_ns_min or self.election_ns_min <= self.heartbeat_ns:
-            raise LocalError("consensus: election timeouts must be a range above the heartbeat")
+            raise LocalError(
+                "consensus: election_ns_min must be above heartbeat_ns, and at most election_ns_max"
+            )
         if min(self.heartbeat_ns, self.retry_ns, self.window, self.chunk_bytes, self.burst) < 1:
             raise LocalError("consensus: timeouts and limits must be positive")
         if not 1 <= self.checkpoint <= self.log_limit:
-            raise LocalError("consensus: log_limit must leave room for a checkpoint")
+            raise LocalError("consensus: checkpoint must be 1 to log_limit")

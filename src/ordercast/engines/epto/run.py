@@ -108,7 +108,7 @@ def run(
 ) -> Outcome:
     """Run the engine. `arrivals`, `balls` and `keep` ask for what costs more to know."""
     if cores < 0:
-        raise LocalError(f"cores are 1 or more, or 0 for all there are, not {cores}")
+        raise LocalError(f"cores must be 1 or more, or 0 for all cores, not {cores}")
     latencies.check(setup.processes)
     cores = cores or os.cpu_count() or 1
     lives = 3 if setup.leavers or balls else 1  # balls fly for long after all is delivered
@@ -117,8 +117,8 @@ def run(
         ticks = rounds * (setup.round_ticks + setup.drift_ticks)
         if ticks > TICKS_MAX:
             raise LocalError(
-                f"the run would last {ticks:,} ticks, {TICKS_MAX:,} is the limit: have fewer rounds, or "
-                "longer ticks (round_ticks and latencies of smaller numbers)"
+                f"the run would last {ticks:,} ticks; the limit is {TICKS_MAX:,}: choose fewer rounds, or "
+                "longer ticks (smaller round_ticks and latencies)"
             )
         line = timeline(setup, ticks)
         views = _views(setup, latencies, line)
@@ -127,7 +127,7 @@ def run(
         if found is not None:
             return _settle_all(setup, line, events, found, arrivals, keep, cores)
         rounds *= 2
-    raise LocalError("events still spread after a time that is far beyond their life")
+    raise LocalError("events still spread long after the end of their life")
 
 
 def _views(setup: Setup, latencies: Latencies, line: Timeline) -> Numbers:
@@ -227,7 +227,7 @@ def _spread_all(
     states = []
     for done, (state, rounds) in enumerate(_in_threads(cores, one, range(len(blocks))), 1):
         if state == TOO_LONG:
-            raise LocalError(f"ttl {setup.ttl} and these latencies take more rounds than a block can count")
+            raise LocalError(f"ttl {setup.ttl} with these latencies needs more rounds than a block can count")
         states.append(state)
         found.rounds += rounds
         if progress:

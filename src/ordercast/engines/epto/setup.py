@@ -44,7 +44,7 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     f"{name} {getattr(self, name)}: {str(error)[0].lower()}{str(error)[1:]}"
                 ) from None
         if self.in_step and self.drift:
-            raise LocalError("processes that drift do not stay in step: give one of in_step and drift")
+            raise LocalError("in_step and drift exclude each other: processes that drift do not stay in step")
 
     @property
     def drift_ticks(self) -> int:

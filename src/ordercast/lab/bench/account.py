@@ -70,7 +70,7 @@ def _disorder(one: HostId, first: Numbers, other: HostId, second: Numbers) -> li
     back = np.flatnonzero(places[1:] < places[:-1])
     return [
         f"host {one} delivered {message_name(int(names[index]))} before"
-        f" {message_name(int(names[index + 1]))}, host {other} after"
+        f" {message_name(int(names[index + 1]))}, host {other} after it"
         for index in back[:VIOLATIONS_TOLD]
     ]
 

@@ -19,7 +19,7 @@ from ordercast.lab.bench.waiting import Waiting
 from ordercast.net.api.group import Group
 from ordercast.net.api.join import join
 from ordercast.net.api.received import Received
-from ordercast.net.host.heard import Batch
+from ordercast.net.host.delivered import DeliveredBundle
 from ordercast.net.host.loop import run
 from ordercast.scenario.settling import Settling
 from ordercast.scenario.window import Window
@@ -85,34 +85,34 @@ class Meter:
     async def take(self) -> None:
         """Take all that is delivered."""
         group, log = self._group, self.log
-        while (heard := await group.receive_batch()) is not None:
-            if isinstance(heard, Batch):
+        while (delivered := await group.receive_bundle()) is not None:
+            if isinstance(delivered, DeliveredBundle):
                 self.heard_at = time.monotonic()
                 count = 0
-                for _ in heard.bundle.payloads:
+                for _ in delivered.bundle.payloads:
                     count += 1
-                log.delivered.extend((heard.bundle.first, count, time.time_ns()))
-                if heard.delivery.sender == group.sender and not self.probing:
+                log.delivered.extend((delivered.bundle.first, count, time.time_ns()))
+                if delivered.delivery.sender == group.sender and not self.probing:
                     free = self._window.done(count)
                     self._taken.set()
                     if self._clients:
                         await self._send(free)
-            elif KIND_OF[type(heard)] in SETTLING:
+            elif KIND_OF[type(delivered)] in SETTLING:
                 log.drops += 1
 
     async def take_each(self) -> None:
         """Take all that is delivered, one by one as most applications do, and let tasks go on."""
         log, waiting = self.log, self._waiting
-        async for heard in self._group:
-            if isinstance(heard, Received):
+        async for delivered in self._group:
+            if isinstance(delivered, Received):
                 self.heard_at = time.monotonic()
-                log.delivered.extend((heard.message, 1, time.time_ns()))
-                waiting.end(heard.message)
-            elif isinstance(heard, Notice) and KIND_OF[type(heard)] in SETTLING:
+                log.delivered.extend((delivered.message, 1, time.time_ns()))
+                waiting.end(delivered.message)
+            elif isinstance(delivered, Notice) and KIND_OF[type(delivered)] in SETTLING:
                 log.drops += 1
 
     async def probe(self) -> None:
-        """Send now and then, until all members have heard something: then the group works."""
+        """Send now and then until every member has delivered something, which shows that the group works."""
         while True:
             await self._group.send(self._payload)
             await asyncio.sleep(PROBE_S)

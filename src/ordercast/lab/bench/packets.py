@@ -56,7 +56,7 @@ def _overlaps(host: HostId, rows: Numbers, stop: int) -> list[str]:
     ordered = rows[np.argsort(rows[:, 0], kind="stable")]
     ends = ordered[:, 0] + ordered[:, 1]
     shared = np.flatnonzero(ends[:-1] > ordered[1:, 0])
-    found = [f"host {host} delivered messages of packet {ordered[at, 0]} twice" for at in shared[:10]]
+    found = [f"host {host} delivered messages of bundle {ordered[at, 0]} twice" for at in shared[:10]]
     if len(ends) and ends.max() > stop:
         found.append(f"host {host} delivered messages that nobody sent")
     return found

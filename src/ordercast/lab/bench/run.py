@@ -56,7 +56,7 @@ def run_bench(spec: BenchSpec, keep: Path | None = None, watch: Watch | None = N
 def prepare(spec: BenchSpec, folder: Path) -> Cluster:
     """Write the cluster's file and key, and the spec for the members."""
     if (folder / "cluster.toml").exists():
-        raise LocalError(f"{folder} has a cluster already; name a new folder")
+        raise LocalError(f"{folder} already has a cluster; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     if not spec.plaintext:
         create_keys(folder / "cluster.key")
@@ -284,8 +284,8 @@ class _Bench:
 
     def _died(self, host: HostId) -> LocalError:
         log = (self._folder / "logs" / f"{host}.log").read_text(errors="replace").splitlines()
-        told = "; ".join(log[-LOG_LINES_TOLD:]) or "it said nothing"
-        return LocalError(f"host {host} of the benchmark did not answer or ended: {told}")
+        told = "; ".join(log[-LOG_LINES_TOLD:]) or "its log is empty"
+        return LocalError(f"host {host} of the benchmark ended or does not answer: {told}")
 
 
 def _read_line(process: "subprocess.Popen[bytes]", end: float) -> bytes:

@@ -46,15 +46,17 @@ class BenchSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.receivers < 1 or self.clients < 1 or self.window_bytes < 1:
-            raise LocalError("a benchmark needs at least one receiver, one client and some window")
+            raise LocalError("receivers, clients and window_bytes must each be at least 1")
         if self.tasks and self.load != "clients":
-            raise LocalError("only clients can be tasks")
+            raise LocalError("tasks are only possible with load = clients")
         if not 0 <= self.size <= MESSAGE_BYTES_MAX:
-            raise LocalError(f"messages have 0 to {MESSAGE_BYTES_MAX} bytes, not {self.size}")
+            raise LocalError(f"size must be 0 to {MESSAGE_BYTES_MAX} bytes, not {self.size}")
         if self.by_packet and self.load == "clients":
-            raise LocalError("of clients each message is accounted for")
+            raise LocalError(
+                "by_packet is not possible with load = clients, where every message is accounted for"
+            )
         if self.seconds <= 0 or self.warmup_s < 0 or (self.load == "rate" and self.rate <= 0):
-            raise LocalError("times and rates must be positive")
+            raise LocalError("seconds and rate must be positive, and warmup_s must not be negative")
 
 
 class Latency(msgspec.Struct, frozen=True):

@@ -114,7 +114,9 @@ def parse_output(name: str, output: str) -> Verdict:
         elif kind == _ERROR and violation is None:
             raise LocalError(f"TLC cannot check {name}: {text}")
     if violation is None and not complete:
-        raise LocalError(f"TLC did not finish {name}: {' '.join(output.split())[-300:] or 'it said nothing'}")
+        raise LocalError(
+            f"TLC did not finish {name}: {' '.join(output.split())[-300:] or 'it printed nothing'}"
+        )
     return Verdict(generated, distinct, violation, tuple(trace))
 
 
@@ -122,7 +124,7 @@ def _folder(spec: str) -> Traversable:
     specs = files("ordercast.lab.model") / "spec"
     known = sorted(entry.name for entry in specs.iterdir() if entry.is_dir())
     if spec not in known:
-        raise LocalError(f"there is no specification of {spec}; there is one of: {', '.join(known)}")
+        raise LocalError(f"there is no specification of {spec}; the specifications are: {', '.join(known)}")
     return specs / spec
 
 
@@ -155,7 +157,7 @@ def _output_of(command: list[str], folder: Path, name: str) -> str:
             command, cwd=folder, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
         )
     except OSError as error:
-        raise LocalError(f"{command[0]} does not run: {error}") from error
+        raise LocalError(f"cannot run {command[0]}: {error}") from error
     except subprocess.TimeoutExpired as error:
         raise LocalError(f"TLC did not finish {name} in {SECONDS_MAX} s") from error
     return done.stdout + done.stderr
@@ -181,7 +183,7 @@ def _messages(output: str) -> Iterator[tuple[int, int, str]]:
 def _counts(text: str) -> tuple[int, int]:
     numbers = re.match(r"([\d,]+) states generated, ([\d,]+) distinct", text)
     if numbers is None:
-        raise LocalError(f"TLC counts states in a way that is not known here: {text}")
+        raise LocalError(f"cannot read how many states TLC found: {text}")
     return int(numbers[1].replace(",", "")), int(numbers[2].replace(",", ""))
 
 

@@ -116,7 +116,7 @@ class Hosts:
         while any(self._up[host].report is None for host in hosts):
             self.hear(0.05)
             if time.monotonic() > end:
-                raise LocalError(f"hosts {', '.join(map(str, hosts))} are not up within {timeout_s:g} s")
+                raise LocalError(f"hosts {', '.join(map(str, hosts))} did not start within {timeout_s:g} s")
 
     def reports(self) -> list[Report]:
         """The newest report of each life, of those that are over too."""
@@ -177,7 +177,7 @@ class Hosts:
         found = self._up[host]
         if found.report is not None and found.report.error:
             return LocalError(f"host {host} ended: {found.report.error}")
-        return LocalError(f"host {host} ended by itself: {_last_line(self._setting.log_path(host))}")
+        return LocalError(f"host {host} ended unexpectedly: {_last_line(self._setting.log_path(host))}")
 
 
 def _last_line(path: Path) -> str:
@@ -185,4 +185,4 @@ def _last_line(path: Path) -> str:
         lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:
         lines = []
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "its log is empty"

@@ -15,7 +15,7 @@ from struct import Struct
 from ordercast.core import SECOND, Groups, MessageId, Nanos, NodeId, message_sender
 from ordercast.lab.trial.messages import Life
 from ordercast.lab.trial.setting import LOOPBACK, Setting
-from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.host.live_host import LiveHost
 from ordercast.scenario.clients import ClientCalls, Clients
 from ordercast.scenario.schedule import schedule
@@ -203,10 +203,10 @@ class Answers:
         self._loop.remove_reader(self._socket.fileno())
         self._socket.close()
 
-    def _answer(self, node: NodeId, heard: Heard) -> None:
-        if not isinstance(heard, Batch):
+    def _answer(self, node: NodeId, delivered: BundleOrNotice) -> None:
+        if not isinstance(delivered, DeliveredBundle):
             return
-        first, count = heard.bundle.first, len(heard.bundle.payloads)
+        first, count = delivered.bundle.first, len(delivered.bundle.payloads)
         host = self._hosts.get(message_sender(first))
         if host == self._here:
             self._loop.call_soon(self._heard, node, first, count)

@@ -154,7 +154,7 @@ class Conductor(SettlingRun):
             stuck = stage.hosts.stop()
             self._reports = stage.hosts.reports()
             if stuck:
-                raise LocalError(f"host {stuck[0]} did not stop: its trace is not whole")
+                raise LocalError(f"host {stuck[0]} did not stop, so its trace is incomplete")
         finally:
             stage.hosts.close()
 
@@ -240,7 +240,7 @@ def _check_length(scenario: Scenario, plan: Plan) -> None:
             if last > TIME_MAX_S * SECOND:
                 break
     if last > TIME_MAX_S * SECOND:
-        raise LocalError(f"the scenario lasts longer than {TIME_MAX_S:g} s, which is the limit of a live run")
+        raise LocalError(f"the scenario lasts longer than {TIME_MAX_S:g} s, the limit of a live run")
 
 
 def _clear(folder: Path) -> None:

@@ -16,7 +16,7 @@ from ordercast.core import Delivered, GroupId, Groups, LocalError, MessageId, No
 from ordercast.net.api.inbox import Inbox
 from ordercast.net.api.pending import PENDING_MAX, Pending, pending_messages
 from ordercast.net.api.received import LiveDelivery, OutOfOrder, Received
-from ordercast.net.host.heard import Batch
+from ordercast.net.host.delivered import DeliveredBundle
 from ordercast.net.host.live_host import LiveHost
 
 CLOSE_S = 5.0
@@ -84,16 +84,16 @@ class Group:
         """The next delivery; None when the group is closed. It may be cancelled, and nothing is lost."""
         opened = self._opened
         while not opened:
-            heard = await self.receive_batch()
-            if not isinstance(heard, Batch):
-                return heard
-            opened.extend(self.open(heard))
+            delivered = await self.receive_bundle()
+            if not isinstance(delivered, DeliveredBundle):
+                return delivered
+            opened.extend(self.open(delivered))
         return opened.popleft()
 
-    async def receive_batch(self) -> Batch | Notice | None:
-        """The next packet of messages, or notice: the fast way for those who take many."""
+    async def receive_bundle(self) -> DeliveredBundle | Notice | None:
+        """The next bundle of messages, or a notice: the fast way to take many messages."""
         if self.receiver is None:
-            raise LocalError("this host has no receiver of the group: it can only send")
+            raise LocalError("this host has no receiver of the group; it can only send")
         if (task := asyncio.current_task()) is not None:
             self._takers.add(task)
         return await self._inbox.get()
@@ -109,9 +109,9 @@ class Group:
             raise StopAsyncIteration
         return delivery
 
-    def open(self, batch: Batch) -> list[Received | OutOfOrder]:
-        """The messages of a packet."""
-        delivery, (first, times, payloads), _ = batch
+    def open(self, delivered: DeliveredBundle) -> list[Received | OutOfOrder]:
+        """The messages of a bundle."""
+        delivery, (first, times, payloads), _ = delivered
         groups = self._texts.get(delivery.groups)
         if groups is None:
             groups = self._texts[delivery.groups] = tuple(self._names[group] for group in delivery.groups)
@@ -130,7 +130,7 @@ class Group:
         would be delivered if nothing else came, where the protocol knows it; others may still come between.
         """
         if self.receiver is None:
-            raise LocalError("this host has no receiver of the group: it can only send")
+            raise LocalError("this host has no receiver of the group; it can only send")
         self._check()
         return pending_messages(self.host.explain_node(self.receiver), self._own[0], limit)
 
@@ -157,8 +157,8 @@ class Group:
             await self.host.stop()
         if not drained:
             raise LocalError(
-                f"{self.host.metrics.backlog_messages} messages were not sent, because the cluster took none"
-                f" for {CLOSE_S:g} s: is it up? `ordercast why` tells what they waited for"
+                f"{self.host.metrics.backlog_messages} messages were not sent: the cluster accepted none for"
+                f" {CLOSE_S:g} s; check that it is up, and run `ordercast why` to see what they wait for"
             )
 
     def _fail(self, error: BaseException) -> None:
@@ -170,7 +170,7 @@ class Group:
 
     def _sender(self) -> NodeId:
         if self.sender is None:
-            raise LocalError("this host has no sender: it can only receive")
+            raise LocalError("this host has no sender; it can only receive")
         return self.sender
 
     def _groups(self, to: Sequence[str]) -> Groups:
@@ -178,7 +178,7 @@ class Group:
             return self._own
         unknown = [name for name in to if name not in self._names]
         if unknown:
-            raise LocalError(f"there is no group '{unknown[0]}'; there are: {', '.join(self._names)}")
+            raise LocalError(f"there is no group '{unknown[0]}'; the groups are: {', '.join(self._names)}")
         return tuple(sorted({self._names.index(name) for name in to}))
 
     def _check(self) -> None:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ordercast.core import LocalError
-from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 
 NOTICE_BYTES = 100
 HARD = 8
@@ -28,7 +28,7 @@ class Inbox:
         self._soft = soft_bytes
         self._hard = max(HARD * soft_bytes, hard_bytes)
         self._strain = strain
-        self._queue: deque[Heard] = deque()
+        self._queue: deque[BundleOrNotice] = deque()
         self._ready = asyncio.Event()
         self._strained = False
         self._end: Exception | None = None
@@ -41,26 +41,26 @@ class Inbox:
         """Whether so much waits here that senders are asked to slow down."""
         return self._strained
 
-    def put(self, heard: Heard) -> None:
+    def put(self, delivered: BundleOrNotice) -> None:
         """Something was delivered."""
         if self._closed:
             return
-        self.waiting += _weight(heard)
+        self.waiting += _weight(delivered)
         if self.waiting > self._hard:
             self.close(
                 SlowConsumer(
-                    f"{self.waiting} bytes were delivered and not taken; the limit is {self._hard}:"
-                    " take deliveries faster, or send more slowly, and join again"
+                    f"{self.waiting} bytes wait for the application; the limit is {self._hard} bytes:"
+                    " take deliveries faster or send more slowly, then join again"
                 )
             )
             return
-        self._queue.append(heard)
+        self._queue.append(delivered)
         if self.waiting > self._soft and not self._strained:
             self._strained = True
             self._strain(True)
         self._ready.set()
 
-    async def get(self) -> Heard | None:
+    async def get(self) -> BundleOrNotice | None:
         """The next delivery; None when there will be no more. What came before the end comes first."""
         while not self._queue:
             if self._closed:
@@ -71,17 +71,17 @@ class Inbox:
             await self._ready.wait()
         return self._take()
 
-    def get_nowait(self) -> Heard | None:
+    def get_nowait(self) -> BundleOrNotice | None:
         """The next delivery if there is one already."""
         return self._take() if self._queue else None
 
-    def _take(self) -> Heard:
-        heard = self._queue.popleft()
-        self.waiting -= _weight(heard)
+    def _take(self) -> BundleOrNotice:
+        delivered = self._queue.popleft()
+        self.waiting -= _weight(delivered)
         if self._strained and self.waiting <= self._soft // 2:
             self._strained = False
             self._strain(False)
-        return heard
+        return delivered
 
     def close(self, end: Exception | None = None) -> None:
         """Nothing comes any more; with an error, that is told after what is here."""
@@ -93,7 +93,7 @@ class Inbox:
             self._ready.set()
 
 
-def _weight(heard: Heard) -> int:
-    if type(heard) is Batch:
-        return len(heard.delivery.payload) + NOTICE_BYTES
+def _weight(delivered: BundleOrNotice) -> int:
+    if type(delivered) is DeliveredBundle:
+        return len(delivered.delivery.payload) + NOTICE_BYTES
     return NOTICE_BYTES

@@ -47,8 +47,8 @@ class Joining:
                 return group
             except HostTaken as error:
                 taken = error
-        hint = "a host with `start = false` in the file is left to applications by `ordercast cluster up`"
-        raise HostTaken(f"no host of group '{self._name}' is free, the last: {taken}; {hint}")
+        hint = "`ordercast cluster up` leaves hosts with `start = false` in the file to applications"
+        raise HostTaken(f"no host of group '{self._name}' is free; the last one tried: {taken}; {hint}")
 
     async def __aexit__(
         self,
@@ -75,7 +75,7 @@ def join(file: str | Path, group: str, *, host: HostId | None = None, run: str =
 def members(cluster: Cluster, name: str) -> tuple[HostId, ...]:
     """The hosts on which there is a receiver of a group; those that nothing starts by itself come first."""
     if name not in cluster.groups:
-        raise LocalError(f"there is no group '{name}'; there are: {', '.join(cluster.groups)}")
+        raise LocalError(f"there is no group '{name}'; the groups are: {', '.join(cluster.groups)}")
     nodes = cluster.plan().nodes
     hosts = dict.fromkeys(nodes[node].host for node in cluster.groups[name])
     return tuple(sorted(hosts, key=lambda host: (cluster.host(host).start, host)))

@@ -93,7 +93,7 @@ class GroupInThread:
 
     def _entered(self) -> Group:
         if self._group is None:
-            raise RuntimeError("use it in a with statement")
+            raise RuntimeError("the group is not open: use it in a with statement")
         return self._group
 
     def _do(self, work: Coroutine[Any, Any, Result]) -> Result:

@@ -110,7 +110,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if spec.id == host:
                 return spec
         known = ", ".join(str(spec.id) for spec in self.hosts)
-        raise LocalError(f"{self.file}: there is no host {host}; there are: {known}")
+        raise LocalError(f"{self.file}: there is no host {host}; the hosts are: {known}")
 
     def find_host(self, name: str) -> HostSpec:
         """The host that a person means by an id, or by a role with an index such as ``sequencer-1``."""
@@ -120,7 +120,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if name in names:
                 return self.host(host)
         known = ", ".join(one for names in self.node_names.values() for one in names)
-        raise LocalError(f"there is no '{name}'; a host is an id or one of: {known}")
+        raise LocalError(f"there is no host '{name}'; name a host by its id or by one of: {known}")
 
     @cached_property
     def node_names(self) -> dict[HostId, tuple[str, ...]]:

@@ -15,26 +15,26 @@ name = "{name}"
 protocol = "{protocol}"        # ordercast protocols lists them, with their guarantees and options
 senders = {senders}
 colocated = true               # each sender is on a receiver's host: an application there sends and receives
-# trace = true                 # write down what happens, for `ordercast check`
-# bundle_bytes = 0             # size of packets that messages are put into; 0: as large as fits a datagram
-# inbox_bytes = 16777216       # what waits for a slow application before its senders are slowed down
-# folder = ".ordercast/{name}" # where state, sockets, logs and traces go
+# trace = true                 # record a trace, for `ordercast check`
+# bundle_bytes = 0             # largest bundle of messages; 0: as large as fits into a datagram
+# inbox_bytes = 16777216       # bytes that may wait for a slow application before senders are slowed down
+# folder = ".ordercast/{name}" # folder of state, sockets, logs and traces
 
-[options]                      # of the protocol
+[options]                      # options of the protocol
 {options}
-[groups]                       # receivers of each, or a list of their numbers where groups overlap: [0, 1, 2]
+[groups]                       # receivers per group, or a list of their numbers if groups overlap: [0, 1, 2]
 {groups}
 
 [transport]
 kind = "udp"                   # or "multicast", or "tcp"
 # datagram_bytes = 0           # 0: 60000 on one machine, 1400 on a network
-# busy_poll = false            # lower latency for a whole core a host
-# buffer_bytes = 4194304       # of sockets; net.core.rmem_max and wmem_max limit it
-# window_bytes = 0             # under way from one host to another; 0: a share of the buffer
+# busy_poll = false            # true: lower latency, at the cost of a whole core per host
+# buffer_bytes = 4194304       # buffers of sockets; limited by net.core.rmem_max and wmem_max
+# window_bytes = 0             # unacknowledged bytes from host to host; 0: a share of the buffer
 
 [security]
 {security}
-# [metrics]                    # figures over HTTP: host 0 at this port, host 1 at the next, and so on
+# [metrics]                    # metrics over HTTP: host 0 at this port, host 1 at the next, and so on
 # port = 9400
 # address = "127.0.0.1"
 """
@@ -63,14 +63,16 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """The cluster file."""
         if self.receivers < 1 or self.groups < 1 or self.senders < 0:
-            raise LocalError("a cluster has at least one group, and a receiver in it")
+            raise LocalError("a cluster needs at least one group with at least one receiver")
         if not 0 <= self.applications <= self.receivers:
-            raise LocalError(f"applications can have 0 to {self.receivers} receivers of each group")
+            raise LocalError(f"0 to {self.receivers} receivers of each group can be left to applications")
         senders = self.senders or self.receivers * self.groups
         plan = self._plan(senders)
         hosts = sorted({node.host for node in plan.nodes})
         if not 1 <= self.port <= PORT_MAX + 1 - len(hosts):
-            raise LocalError(f"{len(hosts)} hosts from port {self.port} on: ports are 1 to {PORT_MAX}")
+            raise LocalError(
+                f"{len(hosts)} hosts do not fit from port {self.port} on; ports are 1 to {PORT_MAX}"
+            )
         head = _HEAD.format(
             name=self.name,
             protocol=self.protocol,

@@ -82,7 +82,7 @@ def _window(buffer_bytes: int, peers: int) -> int:
     granted = granted_buffer(buffer_bytes)
     if granted < buffer_bytes:
         _log.warning(
-            "sockets get buffers of %d bytes instead of %d: raise net.core.rmem_max", granted, buffer_bytes
+            "sockets have buffers of %d bytes instead of %d; raise net.core.rmem_max", granted, buffer_bytes
         )
     return min(WINDOW_MAX, max(WINDOW_MIN, granted // max(1, peers)))
 
@@ -116,8 +116,8 @@ def _renew(seal: Seal, keys: KeyFile) -> None:
     try:
         ring = keys.refresh()
     except LocalError as error:
-        _log.warning("the keys stay as they were: %s", error)
+        _log.warning("cannot read the new keys, so the old ones stay in use: %s", error)
         return
     if ring is not None:
         seal.renew(ring)
-        _log.info("keys read anew: %s", ", ".join(f"{key:08x}" for key in seal.key_ids()))
+        _log.info("read the keys again: %s", ", ".join(f"{key:08x}" for key in seal.key_ids()))

@@ -50,7 +50,7 @@ def step(path: Path, which: Step) -> Keyring:
             return add_key(path)
         case "activate":
             if len(ring.accepted) == 1:
-                raise LocalError(f"{path}: there is one key only: add another first")
+                raise LocalError(f"{path}: the file has only one key; add another first")
             return activate_key(path, list(ring.accepted)[-1])  # the one that was added last
         case "retire":
             for key in [key for key in ring.accepted if key != ring.active.id]:
@@ -64,7 +64,7 @@ def _await(known: Known, what: str, holds: Callable[[list[str]], bool], timeout_
         if time.monotonic() > end:
             hosts = f"host{'' if len(behind) == 1 else 's'} {', '.join(behind)}"
             raise LocalError(
-                f"{hosts} did not {what} within {timeout_s:g} s; all hosts still understand each other: see "
-                "to it and rotate again"
+                f"{hosts} did not {what} within {timeout_s:g} s; all hosts still understand each other: "
+                "repair this, then rotate again"
             )
         time.sleep(POLL_S)

@@ -69,7 +69,7 @@ def is_served(place: Path) -> bool:
     """Whether somebody listens there; `LocalError` if it is something else than a socket."""
     try:
         if not stat.S_ISSOCK(place.lstat().st_mode):
-            raise LocalError(f"{place} is in the way: it is no socket")
+            raise LocalError(f"{place} is not a socket: remove it, or choose another folder")
     except FileNotFoundError:
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -88,7 +88,7 @@ def make_private(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise LocalError(f"{folder} must be a folder of the user who runs this")
+        raise LocalError(f"{folder} must be a folder that belongs to the user who runs this")
     if stat.S_IMODE(found.st_mode) != _PRIVATE:
         folder.chmod(_PRIVATE)
 

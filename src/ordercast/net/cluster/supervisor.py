@@ -173,11 +173,11 @@ class Supervisor:
         match order.do:
             case "start":
                 if self._runs(order.host):
-                    raise LocalError(f"host {order.host} runs already")
+                    raise LocalError(f"host {order.host} is already running")
                 self._start(order.host)
             case "kill":
                 if not self._runs(order.host):
-                    raise LocalError(f"host {order.host} does not run")
+                    raise LocalError(f"host {order.host} is not running")
                 await self._kill(order.host)
             case "restart":
                 await self._kill(order.host)
@@ -265,7 +265,7 @@ def _lock(cluster: Cluster) -> int:
             # Somebody who only looks whether there is a supervisor holds it for a moment, too.
             if time.monotonic() > end:
                 os.close(handle)
-                raise LocalError(f"the cluster '{cluster.name}' is up already") from None
+                raise LocalError(f"the cluster '{cluster.name}' is already up") from None
         time.sleep(POLL_S / 5)
 
 

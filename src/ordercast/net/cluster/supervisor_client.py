@@ -42,7 +42,9 @@ def is_folder_supervised(folder: Path) -> bool:
 def order(cluster: Cluster, wanted: Order, timeout_s: float = TIMEOUT_S) -> Report:
     """Have an order carried out; `LocalError` says what is against it."""
     if not is_supervised(cluster):
-        raise LocalError(f"the cluster '{cluster.name}' is not up here: ordercast cluster up")
+        raise LocalError(
+            f"the cluster '{cluster.name}' is not up on this machine: run `ordercast cluster up`"
+        )
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as wire:
         wire.settimeout(timeout_s)
         try:
@@ -53,7 +55,7 @@ def order(cluster: Cluster, wanted: Order, timeout_s: float = TIMEOUT_S) -> Repo
         except (OSError, msgspec.MsgspecError) as error:
             raise LocalError(f"the supervisor of '{cluster.name}' does not answer: {error}") from error
     if answer.error or answer.report is None:
-        raise LocalError(answer.error or "the supervisor gave no report")
+        raise LocalError(answer.error or "the supervisor answered without a report")
     return answer.report
 
 
@@ -96,11 +98,11 @@ def await_supervisor(cluster: Cluster, pid: int, timeout_s: float = TIMEOUT_S) -
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
         if os.waitpid(pid, os.WNOHANG)[0] == pid:
-            raise LocalError(f"the supervisor ended at once: {last_lines(supervisor_log(cluster))}")
+            raise LocalError(f"the supervisor ended while it started: {last_lines(supervisor_log(cluster))}")
         with suppress(LocalError):  # it may hold the lock and not listen yet
             return order(cluster, Order("status"))
         time.sleep(POLL_S)
-    raise LocalError(f"the supervisor does not start: {last_lines(supervisor_log(cluster))}")
+    raise LocalError(f"the supervisor did not start in time: {last_lines(supervisor_log(cluster))}")
 
 
 def await_end(cluster: Cluster, timeout_s: float) -> bool:

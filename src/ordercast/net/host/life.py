@@ -73,7 +73,7 @@ class Life:
         """Nobody knows what state the host is in: it takes part no more."""
         if self.stage is not RUNNING:
             return
-        _log.critical("host %d stops: a defect", self._host, exc_info=error)
+        _log.critical("host %d stops because of a defect", self._host, exc_info=error)
         self.step(Stage.FAILED)
         self.failure = error
         self._metrics.handler_errors += 1

@@ -29,7 +29,7 @@ from ordercast.core import (
 from ordercast.core.bundle import HEAD_BYTES
 from ordercast.kernel.backlog import Backlog
 from ordercast.net.host.clock import HostClock
-from ordercast.net.host.heard import Listener
+from ordercast.net.host.delivered import Listener
 from ordercast.net.host.identities import OURS
 from ordercast.net.host.life import RUNNING, Life, Stage
 from ordercast.net.host.live_env import LiveEnv

@@ -49,7 +49,7 @@ class Nodes:
         self._envs = {node.id: LiveEnv(node.id, turn) for node in plan.nodes if node.host == host}
         if not self._envs:
             known = ", ".join(map(str, sorted(set(self._places))))
-            raise LocalError(f"the plan has no host {host}; it has {known}")
+            raise LocalError(f"the plan has no host {host}; its hosts are: {known}")
 
     @property
     def envs(self) -> Mapping[NodeId, LiveEnv]:

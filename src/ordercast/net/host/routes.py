@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from ordercast.core import HostId, NodeId
-from ordercast.net.links.packet import DESTINATIONS_MAX, write_destinations
+from ordercast.net.links.datagram import DESTINATIONS_MAX, write_destinations
 from ordercast.net.metrics.metrics import Metrics
 
 Route: TypeAlias = tuple[tuple[NodeId, ...], tuple[tuple[tuple[HostId, ...], bytes, int], ...]]

@@ -71,7 +71,7 @@ class Senders:
         """Take messages; the identity of the first, or None if too much waits or the host does not run."""
         backlog = self._backlogs.get(node)
         if backlog is None:
-            raise LocalError(f"node {node} is no sender on host {self._host}")
+            raise LocalError(f"node {node} is not a sender on host {self._host}")
         self._recipients.count(groups)
         check_payloads(payloads)
         metrics, count = self._wire.metrics, len(payloads)

@@ -114,7 +114,7 @@ class Store:
             mark = self._database.execute("pragma application_id").fetchone()[0]
             empty = not self._database.execute("select count(*) from sqlite_master").fetchone()[0]
             if mark != APPLICATION_ID and not (empty and mark == 0):
-                raise LocalError(f"{self.path}: an SQLite file, but not one in which ordercast keeps state")
+                raise LocalError(f"{self.path}: an SQLite file, but not one with ordercast's state")
             self._database.execute("pragma journal_mode = wal")
             self._database.execute("pragma synchronous = full")
             self._database.execute("begin immediate")  # takes the lock, and keeps it until the file is closed
@@ -162,9 +162,9 @@ class Store:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise HostTaken(f"{self.path}: another process has this state open") from error
-            raise LocalError(f"{self.path}: the saved state cannot be used: {error}") from error
+            raise LocalError(f"{self.path}: cannot use the saved state: {error}") from error
         except sqlite3.DatabaseError as error:
-            raise LocalError(f"{self.path}: this is no saved state, or it is damaged: {error}") from error
+            raise LocalError(f"{self.path}: not a saved state, or damaged: {error}") from error
 
 
 def _connect(path: Path | None, wait_s: float) -> sqlite3.Connection:
@@ -176,4 +176,4 @@ def _connect(path: Path | None, wait_s: float) -> sqlite3.Connection:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         return sqlite3.connect(path, timeout=wait_s, isolation_level=None, check_same_thread=False)
     except (OSError, sqlite3.Error) as error:
-        raise LocalError(f"{path}: cannot keep state there: {error}") from error
+        raise LocalError(f"{path}: cannot save state there: {error}") from error

@@ -36,9 +36,9 @@ class Keyring:
         """A ring of these keys; the first seals."""
         listed = list(keys)
         if not listed:
-            raise LocalError("a keyring needs a key")
+            raise LocalError("a keyring needs at least one key")
         if len({key.id for key in listed}) != len(listed):
             raise LocalError("a key is listed twice")
         if len(listed) > KEYS_MAX:
-            raise LocalError(f"at most {KEYS_MAX} keys, not {len(listed)}")
+            raise LocalError(f"a keyring holds at most {KEYS_MAX} keys, not {len(listed)}")
         return cls(listed[0], {key.id: key for key in listed})

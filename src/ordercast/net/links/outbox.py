@@ -9,15 +9,15 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ordercast.core import HostId, LocalError, Nanos, NodeId
-from ordercast.net.links.packet import (
+from ordercast.net.links.datagram import (
     DATA,
     DESTINATION_BYTES,
     DESTINATIONS_MAX,
     FRAGMENT,
     FRAME_BYTES,
     Missing,
+    write_fragments,
     write_frame,
-    write_pieces,
 )
 from ordercast.net.links.repair import Fragmented
 
@@ -35,7 +35,7 @@ class Outbox:
     def __init__(self, room: int, clock: Callable[[], Nanos]) -> None:
         """`room` is what a datagram has for frames."""
         if room < 2 * FRAME_BYTES + DESTINATIONS_MAX * DESTINATION_BYTES:
-            raise LocalError(f"datagrams with {room} bytes for messages are too small")
+            raise LocalError(f"datagrams are too small: only {room} bytes are left for messages")
         self.closed: list[Outgoing] = []
         """Datagrams that get no more frames."""
         self._room = room
@@ -60,8 +60,8 @@ class Outbox:
             return
         self._message = (self._message + 1) % MESSAGES_MAX
         room = self._room - FRAME_BYTES - DESTINATION_BYTES * count
-        pieces = write_pieces(self._message, body, room)
-        frames = [write_frame(FRAGMENT, source, destinations, count, piece) for piece in pieces]
+        fragments = write_fragments(self._message, body, room)
+        frames = [write_frame(FRAGMENT, source, destinations, count, fragment) for fragment in fragments]
         self._fragmented.keep(self._message, hosts, frames, self._clock())
         for frame in frames:
             self.add(hosts, frame)

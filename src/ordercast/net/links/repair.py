@@ -8,14 +8,14 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from ordercast.core import SECOND, HostId, Nanos
-from ordercast.net.links.packet import Missing
+from ordercast.net.links.datagram import Missing
 
 KEPT_BYTES_MAX = 16 << 20
 """Of all messages together; the oldest goes first."""
 KEPT_NS: Nanos = 2 * SECOND
 """How long a message is kept after it was sent, or asked for."""
 REPEATS = 2
-"""How often, for each host on average, a piece of a message is repeated; a greedy peer gets no more."""
+"""How often, for each host on average, a fragment of a message is repeated; a greedy peer gets no more."""
 
 
 @dataclass(slots=True)

@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ordercast.core import HostId, LocalError
+from ordercast.net.links.datagram import HEADER_BYTES, DatagramHeader, Rejected, write_header
 from ordercast.net.links.keyring import Keyring
-from ordercast.net.links.packet import HEADER_BYTES, DatagramHeader, Rejected, write_header
 from ordercast.net.transports.transport import Datagram
 
 _PURPOSE = b"ordercast session 1"
@@ -81,7 +81,9 @@ class Sealed(Seal):
         """The datagram with these frames, which can be opened with the cluster's key only."""
         header = write_header(flags, self._key, self._host, self.session, counter)
         if self._forked:
-            raise LocalError("this process is a fork of one that joined a cluster: join anew")
+            raise LocalError(
+                "this process was forked after its parent joined a cluster: join again in this process"
+            )
         return header + self._closer.encrypt(counter.to_bytes(12, "little"), plain, header)
 
     def open(self, header: DatagramHeader, datagram: Datagram) -> bytes:
@@ -92,13 +94,15 @@ class Sealed(Seal):
         if opener is None:
             key = self._keys.accepted.get(header.key)
             if key is None:
-                raise Rejected("key", f"sealed with key {header.key:08x}, which is not one of ours")
+                raise Rejected(
+                    "key", f"datagram is sealed with key {header.key:08x}, which this host does not have"
+                )
             opener = self._derive(key.secret, header.host, header.session)
         nonce, view = header.counter.to_bytes(12, "little"), memoryview(datagram)
         try:
             plain = opener.decrypt(nonce, view[HEADER_BYTES:], view[:HEADER_BYTES])
         except InvalidTag as error:
-            raise Rejected("seal", "the seal is broken") from error
+            raise Rejected("seal", "the seal of the datagram does not match its content") from error
         if not known:  # only now: bytes of a stranger may not fill the memory
             self._openers[name] = opener
             if len(self._openers) > OPENERS_MAX:
@@ -144,10 +148,10 @@ class Unsealed(Seal):
     def open(self, header: DatagramHeader, datagram: Datagram) -> bytes:
         """The frames of a datagram, if it is whole."""
         if header.key:
-            raise Rejected("key", "a sealed datagram came to a cluster without a key")
+            raise Rejected("key", "the datagram is sealed, but this cluster has no key")
         view = memoryview(datagram)
         if len(view) < HEADER_BYTES + self.overhead or crc32(view[:-4]) != int.from_bytes(
             view[-4:], "little"
         ):
-            raise Rejected("seal", "the check sum is wrong")
+            raise Rejected("seal", "the checksum of the datagram is wrong")
         return bytes(view[HEADER_BYTES:-4])

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from ordercast.core import MILLISECOND, Nanos, Seen
-from ordercast.net.links.packet import NONCE_BYTES, Proof
+from ordercast.net.links.datagram import NONCE_BYTES, Proof
 
 REPLAY_WINDOW = 4096
 """Datagrams that come later than this many others of their session count as copies."""

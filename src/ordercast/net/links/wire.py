@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from ordercast.core import MILLISECOND, HostId, Nanos, NodeId, RemoteError
-from ordercast.net.links.link import PRESSURE_MAX, Link
-from ordercast.net.links.outbox import Outbox, Outgoing
-from ordercast.net.links.packet import (
+from ordercast.net.links.datagram import (
     ACK,
     ACK_PLEASE,
     CHALLENGE,
@@ -30,17 +28,19 @@ from ordercast.net.links.packet import (
     Rejected,
     read_ack,
     read_challenge,
+    read_fragment,
     read_frames,
     read_header,
     read_missing,
-    read_piece,
     read_proof,
     write_ack,
     write_challenge,
     write_missing,
     write_proof,
 )
-from ordercast.net.links.pieces import Pieces
+from ordercast.net.links.fragments import Fragments
+from ordercast.net.links.link import PRESSURE_MAX, Link
+from ordercast.net.links.outbox import Outbox, Outgoing
 from ordercast.net.links.seal import Seal
 from ordercast.net.links.session import Candidate, Sessions
 from ordercast.net.metrics.metrics import Metrics
@@ -49,7 +49,7 @@ from ordercast.net.transports.transport import Datagram, Transport
 TICK_NS: Nanos = 20 * MILLISECOND
 """How often links are looked after."""
 REPAIR_NS: Nanos = 5 * MILLISECOND
-"""How often lost pieces are looked for, as long as messages are unfinished."""
+"""How often lost fragments are looked for, as long as messages are unfinished."""
 QUEUE_HIGH, QUEUE_LOW = 2 << 20, 1 << 20
 """Bytes in the queue of a link: above the one the host is under pressure, below the other no more."""
 BULK_BYTES = 64 << 10
@@ -73,13 +73,13 @@ def new_session() -> int:
 class Peer:
     """Another host."""
 
-    __slots__ = ("ack_due", "host", "link", "pieces", "sessions", "told", "weight")
+    __slots__ = ("ack_due", "fragments", "host", "link", "sessions", "told", "weight")
 
     def __init__(self, host: HostId, window: int, metrics: Metrics) -> None:
         self.host = host
         self.link = Link(host, window, metrics)
         self.sessions = Sessions()
-        self.pieces = Pieces()
+        self.fragments = Fragments()
         self.ack_due = False
         self.weight = 0
         """Bytes that it has sent lately: what came a while ago counts less and less."""
@@ -123,7 +123,7 @@ class Wire:
     async def start(self, read: Reader, drained: Callable[[], None], unfinished: Callable[[], None]) -> None:
         """Begin to read; `drained` is called after each burst.
 
-        `unfinished` is called when a message has begun to come in pieces: `repair` is to be called each
+        `unfinished` is called when a message has begun to come in fragments: `repair` is to be called each
         `REPAIR_NS` from then on.
         """
         self._read, self._unfinished = read, unfinished
@@ -229,12 +229,12 @@ class Wire:
         self.transport.flush()
 
     def repair(self) -> bool:
-        """Ask for pieces that seem to be lost; whether some message is unfinished still, and this goes on."""
+        """Ask for fragments that seem to be lost; returns whether some message is still unfinished."""
         now = self._clock()
         for peer in self.peers.values():
-            for missing in peer.pieces.missing(now):
+            for missing in peer.fragments.missing(now):
                 self._say(peer.host, write_missing(missing), 0)
-        self._repairing = any(peer.pieces.unfinished for peer in self.peers.values())
+        self._repairing = any(peer.fragments.unfinished for peer in self.peers.values())
         self.transport.flush()
         return self._repairing
 
@@ -252,13 +252,13 @@ class Wire:
             header = read_header(datagram)
             peer = self.peers.get(header.host)
             if peer is None:
-                raise Rejected("source", f"there is no other host {header.host}")
+                raise Rejected("source", f"datagram comes from host {header.host}, which is not a peer")
             plain = self.seal.open(header, datagram)
             sessions = peer.sessions
             if header.session != sessions.current:
                 self._on_unproven(peer, header, plain)
             elif header.counter <= sessions.floor or not sessions.seen.admit(header.counter):
-                raise Rejected("replay", f"datagram {header.counter} came before, or to an earlier life")
+                raise Rejected("replay", f"datagram {header.counter} is a copy, or was for an earlier life")
             else:
                 self._take(peer, header.flags, header.counter, plain)
         except Rejected as rejected:
@@ -285,7 +285,7 @@ class Wire:
             self._read(peer.host, source, destinations, body)
         elif kind == FRAGMENT:
             peer.weight += len(body)
-            whole = peer.pieces.add(read_piece(body), self._clock())
+            whole = peer.fragments.add(read_fragment(body), self._clock())
             if whole is not None:
                 assert self._read is not None
                 self._read(peer.host, source, destinations, whole)
@@ -299,13 +299,13 @@ class Wire:
         elif kind == MISSING:
             self._on_missing(peer, read_missing(body))
         elif kind != PROOF:  # one for a session that is proven already
-            raise RemoteError(f"a frame of kind {kind}, which there is not")
+            raise RemoteError(f"unknown frame kind {kind}")
 
     def _on_ack(self, peer: Peer, ack: Ack) -> None:
         if ack.host != self.host or ack.session != self.session:
             return
         if ack.counter > self._counter:
-            raise RemoteError(f"datagram {ack.counter} is acknowledged, which was never sent")
+            raise RemoteError(f"peer acknowledges datagram {ack.counter}, which was never sent")
         link = peer.link
         pressed = link.pressure(self._clock())
         link.acknowledge(ack.counter, ack.pressure, self._clock())
@@ -319,7 +319,7 @@ class Wire:
             self._weigh()
 
     def _on_missing(self, peer: Peer, missing: Missing) -> None:
-        """Send pieces again, to the one who asks, at the pace of its link."""
+        """Send fragments again, to the one who asks, at the pace of its link."""
         # What waits for the window has not left yet: the peer misses it too early.
         waiting = {id(frames) for _, frames in peer.link.queue}
         for frame in self.outbox.asked(peer.host, missing):
@@ -362,7 +362,7 @@ class Wire:
         if peer.sessions.succeeded:
             peer.link.forget()  # what waits was for the life before
         peer.link.away = False
-        peer.pieces = Pieces()
+        peer.fragments = Fragments()
         for flags, counter, held in candidate.held:
             if counter > peer.sessions.floor:
                 self._take(peer, flags, counter, held)

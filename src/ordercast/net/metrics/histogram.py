@@ -81,7 +81,7 @@ class Histogram:
     def percentile(self, percent: float) -> Nanos | None:
         """The duration that so many percent do not exceed; None when nothing was counted."""
         if not 0 <= percent <= 100:
-            raise LocalError(f"a percentile is between 0 and 100, not {percent}")
+            raise LocalError(f"a percentile must be between 0 and 100, not {percent}")
         if not self.count:
             return None
         wanted = max(1.0, self.count * percent / 100)
@@ -120,7 +120,7 @@ class Histogram:
                 if not (isinstance(index, int) and isinstance(count, int)):
                     raise TypeError("a bucket is not a pair of integers")
                 if not 0 <= index < _BUCKETS or count < 0:
-                    raise ValueError(f"no bucket {index} with {count}")
+                    raise ValueError(f"bucket {index} cannot have the count {count}")
                 made._counts[index] += count
         except (KeyError, TypeError, ValueError) as error:
             raise LocalError(f"not a histogram: {error}") from error

@@ -12,7 +12,7 @@ from ordercast.net.tools.server import ControlServer
 from ordercast.net.transports.impair import ImpairedTransport
 
 _PRESSED = "the network or a slow receiver asks senders to slow down"
-_WINDOW = "the protocol takes no more until some of those under way are through"
+_WINDOW = "the protocol accepts no more until some messages under way are done"
 
 
 class Attendance:

@@ -100,7 +100,7 @@ class ControlClient:
             if time.monotonic() > deadline:
                 waited = f"{self._timeout_s:g} s"
                 raise NoAnswer(
-                    f"host {self.host} has had no room for {waited}: ordercast why says what waits"
+                    f"host {self.host} has had no room for {waited}: run `ordercast why` to see what waits"
                 )
             time.sleep(pause)
             pause = min(2 * pause, _FULL_WAIT_MAX_S)
@@ -139,7 +139,7 @@ class ControlClient:
         try:
             return msgspec.json.decode(line, type=kind)
         except msgspec.DecodeError as error:
-            raise NoAnswer(f"host {self.host} answers what is no answer: {error}") from error
+            raise NoAnswer(f"host {self.host} sent an invalid answer: {error}") from error
 
     def _read_line(self) -> bytes | None:
         """The next line; None when the other end has hung up."""
@@ -147,7 +147,7 @@ class ControlClient:
         while (end := self._buffer.find(b"\n", start)) < 0:
             start = len(self._buffer)
             if start > ANSWER_BYTES_MAX:
-                raise NoAnswer(f"host {self.host} answers with a line longer than {ANSWER_BYTES_MAX} bytes")
+                raise NoAnswer(f"host {self.host} sent an answer longer than {ANSWER_BYTES_MAX} bytes")
             more = self._socket.recv(1 << 16)
             if not more:
                 return None
@@ -158,7 +158,7 @@ class ControlClient:
 
     def _silent(self, error: OSError) -> NoAnswer:
         if isinstance(error, PermissionError):
-            return NoAnswer(f"host {self.host} may only be asked by the user who runs it")
+            return NoAnswer(f"only the user who runs host {self.host} may use its control socket")
         if isinstance(error, TimeoutError):
             return NoAnswer(f"host {self.host} has not answered for {self._timeout_s:g} s: is it stuck?")
-        return NoAnswer(f"host {self.host} does not answer: is it up? ordercast cluster status tells")
+        return NoAnswer(f"host {self.host} does not answer: is it up? Run `ordercast cluster status`")

@@ -48,7 +48,7 @@ class MetricsServer:
         try:
             self._server = await asyncio.start_server(self._accept, *self.address, limit=HEAD_BYTES_MAX)
         except OSError as error:
-            raise LocalError(f"metrics cannot be served on {self.address}: {error.strerror}") from error
+            raise LocalError(f"cannot serve metrics on {self.address}: {error.strerror}") from error
         self.address = Address(self.address.host, self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
@@ -85,13 +85,15 @@ class MetricsServer:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            return _response(400, _TEXT, "no request, or one that is too long\n")
+            return _response(400, _TEXT, "the request is missing or too long\n")
         method, _, rest = head.split(b"\r\n", 1)[0].partition(b" ")
         path, _, version = rest.partition(b" ")
         if not version.startswith(b"HTTP/1."):
-            return _response(400, _TEXT, "not HTTP/1\n")
+            return _response(400, _TEXT, "the request is not HTTP/1\n")
         if method not in (b"GET", b"HEAD"):
-            return _response(405, _TEXT, "this only reads: GET /metrics, GET /health\n", "Allow: GET, HEAD")
+            return _response(
+                405, _TEXT, "only GET and HEAD are allowed: GET /metrics, GET /health\n", "Allow: GET, HEAD"
+            )
         status, kind, body = self._find(path.partition(b"?")[0])
         return _response(status, kind, body, with_body=method == b"GET")
 
@@ -104,7 +106,7 @@ class MetricsServer:
                 return 200 if well else 503, _JSON, msgspec.json.encode(content).decode() + "\n"
         except Exception as error:  # a question must never stop the host
             return 500, _TEXT, f"a defect of ordercast: {exception_text(error)}\n"
-        return 404, _TEXT, "there are: /metrics, /health\n"
+        return 404, _TEXT, "not found; the paths are: /metrics, /health\n"
 
 
 def _response(status: int, kind: str, body: str, header: str = "", with_body: bool = True) -> bytes:

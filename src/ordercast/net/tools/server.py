@@ -29,7 +29,7 @@ from ordercast.core import (
     message_name,
 )
 from ordercast.net.cluster.socket_file import close_socket, open_socket
-from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.tools.facts import HostFact, SenderFact, node_fact
 from ordercast.net.tools.feed import Feed, Watch
@@ -71,7 +71,7 @@ class Controlled(Protocol):
     def submit(self, node: NodeId, groups: Groups, payloads: Sequence[bytes]) -> MessageId | None:
         """Take messages; the first one's identity, or None when the backlog is full."""
 
-    def add_listener(self, node: NodeId, listener: Callable[[Heard], None]) -> None:
+    def add_listener(self, node: NodeId, listener: Callable[[BundleOrNotice], None]) -> None:
         """Tell what is delivered at a node."""
 
     def explain(self) -> dict[NodeId, Explanation]:
@@ -122,7 +122,7 @@ class ControlServer:
         listening, self._place = open_socket(self._path)
         self._inode = self._place.lstat().st_ino
         for node in self._receivers:
-            self._host.add_listener(node, partial(self._hear, node))
+            self._host.add_listener(node, partial(self._tell, node))
         self._server = await asyncio.start_unix_server(self._accept, sock=listening, limit=LINE_BYTES_MAX)
 
     async def close(self) -> None:
@@ -136,11 +136,11 @@ class ControlServer:
         close_socket(self._path, self._place, self._inode)
         self._server = None
 
-    def _hear(self, node: NodeId, heard: Heard) -> None:
-        """Something was delivered."""
-        if isinstance(heard, Batch):
-            self._progress[node].add(heard.bundle.first, len(heard.bundle.payloads))
-        self._feed.hear(node, heard)
+    def _tell(self, node: NodeId, delivered: BundleOrNotice) -> None:
+        """Count a delivery, and pass it to those who watch."""
+        if isinstance(delivered, DeliveredBundle):
+            self._progress[node].add(delivered.bundle.first, len(delivered.bundle.payloads))
+        self._feed.tell(node, delivered)
 
     # Clients.
 
@@ -150,7 +150,7 @@ class ControlServer:
         self._clients.add(task)
         try:
             if len(self._clients) > CLIENTS_MAX:
-                writer.write(encode_line({"error": f"too many clients, {CLIENTS_MAX} is the limit"}))
+                writer.write(encode_line({"error": f"too many clients; the limit is {CLIENTS_MAX}"}))
             else:
                 await self._serve(reader, writer)
         except (ConnectionError, asyncio.CancelledError):
@@ -166,7 +166,9 @@ class ControlServer:
             try:
                 line = await reader.readline()
             except ValueError:  # the rest of the line may be of any length: hang up
-                writer.write(encode_line({"error": f"a line has at most {LINE_BYTES_MAX} bytes"}))
+                writer.write(
+                    encode_line({"error": f"request line is too long; the limit is {LINE_BYTES_MAX} bytes"})
+                )
                 return
             if not line.endswith(b"\n"):
                 return
@@ -293,7 +295,7 @@ class ControlServer:
         group = self._groups.get(name) if isinstance(name, str) else name
         if group is None or group not in self._host.plan.groups:
             known = ", ".join(self._groups)
-            raise LocalError(f"there is no group '{name}'; there are: {known}")
+            raise LocalError(f"there is no group '{name}'; the groups are: {known}")
         return group
 
     def _local(self, asked: NodeId | None, choices: list[NodeId], what: str) -> NodeId:

@@ -39,18 +39,18 @@ def parse_address(text: str) -> Address:
     """An address such as ``10.0.0.1:7400``, ``[::1]:7400`` or ``one.example:7400``."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= PORT_MAX:
-        raise LocalError(f"'{text}' is no address: HOST:PORT is expected, the port from 1 to {PORT_MAX}")
+        raise LocalError(f"'{text}' is not an address: expected HOST:PORT with a port from 1 to {PORT_MAX}")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
         if not isinstance(_ip(host), ipaddress.IPv6Address):
-            raise LocalError(f"'{text}' is no address: only an IPv6 address stands in brackets")
+            raise LocalError(f"'{text}' is not an address: only an IPv6 address may be in brackets")
     elif ":" in host:
-        raise LocalError(f"'{text}' is no address: write an IPv6 address in brackets, as [::1]:7400")
+        raise LocalError(f"'{text}' is not an address: write an IPv6 address in brackets, as in [::1]:7400")
     ip = _ip(host)
     if ip is None and (not _NAME.fullmatch(host) or host.replace(".", "").isdigit()):
-        raise LocalError(f"'{text}' is no address: '{host}' is neither an IP address nor a name")
+        raise LocalError(f"'{text}' is not an address: '{host}' is neither an IP address nor a host name")
     if ip is not None and (ip.is_unspecified or ip.is_multicast):
-        raise LocalError(f"'{text}' is no address that others can send to: name the host's own")
+        raise LocalError(f"'{text}' is not an address that others can send to: name the host's own address")
     return Address(str(ip) if ip else host, int(port))
 
 
@@ -77,7 +77,7 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
             found.append(port)
             if len(found) == count:
                 return found
-    raise LocalError(f"there are no {count} free ports on {host}")
+    raise LocalError(f"{host} does not have {count} free ports")
 
 
 _FIRST_PORT, _PORTS = 10_000, 20_000

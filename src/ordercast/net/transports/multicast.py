@@ -35,9 +35,9 @@ def set_addresses(
     try:
         base = ipaddress.IPv4Address(first.host)
     except ipaddress.AddressValueError as error:
-        raise LocalError(f"{first.host} is no IPv4 address, and multicast needs one") from error
+        raise LocalError(f"multicast needs an IPv4 address, and {first.host} is not one") from error
     if not base.is_multicast or not (base + len(sets)).is_multicast:
-        raise LocalError(f"{first.host} is not a multicast address with {len(sets)} more after it")
+        raise LocalError(f"{first.host} and the next {len(sets)} addresses are not all multicast addresses")
     return {hosts: (str(base + number), first.port) for number, hosts in enumerate(sets)}
 
 

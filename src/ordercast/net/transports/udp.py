@@ -47,7 +47,7 @@ def udp_socket(address: Address, buffer_bytes: int) -> socket.socket:
         )[0]
         sock = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise LocalError(f"no such address as {address.host}: {error.strerror or error}") from error
+        raise LocalError(f"cannot find the address of {address.host}: {error.strerror or error}") from error
     sock.setblocking(False)
     set_buffers(sock, buffer_bytes)
     try:
@@ -129,7 +129,7 @@ class UdpTransport(Transport):
         missing = self._unresolved()
         if missing:
             names = ", ".join(str(self._addresses[host]) for host in missing)
-            _log.warning("no such address, as yet: %s", names)
+            _log.warning("cannot find the addresses of these hosts yet: %s", names)
             self._resolving = loop.create_task(self._resolve_later(sock.family))
         if self._busy_poll:
             loop.call_soon(self._poll)
@@ -157,7 +157,7 @@ class UdpTransport(Transport):
         while missing := self._unresolved():
             await asyncio.sleep(RESOLVE_AGAIN_S)
             await self._resolve(missing, family)
-        _log.info("all addresses are known now")
+        _log.info("found the addresses of all hosts")
 
     def _prepare(self, sock: socket.socket) -> None:
         """Set up what depends on the socket, before anything is read."""

@@ -34,4 +34,4 @@ class AtomicMulticastOptions(Options, frozen=True):
         if min(*limits, *times) < 1:
             raise LocalError("atomic_multicast: limits and timeouts must be positive")
         if self.backlog < self.window:
-            raise LocalError("atomic_multicast: the backlog must hold at least a window")
+            raise LocalError("atomic_multicast: backlog must be at least as large as window")

@@ -266,7 +266,9 @@ class Lane:
             if number > seen[group]:
                 # A report would make it the last number of a group that never gets there.
                 if number - seen[group] > AHEAD_MAX:
-                    raise RemoteError(f"number {number} of sequencer {self.sequencer} for group {group}")
+                    raise RemoteError(
+                        f"number {number} of sequencer {self.sequencer} for group {group} is too far ahead"
+                    )
                 seen[group] = number
 
     def flush(self, clock: int, numbers: tuple[int, ...], group: int) -> None:

@@ -83,7 +83,7 @@ class HydraOptions(Options, frozen=True):
 
     def __post_init__(self) -> None:
         if not 1 <= self.sequencers + self.spares <= SEQUENCERS_MAX or min(self.sequencers, self.spares) < 0:
-            raise LocalError(f"hydra: sequencers and spares together are 1 to {SEQUENCERS_MAX}")
+            raise LocalError(f"hydra: sequencers and spares together must be 1 to {SEQUENCERS_MAX}")
         limits = (self.pipelines, self.replicas, self.buffer, self.strangers, self.window, self.history)
         times = (
             self.heartbeat_ns, self.suspect_ns, self.hold_ns, self.retry_ns, self.announce_ns,
@@ -94,11 +94,15 @@ class HydraOptions(Options, frozen=True):
         counts = (self.target, self.rack, self.virtual_groups)
         if min(self.flush_ns, self.patience_ns, self.lead_ns, *counts) < 0:
             raise LocalError(
-                "hydra: flush_ns, patience_ns, lead_ns, target, rack and virtual_groups are not negative"
+                "hydra: flush_ns, patience_ns, lead_ns, target, rack and virtual_groups must not be negative"
             )
         if self.flush in ("periodic", "aggregated") and self.flush_ns < 1:
             raise LocalError(f"hydra: the flush policy '{self.flush}' needs a period: set flush_ns")
         if self.replicas % 2 == 0:
-            raise LocalError("hydra: an odd number of replicas; an even one bears no more failures")
+            raise LocalError(
+                "hydra: replicas must be an odd number; one more replica would not survive more failures"
+            )
         if self.suspect_ns <= self.heartbeat_ns:
-            raise LocalError("hydra: suspect_ns must be longer than heartbeat_ns, or all are suspected")
+            raise LocalError(
+                "hydra: suspect_ns must be longer than heartbeat_ns; otherwise every sequencer is suspected"
+            )

@@ -122,7 +122,7 @@ class _Turner:
             except (OrdercastError, OSError) as error:
                 # The host goes on; the spool files stay, and `finish_run` will say the same.
                 self.error = str(error)
-                log.error("the trace stays in spool files: %s", error)
+                log.error("cannot convert the spool files to a trace, so they stay: %s", error)
                 return
 
     def _turn_closed(self) -> None:

@@ -137,7 +137,7 @@ class _Records:
         self._kinds: Ints = kinds[keep]
         self._is_bundle = np.isin(self._kinds, _BUNDLES)
         if not (self._is_bundle | (self._kinds == layout.ROW)).all():
-            raise RemoteError(f"{self._origin} has a record of an unknown kind")
+            raise RemoteError(f"{self._origin} has a record of unknown kind")
 
     def portions(self) -> Iterator[tuple[int, int]]:
         """The records from one to before another that have about `ROWS_MAX` messages together."""
@@ -164,7 +164,7 @@ class _Records:
         try:
             row: Event = _decoder.decode(self._content[start : start + length])
         except msgspec.MsgspecError as error:
-            raise RemoteError(f"{self._origin} has a row that is none: {error}") from error
+            raise RemoteError(f"{self._origin} has an invalid row: {error}") from error
         return row
 
     def _bundles(self, index: Ints) -> tuple[pa.Table, Ints]:
@@ -228,7 +228,7 @@ class _Records:
         """Each record must be just as long as its tables."""
         length = self._halves[2 * word - 2]
         if ((end + 1) // 2 != word - 1 + length // 8).any():
-            raise RemoteError(f"{self._origin} has a record whose tables do not fit")
+            raise RemoteError(f"{self._origin} has a record whose length does not match its tables")
 
     @staticmethod
     def _lists(view: Ints, at: Ints, count: Ints, null: Ints | None = None) -> pa.ListArray:

@@ -291,7 +291,7 @@ class Spooler(Recorder):
             self._give_up(error)
 
     def _give_up(self, error: LocalError) -> None:
-        _log.critical("host %d is not recorded any more, and goes on: %s", self._header.host, error)
+        _log.critical("host %d goes on, but its trace ends here: %s", self._header.host, error)
         self.failure = error
         if self._file >= 0:
             os.close(self._file)  # not as one that came to its end

@@ -118,9 +118,9 @@ def read_spool(path: Path) -> Spool | None:
     try:
         header = msgspec.msgpack.decode(written, type=SpoolHeader)
     except msgspec.MsgspecError as error:
-        raise RemoteError(f"{path}: damaged at its head: {error}") from error
+        raise RemoteError(f"{path}: the header is damaged: {error}") from error
     if crc32(written) != check:
-        raise RemoteError(f"{path}: damaged at its head")
+        raise RemoteError(f"{path}: the header is damaged")
     if header.format != FORMAT:
         raise RemoteError(f"{path}: format {header.format}, this version reads {FORMAT}")
     starts, end = _scan(content, start)

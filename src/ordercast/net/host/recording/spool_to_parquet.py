@@ -57,7 +57,7 @@ def locked(folder: Path, host: HostId) -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError:
-        raise HostTaken(f"{folder}: host {host} is still running, and writes its trace") from None
+        raise HostTaken(f"{folder}: host {host} is still running and writes its trace") from None
     finally:
         os.close(lock)
 
@@ -70,7 +70,7 @@ def load_state(folder: Path, host: HostId) -> TraceState:
     except FileNotFoundError:
         return TraceState()
     except (OSError, msgspec.MsgspecError) as error:
-        raise RemoteError(f"{path}: not the state of a trace: {error}") from error
+        raise RemoteError(f"{path}: not a state file of a trace: {error}") from error
 
 
 def turn(path: Path, state: TraceState) -> None:
@@ -133,7 +133,9 @@ def finish_run(
         _write_segment(target / EVENTS, iter([SCHEMA.empty_table()]))
     cut = sorted(path.stem for path in spools.glob(f"host-*{CUT}"))
     if cut:
-        _log.warning("the trace of %s ends before they stopped: they could not write it", ", ".join(cut))
+        _log.warning(
+            "the trace of %s ends before they stopped, because they could not write it", ", ".join(cut)
+        )
     described = describe(plan, run=run, source="live", seed=None, complete=complete and not cut)
     described = msgspec.structs.replace(described, settled=settled and not cut, scenario=scenario or {})
     _replace(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(described), indent=2))
