@@ -55,7 +55,7 @@ BAD: dict[str, History] = {
     "a delivery in configuration 0 names configuration 1": (lost(1, 1, config=1),),
     "a notice for group 1 came to group 0": (lost(1, 1, group=1),),
     "x was not sent to this group": (message(b"x", 5, 1, 1),),
-    "OutOfOrder is nothing": (OutOfOrder(b"a", (0,), 2),),
+    "Hydra does not deliver OutOfOrder": (OutOfOrder(b"a", (0,), 2),),
 }
 
 
@@ -88,15 +88,15 @@ DISAGREE: dict[str, tuple[History, History]] = {
         (message(b"a", 5, 1, 1), message(b"b", 6, 1, 2)),
         (message(b"b", 6, 1, 2), message(b"a", 5, 1, 1)),
     ),
-    "a is Delivered": ((A,), (message(b"a", 6, 1, 1, 1),)),
+    "a is both Delivered": ((A,), (message(b"a", 6, 1, 1, 1),)),
     "config=1": ((A,), (removed(2, 0), message(b"a", 5, 1, 1, 1, config=1))),
-    "configuration 1 is View": ((removed(2, 0),), (removed(2, 0, clock=8),)),
-    "one receiver delivered a; for the other it is not settled before b": ((A,), (B,)),
-    "one receiver delivered a; for the other it is not settled before its sequencer is removed": (
+    "configuration 1 is both View": ((removed(2, 0),), (removed(2, 0, clock=8),)),
+    "a was delivered by one receiver; for the other it is not settled before b": ((A,), (B,)),
+    "a was delivered by one receiver; for the other it is not settled before its sequencer is removed": (
         (A,),
         (removed(1, 0),),
     ),
-    "one receiver delivered c; for the other it is before the beginning of its sequencer": (
+    "c was delivered by one receiver; for the other it is before the beginning of its sequencer": (
         (added(3, 0), message(b"c", 12, 3, 1, 1, config=1)),
         (added(3, 1),),
     ),

@@ -204,7 +204,9 @@ def _untold(first: History, second: History, group: int) -> str | None:
                 (stamp.clock, stamp.issuer), stamp.numbers[delivery.groups.index(group)], second, group
             )
             if fault is not None:
-                return f"delivery: one receiver delivered {_name(delivery)}; for the other it is {fault}"
+                return (
+                    f"delivery: {_name(delivery)} was delivered by one receiver; for the other it is {fault}"
+                )
     return None
 
 

@@ -1,8 +1,8 @@
-"""What was delivered to an application and waits for it to be taken, within limits.
+"""Deliveries that wait for the application to take them, within limits.
 
-Above the soft limit the host asks senders to slow down, all the way back to the applications that send. What
-is still under way fits below the hard limit, which is far above; an application that takes nothing while
-somebody goes on sending is cut off and told so, instead of losing messages without a word.
+Above the soft limit the host asks senders to slow down, all the way back to the applications that send.
+Messages that are still under way then fit below the hard limit, which is far above. If an application takes
+nothing while others go on sending, it gets an error instead of losing messages silently.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 
 NOTICE_BYTES = 100
 HARD = 8
-"""The hard limit, in soft limits."""
+"""The hard limit as a multiple of the soft limit."""
 
 
 class SlowConsumer(LocalError):
-    """The application took deliveries too slowly for too long; it must join anew."""
+    """The application took deliveries too slowly for too long; it must join again."""
 
 
 class Inbox:
@@ -38,11 +38,11 @@ class Inbox:
 
     @property
     def strained(self) -> bool:
-        """Whether so much waits here that senders are asked to slow down."""
+        """Whether more than the soft limit waits, so that senders are asked to slow down."""
         return self._strained
 
     def put(self, delivered: BundleOrNotice) -> None:
-        """Something was delivered."""
+        """Add a delivery."""
         if self._closed:
             return
         self.waiting += _weight(delivered)
@@ -61,7 +61,7 @@ class Inbox:
         self._ready.set()
 
     async def get(self) -> BundleOrNotice | None:
-        """The next delivery; None when there will be no more. What came before the end comes first."""
+        """The next delivery; None when there will be no more. Deliveries before the end come first."""
         while not self._queue:
             if self._closed:
                 if self._end is not None:
@@ -72,7 +72,7 @@ class Inbox:
         return self._take()
 
     def get_nowait(self) -> BundleOrNotice | None:
-        """The next delivery if there is one already."""
+        """The next delivery, or None if none waits."""
         return self._take() if self._queue else None
 
     def _take(self) -> BundleOrNotice:
@@ -84,7 +84,7 @@ class Inbox:
         return delivered
 
     def close(self, end: Exception | None = None) -> None:
-        """Nothing comes any more; with an error, that is told after what is here."""
+        """Accept no more deliveries; `end`, if given, is raised after those that wait are taken."""
         if not self._closed:
             self._closed, self._end = True, end
             if self._strained:

@@ -128,7 +128,7 @@ def _cluster(file: _File, path: Path) -> Cluster:
 
 
 def _groups(named: dict[str, int | list[int]]) -> dict[str, tuple[NodeId, ...]]:
-    """Counts take the next receivers each; lists name them."""
+    """The receivers of each group: a count takes the next ones, a list names them."""
     if not named:
         raise KeyedError(
             "groups", "name at least one group and its number of receivers, for example orders = 3"
@@ -172,7 +172,7 @@ def _transport(file: _File, loopback: bool) -> TransportSpec:
 
 
 def _drawn_multicast(name: str) -> str:
-    """An address of the range for one organisation; clusters of other names most likely have another."""
+    """A multicast address of the organisation-local range, chosen by the cluster's name."""
     digest = hashlib.sha256(name.encode()).digest()
     return f"239.255.{digest[0]}.{1 + digest[1] % 254}"
 
@@ -203,7 +203,7 @@ def _metrics(file: _File) -> MetricsSpec:
 
 
 def _listening(text: str) -> str:
-    """An address to listen at, where all of a machine's own (0.0.0.0) are allowed too."""
+    """An address to listen at; here 0.0.0.0, all addresses of the machine, is allowed too."""
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
@@ -211,7 +211,7 @@ def _listening(text: str) -> str:
 
 
 def _check_hosts(file: _File, plan: Plan) -> None:
-    """Every host of the plan is there once, and no other."""
+    """Check that the file has every host of the plan once, and no other."""
     roles = _roles(plan)
     seen: set[HostId] = set()
     for index, host in enumerate(file.host):
@@ -246,7 +246,7 @@ def _with_roles(cluster: Cluster, plan: Plan) -> tuple[HostSpec, ...]:
 
 
 def _check_addresses(file: _File, cluster: Cluster) -> None:
-    """No two hosts at one address, and all of one family, since each has one socket."""
+    """Check that all addresses differ and are of one family, because each host has one socket."""
     seen: dict[Address, HostId] = {}
     first = cluster.host(file.host[0].id).address
     for index, host in enumerate(file.host):

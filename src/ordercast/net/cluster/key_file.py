@@ -25,7 +25,7 @@ _NOTE = "# Secret keys of an ordercast cluster: the first seals, all are accepte
 
 
 def load_keys(path: Path) -> Keyring:
-    """The keys of a file; refuses one that others may read."""
+    """The keys of a file; refuses a file that other users may read."""
     text = _read_private(path)
     lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1))
     keys = [_parse(path, number, line) for number, line in lines if line and not line.startswith("#")]
@@ -47,7 +47,7 @@ def create_keys(path: Path, *, force: bool = False) -> Keyring:
 
 
 def add_key(path: Path) -> Keyring:
-    """Step one of a rotation: a new key at the end, accepted and not used yet."""
+    """Step one of a rotation: add a new key at the end, which hosts accept and do not use yet."""
     ring = load_keys(path)
     return _rewrite(path, [*ring.accepted.values(), _new_key()])
 
@@ -60,7 +60,7 @@ def activate_key(path: Path, key_id: int) -> Keyring:
 
 
 def retire_key(path: Path, key_id: int) -> Keyring:
-    """Step three: accept this key no more."""
+    """Step three: no longer accept this key."""
     ring = load_keys(path)
     if _chosen(path, ring, key_id) is ring.active:
         raise LocalError(f"{path}: key {key_id:08x} is in use; activate another key first")
@@ -76,7 +76,7 @@ class KeyFile:
         self.keyring = load_keys(path)
 
     def refresh(self) -> Keyring | None:
-        """The new keys if the file has changed since the last look; an unusable one raises, once a change."""
+        """The new keys if the file has changed since the last call; an unusable file raises, once."""
         mark = _mark(self.path)
         if mark == self._mark:
             return None
@@ -86,7 +86,7 @@ class KeyFile:
 
 
 def _mark(path: Path) -> tuple[int, int, int]:
-    """What changes when the file is rewritten, within the clock's grain too: a rename brings a new inode."""
+    """A mark that changes with every rewrite, however fast: a rename brings a new inode."""
     try:
         status = path.stat()
     except OSError:
@@ -140,7 +140,7 @@ def _rewrite(path: Path, keys: list[Key]) -> Keyring:
 
 
 def _write(path: Path, ring: Keyring) -> None:
-    """Under another name first, then renamed: nobody reads half of it, and a crash leaves the old one."""
+    """Write under another name, then rename: nobody reads half a file, and a crash leaves the old one."""
     lines = (base64.b64encode(key.secret).decode() + "\n" for key in ring.accepted.values())
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")

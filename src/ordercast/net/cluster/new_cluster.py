@@ -1,4 +1,4 @@
-"""Writes a cluster file for somebody who has none yet: on this machine, complete, with comments."""
+"""Writes a new cluster file for this machine: complete, with comments."""
 
 import msgspec
 
@@ -44,20 +44,20 @@ _APPLICATION = "left to applications: ordercast.join"
 
 
 class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody wants who starts a cluster."""
+    """The choices for a new cluster file."""
 
     name: str = "demo"
     protocol: str = "hydra"
     receivers: int = 3
-    """In each group."""
+    """Receivers per group."""
     groups: int = 1
     senders: int = 0
-    """0: one on each receiver's host."""
+    """Number of senders; 0: one on each receiver's host."""
     applications: int = 0
-    """Receivers of each group, the last ones, that are left to applications."""
+    """How many receivers per group, the last ones, are left to applications."""
     options: dict[str, object] = {}
     port: int = 7400
-    """Of the first host; the others follow."""
+    """The port of the first host; the others have the next ones."""
     plaintext: bool = False
 
     def text(self) -> str:
@@ -88,14 +88,14 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
         return head + "".join(tables)
 
     def _applications(self, plan: Plan) -> dict[HostId, str]:
-        """The hosts of the last receivers of each group: programs join as them."""
+        """The hosts of the last receivers of each group, as which applications join."""
         if not self.applications:
             return {}
         receivers = [node for members in plan.groups.values() for node in members[-self.applications :]]
         return {plan.nodes[node].host: _APPLICATION for node in receivers}
 
     def _spares(self, plan: Plan) -> dict[HostId, str]:
-        """The hosts with nothing but spare nodes: they are started when they are wanted."""
+        """The hosts with only spare nodes; they are started on demand."""
         busy = {node.host for node in plan.nodes if not node.spare}
         actions = find_protocol(self.protocol).actions
         names = {role: action.name for action in actions for role in action.roles}
@@ -127,7 +127,7 @@ def _security(plaintext: bool) -> str:
 
 
 def _host(plan: Plan, host: HostId, port: int, left_out: str) -> str:
-    """The table of a host; `left_out` says why `up` does not start it, if so."""
+    """The table of a host; `left_out` says why `cluster up` does not start it, or is empty."""
     roles = ", ".join(f'"{node.role}"' for node in plan.nodes if node.host == host)
     lines = ["", "[[host]]", f"id = {host}", f'address = "{LOOPBACK}:{port}"', f"roles = [{roles}]"]
     lines += [f"start = false                  # {left_out}"] if left_out else []

@@ -25,7 +25,7 @@ def is_supervised(cluster: Cluster) -> bool:
 
 
 def is_folder_supervised(folder: Path) -> bool:
-    """Whether a supervisor of this folder lives; its lock goes with it, however it ends."""
+    """Whether a supervisor of this folder lives; its lock ends with it in any case."""
     try:
         handle = os.open(lock_path(folder), os.O_RDWR)
     except OSError:
@@ -40,7 +40,7 @@ def is_folder_supervised(folder: Path) -> bool:
 
 
 def order(cluster: Cluster, wanted: Order, timeout_s: float = TIMEOUT_S) -> Report:
-    """Have an order carried out; `LocalError` says what is against it."""
+    """Have an order carried out; `LocalError` says why it was refused."""
     if not is_supervised(cluster):
         raise LocalError(
             f"the cluster '{cluster.name}' is not up on this machine: run `ordercast cluster up`"
@@ -60,18 +60,18 @@ def order(cluster: Cluster, wanted: Order, timeout_s: float = TIMEOUT_S) -> Repo
 
 
 def report(cluster: Cluster) -> Report | None:
-    """How the supervisor and its hosts are; None if there is no supervisor."""
+    """The state of the supervisor and its hosts; None if there is no supervisor."""
     return order(cluster, Order("status")) if is_supervised(cluster) else None
 
 
 def current_run(cluster: Cluster) -> str:
-    """The name in traces of the run that goes on: that of the supervisor, or the cluster's own."""
+    """The name of the current run in traces: the supervisor's, or else the cluster's own."""
     found = report(cluster)
     return cluster.name if found is None else found.run
 
 
 def spawn(cluster: Cluster, command: list[str]) -> int:
-    """Start a supervisor in the background, in a session of its own, so that no terminal ends it; its pid."""
+    """Start a supervisor in the background, in its own session, so that no terminal ends it; its pid."""
     make_private(cluster.folder / "run")
     make_private(cluster.folder / "logs")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
@@ -89,12 +89,12 @@ def spawn(cluster: Cluster, command: list[str]) -> int:
 
 
 def supervisor_log(cluster: Cluster) -> Path:
-    """What the supervisor said."""
+    """The log file of the supervisor."""
     return cluster.folder / "logs" / "supervisor.log"
 
 
 def await_supervisor(cluster: Cluster, pid: int, timeout_s: float = TIMEOUT_S) -> Report:
-    """Wait until a supervisor that was spawned answers; `LocalError` with what it said if it ends instead."""
+    """Wait until a spawned supervisor answers; `LocalError` with its last log lines if it ends instead."""
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
         if os.waitpid(pid, os.WNOHANG)[0] == pid:
@@ -106,7 +106,7 @@ def await_supervisor(cluster: Cluster, pid: int, timeout_s: float = TIMEOUT_S) -
 
 
 def await_end(cluster: Cluster, timeout_s: float) -> bool:
-    """Wait until no supervisor lives; whether that is so."""
+    """Wait until no supervisor lives; returns whether that is so."""
     end = time.monotonic() + timeout_s
     while is_supervised(cluster):
         if time.monotonic() > end:

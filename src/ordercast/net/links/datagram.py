@@ -23,7 +23,7 @@ DATAGRAM_BYTES_MAX = 65_000
 """The largest datagram that any transport takes."""
 
 ACK_PLEASE = 1
-"""Flag: the sender wants to know that this arrived."""
+"""Flag: the sender asks for an acknowledgement."""
 
 DATA, FRAGMENT, ACK, CHALLENGE, PROOF, MISSING = 1, 2, 3, 4, 5, 6
 
@@ -39,7 +39,7 @@ _FRAGMENT_HEAD = Struct("<IHH")
 FRAGMENT_HEAD_BYTES = _FRAGMENT_HEAD.size
 FRAGMENTS_MAX = 0xFFFF
 PLACES_MAX = 256
-"""Fragments that one frame asks for."""
+"""The largest number of fragments that one frame asks for."""
 NONCE_BYTES = 16
 _FLOOR = Struct("<Q")
 _MESSAGE = Struct("<I")
@@ -183,7 +183,7 @@ class Fragment(NamedTuple):
     message: int
     place: int
     parts: int
-    """How many there are."""
+    """The number of fragments of the message."""
     part: memoryview
 
 

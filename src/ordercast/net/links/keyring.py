@@ -1,4 +1,4 @@
-"""The secret keys of a cluster: the one that datagrams are sealed with, and all that open them."""
+"""The secret keys of a cluster: one key seals datagrams, all keys can open them."""
 
 import hashlib
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ KEYS_MAX = 16
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One secret; it never shows in a text made of it."""
+    """One secret, which its text form never shows."""
 
     id: int
     secret: bytes = field(repr=False)

@@ -1,8 +1,7 @@
 """Frames on their way out, packed into datagrams.
 
-Frames to the same hosts share a datagram until it is full, their destination changes or somebody takes all
-that is here. A message that is larger than a datagram goes in fragments, which are kept for a while in case
-that some are lost.
+Frames to the same hosts share a datagram until it is full, the hosts change, or all datagrams are taken. A
+message that is larger than a datagram goes in fragments, which are kept for a while in case some are lost.
 """
 
 from collections.abc import Callable
@@ -33,7 +32,7 @@ class Outbox:
     __slots__ = ("_clock", "_fragmented", "_frames", "_hosts", "_message", "_room", "_size", "closed")
 
     def __init__(self, room: int, clock: Callable[[], Nanos]) -> None:
-        """`room` is what a datagram has for frames."""
+        """`room` is the number of bytes that a datagram has for frames."""
         if room < 2 * FRAME_BYTES + DESTINATIONS_MAX * DESTINATION_BYTES:
             raise LocalError(f"datagrams are too small: only {room} bytes are left for messages")
         self.closed: list[Outgoing] = []
@@ -99,5 +98,5 @@ class Outbox:
         return self._fragmented.asked(host, missing, self._clock())
 
     def forget_old(self, now: Nanos) -> None:
-        """Let go of fragments that nobody has asked for in time."""
+        """Forget fragments that nobody has asked for in time."""
         self._fragmented.forget_old(now)

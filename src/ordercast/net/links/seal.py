@@ -1,10 +1,10 @@
-"""Seals: every datagram is encrypted and authenticated with the key of the cluster, or carries a check sum.
+"""Seals: every datagram is encrypted and authenticated with the key of the cluster, or carries a checksum.
 
-Each life of a host is a *session* with a random number, and has keys of its own, derived from the cluster's
-by HKDF. The counter of a datagram is its nonce, so no nonce is ever used twice with a key; the header is
-authenticated with it. A copy of the process would use them a second time, so after a fork the child has no
-closer any more. A host that knows the cluster's key can speak for every other: the key is what one
-belongs to the cluster by.
+Each life of a host is a *session* with a random number and its own keys, which HKDF derives from the
+cluster's key. The counter of a datagram is its nonce, so no nonce is ever used twice with a key; the header
+is authenticated too. A fork of the process would use the same nonces again, so the child of a fork cannot
+seal any more. A host that knows the cluster's key can speak for every other host: whoever has the key belongs
+to the cluster.
 """
 
 import os
@@ -25,7 +25,7 @@ from ordercast.net.transports.transport import Datagram
 
 _PURPOSE = b"ordercast session 1"
 OPENERS_MAX = 1024
-"""Keys of sessions that are remembered, of those that have sent something authentic."""
+"""How many session keys are remembered, of sessions that sent something authentic."""
 
 
 class Seal(ABC):
@@ -45,7 +45,7 @@ class Seal(ABC):
         """The frames of a datagram, or `Rejected`."""
 
     def renew(self, keys: Keyring) -> None:  # noqa: B027  (optional hook)
-        """The keys have changed."""
+        """Use changed keys."""
 
     def key_ids(self) -> tuple[int, ...]:
         """The keys that are accepted; the first is the one that this host seals with."""
@@ -110,7 +110,7 @@ class Sealed(Seal):
         return plain
 
     def forked(self) -> None:
-        """Seal nothing any more: another process goes on with the same counters."""
+        """Seal nothing any more, because another process goes on with the same counters."""
         self._forked = True
 
     @staticmethod
@@ -132,7 +132,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class Unsealed(Seal):
-    """A check sum against accidents; against people nothing. Only for machines that trust their network."""
+    """A checksum against accidents, but no protection against attackers: only for trusted networks."""
 
     overhead = 4
 
@@ -141,7 +141,7 @@ class Unsealed(Seal):
         self.session = session
 
     def close(self, flags: int, counter: int, plain: bytes) -> bytes:
-        """The datagram with these frames, in plain sight."""
+        """The datagram with these frames, in plaintext."""
         open_bytes = write_header(flags, 0, self._host, self.session, counter) + plain
         return open_bytes + crc32(open_bytes).to_bytes(4, "little")
 

@@ -1,8 +1,8 @@
 """A host's connection to the others: datagrams go out and come in, sealed, at the pace of the peers.
 
-What goes out is packed in the `Outbox`, and leaves when the host says so (`transmit`). All that is sent to a
-peer arrives in the order in which it was sent, unless the network loses or reorders it. What the hosts tell
-each other about the link itself (acknowledgements, challenges, requests for fragments) leaves at once.
+The `Outbox` packs frames into datagrams, and they leave when the host calls `transmit`. Datagrams to a peer
+arrive in the order in which they were sent, unless the network loses or reorders them. Frames about the link
+itself (acknowledgements, challenges, requests for fragments) leave at once.
 """
 
 import secrets
@@ -47,17 +47,17 @@ from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.transports.transport import Datagram, Transport
 
 TICK_NS: Nanos = 20 * MILLISECOND
-"""How often links are looked after."""
+"""How often links are checked."""
 REPAIR_NS: Nanos = 5 * MILLISECOND
-"""How often lost fragments are looked for, as long as messages are unfinished."""
+"""How often the host looks for lost fragments while messages are unfinished."""
 QUEUE_HIGH, QUEUE_LOW = 2 << 20, 1 << 20
-"""Bytes in the queue of a link: above the one the host is under pressure, below the other no more."""
+"""Bytes in the queue of a link: above the first the host is under pressure, below the second no more."""
 BULK_BYTES = 64 << 10
-"""A peer that has sent so much lately is a source, and is asked to slow down when that is needed."""
+"""A peer that has sent this many bytes lately is a source, and may be asked to slow down."""
 
 
 class Reader(Protocol):
-    """Takes what comes."""
+    """The handler of frames that come in."""
 
     def __call__(
         self, host: HostId, source: NodeId, destinations: tuple[NodeId, ...], body: Datagram
@@ -82,7 +82,7 @@ class Peer:
         self.fragments = Fragments()
         self.ack_due = False
         self.weight = 0
-        """Bytes that it has sent lately: what came a while ago counts less and less."""
+        """Bytes that it has sent lately; older bytes count less and less."""
         self.told = 0
         """How hard it was asked to slow down."""
 
@@ -105,7 +105,7 @@ class Wire:
         self.transport = transport
         self.seal = seal
         self.outbox = Outbox(transport.datagram_max - HEADER_BYTES - seal.overhead, clock)
-        """Where this host's messages to others wait until they are given to `transmit`."""
+        """Holds this host's messages to others until they are given to `transmit`."""
         self.metrics = metrics
         self.peers: Mapping[HostId, Peer] = {
             peer: Peer(peer, window, metrics) for peer in peers if peer != host
@@ -116,7 +116,7 @@ class Wire:
         self._acks_due: list[Peer] = []
         self._congested = False
         self._strained = False
-        """An application here is slow to take what is delivered."""
+        """Whether an application here is slow to take its deliveries."""
         self._unfinished: Callable[[], None] = lambda: None
         self._repairing = False
 
@@ -155,7 +155,7 @@ class Wire:
             self.transport.send_many(hosts, datagram)
 
     def flush(self) -> None:
-        """A turn is over: send the acknowledgements that are due, and let the transport send all it has."""
+        """End a turn: send the acknowledgements that are due, and let the transport send all it has."""
         if self._acks_due:
             for peer in self._acks_due:
                 self._acknowledge(peer)
@@ -169,21 +169,21 @@ class Wire:
             self._say(peer.host, write_ack(self._ack_of(peer)), 0)
 
     def _say(self, host: HostId, frame: bytes, flags: int) -> None:
-        """Seal and send at once: a frame about the link itself, or what the window has let through."""
+        """Seal and send at once: a frame about the link itself, or frames that the window now allows."""
         self._counter += 1
         self._transmit((host,), self.seal.close(flags, self._counter, frame))
 
     # Pressure
 
     def pressed(self) -> bool:
-        """Whether sources should stop for a while: a queue here is long, or a peer asks for it."""
+        """Whether senders should pause: a queue here is long, or a peer asks for it."""
         if self._congested:
             return True
         now = self._clock()
         return any(peer.link.pressure(now) for peer in self.peers.values())
 
     def _weigh(self) -> None:
-        """See whether the queues are long, or short again, and tell the peers if that has changed."""
+        """Check whether the queues are long, or short again, and tell the peers if that has changed."""
         longest = max((peer.link.queued for peer in self.peers.values()), default=0)
         self._congested = longest > (QUEUE_LOW if self._congested else QUEUE_HIGH)
         self.metrics.link_queue_bytes = sum(peer.link.queued for peer in self.peers.values())
@@ -196,9 +196,9 @@ class Wire:
         return max(0, max((peer.link.pressure(now) for peer in self.peers.values()), default=0) - 1)
 
     def _tell(self, level: int, *, again: bool = False) -> None:
-        """Let those know who send much here, and all who were told before when it is over.
+        """Ask the peers that send much to slow down; when the pressure is over, tell all that were asked.
 
-        Each hop counts one less, so no word goes round for ever.
+        The level falls by one with each hop, so no request goes round for ever.
         """
         for peer in self.peers.values():
             wanted = level if peer.told or peer.weight >= BULK_BYTES else 0
@@ -207,12 +207,12 @@ class Wire:
                 self._acknowledge(peer)
 
     def strain(self, strained: bool) -> None:
-        """An application is slow to take what is delivered, or no more."""
+        """Note whether an application is slow to take its deliveries."""
         self._strained = strained
         self._weigh()
 
     def tick(self) -> None:
-        """Look after links and sessions on which nothing moves, and repeat a word about pressure."""
+        """Check links and sessions on which nothing moves, and repeat requests to slow down."""
         now, away = self._clock(), 0
         self.outbox.forget_old(now)
         for peer in self.peers.values():
@@ -244,7 +244,7 @@ class Wire:
     # In
 
     def on_datagram(self, datagram: Datagram) -> None:
-        """Open a datagram; what is wrong with it is counted, and nothing else happens."""
+        """Open a datagram, and handle its frames; a bad one is counted and dropped."""
         metrics = self.metrics
         metrics.packets_in += 1
         metrics.bytes_in += len(datagram)
@@ -268,7 +268,7 @@ class Wire:
             metrics.malformed += 1
 
     def _take(self, peer: Peer, flags: int, counter: int, plain: bytes) -> None:
-        """A datagram of a living session: note it, and read its frames."""
+        """Note a datagram of the current session, and read its frames."""
         if counter > peer.sessions.highest:
             peer.sessions.highest = counter
         if flags and not peer.ack_due:
@@ -319,7 +319,7 @@ class Wire:
             self._weigh()
 
     def _on_missing(self, peer: Peer, missing: Missing) -> None:
-        """Send fragments again, to the one who asks, at the pace of its link."""
+        """Send fragments again to the host that asks, at the pace of its link."""
         # What waits for the window has not left yet: the peer misses it too early.
         waiting = {id(frames) for _, frames in peer.link.queue}
         for frame in self.outbox.asked(peer.host, missing):
@@ -335,7 +335,7 @@ class Wire:
         return self.seal.session
 
     def _on_unproven(self, peer: Peer, header: DatagramHeader, plain: bytes) -> None:
-        """A datagram of a session that may be a recording: only what proves the contrary counts now."""
+        """Handle a datagram of a session that may be a recording: only challenges and proofs count now."""
         sessions, now = peer.sessions, self._clock()
         candidate = sessions.candidate(header.session)
         data = False
@@ -357,7 +357,7 @@ class Wire:
         self._say(peer.host, write_challenge(peer.host, peer.sessions.nonce(session)), 0)
 
     def _on_proven(self, peer: Peer, candidate: Candidate) -> None:
-        """A new life of a peer begins; what it said before counts, if it was said to this life."""
+        """Begin a new life of a peer; its waiting datagrams count if they were for this life of the host."""
         peer.sessions.proven_at = self._counter
         if peer.sessions.succeeded:
             peer.link.forget()  # what waits was for the life before

@@ -1,4 +1,4 @@
-"""What a host of a cluster shows to those who attend to it: its control socket, and its metrics over HTTP."""
+"""The two servers of a host: its control socket, and its metrics over HTTP."""
 
 from collections.abc import Callable, Mapping
 from typing import Self
@@ -58,7 +58,7 @@ class Attendance:
         await self.control.close()
 
     def _sending(self) -> Mapping[NodeId, SenderFact]:
-        """How far the senders are, and why no further."""
+        """How far each sender has come, and what blocks it."""
         blocked = _PRESSED if self._host.wire.pressed() else _WINDOW
         return {
             node: SenderFact(

@@ -1,7 +1,7 @@
-"""Metrics over HTTP for those who collect them: ``GET /metrics`` and ``GET /health``, and nothing else.
+"""Metrics over HTTP for monitoring systems: ``GET /metrics`` and ``GET /health``, and nothing else.
 
-A few lines of HTTP/1.1 instead of a dependency: it reads a request's head, answers, and hangs up. It only
-reads, and by default it listens on this machine alone.
+This is a little HTTP/1.1 server instead of a dependency: it reads the head of a request, answers, and closes
+the connection. It changes nothing, and by default it listens only on this machine.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from ordercast.net.transports.address import Address
 HEAD_BYTES_MAX = 8 << 10
 CLIENTS_MAX = 32
 PATIENCE_S = 5.0
-"""For a whole request: a client that sends nothing keeps its place no longer."""
+"""Seconds for a whole request; a client that sends nothing is cut off after that."""
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _JSON = "application/json"
@@ -30,11 +30,11 @@ _REASONS = {
 }
 
 Health = Callable[[], tuple[bool, dict[str, object]]]
-"""Whether all is well, and what there is to say."""
+"""Whether the host is well, and details."""
 
 
 class MetricsServer:
-    """Tells the metrics of one host."""
+    """Serves the metrics of one host."""
 
     def __init__(self, address: Address, metrics: Callable[[], str], health: Health) -> None:
         self.address = address
@@ -44,7 +44,7 @@ class MetricsServer:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Listen; port 0 takes any that is free, and `address` tells which."""
+        """Listen; port 0 takes any free port, and `address` then has it."""
         try:
             self._server = await asyncio.start_server(self._accept, *self.address, limit=HEAD_BYTES_MAX)
         except OSError as error:
@@ -52,7 +52,7 @@ class MetricsServer:
         self.address = Address(self.address.host, self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._server is None:
             return
         self._server.close()

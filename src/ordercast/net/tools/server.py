@@ -1,9 +1,9 @@
-"""How a running host is asked and told things: JSON lines over a Unix socket that its owner alone may use.
+"""The control socket of a running host: JSON lines over a Unix socket that only its owner may use.
 
-A request is one object on a line, ``{"do": "status"}``; its answer is one line too, ``{"ok": ...}`` or
-``{"error": "..."}``. After the answer to ``tail`` a line follows for each thing delivered, until the reader
-hangs up or has had as many as it asked for. Lines and the number of clients are limited, and no reader
-slows the host down: what one of a tail misses is counted and told to it.
+A request is one object on a line, ``{"do": "status"}``. Its answer is also one line, ``{"ok": ...}`` or
+``{"error": "..."}``. After the answer to ``tail`` one line follows for each delivery, until the reader hangs
+up or has as many as it asked for. The length of lines and the number of clients are limited. No reader slows
+the host down: a reader of a tail that is too slow misses lines, and is told how many.
 """
 
 import asyncio
@@ -62,24 +62,24 @@ class Controlled(Protocol):
 
     @property
     def host(self) -> HostId:
-        """Which one it is."""
+        """The id of the host."""
 
     @property
     def metrics(self) -> Metrics:
         """Its counters."""
 
     def submit(self, node: NodeId, groups: Groups, payloads: Sequence[bytes]) -> MessageId | None:
-        """Take messages; the first one's identity, or None when the backlog is full."""
+        """Submit messages; returns the identity of the first, or None if the backlog is full."""
 
     def add_listener(self, node: NodeId, listener: Callable[[BundleOrNotice], None]) -> None:
-        """Tell what is delivered at a node."""
+        """Tell a listener what is delivered at a node."""
 
     def explain(self) -> dict[NodeId, Explanation]:
         """What waits at its nodes."""
 
 
 class ControlServer:
-    """Answers for one host."""
+    """Answers requests to one host."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class ControlServer:
         self._inode = 0
 
     async def start(self) -> None:
-        """Listen; `LocalError` where another process serves this host."""
+        """Listen; `LocalError` if another process serves this host."""
         listening, self._place = open_socket(self._path)
         self._inode = self._place.lstat().st_ino
         for node in self._receivers:
@@ -126,7 +126,7 @@ class ControlServer:
         self._server = await asyncio.start_unix_server(self._accept, sock=listening, limit=LINE_BYTES_MAX)
 
     async def close(self) -> None:
-        """Hang up on everybody, and take the socket away."""
+        """Close all connections, and remove the socket."""
         if self._server is None:
             return
         self._server.close()
@@ -179,7 +179,7 @@ class ControlServer:
             await writer.drain()
 
     def _answer(self, line: bytes, writer: asyncio.StreamWriter) -> Callable[[], Awaitable[None]] | None:
-        """Answer a request; what is left to do then, for a tail."""
+        """Answer a request; for a tail, returns what is left to do."""
         then = None
         try:
             request = decode_request(line)
@@ -215,7 +215,7 @@ class ControlServer:
                 return {"stopping": True}
 
     def status(self) -> dict[str, object]:
-        """Who this is and how it is."""
+        """The identity and the state of the host."""
         return {
             "cluster": self._cluster,
             "protocol": self._host.plan.protocol,
@@ -308,7 +308,7 @@ class ControlServer:
 
 
 async def _until_hung_up(stream: Awaitable[None], reader: asyncio.StreamReader) -> None:
-    """Run a stream until it ends or its reader hangs up, which otherwise only the next line would show."""
+    """Run a stream until it ends or its reader hangs up; otherwise only the next line would show that."""
     tasks = [asyncio.ensure_future(stream), asyncio.ensure_future(reader.read(1))]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

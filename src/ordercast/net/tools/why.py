@@ -1,8 +1,8 @@
 """Why a message is not delivered, in one sentence, from what the hosts of a cluster say.
 
-Pure: facts in, words out. What is known best is said first: who holds the message and what it waits for, then
-where it was delivered, then what its sender knows of it. Hosts that gave no answer are named, for the reason
-may well be there.
+The functions here are pure: they make words from facts. The most certain fact decides: which node holds the
+message and what it waits for; else where it was delivered; else what its sender knows of it. Hosts that gave
+no answer are named, because the reason may be there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +25,11 @@ from ordercast.core import (
 from ordercast.net.tools.facts import HostFact, NodeFact, SenderFact, WaitFact
 
 SURE = 0.999
-"""Probabilities above this are told as that."""
+"""Higher probabilities are given as "more than this"."""
 
 
 class WhyAnswer(msgspec.Struct, frozen=True):
-    """The sentence, and what it is made of."""
+    """The answer: a sentence, and its parts."""
 
     sentence: str
     verdict: str
@@ -40,7 +40,7 @@ class WhyAnswer(msgspec.Struct, frozen=True):
     blocker: str = ""
     age_ns: Nanos | None = None
     stable: float | None = None
-    """The probability that all who should know of it do, where the protocol can tell (EpTO section 8.4)."""
+    """The probability that all who should know it do, if the protocol can tell (EpTO section 8.4)."""
     delivered: tuple[NodeId, ...] = ()
     absent: tuple[HostId, ...] = ()
 
@@ -55,7 +55,7 @@ class _Place(NamedTuple):
 
 
 def parse_message(text: str) -> MessageId:
-    """The identity of a message as people write it: ``3#17``."""
+    """The identity of a message that is written as ``3#17``."""
     sender, mark, number = text.partition("#")
     if not mark or not all(part.isascii() and part.isdigit() for part in (sender, number)):
         raise LocalError(f"'{text}' is not a message; write message 17 of node 3 as 3#17")
@@ -63,7 +63,7 @@ def parse_message(text: str) -> MessageId:
 
 
 def why_message(message: MessageId, hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> WhyAnswer:
-    """What has become of a message; `absent` are the hosts that do not answer, with their roles."""
+    """Where a message is; `absent` has the hosts that do not answer, with their roles."""
     nodes = {node: fact for host in hosts for node, fact in host.nodes.items()}
     delivered = tuple(
         sorted(node for node, fact in nodes.items() if any(a <= message < b for a, b in fact.delivered))
@@ -102,7 +102,7 @@ def why_oldest(hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> WhyAn
 def _waiting(
     message: MessageId, found: list[_Place], delivered: tuple[NodeId, ...], absent: Mapping[HostId, str]
 ) -> WhyAnswer:
-    """The place where it has waited longest is nearest to the cause."""
+    """A message that waits: the place where it has waited longest is nearest to the cause."""
     oldest = max(found, key=_age)
     text = f"message {message_name(message)} {_at(oldest)}"
     others = sorted({place.node for place in found} - {oldest.node})
@@ -160,7 +160,7 @@ def _nowhere(message: MessageId, nodes: Mapping[NodeId, NodeFact], absent: Mappi
 
 
 def _because(fact: NodeFact, sender: SenderFact) -> str:
-    """What keeps a sender's protocol from taking more, by its own words if it has any."""
+    """Why a sender's protocol takes no more messages, in the protocol's own words if there are any."""
     general = [wait for wait in fact.waits if wait.first is None]
     if general:
         return f"; {general[0].subject} must wait: {general[0].blocker}"
@@ -173,7 +173,7 @@ def _because(fact: NodeFact, sender: SenderFact) -> str:
 
 
 def _went_on_without(message: MessageId, nodes: Mapping[NodeId, NodeFact]) -> list[NodeId]:
-    """Nodes that delivered messages of its sender from before and from after it."""
+    """Nodes that delivered earlier and later messages of its sender, and not this one."""
     return sorted(
         node
         for node, fact in nodes.items()
@@ -200,7 +200,7 @@ def _at(place: _Place) -> str:
 
 
 def _probability(stable: float) -> str:
-    """How sure it is that all know a message; what is bounded is not said more exactly than people read."""
+    """The probability that all know a message; a bound is not given more exactly than people read it."""
     sure = f"{100 * stable:.1f}" if stable < SURE else f"more than {100 * SURE:g}"
     return f"all receivers already know it with {sure} % probability"
 

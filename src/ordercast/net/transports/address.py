@@ -1,4 +1,4 @@
-"""Where a host listens: an IP address or a name, and a port."""
+"""The address of a host: an IP address or a name, and a port."""
 
 import ipaddress
 import os
@@ -19,12 +19,12 @@ class Address(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        """As people write it; an IPv6 address in brackets."""
+        """The address as text; an IPv6 address is in brackets."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def loopback(self) -> bool:
-        """Whether nobody outside this machine can reach it."""
+        """Whether only this machine can reach the address."""
         ip = _ip(self.host)
         return ip.is_loopback if ip else self.host == "localhost"
 
@@ -62,10 +62,10 @@ def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Ports that nobody uses just now, for UDP and TCP alike.
+    """Ports that are free now, for both UDP and TCP.
 
-    They lie below those that systems deal out to sockets that ask for any, and each process begins to look
-    elsewhere: so nobody is likely to take one before its host does.
+    They are below the ports that systems give to sockets that ask for any port, and each process begins its
+    search elsewhere. So another process is unlikely to take one before its host does.
     """
     global _looked
     found: list[int] = []
