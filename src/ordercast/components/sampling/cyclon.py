@@ -12,7 +12,7 @@ A node's view is a list of neighbours with ages. Every period a node, the asker:
 
 So the link from the asker to the oldest neighbour turns round, and nodes stay about equally well known. A
 neighbour that does not answer is gone from the view already: that is how the dead are forgotten, and why
-the oldest is asked. A living one that was not heard, as a message was lost, is in other views and comes back.
+the oldest is asked. A living one whose answer was lost is in other views, and comes back.
 
 Answers may take longer than a period. A node remembers what it sent in its last `patience` shuffles. An
 answer counts once, if it is to one of those and from the node that was asked. Others are ignored: what came
@@ -63,15 +63,15 @@ class CyclonOptions(Options, frozen=True):
     """Sizes and times; all nodes of a system use the same."""
 
     view: int = 20
-    """Neighbours that a node knows at most."""
+    """The largest number of neighbours that a node knows."""
     length: int = 8
-    """Entries that two nodes exchange, the asker's own included."""
+    """How many entries two nodes exchange, including the asker's own."""
     period_ns: Nanos = 100 * MILLISECOND
     """Time between two shuffles that a node starts."""
     jitter_ns: Nanos = MILLISECOND
     """How much shorter or longer a period may be."""
     patience: int = 4
-    """Shuffles, the latest included, whose answers still count: the time of a round trip, in periods."""
+    """How many latest shuffles may still get an answer: the time of a round trip, in periods."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.view <= VIEW_MAX:

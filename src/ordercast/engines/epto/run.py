@@ -1,4 +1,4 @@
-"""Runs the engine: the timeline, the spreading of all blocks of events, their order, and what came of it."""
+"""Runs the engine: the timeline, the spreading of all blocks of events, their order, and the outcome."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ CONTACTS = 3
 TICKS_MAX = 1 << 28
 """How long a run may last: where the turns of each tick begin is kept, in 8 bytes."""
 MISSING_MAX = 1 << 20
-"""Undelivered events that are listed one by one, at most."""
+"""Up to this many undelivered events are listed one by one."""
 
 Progress = Callable[[int, int], None]
-"""Called with how many steps are done, and how many there are."""
+"""A function that is called with the number of steps done and of all steps."""
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run."""
+    """The outcome of a run."""
 
     setup: Setup
     line: Timeline
@@ -64,7 +64,7 @@ class Outcome:
     violations: int
     """Deliveries out of order."""
     missing: Missing
-    """What was not delivered where, but for events from before a process joined."""
+    """What was not delivered at which process, without events from before the process joined."""
     last_tick: Ticks
     """[event] When the last process delivered it."""
     balls: Offsets
@@ -106,7 +106,7 @@ def run(
     cores: int = 0,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Run the engine. `arrivals`, `balls` and `keep` ask for what costs more to know."""
+    """Run the engine. `arrivals`, `balls` and `keep` ask for results that cost more."""
     if cores < 0:
         raise LocalError(f"cores must be 1 or more, or 0 for all cores, not {cores}")
     latencies.check(setup.processes)

@@ -1,4 +1,4 @@
-"""Runs a measurement: starts the hosts of a cluster in a folder of its own, loads it, and counts."""
+"""Runs a measurement: starts the hosts of a cluster in its own folder, loads it, and accounts for it."""
 
 import contextlib
 import os
@@ -29,16 +29,16 @@ from ordercast.net.transports.address import free_ports
 from ordercast.toml_file import convert_options
 
 START_S = 60.0
-"""How long a cluster may take to work."""
+"""Seconds that a cluster may take to start working."""
 LOG_LINES_TOLD = 5
 
 
 Watch: TypeAlias = Callable[[Mapping[HostId, int], Path], contextlib.AbstractContextManager[object]]
-"""Entered with the processes of all hosts and their folder while the load is on."""
+"""A context for the time of the load; it gets the processes of all hosts and their folder."""
 
 
 def run_bench(spec: BenchSpec, keep: Path | None = None, watch: Watch | None = None) -> BenchResult:
-    """Measure; with a folder to keep, traces and logs stay there. Somebody may watch the processes."""
+    """Measure. With a folder to keep, traces and logs stay there; `watch` can watch the processes."""
     with contextlib.ExitStack() as stack:
         folder = keep
         if folder is None:
@@ -145,7 +145,7 @@ class _Bench:
             os.close(reading)
 
     def __exit__(self, *_: object) -> None:
-        """End all hosts, the quick way if they are slow."""
+        """End all hosts; kill those that are slow."""
         for writing in self._leashes:
             os.close(writing)
         self._leashes.clear()
@@ -241,7 +241,7 @@ class _Bench:
         )
 
     def _delivered(self, host: HostId, submitted: Account) -> Account:
-        """What a member delivered since the measurement began: probes before it do not count."""
+        """What a member delivered since the measurement began, without the probes before it."""
         account = read_log(self._folder / f"delivered-{host}.bin")
         counts = account.messages >= (submitted.messages.min() if len(submitted.messages) else 0)
         return Account(account.messages[counts], account.times[counts])
@@ -272,7 +272,7 @@ class _Bench:
                 raise self._died(host) from error
 
     def _await(self, word: str, timeout_s: float) -> dict[HostId, int]:
-        """The next word of each member, which must be this one."""
+        """Read the next line of each member, which must be this one."""
         end, answers = time.monotonic() + timeout_s, {}
         for host, process in self._members.items():
             line = _read_line(process, end)
@@ -289,7 +289,7 @@ class _Bench:
 
 
 def _read_line(process: "subprocess.Popen[bytes]", end: float) -> bytes:
-    """A line that a process says, or nothing if it is late or ended."""
+    """A line that a process prints, or nothing if it is late or has ended."""
     assert process.stdout is not None
     ready, _, _ = select.select((process.stdout,), (), (), max(0.0, end - time.monotonic()))
     return process.stdout.readline() if ready else b""

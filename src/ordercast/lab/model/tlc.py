@@ -1,9 +1,9 @@
 """Runs the model checker TLC on the specifications that come with the package.
 
-A specification is a folder below `spec`: its modules, and a `.cfg` file for each check. The first lines of
-such a file say for people what it shows, and for us what is expected: `holds`, or the property that must turn
-out violated. A check that must fail is worth as much as one that must not: it proves that an event can
-happen, or that a property bites.
+A specification is a folder in `spec` with its modules and a `.cfg` file for each check. The first lines of
+such a file say for people what the check shows, and for this module what to expect: `holds`, or the property
+that must be violated. A check that must fail is as useful as one that must hold: it proves that an event can
+happen, or that a property can detect a fault.
 """
 
 import importlib.util
@@ -43,7 +43,7 @@ class Check:
     shows: str
     expected: str
     deep: bool
-    """It takes minutes."""
+    """Whether the check takes minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What TLC said."""
+    """The outcome that TLC reported."""
 
     generated: int
     distinct: int
@@ -66,7 +66,7 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """In the words of a `Result`."""
+        """The outcome in the words of a `Result`."""
         return HOLDS if self.violation is None else violated(self.violation)
 
 
@@ -79,7 +79,7 @@ def list_checks(spec: str) -> list[Check]:
 
 
 def run_check(check: Check) -> Result:
-    """Run one check; raises `LocalError` where TLC cannot be run, or makes no sense of the specification."""
+    """Run one check; raises `LocalError` if TLC cannot run, or cannot read the specification."""
     started = time.perf_counter()
     verdict = parse_output(check.name, _run_tlc(check))
     return Result(
@@ -94,7 +94,7 @@ def run_check(check: Check) -> Result:
 
 
 def parse_output(name: str, output: str) -> Verdict:
-    """What TLC said, from what it writes with `-tool`."""
+    """The outcome, from the output of TLC with `-tool`."""
     generated = distinct = 0
     violation: str | None = None
     complete = False

@@ -1,4 +1,4 @@
-"""What a scenario says that has no meaning on real processes, in words."""
+"""The parts of a scenario that a live run cannot imitate, in words."""
 
 from ordercast.lab.trial.stage import latency_us
 from ordercast.scenario.cpu import Cpu
@@ -6,7 +6,7 @@ from ordercast.scenario.spec import ConstantSpec, Scenario
 
 
 def ignored(scenario: Scenario) -> list[str]:
-    """Parts of a scenario that a live run does not have, each as a sentence."""
+    """The parts of a scenario that a live run ignores, each as a sentence."""
     spec, found = scenario.network.latency, []
     if scenario.network.background is not None:
         found.append("a live run has no background traffic")

@@ -1,6 +1,6 @@
-"""A sender: gives each message to one of the sequencers that the configuration service calls alive.
+"""A sender: sends each message to one of the sequencers that the configuration service says are alive.
 
-Delivery is best effort (section 4.1): a message that is lost before it is stamped is lost without a trace.
+Delivery is best effort (section 4.1): if a message is lost before it is stamped, nobody notices the loss.
 """
 
 from collections.abc import Mapping
