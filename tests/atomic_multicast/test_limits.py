@@ -39,7 +39,7 @@ def test_options_are_its_own_and_make_sense() -> None:
         deploy(Deployment.disjoint(1, 3, 1), Options())
     with pytest.raises(LocalError, match="must be positive"):
         AtomicMulticastOptions(window=0)
-    with pytest.raises(LocalError, match="at least a window"):
+    with pytest.raises(LocalError, match="at least as large as window"):
         AtomicMulticastOptions(window=5, backlog=4)
 
 
@@ -136,8 +136,8 @@ def test_a_client_names_the_groups_that_have_not_answered() -> None:
     lab.submit((1,))
     lab.run_ms(1)
     assert lab.waits(6) == [
-        ("packet 6.0 (life 0)", "no timestamp from group 1"),
-        ("packet 6.1 (life 0)", "no timestamp from group 1"),
+        ("bundle 6.0 (life 0)", "no timestamp from group 1"),
+        ("bundle 6.1 (life 0)", "no timestamp from group 1"),
     ]
 
 
@@ -148,12 +148,15 @@ def test_a_receiver_names_what_blocks_and_what_is_blocked() -> None:
     lab.submit((0,))
     lab.run_ms(1)
     assert lab.waits(1) == [
-        ("packet 6.0 (life 0)", "final missing: node 6 has not sent it"),
-        ("packet 6.1 (life 0)", "packet 6.0 (life 0) at (1, 0) may come first, its final is not known"),
+        ("bundle 6.0 (life 0)", "the final timestamp is missing: node 6 has not sent it"),
+        (
+            "bundle 6.1 (life 0)",
+            "bundle 6.0 (life 0) at (1, 0) may come first; its final timestamp is not known",
+        ),
     ]
     lab.run_ms(60)
-    asked = "final missing: asked in the client's place, no timestamp from group 1"
-    assert ("packet 6.0 (life 0)", asked) in lab.waits(0)
+    asked = "the final timestamp is missing: asked in place of the client, no timestamp from group 1"
+    assert ("bundle 6.0 (life 0)", asked) in lab.waits(0)
 
 
 def test_client_and_receiver_give_the_payload_while_they_hold_it() -> None:
@@ -180,8 +183,8 @@ def test_a_receiver_names_the_clock_that_is_behind() -> None:
     lab.run_ms(0.22)
     lab.drop = lambda source, to, message: isinstance(message, Accepted)
     lab.run_ms(1)
-    assert ("packet 6.3 (life 0)", "the group's clock is 1, the final is (4, 0)") in lab.waits(3)
-    assert ("slot 1", "no acknowledgement from 4, 5") in lab.waits(3)
+    assert ("bundle 6.3 (life 0)", "the group's clock is at 1; the final timestamp is (4, 0)") in lab.waits(3)
+    assert ("slot 1", "no acknowledgement from nodes 4, 5") in lab.waits(3)
     state = lab.receiver(3).explain().state
     assert (state["group"], state["clock"], state["consensus role"]) == (1, 1, "leader")
 

@@ -55,9 +55,9 @@ def test_the_fanout_is_explained_where_the_lemmas_do_not(
     ("words", "says"),
     [
         (("--processes", 3, "--loss", 0.1), "not even a fanout of 2 is proved to keep holes within 1e-09"),
-        (("--processes", 100, "--loss", 1), "loss is a share"),
-        (("--processes", 100, "--target", 0), "the target is a probability"),
-        (("--processes", 100, "--drift", 0.9), "250 is the limit"),
+        (("--processes", 100, "--loss", 1), "loss must be at least 0"),
+        (("--processes", 100, "--target", 0), "the target must be a probability"),
+        (("--processes", 100, "--drift", 0.9), "the largest TTL is 250"),
         (("--processes", 100, "--latency-ms", "nan"), "--latency-ms must be 0 to 3600000 (one hour)"),
         (("--processes", 0), "not 0"),
         (("--processes", 100, "--clock", "atomic"), "'logical', 'global'"),

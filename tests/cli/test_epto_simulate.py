@@ -104,11 +104,11 @@ def test_the_nodes_of_a_matrix_are_the_first_processes(ordercast: Command, tmp_p
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--processes", 0), "there are 1 to 2**40 processes, not 0"),
+        (("--processes", 0), "the number of processes must be 1 to 2**40, not 0"),
         (("--processes", 10_000_000, "--events", 1), "--processes 10000000: expected `int` <= 4194304"),
         (("--processes", 10, "--rounds", 0), "--rounds 0: expected `int` >= 1"),
         (("--processes", 10, "--events", -1), "--events -1: expected `int` >= 0"),
-        (("--processes", 10, "--loss", 1.0), "loss is a share"),
+        (("--processes", 10, "--loss", 1.0), "loss must be at least 0"),
         (("--processes", 10, "--clock", "sand"), "--clock must be global or logical, not 'sand'"),
         (("--processes", 10, "--sampling", "all"), "--sampling must be uniform or cyclon, not 'all'"),
         (("--processes", 10, "--latencies", "fast"), "must be a .npz file or percentiles with ticks"),

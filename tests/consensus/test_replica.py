@@ -64,7 +64,7 @@ def test_followers_do_not_take_proposals() -> None:
 
 @pytest.mark.parametrize("value", [b"", b"x" * ((2 << 20) + 1)])
 def test_values_have_a_size(value: bytes) -> None:
-    with pytest.raises(LocalError, match="a value has 1 to"):
+    with pytest.raises(LocalError, match="a value must have 1 to"):
         LogWorld().propose(value)
 
 
@@ -187,7 +187,7 @@ def test_one_lost_packet_is_fetched_and_does_not_stop_the_others() -> None:
     assert world.values(2) == []
     waits = world.replica(2).explain().waits
     assert [(wait.subject, wait.blocker) for wait in waits] == [
-        ("slots 0 to 0", "behind: node 0 to send them")
+        ("slots 0 to 0", "this replica is behind: node 0 has not sent them yet")
     ]
     world.run_ms(10)
     assert world.values(2) == [b"missed"]
@@ -225,7 +225,7 @@ def test_the_log_limit_pushes_back_until_the_laggard_returns() -> None:
         world.run_ms(1)
     assert accepted == 20
     waits = world.replica(0).explain().waits
-    assert "log full, no snapshot after slot 0 from 2" in [wait.blocker for wait in waits]
+    assert "the log is full: no snapshot after slot 0 from nodes 2" in [wait.blocker for wait in waits]
     world.restart(2)
     world.run_ms(100)
     assert len(world.values(2)) == 20
@@ -302,25 +302,27 @@ def test_explain_names_the_silent_and_the_missing_leader() -> None:
     world.run_ms(1)
     explained = world.replica(0).explain()
     assert explained.state["role"] == "leader"
-    assert [(w.subject, w.blocker) for w in explained.waits] == [("slot 0", "no acknowledgement from 1, 2")]
+    assert [(w.subject, w.blocker) for w in explained.waits] == [
+        ("slot 0", "no acknowledgement from nodes 1, 2")
+    ]
     world.crash(0)
     world.crash(1)
     world.run_ms(100)
     (wait,) = world.replica(2).explain().waits
     assert wait.subject.startswith("election in ballot ")
-    assert wait.blocker == "no promise from 0, 1"
+    assert wait.blocker == "no promise from nodes 0, 1"
     assert world.replica(2).explain().state["leader"] == "unknown"
 
 
 def test_options_and_peers_are_checked() -> None:
-    with pytest.raises(LocalError, match="election timeouts"):
+    with pytest.raises(LocalError, match="election_ns_min must be above"):
         ConsensusOptions(election_ns_min=10, election_ns_max=5)
     with pytest.raises(LocalError, match="must be positive"):
         ConsensusOptions(window=0)
-    with pytest.raises(LocalError, match="room for a checkpoint"):
+    with pytest.raises(LocalError, match="checkpoint must be"):
         ConsensusOptions(log_limit=5)
     env = LogWorld().envs[0]
-    with pytest.raises(LocalError, match="not one of the different peers"):
+    with pytest.raises(LocalError, match="must differ, and node"):
         Replica(env, (1, 2))
 
 

@@ -71,7 +71,7 @@ def test_without_data_there_is_no_file(tmp_path: Path) -> None:
         ({"other": SMALL}, "no array 'lat_ticks'"),
         ({"lat_ticks": SMALL[:2]}, "square matrix"),
         ({"lat_ticks": SMALL.astype(float)}, "whole ticks"),
-        ({"lat_ticks": SMALL.astype(np.int64) * 1000}, "16384 at most"),
+        ({"lat_ticks": SMALL.astype(np.int64) * 1000}, "at most 16384"),
         ({"lat_ticks": SMALL * 0}, "a tick or more"),
         ({"lat_ticks": np.where(SMALL == 7, -2, SMALL)}, "a tick or more"),
         ({"lat_ticks": np.full((2, 2), -1)}, "a tick or more"),

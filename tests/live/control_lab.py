@@ -22,7 +22,7 @@ from ordercast.core import (
     message_id,
 )
 from ordercast.core.bundle import Bundle, pack_bundle
-from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.tools.client import ControlClient
 from ordercast.net.tools.facts import SenderFact
@@ -47,7 +47,7 @@ class FakeHost:
         self.full = 0
         """So many submissions are refused."""
         self.waits: tuple[Wait, ...] = ()
-        self.listeners: dict[NodeId, list[Callable[[Heard], None]]] = {}
+        self.listeners: dict[NodeId, list[Callable[[BundleOrNotice], None]]] = {}
         self.sender = self.plan.senders[0]
 
     def submit(self, node: NodeId, groups: Groups, payloads: Sequence[bytes]) -> MessageId | None:
@@ -59,7 +59,7 @@ class FakeHost:
         self.submitted.append((node, groups, list(payloads)))
         return first
 
-    def add_listener(self, node: NodeId, listener: Callable[[Heard], None]) -> None:
+    def add_listener(self, node: NodeId, listener: Callable[[BundleOrNotice], None]) -> None:
         """Take note."""
         self.listeners.setdefault(node, []).append(listener)
 
@@ -82,12 +82,12 @@ class FakeHost:
         first = message_id(self.sender, number)
         bundle = Bundle(first, [SUBMITTED_NS] * len(payloads), list(payloads))
         packed = pack_bundle(*bundle)
-        self.hear(Batch(Delivered(packed, groups, self.sender, stamp, 7), bundle, NOW_NS))
+        self.hear(DeliveredBundle(Delivered(packed, groups, self.sender, stamp, 7), bundle, NOW_NS))
 
-    def hear(self, heard: Batch | Dropped | View) -> None:
+    def hear(self, delivered: DeliveredBundle | Dropped | View) -> None:
         """Something is delivered at node 0."""
         for listener in self.listeners[0]:
-            listener(heard)
+            listener(delivered)
 
 
 class Lab:

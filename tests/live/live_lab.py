@@ -7,7 +7,7 @@ from typing import Any
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, HostId, MessageId, NodeId, Plan
-from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.host.live_host import LiveHost
 from ordercast.net.host.loop import run
 from ordercast.net.host.store import Store
@@ -47,7 +47,7 @@ class Lab:
         self.addresses = dict(zip(self.ids, ports, strict=True))
         self.seen_by: Callable[[HostId], Mapping[HostId, Address]] = lambda host: self.addresses
         self.hosts: dict[HostId, LiveHost] = {}
-        self.heard: dict[NodeId, list[Heard]] = {}
+        self.heard: dict[NodeId, list[BundleOrNotice]] = {}
 
     def transport(self, host: HostId) -> Transport:
         """What carries a host's datagrams."""
@@ -89,7 +89,7 @@ class Lab:
         return [
             bytes(payload)
             for heard in self.heard[node]
-            if isinstance(heard, Batch)
+            if isinstance(heard, DeliveredBundle)
             for payload in heard.bundle.payloads
         ]
 

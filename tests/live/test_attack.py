@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from ordercast.core import HostId, LocalError
+from ordercast.net.links.datagram import HEADER, HEADER_BYTES, MAGIC, VERSION
 from ordercast.net.links.keyring import Key, Keyring
-from ordercast.net.links.packet import HEADER, HEADER_BYTES, MAGIC, VERSION
 from ordercast.net.links.seal import Sealed
 from tests.live.proxy import flipped
 from tests.live.wire_pairs import KEYS, OTHER_KEYS, Mailbox, Net, Side, data_frame, rejected

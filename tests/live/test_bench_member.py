@@ -12,7 +12,7 @@ from ordercast.core.bundle import Bundle
 from ordercast.lab.bench.member import Meter
 from ordercast.lab.bench.spec import BenchSpec
 from ordercast.net.api.group import Group
-from ordercast.net.host.heard import Batch
+from ordercast.net.host.delivered import DeliveredBundle
 
 
 class Echo:
@@ -31,10 +31,12 @@ class Echo:
             self._next += 1
         return first
 
-    async def receive_batch(self) -> Batch:
+    async def receive_bundle(self) -> DeliveredBundle:
         message = await self._sent.get()
         await asyncio.sleep(0.0002)
-        return Batch(Delivered(b"", (0,), self.sender, None, 0), Bundle(message, (0,), [b""]), time.time_ns())
+        return DeliveredBundle(
+            Delivered(b"", (0,), self.sender, None, 0), Bundle(message, (0,), [b""]), time.time_ns()
+        )
 
 
 @pytest.mark.parametrize(

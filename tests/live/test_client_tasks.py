@@ -157,5 +157,5 @@ def test_an_error_of_what_receives_is_told(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_only_clients_can_be_tasks() -> None:
     assert BenchSpec(load="clients", clients=64, tasks=True).tasks
-    with pytest.raises(LocalError, match="only clients"):
+    with pytest.raises(LocalError, match="tasks are only possible"):
         BenchSpec(load="max", tasks=True)

@@ -109,7 +109,7 @@ def test_a_whole_run(tmp_path: Path, said: Said) -> None:
         assert states(cluster, said) == {0: "up", 2: "dead", 3: "up", 4: "up"}
         shown = said("cluster", "status", *config)
         assert "sequencer-0 dead" in shown and shown.endswith("host 2 has ended: killed by SIGKILL")
-        assert "host 2 does not run" in said("cluster", "kill", "2", *config, code=2)
+        assert "host 2 is not running" in said("cluster", "kill", "2", *config, code=2)
         # A message to a sequencer that has just died would be lost: wait until the sender knows of it.
         assert until(lambda: sequencers_known(cluster) == "2")
         assert said("cluster", "restart", "2", *config) == "started host 2 (sequencer-0)"
@@ -215,7 +215,7 @@ def test_a_node_without_a_supervisor_ends_in_good_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--id", "9"], "there is no host 9; there are: 0, 2, 3, 4"),
+        (["--id", "9"], "there is no host 9; the hosts are: 0, 2, 3, 4"),
         (["--id", "0", "--leash", "99"], "--leash 99 is not an open file descriptor"),
     ],
 )

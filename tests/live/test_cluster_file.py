@@ -9,7 +9,7 @@ from ordercast.core import LocalError
 from ordercast.net.cluster.cluster import Cluster, HostSpec, MetricsSpec, SecuritySpec, TransportSpec
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.key_file import create_keys
-from ordercast.net.links.packet import DATAGRAM_BYTES_MAX
+from ordercast.net.links.datagram import DATAGRAM_BYTES_MAX
 from ordercast.net.transports.address import Address, parse_address
 from tests.live.cluster_files import write_cluster
 from tests.tidy import ROOT
@@ -200,10 +200,10 @@ COMPLAINTS = {
         HEAD + "[options]\nwindow = 'x'\n" + HOSTS,
         ", line 5: options.window: expected `int`, got `str` (of unordered)",
     ),
-    "no groups": ('protocol = "unordered"\n[groups]', ", line 2: groups: name a group"),
+    "no groups": ('protocol = "unordered"\n[groups]', ", line 2: groups: name at least one group"),
     "mixed groups": (
         HEAD + "more = [0]\n" + HOSTS,
-        ", line 3: groups.orders: either all groups have a count, or all a list",
+        ", line 3: groups.orders: give all groups a count, or all groups a list",
     ),
     "gap between receivers": (
         HEAD.replace("= 2", "= [0, 2]") + HOSTS,
@@ -213,24 +213,27 @@ COMPLAINTS = {
     "missing host": (HEAD + HOSTS[: HOSTS.rindex("[[")], ", line 7: host[1]: no [[host]] for: 2 (sender)"),
     "host twice": (
         HEAD + HOSTS.replace("id = 2", "id = 1"),
-        ", line 11: host[2].id: there is a host 1 already",
+        ", line 11: host[2].id: another host already has the id 1",
     ),
     "host not in the plan": (
         HEAD + HOSTS.replace("id = 2", "id = 9"),
-        ", line 11: host[2].id: the plan has no host 9; it has: 0, 1, 2",
+        ", line 11: host[2].id: the plan has no host 9; its hosts are: 0, 1, 2",
     ),
     "one address twice": (
         HEAD + HOSTS.replace("7402", "7400"),
-        ", line 12: host[2].address: host 0 is at 127.0.0.1:7400 already",
+        ", line 12: host[2].address: host 0 already has the address 127.0.0.1:7400",
     ),
     "two families": (
         HEAD + HOSTS.replace("127.0.0.1:7402", "[::1]:7402"),
         ", line 12: host[2].address: IPv4 and IPv6 addresses cannot be mixed",
     ),
-    "wrong roles": (HEAD + HOSTS + "roles = ['receiver']", ", line 13: host[2].roles: host 2 runs: sender"),
+    "wrong roles": (
+        HEAD + HOSTS + "roles = ['receiver']",
+        ", line 13: host[2].roles: does not match the plan; the roles of host 2 are: sender",
+    ),
     "wrong address": (
         HEAD + HOSTS.replace("127.0.0.1:7402", "127.0.0.1"),
-        ", line 12: host[2].address: '127.0.0.1' is no address: HOST:PORT",
+        ", line 12: host[2].address: '127.0.0.1' is not an address: expected HOST:PORT",
     ),
     "no key": (
         HEAD + "[security]\nkey_file = 'no.key'\n" + HOSTS,
@@ -238,7 +241,7 @@ COMPLAINTS = {
     ),
     "plaintext on a network": (
         HEAD + "[security]\nmode = 'plaintext'\n" + HOSTS.replace("127.0.0.1:7402", "10.0.0.1:7402"),
-        ", line 5: security.mode: host 2 at 10.0.0.1:7402 can be reached from the network",
+        ", line 5: security.mode: the network can reach host 2 at 10.0.0.1:7402",
     ),
     "datagrams that no host would take": (
         HEAD + f"[transport]\ndatagram_bytes = {DATAGRAM_BYTES_MAX + 1}\n" + HOSTS,
@@ -246,19 +249,19 @@ COMPLAINTS = {
     ),
     "small datagrams": (
         HEAD + "[transport]\ndatagram_bytes = 100\n" + HOSTS,
-        ", line 5: transport.datagram_bytes: at least 576",
+        ", line 5: transport.datagram_bytes: must be at least 576 bytes",
     ),
     "no multicast address": (
         HEAD + "[transport]\nkind = 'multicast'\nmulticast_address = '10.0.0.1'\n" + HOSTS,
-        ", line 6: transport.multicast_address: '10.0.0.1' is no multicast address",
+        ", line 6: transport.multicast_address: '10.0.0.1' is not a multicast address",
     ),
     "needless multicast address": (
         HEAD + "[transport]\nmulticast_address = '239.255.1.2'\n" + HOSTS,
-        ', line 5: transport.multicast_address: only for kind = "multicast"',
+        ', line 5: transport.multicast_address: is only allowed with kind = "multicast"',
     ),
     "port of metrics": (
         HEAD + "[metrics]\nport = 65535\n" + HOSTS,
-        ", line 5: metrics.port: host 2 would be at port 65537",
+        ", line 5: metrics.port: host 2 would get port 65537",
     ),
 }
 
@@ -272,7 +275,7 @@ def test_a_complaint_names_file_and_line(tmp_path: Path, case: str) -> None:
 def test_a_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
     load(tmp_path, HEAD + HOSTS)
     (tmp_path / "cluster.key").chmod(0o640)
-    with pytest.raises(LocalError, match=r"others may read it \(mode 640\): chmod 600"):
+    with pytest.raises(LocalError, match=r"other users may read it \(mode 640\); run chmod 600"):
         load(tmp_path, HEAD + HOSTS, key=False)
 
 
@@ -286,9 +289,9 @@ def test_a_host_is_found_by_id_or_by_role(tmp_path: Path) -> None:
     cluster = load(tmp_path, HEAD + HOSTS)
     assert cluster.find_host("1").id == 1
     assert cluster.find_host("sender-0").id == 2
-    with pytest.raises(LocalError, match=r"no 'sender-1'; .* receiver-0, receiver-1, sender-0"):
+    with pytest.raises(LocalError, match=r"no host 'sender-1'; .* receiver-0, receiver-1, sender-0"):
         cluster.find_host("sender-1")
-    with pytest.raises(LocalError, match="no host 7; there are: 0, 1, 2"):
+    with pytest.raises(LocalError, match="no host 7; the hosts are: 0, 1, 2"):
         cluster.find_host("7")
 
 
@@ -298,7 +301,7 @@ def test_a_host_is_found_by_id_or_by_role(tmp_path: Path) -> None:
      "[10.0.0.1]:7400", "0.0.0.0:7400", "[::]:7400", "239.1.1.1:7400", "a b:7400", "-a:7400", "1.2.3:7400"],
 )  # fmt: skip
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(LocalError, match="is no address"):
+    with pytest.raises(LocalError, match="is not an address"):
         parse_address(text)
 
 

@@ -77,7 +77,7 @@ def test_the_comments_tell_the_defaults(tmp_path: Path) -> None:
         ),
         (NewCluster(receivers=0), "at least one group"),
         (NewCluster(receivers=2, applications=3), "0 to 2 receivers of each group"),
-        (NewCluster(port=65_530), "8 hosts from port 65530 on"),
+        (NewCluster(port=65_530), "8 hosts do not fit from port 65530 on"),
         (NewCluster(port=0), "ports are 1 to 65535"),
     ],
 )

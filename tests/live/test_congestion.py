@@ -1,6 +1,6 @@
 """A link with more to send than its window takes: what waits goes later, and is not taken for a copy."""
 
-from ordercast.net.links.packet import write_destinations
+from ordercast.net.links.datagram import write_destinations
 from ordercast.net.links.session import REPLAY_WINDOW
 from ordercast.net.links.wire import TICK_NS
 from tests.live.wire_pairs import Net

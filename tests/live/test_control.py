@@ -98,7 +98,7 @@ def test_a_client_gives_up_when_the_backlog_stays_full(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("groups", "node", "complaint"),
     [
-        (["nowhere"], None, "no group 'nowhere'; there are: orders, payments"),
+        (["nowhere"], None, "no group 'nowhere'; the groups are: orders, payments"),
         ([9], None, "no group '9'"),
         (["orders"], 0, "host 0 has no node 0 that is a sender"),
         ([], None, "not a request"),
@@ -307,7 +307,7 @@ def test_a_host_is_served_once(lab: Lab) -> None:
 def test_a_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "0.sock"
     path.write_text("precious")
-    with pytest.raises(LocalError, match="it is no socket"):
+    with pytest.raises(LocalError, match="is not a socket"):
         open_socket(path)
     assert path.read_text() == "precious"
 
@@ -364,7 +364,7 @@ def test_an_answer_that_is_none_is_told_in_words(tmp_path: Path, answer: bytes) 
         there, _ = listening.accept()
         there.sendall(answer)
         there.shutdown(socket.SHUT_WR)
-        with there, pytest.raises(NoAnswer, match=r"host 3 (answers what is no answer|hung up)"):
+        with there, pytest.raises(NoAnswer, match=r"host 3 (sent an invalid answer|hung up)"):
             client.status()
 
 

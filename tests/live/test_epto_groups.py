@@ -101,7 +101,7 @@ def test_pending_messages_come_by_place_of_this_group_alone_and_not_without_limi
     explanation = Explanation(
         {},
         (
-            Wait("all messages", "no sequencer is known alive", 1),
+            Wait("all messages", "no sequencer is known to be alive", 1),
             wait(30, b"late", stamp=Stamp(9, 1)),
             wait(20, b"unknown place"),
             wait(10, b"of others", groups=(1,), stamp=Stamp(1, 1)),
@@ -121,8 +121,8 @@ def test_pending_messages_come_by_place_of_this_group_alone_and_not_without_limi
     ("stable", "text"),
     [
         (None, "something."),
-        (0.25, "something; with 25.0 % probability all know it already."),
-        (1.0, "something; with more than 99.9 % probability all know it already."),
+        (0.25, "something; all receivers already know it with 25.0 % probability."),
+        (1.0, "something; all receivers already know it with more than 99.9 % probability."),
     ],
 )
 def test_why_tells_how_sure_it_is_that_all_know_a_message(stable: float | None, text: str) -> None:

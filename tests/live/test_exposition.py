@@ -134,9 +134,7 @@ def test_a_port_that_is_taken_is_told_in_words() -> None:
         first = MetricsServer(Address("127.0.0.1", 0), *here)
         await first.start()
         try:
-            with pytest.raises(
-                LocalError, match=f"metrics cannot be served on 127.0.0.1:{first.address.port}"
-            ):
+            with pytest.raises(LocalError, match=f"cannot serve metrics on 127.0.0.1:{first.address.port}"):
                 await MetricsServer(first.address, *here).start()
         finally:
             await first.close()

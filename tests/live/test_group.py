@@ -135,7 +135,7 @@ def test_an_application_that_takes_nothing_slows_the_senders_down_and_loses_noth
                 task.cancel()
 
     async def drain(group: Group) -> None:
-        while await group.receive_batch() is not None:
+        while await group.receive_bundle() is not None:
             pass
 
     run(act())
@@ -272,7 +272,7 @@ def test_spare_hosts_are_taken_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("group", "host", "complaint"),
     [
-        ("nobody", None, "there is no group 'nobody'; there are: orders"),
+        ("nobody", None, "there is no group 'nobody'; the groups are: orders"),
         ("orders", 9, "host 9 has no receiver"),
     ],
 )
@@ -342,7 +342,7 @@ def test_a_script_can_give_up_a_send_that_waits(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("ordercast.net.api.group.CLOSE_S", 0.2)
     config = cluster(tmp_path)
     with (
-        pytest.raises(LocalError, match=r"\d+ messages were not sent, because the cluster took none"),
+        pytest.raises(LocalError, match=r"\d+ messages were not sent: the cluster accepted none"),
         join_sync(config, "orders", host=0) as alone,
     ):
         with pytest.raises(TimeoutError):

@@ -9,7 +9,7 @@ import pytest
 from ordercast.core import Delivered, Dropped, LocalError
 from ordercast.core.bundle import Bundle
 from ordercast.net.api.inbox import HARD, NOTICE_BYTES, Inbox, SlowConsumer
-from ordercast.net.host.heard import Batch
+from ordercast.net.host.delivered import DeliveredBundle
 from tests.live.processes import PATIENCE_S
 
 SOFT = 10_000
@@ -20,9 +20,9 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(asyncio.wait_for(work, PATIENCE_S))
 
 
-def batch(size: int = 900) -> Batch:
+def bundle(size: int = 900) -> DeliveredBundle:
     payload = b"x" * size
-    return Batch(Delivered(payload, (0,), 3, None, 0), Bundle(1, (1,), [payload]), 1)
+    return DeliveredBundle(Delivered(payload, (0,), 3, None, 0), Bundle(1, (1,), [payload]), 1)
 
 
 class Strain:
@@ -36,9 +36,9 @@ class Strain:
 def test_what_is_put_is_got_in_order() -> None:
     async def act() -> None:
         inbox = Strain().inbox
-        put = [batch(size) for size in (1, 2, 3)] + [Dropped(0, 1, 5, 0)]
-        for heard in put:
-            inbox.put(heard)
+        put = [bundle(size) for size in (1, 2, 3)] + [Dropped(0, 1, 5, 0)]
+        for delivered in put:
+            inbox.put(delivered)
         assert [await inbox.get() for _ in put] == put
         assert inbox.waiting == 0
 
@@ -48,11 +48,11 @@ def test_what_is_put_is_got_in_order() -> None:
 def test_above_the_soft_limit_senders_are_slowed_down_until_half_of_it_is_taken() -> None:
     made = Strain()
     for _ in range(10):
-        made.inbox.put(batch(SOFT // 10 - NOTICE_BYTES))
+        made.inbox.put(bundle(SOFT // 10 - NOTICE_BYTES))
     assert made.said == []
-    made.inbox.put(batch())
+    made.inbox.put(bundle())
     assert made.said == [True]
-    made.inbox.put(batch())
+    made.inbox.put(bundle())
     assert made.said == [True], "once is enough"
     while made.inbox.waiting > SOFT // 2:
         assert made.said == [True]
@@ -71,9 +71,9 @@ def test_at_the_hard_limit_the_application_gets_what_is_there_and_then_is_told()
     async def act() -> None:
         made = Strain()
         for _ in range(2 * HARD):
-            made.inbox.put(batch(SOFT - NOTICE_BYTES))
+            made.inbox.put(bundle(SOFT - NOTICE_BYTES))
         for _ in range(HARD):
-            assert isinstance(await made.inbox.get(), Batch)
+            assert isinstance(await made.inbox.get(), DeliveredBundle)
         for _ in range(2):
             with pytest.raises(SlowConsumer, match="join again"):
                 await made.inbox.get()
@@ -86,10 +86,10 @@ def test_at_the_hard_limit_the_application_gets_what_is_there_and_then_is_told()
 def test_a_closed_inbox_gives_what_it_has_and_then_nothing() -> None:
     async def act() -> None:
         made = Strain()
-        made.inbox.put(batch())
+        made.inbox.put(bundle())
         made.inbox.close()
-        made.inbox.put(batch())
-        assert isinstance(await made.inbox.get(), Batch)
+        made.inbox.put(bundle())
+        assert isinstance(await made.inbox.get(), DeliveredBundle)
         assert await made.inbox.get() is None
         assert made.inbox.get_nowait() is None
 
@@ -129,15 +129,15 @@ def test_a_get_that_is_cancelled_loses_nothing() -> None:
             await asyncio.sleep(0)
             if size % 3 == 0:
                 waiting.cancel()  # before it comes
-            inbox.put(batch(size))
+            inbox.put(bundle(size))
             if size % 3 == 1:
                 waiting.cancel()  # just after it has come
-            heard, *_ = await asyncio.gather(waiting, return_exceptions=True)
-            if isinstance(heard, Batch):
-                got.append(len(heard.delivery.payload))
-        while (heard := inbox.get_nowait()) is not None:
-            assert isinstance(heard, Batch)
-            got.append(len(heard.delivery.payload))
+            delivered, *_ = await asyncio.gather(waiting, return_exceptions=True)
+            if isinstance(delivered, DeliveredBundle):
+                got.append(len(delivered.delivery.payload))
+        while (delivered := inbox.get_nowait()) is not None:
+            assert isinstance(delivered, DeliveredBundle)
+            got.append(len(delivered.delivery.payload))
         assert got == list(range(1, 200))
 
     run(act())

@@ -28,7 +28,7 @@ def test_two_files_have_two_keys(tmp_path: Path) -> None:
 
 def test_a_file_is_not_overwritten_unless_forced(tmp_path: Path) -> None:
     ring = create_keys(tmp_path / "k")
-    with pytest.raises(LocalError, match="there is a key file already"):
+    with pytest.raises(LocalError, match="the key file already exists"):
         create_keys(tmp_path / "k")
     assert load_keys(tmp_path / "k") == ring
     assert create_keys(tmp_path / "k", force=True) != ring
@@ -38,7 +38,7 @@ def test_a_file_is_not_overwritten_unless_forced(tmp_path: Path) -> None:
 def test_a_file_that_others_may_use_is_refused(tmp_path: Path, mode: int) -> None:
     create_keys(tmp_path / "k")
     (tmp_path / "k").chmod(mode)
-    with pytest.raises(LocalError, match=f"others may read it .mode {mode:o}.: chmod 600"):
+    with pytest.raises(LocalError, match=f"other users may read it .mode {mode:o}.; run chmod 600"):
         load_keys(tmp_path / "k")
 
 
@@ -63,10 +63,10 @@ def test_a_rotation_never_refuses_a_host_that_is_one_step_behind(tmp_path: Path)
 def test_a_rotation_out_of_step_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "k"
     ring = create_keys(path)
-    with pytest.raises(LocalError, match=f"{ring.active.id:08x} is the one in use"):
+    with pytest.raises(LocalError, match=f"{ring.active.id:08x} is in use"):
         retire_key(path, ring.active.id)
     unknown = ring.active.id ^ 1
-    with pytest.raises(LocalError, match=f"no key {unknown:08x}; there are: {ring.active.id:08x}"):
+    with pytest.raises(LocalError, match=f"no key {unknown:08x}; the keys are: {ring.active.id:08x}"):
         activate_key(path, unknown)
     for _ in range(15):
         add_key(path)
@@ -85,8 +85,8 @@ def test_a_secret_shows_in_no_text(tmp_path: Path) -> None:
 
 
 BAD = {
-    "empty": ("", ": no key in it"),
-    "comments only": ("# nothing\n\n", ": no key in it"),
+    "empty": ("", ": the file has no key"),
+    "comments only": ("# nothing\n\n", ": the file has no key"),
     "no base64": ("# one\nsecret!\n", ", line 2: not a key"),
     "too short": (base64.b64encode(b"x" * 31).decode(), ", line 1: not a key"),
     "twice": ((base64.b64encode(b"x" * 32).decode() + "\n") * 2, ": a key is listed twice"),
@@ -136,5 +136,5 @@ def test_the_identity_of_a_key_depends_on_its_secret_alone() -> None:
     assert Key.of(b"a" * 32) == Key.of(b"a" * 32)
     assert Key.of(b"a" * 32).id != Key.of(b"b" * 32).id
     assert 0 <= Key.of(b"a" * 32).id < 1 << 32
-    with pytest.raises(LocalError, match="needs a key"):
+    with pytest.raises(LocalError, match="needs at least one key"):
         Keyring.of([])

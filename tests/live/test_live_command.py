@@ -41,7 +41,7 @@ def test_a_live_run_is_told_judged_and_written(
     assert run(["live", str(scenario), "--out", str(tmp_path / "traces"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["protocol"], told["seed"], told["submitted"], told["violations"]) == ("hydra", 4, 60, [])
-    assert told["ignored"] == ["the costs of CPUs are not imitated: work takes as long as it takes here"]
+    assert told["ignored"] == ["the costs of CPUs are not imitated: work takes its real time on this machine"]
     (silence,) = told["silences"]
     assert silence["host"] == 0 and set(silence["receivers"]) == {"0", "1", "2"}
     assert silence["receivers"]["0"] is None, "it did not come back"

@@ -264,7 +264,7 @@ def test_no_process_is_left_behind_when_a_host_dies_by_itself(monkeypatch: pytes
             os.kill(pids[-1], 9)
 
     monkeypatch.setattr(Hosts, "start", remember)
-    with pytest.raises(LocalError, match="host 2 ended by itself"):
+    with pytest.raises(LocalError, match="host 2 ended unexpectedly"):
         run_live(hydra())
     assert len(pids) > 3
     assert until(lambda: not any(map(alive, pids)))

@@ -1,4 +1,4 @@
-"""Pieces of large messages that the network lost: asked for, sent again, within limits on both sides."""
+"""Fragments of large messages that the network lost: asked for, sent again, within limits on both sides."""
 
 import asyncio
 from itertools import pairwise
@@ -8,8 +8,15 @@ import pytest
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import MILLISECOND, SECOND, Deployment, HostId, Plan
-from ordercast.net.links.packet import PLACES_MAX, Missing, Piece, write_missing
-from ordercast.net.links.pieces import ASK_AGAIN_NS, ASKED_MAX, ASKS_MAX, QUIET_NS, UNFINISHED_NS, Pieces
+from ordercast.net.links.datagram import PLACES_MAX, Fragment, Missing, write_missing
+from ordercast.net.links.fragments import (
+    ASK_AGAIN_NS,
+    ASKED_MAX,
+    ASKS_MAX,
+    QUIET_NS,
+    UNFINISHED_NS,
+    Fragments,
+)
 from ordercast.net.links.repair import KEPT_BYTES_MAX, KEPT_NS, REPEATS, Fragmented
 from ordercast.net.transports.impair import ImpairedTransport, Impairment
 from ordercast.net.transports.transport import Transport
@@ -21,10 +28,10 @@ from tests.live.wire_pairs import Net
 BODY = Random(1).randbytes(20_000)
 
 
-def begun(*places: int, parts: int = 10, message: int = 1) -> Pieces:
-    made = Pieces()
+def begun(*places: int, parts: int = 10, message: int = 1) -> Fragments:
+    made = Fragments()
     for place in places:
-        assert made.add(Piece(message, place, parts, memoryview(b"x")), 0) is None
+        assert made.add(Fragment(message, place, parts, memoryview(b"x")), 0) is None
     return made
 
 
@@ -52,7 +59,7 @@ def tick(net: Net) -> int:
 
 
 @pytest.mark.parametrize("lost", [{0}, {3, 4, 9}, {14}, {*range(1, 15)}], ids=str)
-def test_lost_pieces_are_asked_for_and_the_message_is_read_once(lost: set[int]) -> None:
+def test_lost_fragments_are_asked_for_and_the_message_is_read_once(lost: set[int]) -> None:
     net = met()
     say_and_lose(net, lost)
     assert net.sides[1].bodies() == []
@@ -128,14 +135,14 @@ def test_requests_have_a_limit_as_long_as_nothing_comes() -> None:
 def test_a_piece_that_comes_gives_new_patience() -> None:
     made = begun(0, 2)
     assert list(made.missing(QUIET_NS)) == [Missing(1, (1,))]
-    made.add(Piece(1, 4, 10, memoryview(b"x")), QUIET_NS + 1)
+    made.add(Fragment(1, 4, 10, memoryview(b"x")), QUIET_NS + 1)
     assert list(made.missing(QUIET_NS + ASK_AGAIN_NS)) == [Missing(1, (1, 3))]
 
 
 def test_what_is_asked_for_at_a_time_is_bounded() -> None:
     made = begun(60_000, parts=65_535)
     for message in range(2, 3 * ASKED_MAX):
-        made.add(Piece(message, 1, 2, memoryview(b"x")), 0)
+        made.add(Fragment(message, 1, 2, memoryview(b"x")), 0)
     asked = list(made.missing(QUIET_NS))
     assert len(asked) == ASKED_MAX
     assert asked[0] == Missing(1, tuple(range(PLACES_MAX)))

@@ -189,7 +189,7 @@ def test_a_file_without_a_whole_header_says_nothing(tmp_path: Path) -> None:
         assert read_spool(spooler.path) is None
 
 
-@pytest.mark.parametrize(("at", "complaint"), [(0, "not a spool file"), (30, "damaged at its head")])
+@pytest.mark.parametrize(("at", "complaint"), [(0, "not a spool file"), (30, "the header is damaged")])
 def test_a_damaged_header_is_named(tmp_path: Path, at: int, complaint: str) -> None:
     spooler = spooler_in(tmp_path)
     content = bytearray(spooler.path.read_bytes())

@@ -195,7 +195,7 @@ def test_the_database_of_another_program_is_refused_and_left_alone(path: Path) -
     with closing(sqlite3.connect(path)) as other:
         other.execute("create table state (node, name, value)")
     before = path.read_bytes()
-    assert "not one in which ordercast keeps state" in complaint(path)
+    assert "not one with ordercast's state" in complaint(path)
     assert path.read_bytes() == before
 
 
@@ -218,7 +218,7 @@ def test_a_damaged_file_is_refused(path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file is in the way")
-    assert "cannot keep state there" in complaint(tmp_path / "state" / "3.sqlite")
+    assert "cannot save state there" in complaint(tmp_path / "state" / "3.sqlite")
 
 
 def test_the_last_time_of_a_life_that_ended_well_is_kept_though_nothing_was_saved(path: Path) -> None:

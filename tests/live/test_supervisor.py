@@ -74,7 +74,7 @@ def test_hosts_are_killed_and_started_again(tmp_path: Path, monkeypatch: pytest.
         found = order(cluster, Order("kill", 0))
         assert host(found, 0) == HostState(0, "dead", ended="killed by SIGKILL")
         assert not alive(first)
-        with pytest.raises(LocalError, match="host 0 does not run"):
+        with pytest.raises(LocalError, match="host 0 is not running"):
             order(cluster, Order("kill", 0))
         again = host(order(cluster, Order("restart", 0)), 0)
         assert again.state == "running" and again.pid != first
@@ -87,7 +87,7 @@ def test_hosts_are_killed_and_started_again(tmp_path: Path, monkeypatch: pytest.
 def test_a_spare_is_started_when_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with supervised(tmp_path, monkeypatch) as (cluster, _):
         assert states(order(cluster, Order("start", 2))) == ["running"] * 3
-        with pytest.raises(LocalError, match="host 2 runs already"):
+        with pytest.raises(LocalError, match="host 2 is already running"):
             order(cluster, Order("start", 2))
         with pytest.raises(LocalError, match="no host 7"):
             order(cluster, Order("start", 7))
@@ -101,7 +101,7 @@ def test_down_ends_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert until(lambda: not alive(pid))
         assert not any(alive(one) for one in hosts)
         assert not list((cluster.folder / "run").glob("supervisor.sock"))
-        with pytest.raises(LocalError, match="is not up here"):
+        with pytest.raises(LocalError, match="is not up on this machine"):
             order(cluster, Order("status"))
         assert report(cluster) is None
 
@@ -156,7 +156,7 @@ def test_there_is_one_supervisor_only(tmp_path: Path, monkeypatch: pytest.Monkey
         again = spawn(cluster, [sys.executable, "-m", "tests.live.supervise", str(cluster.file)])
         _, status = os.waitpid(again, 0)
         assert os.waitstatus_to_exitcode(status) == 1
-        assert "is up already" in (cluster.folder / "logs" / "supervisor.log").read_text()
+        assert "is already up" in (cluster.folder / "logs" / "supervisor.log").read_text()
         assert pids(cluster) == before
 
 

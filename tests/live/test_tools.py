@@ -53,7 +53,7 @@ def test_what_is_sent_is_delivered_at_all_receivers(cluster: Attended, ordercast
 
     until(delivered)
     told = ordercast("why", name, "-c", cluster.config)
-    assert told.out == f"message {name} is delivered at nodes 0, 1, 2.\n"
+    assert told.out == f"message {name} was delivered at nodes 0, 1, 2.\n"
 
 
 def test_a_sender_can_be_chosen_and_messages_made_up(cluster: Attended, ordercast: Command) -> None:
@@ -271,7 +271,7 @@ def test_a_cluster_that_is_down_is_told(tmp_path: Path, ordercast: Command, comm
 def test_what_is_no_message_is_told(cluster: Attended, ordercast: Command) -> None:
     told = ordercast("why", "seventeen", "-c", cluster.config)
     assert told.code == 2
-    assert "'seventeen' is no message" in told.err
+    assert "'seventeen' is not a message" in told.err
 
 
 # Top

@@ -12,7 +12,7 @@ from ordercast.core import HostId, LocalError
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.open_host import open_host
-from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.host.live_host import LiveHost
 from ordercast.net.host.loop import run
 from ordercast.net.tools.attendance import Attendance
@@ -58,8 +58,8 @@ class Hosts:
         live = open_host(self.cluster, host, impaired=impaired)
         heard = self.payloads[host] = []
 
-        def listen(one: Heard) -> None:
-            if isinstance(one, Batch):
+        def listen(one: BundleOrNotice) -> None:
+            if isinstance(one, DeliveredBundle):
                 heard.extend(bytes(payload) for payload in one.bundle.payloads)
 
         live.add_listener(host, listen)

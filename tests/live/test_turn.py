@@ -9,7 +9,7 @@ import pytest
 from ordercast.core import Codec, Delivered, LocalError, Message, NodeId, message_id
 from ordercast.core.bundle import pack_bundle
 from ordercast.net.host.clock import HostClock
-from ordercast.net.host.heard import Heard
+from ordercast.net.host.delivered import BundleOrNotice
 from ordercast.net.host.life import NEXT, Life, Stage
 from ordercast.net.host.live_env import LiveEnv
 from ordercast.net.host.outlet import Outlet
@@ -44,7 +44,7 @@ class Deeds:
         self.outlet = Outlet(TellingRecorder(self.done), self.store, self.wire, HostClock(lambda: 7))
         self.outlet.add_listener(0, self.hear)
 
-    def hear(self, heard: Heard) -> None:
+    def hear(self, heard: BundleOrNotice) -> None:
         """An application is told."""
         self.done.append("tell")
 

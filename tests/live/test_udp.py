@@ -116,7 +116,7 @@ def test_an_own_address_that_is_taken_or_does_not_exist_is_the_callers_fault() -
             with pytest.raises(LocalError, match="cannot listen"):
                 await made(0, addresses).start(Ear().receive, Ear().drained)
         nowhere = {0: Address(NOWHERE, 7_400), 1: addresses[1]}
-        with pytest.raises(LocalError, match="no such address"):
+        with pytest.raises(LocalError, match="cannot find the address of"):
             await made(0, nowhere).start(Ear().receive, Ear().drained)
         async with listening(made(0, addresses)):  # the failed attempt let go of the address
             pass

@@ -15,7 +15,7 @@ M17 = message_id(3, 17)
 def wait(
     first: MessageId | None, count: int = 1, age_ns: int = 3_100_000_000, blocker: str = "x"
 ) -> WaitFact:
-    return WaitFact("a packet", blocker, age_ns, first, count)
+    return WaitFact("a bundle", blocker, age_ns, first, count)
 
 
 def receiver(*waits: WaitFact, delivered: tuple[tuple[int, int], ...] = ()) -> NodeFact:
@@ -41,7 +41,7 @@ def test_what_is_no_message_is_refused(text: str) -> None:
 
 
 def test_it_says_where_a_message_waits_for_what_and_how_long() -> None:
-    blocker = "clock of sequencer 2, at 8, to reach 10"
+    blocker = "the clock of sequencer 2 is at 8 and must reach 10"
     answer = why_message(M17, [HostFact(1, {1: receiver(wait(M17, blocker=blocker))})], {})
     assert answer.sentence == f"message 3#17 has waited 3.1 s at node 1 (receiver, host 1): {blocker}."
     assert (answer.verdict, answer.node, answer.host, answer.blocker) == ("waiting", 1, 1, blocker)
@@ -57,12 +57,12 @@ def test_a_message_in_the_middle_of_a_packet_is_found_and_its_neighbours_are_not
 def test_the_place_where_it_has_waited_longest_is_named_and_the_others_after_it() -> None:
     hosts = [
         HostFact(0, {0: receiver(wait(M17, age_ns=5))}),
-        HostFact(1, {1: receiver(wait(M17, age_ns=2 * SECOND, blocker="number 4 missing"))}),
+        HostFact(1, {1: receiver(wait(M17, age_ns=2 * SECOND, blocker="number 4 is missing"))}),
         HostFact(2, {2: receiver(delivered=((0, 20),))}),
     ]
     assert why_message(M17, hosts, {}).sentence == (
-        "message 3#17 has waited 2 s at node 1 (receiver, host 1): number 4 missing"
-        "; it waits at node 0 too; it is delivered at node 2."
+        "message 3#17 has waited 2 s at node 1 (receiver, host 1): number 4 is missing"
+        "; it also waits at node 0; it was delivered at node 2."
     )
 
 
@@ -82,21 +82,21 @@ def test_it_says_where_a_message_is_delivered_and_who_went_on_without_it() -> No
         HostFact(2, {2: receiver(delivered=((0, 40),))}),
     ]
     answer = why_message(M17, hosts, {})
-    assert answer.sentence == "message 3#17 is delivered at nodes 0, 2; node 1 went on without it."
+    assert answer.sentence == "message 3#17 was delivered at nodes 0, 2; node 1 went on without it."
     assert (answer.verdict, answer.delivered) == ("delivered", (0, 2))
 
 
 def test_a_node_that_is_not_so_far_did_not_go_on_without_it() -> None:
     hosts = [HostFact(0, {0: receiver(delivered=((0, 18),)), 1: receiver(delivered=((0, 17),))})]
-    assert why_message(M17, hosts, {}).sentence == "message 3#17 is delivered at node 0."
+    assert why_message(M17, hosts, {}).sentence == "message 3#17 was delivered at node 0."
 
 
 def test_a_message_in_the_backlog_is_held_up_by_what_its_sender_says() -> None:
-    general = WaitFact("all messages", "no sequencer is known alive", SECOND)
+    general = WaitFact("all messages", "no sequencer is known to be alive", SECOND)
     answer = why_message(M17, [HostFact(3, {3: sender(0, 20, 5, general)})], {})
     assert answer.sentence == (
-        "message 3#17 is in the backlog of sender 3, behind 2 others, "
-        "held up by all messages: no sequencer is known alive."
+        "message 3#17 is in the backlog of sender 3, behind 2 others; "
+        "all messages must wait: no sequencer is known to be alive."
     )
     assert answer.verdict == "backlog"
 
@@ -105,25 +105,25 @@ def test_or_by_the_pace_of_others_or_by_those_before_it() -> None:
     slow = why_message(M17, [HostFact(3, {3: sender(0, 18, 1, blocked="a receiver is slow")})], {})
     assert (
         slow.sentence
-        == "message 3#17 is in the backlog of sender 3, as the first, because a receiver is slow."
+        == "message 3#17 is in the backlog of sender 3, first in line, because a receiver is slow."
     )
     under_way = wait(message_id(3, 1), blocker="no timestamp from group 1")
     held = why_message(M17, [HostFact(3, {3: sender(0, 18, 1, under_way)})], {})
-    assert held.sentence.endswith("as the first, held up by those before it: no timestamp from group 1.")
+    assert held.sentence.endswith("first in line, held up by earlier messages: no timestamp from group 1.")
 
 
 @pytest.mark.parametrize(
     ("fact", "verdict", "words"),
     [
-        (sender(0, 17), "not-submitted", "sender 3 is not so far, its last is 3#16"),
-        (sender(17, 17), "not-submitted", "sender 3 is not so far, none yet"),
-        (sender(18, 30), "earlier-life", "of an earlier life of sender 3"),
+        (sender(0, 17), "not-submitted", "sender 3 has not reached this number; its last message is 3#16"),
+        (sender(17, 17), "not-submitted", "sender 3 has not reached this number; it has sent none yet"),
+        (sender(18, 30), "earlier-life", "from an earlier life of sender 3"),
         (
             sender(0, 30),
             "under-way",
-            "no node that answers holds it or has delivered it: it is under way, or lost",
+            "no node that answers holds it or has delivered it; it is under way, or lost",
         ),
-        (receiver(), "unknown", "node 3, which is no sender"),
+        (receiver(), "unknown", "node 3, which is not a sender"),
     ],
 )
 def test_what_is_nowhere_is_told_by_its_sender(fact: NodeFact, verdict: str, words: str) -> None:
@@ -141,24 +141,26 @@ def test_a_message_that_all_went_past_is_not_called_under_way() -> None:
 def test_a_message_of_a_host_that_is_down_is_unknown() -> None:
     answer = why_message(M17, [HostFact(0, {0: receiver()})], {3: "sender"})
     assert answer.sentence == (
-        "message 3#17 is unknown here, and so is what became of it at node 3, which does not answer"
+        "no node that answers knows message 3#17; it would come from node 3, which does not answer"
         "; host 3 (sender) does not answer."
     )
 
 
 def test_without_a_message_it_tells_the_oldest_wait_of_all() -> None:
     hosts = [
-        HostFact(0, {0: receiver(wait(M17, age_ns=5), WaitFact("leadership", "no leader known", None))}),
-        HostFact(1, {1: receiver(wait(message_id(3, 9), 4, SECOND, "number 4 missing"))}),
+        HostFact(0, {0: receiver(wait(M17, age_ns=5), WaitFact("leadership", "no leader is known", None))}),
+        HostFact(1, {1: receiver(wait(message_id(3, 9), 4, SECOND, "number 4 is missing"))}),
     ]
     assert why_oldest(hosts, {}).sentence == (
-        "message 3#9 (a packet, with 3 more) has waited 1 s at node 1 (receiver, host 1): number 4 missing."
+        "message 3#9 (a bundle, and 3 more) has waited 1 s at node 1 (receiver, host 1): number 4 is missing."
     )
 
 
 def test_a_wait_of_unknown_age_is_told_without_one() -> None:
-    hosts = [HostFact(0, {0: receiver(WaitFact("leadership", "no leader known", None))})]
-    assert why_oldest(hosts, {}).sentence == "leadership waits at node 0 (receiver, host 0): no leader known."
+    hosts = [HostFact(0, {0: receiver(WaitFact("leadership", "no leader is known", None))})]
+    assert (
+        why_oldest(hosts, {}).sentence == "leadership waits at node 0 (receiver, host 0): no leader is known."
+    )
 
 
 def test_without_waits_it_tells_backlogs_and_without_those_that_nothing_waits() -> None:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ordercast.core import MILLISECOND, HostId, Nanos, NodeId
+from ordercast.net.links.datagram import DATA, write_destinations, write_frame
 from ordercast.net.links.keyring import Key, Keyring
-from ordercast.net.links.packet import DATA, write_destinations, write_frame
 from ordercast.net.links.seal import Seal, Sealed, Unsealed
 from ordercast.net.links.wire import Wire, new_session
 from ordercast.net.metrics.metrics import Metrics

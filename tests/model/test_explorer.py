@@ -177,7 +177,7 @@ def test_a_loss_that_is_never_made_good_is_found() -> None:
     assert Search(diaries((0, "a"), properties=properties, losses=0)).run().fault is None
     outcome = Search(diaries((0, "a"), properties=properties, losses=1)).run()
     assert outcome.fault == "does not settle in 60 rounds: it was not read"
-    assert outcome.steps == ("all that is in flight is lost, and time goes on",)
+    assert outcome.steps == ("all packets in flight are lost, and time goes on",)
 
 
 def test_a_search_that_reaches_its_limit_has_failed() -> None:
@@ -185,7 +185,7 @@ def test_a_search_that_reaches_its_limit_has_failed() -> None:
     assert not outcome.complete
     result = explore(diaries((0, "a"), (0, "b"), (1, "c"), states_max=6))
     assert not result.ok
-    assert result.found == "more than 6 states: not explored to the end"
+    assert result.found == "more than 6 states: the exploration is not complete"
     assert result.detail.startswith("not all states")
 
 

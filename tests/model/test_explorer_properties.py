@@ -43,19 +43,19 @@ GOOD: list[History] = [
 ]
 
 BAD: dict[str, History] = {
-    "global order: a at (5, 1) comes after what is at (5, 2)": (B, A),
+    "global order: a at (5, 1) comes after a message at (5, 2)": (B, A),
     "local order: number 2 of sequencer 1 is settled after number 0": (message(b"c", 6, 1, 2),),
     "local order: number 1 of sequencer 1 is settled after number 1": (A, lost(1, 1)),
-    "views: number 1 of sequencer 2, not of configuration 1": (removed(2, 0), lost(2, 1, config=1)),
-    "views: number 1 of sequencer 3, not of configuration 0": (message(b"c", 9, 3, 1),),
-    "views: sequencer 2 is removed after number 0, agreed was 1": (removed(2, 1),),
-    "views: sequencer 1 is added, and is there": (added(1, 0),),
+    "views: number 1 of sequencer 2 is not of configuration 1": (removed(2, 0), lost(2, 1, config=1)),
+    "views: number 1 of sequencer 3 is not of configuration 0": (message(b"c", 9, 3, 1),),
+    "views: sequencer 2 is removed after number 0 instead of number 1": (removed(2, 1),),
+    "views: sequencer 1 is added, but was there already": (added(1, 0),),
     "views: configuration 2 comes after 0": (removed(2, 0, config=2),),
     "local order: number 4 of sequencer 3 is settled after number 4": (added(3, 4), lost(3, 4, config=1)),
-    "configuration 1 is named in configuration 0": (lost(1, 1, config=1),),
+    "a delivery in configuration 0 names configuration 1": (lost(1, 1, config=1),),
     "a notice for group 1 came to group 0": (lost(1, 1, group=1),),
     "x was not sent to this group": (message(b"x", 5, 1, 1),),
-    "OutOfOrder is nothing": (OutOfOrder(b"a", (0,), 2),),
+    "Hydra does not deliver OutOfOrder": (OutOfOrder(b"a", (0,), 2),),
 }
 
 
@@ -88,12 +88,15 @@ DISAGREE: dict[str, tuple[History, History]] = {
         (message(b"a", 5, 1, 1), message(b"b", 6, 1, 2)),
         (message(b"b", 6, 1, 2), message(b"a", 5, 1, 1)),
     ),
-    "a is Delivered": ((A,), (message(b"a", 6, 1, 1, 1),)),
+    "a is both Delivered": ((A,), (message(b"a", 6, 1, 1, 1),)),
     "config=1": ((A,), (removed(2, 0), message(b"a", 5, 1, 1, 1, config=1))),
-    "configuration 1 is View": ((removed(2, 0),), (removed(2, 0, clock=8),)),
-    "a is delivered by one, and not settled before b": ((A,), (B,)),
-    "a is delivered by one, and not settled before its sequencer is removed": ((A,), (removed(1, 0),)),
-    "c is delivered by one, and before the beginning of its sequencer": (
+    "configuration 1 is both View": ((removed(2, 0),), (removed(2, 0, clock=8),)),
+    "a was delivered by one receiver; for the other it is not settled before b": ((A,), (B,)),
+    "a was delivered by one receiver; for the other it is not settled before its sequencer is removed": (
+        (A,),
+        (removed(1, 0),),
+    ),
+    "c was delivered by one receiver; for the other it is before the beginning of its sequencer": (
         (added(3, 0), message(b"c", 12, 3, 1, 1, config=1)),
         (added(3, 1),),
     ),
@@ -139,7 +142,7 @@ def test_a_run_is_over_when_all_that_is_stamped_is_settled_in_the_last_configura
     behind = settled | {1: ()}
     assert PROPERTIES.unsettled(behind, [FLUSH, DECIDED]) == "receiver 1 is in configuration 0 of 1"
     first = Packet(5, 0, Announce(0, ((1, 3), (2, 4)), None, None))
-    assert PROPERTIES.unsettled(settled, [FLUSH, first]) == "configuration 0 of 1 is decided"
+    assert PROPERTIES.unsettled(settled, [FLUSH, first]) == "only 0 of 1 configurations are decided"
 
 
 def test_what_can_be_overtaken_fades_and_nothing_else() -> None:

@@ -89,7 +89,7 @@ def test_an_error_in_a_specification_is_no_verdict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "said"), [("", "it said nothing"), ("Killed\n", "Killed"), (COUNTS, "1234")]
+    ("output", "said"), [("", "it printed nothing"), ("Killed\n", "Killed"), (COUNTS, "1234")]
 )
 def test_an_unfinished_run_is_no_verdict(output: str, said: str) -> None:
     with pytest.raises(LocalError, match=f"did not finish it: .*{said}"):
@@ -114,12 +114,12 @@ def test_without_tlc_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 def test_a_java_that_does_not_run_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tlc, "find_java", lambda: tmp_path)
-    with pytest.raises(LocalError, match="does not run"):
+    with pytest.raises(LocalError, match="cannot run"):
         run_check(CHECKS["order"])
 
 
 def test_an_unknown_specification_names_the_known_ones() -> None:
-    with pytest.raises(LocalError, match="no specification of nobody; there is one of: hydra"):
+    with pytest.raises(LocalError, match="no specification of nobody; the specifications are: hydra"):
         list_checks("nobody")
 
 
@@ -171,4 +171,4 @@ def test_the_command_refuses_what_makes_no_sense(capsys: pytest.CaptureFixture[s
     assert run(["model", "hydra", "--spec-only", "--code-only"]) == 2
     assert "leave nothing to check" in capsys.readouterr().err
     assert run(["model", "nobody", "--spec-only"]) == 2
-    assert "there is one of: hydra" in capsys.readouterr().err
+    assert "the specifications are: hydra" in capsys.readouterr().err

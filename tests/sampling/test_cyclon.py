@@ -345,16 +345,16 @@ def test_a_new_life_begins_anew() -> None:
 @pytest.mark.parametrize(
     ("options", "lesson"),
     [
-        ({"view": 0}, "a view holds 1 to 1024 neighbours, not 0"),
+        ({"view": 0}, "view must be 1 to 1024 neighbours, not 0"),
         ({"view": 2000}, "not 2000"),
         ({"length": 0}, "at least 1 entry"),
-        ({"length": 21}, "at most 20, for a view of 20"),
-        ({"view": 500, "length": 129}, "at most 128, for a view of 500"),
-        ({"period_ns": 0}, "at least 1, not 0"),
+        ({"length": 21}, "at most 20 for a view of 20"),
+        ({"view": 500, "length": 129}, "at most 128 for a view of 500"),
+        ({"period_ns": 0}, "at least 1 ns, not 0"),
         ({"jitter_ns": -1}, "at least 0 and less than period_ns"),
         ({"period_ns": 50, "jitter_ns": 50}, "less than period_ns, which is 50"),
-        ({"patience": 0}, "answers count for 1 to 64 shuffles"),
-        ({"patience": 65}, "patience is 65"),
+        ({"patience": 0}, "patience must be 1 to 64 shuffles"),
+        ({"patience": 65}, "not 65"),
     ],
 )
 def test_options_that_cannot_be_are_refused_with_a_reason(options: dict[str, int], lesson: str) -> None:

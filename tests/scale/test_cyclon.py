@@ -168,7 +168,7 @@ def test_small_views_and_any_number_of_contacts_agree_too(view: int, length: int
 
 def test_processes_without_contacts_are_refused() -> None:
     line = timeline(CALM, 10 * ROUND_TICKS)
-    with pytest.raises(LocalError, match="at least 1 contact when they start, not 0"):
+    with pytest.raises(LocalError, match="at least 1 contact when it starts, not 0"):
         cyclon_targets(CALM, Latencies.constant(5), line, OPTIONS, contacts=0)
 
 

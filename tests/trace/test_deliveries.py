@@ -47,7 +47,7 @@ from ordercast.core import Paused, Whispered
 from ordercast.core.bundle import Bundle
 from ordercast.judge import audit, verdict
 from ordercast.net.tools.feed_lines import feed_lines
-from ordercast.net.host import Batch
+from ordercast.net.host.delivered import DeliveredBundle
 from ordercast.net.host.recording import spool_file
 from ordercast.protocols.unordered import protocol
 from ordercast.sim.run import simulate
@@ -85,8 +85,8 @@ for found in (verdict(run.description, events), audit(run.description, build_tab
 
 # The live host records it, and those who watch are told.
 assert spool_file.CARRIED[Kind.WHISPER] == 6
-batch = Batch(Whispered(b"", (0,), 1), Bundle(7, (5,), [b"x"]), 9)
-((line, count),) = feed_lines(batch, {0: "all"})
+bundle = DeliveredBundle(Whispered(b"", (0,), 1), Bundle(7, (5,), [b"x"]), 9)
+((line, count),) = feed_lines(bundle, {0: "all"})
 assert b'"whispered":true' in line and count == 1
 ((line, count),) = feed_lines(Paused(0), {0: "all"})
 assert line == b'{"paused":{"group":"all","config":0}}\\n' and count == 0

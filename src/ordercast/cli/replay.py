@@ -111,7 +111,7 @@ def _show(run: Run, events: list[Event]) -> None:
         print_violations(("", violation) for violation in run.violations)
         for node, explanation in run.waits.items():
             for wait in explanation.waits[:3]:
-                text = f"  node {node}: {wait.subject} waits for {wait.blocker}"
+                text = f"  node {node}: {wait.subject} waits: {wait.blocker}"
                 console.print(f"{text} since {format_ns(wait.since)}", markup=False, soft_wrap=True)
     else:
         console.print("[green]kept every promise[/] of its protocol")

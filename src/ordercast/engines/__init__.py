@@ -1,1 +1,1 @@
-"""Engines that run one protocol over arrays, for sizes that no simulator of processes reaches."""
+"""Engines that run one protocol on arrays, for more processes than the simulator can run."""

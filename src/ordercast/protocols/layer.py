@@ -63,11 +63,11 @@ class Layer(Stack, Member):
     def submit(self, groups: Groups, payload: bytes) -> bool:
         """Hand it to the process below."""
         if not isinstance(self.below, Member):
-            raise LocalError(f"node {self.env.me} is no sender")
+            raise LocalError(f"node {self.env.me} is not a sender")
         wrapped = self.wrap(payload)
         if len(wrapped) > PAYLOAD_BYTES_MAX:
             raise LocalError(
-                f"a payload has {len(wrapped)} bytes in a layer, the limit is {PAYLOAD_BYTES_MAX}"
+                f"payload has {len(wrapped)} bytes with the layer's header; the limit is {PAYLOAD_BYTES_MAX}"
             )
         return self.below.submit(groups, wrapped)
 
@@ -113,7 +113,7 @@ def layer_protocol(
     return Protocol(
         name=name,
         summary=summary,
-        paper=f"a layer on any protocol, {below.name} unless told otherwise",
+        paper=f"a layer on any protocol, by default {below.name}",
         guarantees=guarantees(below.guarantees),
         options=options,
         deploy=deploy,
@@ -125,7 +125,7 @@ def layer_protocol(
 
 def _plan_below(name: str, deployment: Deployment, chosen: LayerOptions) -> Plan:
     if chosen.over == name:
-        raise LocalError(f"{name} cannot stand on itself")
+        raise LocalError(f"{name} cannot be a layer on itself")
     below = find_protocol(chosen.over)
     try:
         return below.deploy(deployment, msgspec.convert(chosen.below, below.options))

@@ -84,6 +84,6 @@ class Catchup:
         """What is missing here, and since when."""
         if not self.fetching or self._log.committed >= self._goal:
             return []
-        source = "no leader known" if leader is None else f"node {leader} to send them"
+        source = "no leader is known" if leader is None else f"node {leader} has not sent them yet"
         subject = f"slots {self._log.committed} to {self._goal - 1}"
-        return [Wait(subject, f"behind: {source}", self._since)]
+        return [Wait(subject, f"this replica is behind: {source}", self._since)]

@@ -56,7 +56,7 @@ class Election:
     def waits(self) -> list[Wait]:
         """Whose promise is missing."""
         names = ", ".join(str(peer) for peer in self._cursors)
-        return [Wait(f"election in ballot {self.ballot}", f"no promise from {names}", self._since)]
+        return [Wait(f"election in ballot {self.ballot}", f"no promise from nodes {names}", self._since)]
 
     def _ask(self, peer: NodeId) -> None:
         self._log.env.send(peer, Prepare(self.ballot, self._cursors[peer], self._log.committed))

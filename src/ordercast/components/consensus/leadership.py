@@ -99,12 +99,12 @@ class Leadership:
         waits = []
         for slot, flight in self.flights.items():
             silent = (str(p) for i, p in enumerate(peers) if not flight.accepted >> i & 1)
-            blocker = f"no acknowledgement from {', '.join(silent)}"
+            blocker = f"no acknowledgement from nodes {', '.join(silent)}"
             waits.append(Wait(f"slot {slot}", blocker, flight.began))
         if self.full():
             floor = min(self.stable)
             behind = (str(p) for p, slot in zip(peers, self.stable, strict=True) if slot == floor)
-            blocker = f"log full, no snapshot after slot {floor} from {', '.join(behind)}"
+            blocker = f"the log is full: no snapshot after slot {floor} from nodes {', '.join(behind)}"
             waits.append(Wait("new proposals", blocker, self._log.env.now))
         return waits
 

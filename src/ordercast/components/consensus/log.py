@@ -14,7 +14,7 @@ class Group:
 
     def __init__(self, me: NodeId, peers: tuple[NodeId, ...]) -> None:
         if me not in peers or len(set(peers)) != len(peers):
-            raise LocalError(f"consensus: {me} is not one of the different peers {peers}")
+            raise LocalError(f"consensus: peers {peers} must differ, and node {me} must be one of them")
         self.peers = peers
         self.index = peers.index(me)
         self.indices = {peer: index for index, peer in enumerate(peers)}

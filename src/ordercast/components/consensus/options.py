@@ -3,8 +3,8 @@
 from ordercast.core import MILLISECOND, LocalError, Nanos, Options
 
 BACKOFF_MAX = 6
-"""Repetitions, and timeouts after failed elections, come at most 2 to this power times as late as the first:
-replicas that are slow and not deaf must not be buried under them."""
+"""Repetitions, and timeouts after failed elections, wait at most 2 to this power times as long as the first,
+so that they do not overload replicas that are only slow."""
 
 
 LIVE_TIMEOUTS: dict[str, object] = {
@@ -20,27 +20,29 @@ class ConsensusOptions(Options, frozen=True):
     """Timeouts and limits; all replicas of a group use the same."""
 
     heartbeat_ns: Nanos = 5 * MILLISECOND
-    """How often a leader says that it is there."""
+    """Time between two heartbeats of a leader."""
     election_ns_min: Nanos = 25 * MILLISECOND
     election_ns_max: Nanos = 50 * MILLISECOND
-    """A follower that heard nothing for a random time between these stands for election."""
+    """A follower stands for election if no leader was heard for a random time between these."""
     retry_ns: Nanos = 5 * MILLISECOND
-    """Age at which an unanswered Accept is sent again, and patience before a Fetch."""
+    """Time before an unanswered Accept is sent again, and before a Fetch."""
     window: int = 1024
-    """Slots in flight; `propose` returns False beyond."""
+    """How many slots may be in flight; beyond, `propose` returns False."""
     log_limit: int = 65_536
-    """Slots kept because some replica has no snapshot of them; `propose` returns False beyond."""
+    """How many slots may be kept because some replica has no snapshot of them; beyond, `propose` fails."""
     checkpoint: int = 1024
     """Slots between two snapshots of the owner's state."""
     chunk_bytes: int = 64 << 10
-    """Size at which a Promise or a Learn is cut off; one entry always fits."""
+    """The largest size of a Promise or a Learn in bytes; one entry always fits."""
     burst: int = 64
-    """Accepts that one tick sends again."""
+    """How many Accepts one tick repeats."""
 
     def __post_init__(self) -> None:
         if self.election_ns_max < self.election_ns_min or self.election_ns_min <= self.heartbeat_ns:
-            raise LocalError("consensus: election timeouts must be a range above the heartbeat")
+            raise LocalError(
+                "consensus: election_ns_min must be above heartbeat_ns, and at most election_ns_max"
+            )
         if min(self.heartbeat_ns, self.retry_ns, self.window, self.chunk_bytes, self.burst) < 1:
             raise LocalError("consensus: timeouts and limits must be positive")
         if not 1 <= self.checkpoint <= self.log_limit:
-            raise LocalError("consensus: log_limit must leave room for a checkpoint")
+            raise LocalError("consensus: checkpoint must be 1 to log_limit")

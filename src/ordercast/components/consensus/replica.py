@@ -166,7 +166,7 @@ class Replica(Process):
         delivered, or asks again.
         """
         if not 0 < len(value) <= VALUE_BYTES_MAX:
-            raise LocalError(f"consensus: a value has 1 to {VALUE_BYTES_MAX} bytes, not {len(value)}")
+            raise LocalError(f"consensus: a value must have 1 to {VALUE_BYTES_MAX} bytes, not {len(value)}")
         return self._leadership is not None and self._leadership.propose(value)
 
     def explain(self) -> Explanation:
@@ -184,7 +184,7 @@ class Replica(Process):
         elif self._election:
             waits += self._election.waits()
         elif self.leader is None:
-            waits.append(Wait("leadership", "no leader known", self._heard))
+            waits.append(Wait("leadership", "no leader is known", self._heard))
         return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)))
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
@@ -239,7 +239,9 @@ class Replica(Process):
 
     def _check_ballot(self, source: NodeId, ballot: int) -> None:
         if ballot - max(self._seen, self._journal.promised) > BALLOTS_AHEAD_MAX:
-            raise RemoteError(f"ballot {ballot} from node {source}, the highest so far is {self.ballot}")
+            raise RemoteError(
+                f"ballot {ballot} from node {source} is too high; the highest so far is {self.ballot}"
+            )
 
     def _on_accept(self, source: NodeId, message: Accept) -> None:
         if not self._follow(source, message.ballot):

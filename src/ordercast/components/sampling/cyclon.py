@@ -12,7 +12,7 @@ A node's view is a list of neighbours with ages. Every period a node, the asker:
 
 So the link from the asker to the oldest neighbour turns round, and nodes stay about equally well known. A
 neighbour that does not answer is gone from the view already: that is how the dead are forgotten, and why
-the oldest is asked. A living one that was not heard, as a message was lost, is in other views and comes back.
+the oldest is asked. A living one whose answer was lost is in other views, and comes back.
 
 Answers may take longer than a period. A node remembers what it sent in its last `patience` shuffles. An
 answer counts once, if it is to one of those and from the node that was asked. Others are ignored: what came
@@ -63,37 +63,35 @@ class CyclonOptions(Options, frozen=True):
     """Sizes and times; all nodes of a system use the same."""
 
     view: int = 20
-    """Neighbours that a node knows at most."""
+    """The largest number of neighbours that a node knows."""
     length: int = 8
-    """Entries that two nodes exchange, the asker's own included."""
+    """How many entries two nodes exchange, including the asker's own."""
     period_ns: Nanos = 100 * MILLISECOND
     """Time between two shuffles that a node starts."""
     jitter_ns: Nanos = MILLISECOND
     """How much shorter or longer a period may be."""
     patience: int = 4
-    """Shuffles, the latest included, whose answers still count: the time of a round trip, in periods."""
+    """How many latest shuffles may still get an answer: the time of a round trip, in periods."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.view <= VIEW_MAX:
-            raise LocalError(f"cyclon: a view holds 1 to {VIEW_MAX} neighbours, not {self.view}")
+            raise LocalError(f"cyclon: view must be 1 to {VIEW_MAX} neighbours, not {self.view}")
         if not 1 <= self.length <= min(self.view, SHUFFLE_MAX):
             raise LocalError(
-                f"cyclon: length is {self.length}; a shuffle exchanges at least 1 entry (the asker's own) "
-                f"and at most {min(self.view, SHUFFLE_MAX)}, for a view of {self.view}"
+                f"cyclon: length is {self.length}; it must be at least 1 entry (the asker's own) "
+                f"and at most {min(self.view, SHUFFLE_MAX)} for a view of {self.view}"
             )
         if self.period_ns < 1:
             raise LocalError(
-                f"cyclon: period_ns is the time between shuffles, at least 1, not {self.period_ns}"
+                f"cyclon: period_ns, the time between shuffles, must be at least 1 ns, not {self.period_ns}"
             )
         if not 0 <= self.jitter_ns < self.period_ns:
             raise LocalError(
-                f"cyclon: jitter_ns is {self.jitter_ns}; it is taken from a period or added to it, "
-                f"so it is at least 0 and less than period_ns, which is {self.period_ns}"
+                f"cyclon: jitter_ns is {self.jitter_ns}; it shortens or lengthens a period, "
+                f"so it must be at least 0 and less than period_ns, which is {self.period_ns}"
             )
         if not 1 <= self.patience <= PATIENCE_MAX:
-            raise LocalError(
-                f"cyclon: patience is {self.patience}; answers count for 1 to {PATIENCE_MAX} shuffles"
-            )
+            raise LocalError(f"cyclon: patience must be 1 to {PATIENCE_MAX} shuffles, not {self.patience}")
 
 
 class _Asked:
@@ -275,16 +273,22 @@ class Cyclon(Sampler):
     def _check(self, source: NodeId, message: ShuffleRequest | ShuffleAnswer, limit: int) -> None:
         """Refuse what no correct peer sends: nobody names itself, the other side or the same node twice."""
         if source == self.env.me or source not in self._nodes:
-            raise RemoteError(f"cyclon: a shuffle from node {source}, which is no peer of {self.env.me}")
+            raise RemoteError(
+                f"cyclon: a shuffle came from node {source}, which is not a peer of node {self.env.me}"
+            )
         if not 0 <= message.number <= NUMBER_MAX:
-            raise RemoteError(f"cyclon: shuffle {message.number} of node {source} cannot be")
+            raise RemoteError(f"cyclon: shuffle number {message.number} of node {source} is out of range")
         entries = message.entries
         if len(entries) > limit:
-            raise RemoteError(f"cyclon: {len(entries)} entries from node {source}, the limit is {limit}")
+            raise RemoteError(f"cyclon: node {source} sent {len(entries)} entries; the limit is {limit}")
         seen = [self.env.me, source]
         for node, age in entries:
             if node in seen:
-                raise RemoteError(f"cyclon: node {source} names itself, its peer or {node} twice")
+                raise RemoteError(
+                    f"cyclon: node {source} names node {node}, which is itself, its peer or named before"
+                )
             if node not in self._nodes or not 0 <= age <= AGE_MAX:
-                raise RemoteError(f"cyclon: node {source} names node {node} of age {age}, which cannot be")
+                raise RemoteError(
+                    f"cyclon: node {source} names node {node} of age {age}, which is out of range"
+                )
             seen.append(node)

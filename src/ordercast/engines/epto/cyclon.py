@@ -113,7 +113,7 @@ def _overlay(
     setup: Setup, latencies: Latencies, line: Timeline, options: CyclonOptions, contacts: int
 ) -> _Overlay:
     if contacts < 1:
-        raise LocalError(f"cyclon: processes know at least 1 contact when they start, not {contacts}")
+        raise LocalError(f"cyclon: a process must know at least 1 contact when it starts, not {contacts}")
     rules = Rules(
         slot=line.slot,
         view_size=options.view,

@@ -48,9 +48,9 @@ def read_matrix(path: Path) -> NDArray[np.int16]:
     if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise LocalError(f"{path}: '{ARRAY}' must be a square matrix, one row for each source")
     if matrix.dtype.kind not in "iu" or matrix.size == 0 or matrix.max() > LATENCY_MAX:
-        raise LocalError(f"{path}: latencies must be whole ticks, {LATENCY_MAX} at most")
+        raise LocalError(f"{path}: latencies must be whole ticks, at most {LATENCY_MAX}")
     if not np.any(matrix > 0) or np.any((matrix < 1) & (matrix != ABSENT)):
-        raise LocalError(f"{path}: a latency is a tick or more, or {ABSENT} where a pair has none")
+        raise LocalError(f"{path}: a latency must be a tick or more, or {ABSENT} if a pair has none")
     return matrix.astype(np.int16)
 
 
@@ -66,7 +66,7 @@ def of_percentiles(knots: Sequence[tuple[float, float]]) -> Latencies:
     rising = all(low < high for low, high in pairwise(shares)) and all(a <= b for a, b in pairwise(ticks))
     if not rising or not 0 <= shares[0] <= shares[-1] <= 1 or not 1 <= ticks[0] <= ticks[-1] <= LATENCY_MAX:
         raise LocalError(
-            f"percentiles must rise from 0 to 100, and latencies with them, from 1 to {LATENCY_MAX} ticks"
+            f"percentiles must rise within 0 to 100, and latencies with them within 1 to {LATENCY_MAX} ticks"
         )
     found = np.interp(_shares(VALUES), shares, ticks)
     return Latencies(_nobody(), np.rint(found).astype(np.int32))

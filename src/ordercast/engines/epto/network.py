@@ -39,14 +39,14 @@ class Latencies:
             raise LocalError(f"latencies: the matrix must be square, not {matrix.shape}")
         if np.any((matrix < 1) & (matrix != ABSENT)) or np.any(self.values < 1):
             raise LocalError(
-                f"latencies are a tick or more each, or {ABSENT} where a pair of the matrix has none"
+                f"each latency must be a tick or more, or {ABSENT} if a pair of the matrix has none"
             )
 
     def check(self, processes: int) -> None:
         """Refuse to leave processes without latencies."""
         if not len(self.values) and processes > len(self.matrix):
             raise LocalError(
-                f"latencies of {len(self.matrix)} processes only, and no values for the others of {processes}"
+                f"only {len(self.matrix)} of {processes} processes have latencies; give values for others"
             )
 
     @property

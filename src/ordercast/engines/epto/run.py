@@ -1,4 +1,4 @@
-"""Runs the engine: the timeline, the spreading of all blocks of events, their order, and what came of it."""
+"""Runs the engine: the timeline, the spreading of all blocks of events, their order, and the outcome."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ CONTACTS = 3
 TICKS_MAX = 1 << 28
 """How long a run may last: where the turns of each tick begin is kept, in 8 bytes."""
 MISSING_MAX = 1 << 20
-"""Undelivered events that are listed one by one, at most."""
+"""Up to this many undelivered events are listed one by one."""
 
 Progress = Callable[[int, int], None]
-"""Called with how many steps are done, and how many there are."""
+"""A function that is called with the number of steps done and of all steps."""
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run."""
+    """The outcome of a run."""
 
     setup: Setup
     line: Timeline
@@ -64,7 +64,7 @@ class Outcome:
     violations: int
     """Deliveries out of order."""
     missing: Missing
-    """What was not delivered where, but for events from before a process joined."""
+    """What was not delivered at which process, without events from before the process joined."""
     last_tick: Ticks
     """[event] When the last process delivered it."""
     balls: Offsets
@@ -106,9 +106,9 @@ def run(
     cores: int = 0,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Run the engine. `arrivals`, `balls` and `keep` ask for what costs more to know."""
+    """Run the engine. `arrivals`, `balls` and `keep` ask for results that cost more."""
     if cores < 0:
-        raise LocalError(f"cores are 1 or more, or 0 for all there are, not {cores}")
+        raise LocalError(f"cores must be 1 or more, or 0 for all cores, not {cores}")
     latencies.check(setup.processes)
     cores = cores or os.cpu_count() or 1
     lives = 3 if setup.leavers or balls else 1  # balls fly for long after all is delivered
@@ -117,8 +117,8 @@ def run(
         ticks = rounds * (setup.round_ticks + setup.drift_ticks)
         if ticks > TICKS_MAX:
             raise LocalError(
-                f"the run would last {ticks:,} ticks, {TICKS_MAX:,} is the limit: have fewer rounds, or "
-                "longer ticks (round_ticks and latencies of smaller numbers)"
+                f"the run would last {ticks:,} ticks; the limit is {TICKS_MAX:,}: choose fewer rounds, or "
+                "longer ticks (smaller round_ticks and latencies)"
             )
         line = timeline(setup, ticks)
         views = _views(setup, latencies, line)
@@ -127,7 +127,7 @@ def run(
         if found is not None:
             return _settle_all(setup, line, events, found, arrivals, keep, cores)
         rounds *= 2
-    raise LocalError("events still spread after a time that is far beyond their life")
+    raise LocalError("events still spread long after the end of their life")
 
 
 def _views(setup: Setup, latencies: Latencies, line: Timeline) -> Numbers:
@@ -227,7 +227,7 @@ def _spread_all(
     states = []
     for done, (state, rounds) in enumerate(_in_threads(cores, one, range(len(blocks))), 1):
         if state == TOO_LONG:
-            raise LocalError(f"ttl {setup.ttl} and these latencies take more rounds than a block can count")
+            raise LocalError(f"ttl {setup.ttl} with these latencies needs more rounds than a block can count")
         states.append(state)
         found.rounds += rounds
         if progress:

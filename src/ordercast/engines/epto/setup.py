@@ -1,4 +1,4 @@
-"""What the engine is asked to run: EpTO as the paper's section 6 simulates it, in whole ticks."""
+"""The setup of a run of the engine: EpTO as the paper's section 6 simulates it, in whole ticks."""
 
 from typing import Annotated, Literal, get_type_hints
 
@@ -11,7 +11,7 @@ Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
 
 
 class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One run of the engine. Ticks are what the latencies are given in (milliseconds, in the paper)."""
+    """One run of the engine. A tick is the unit of the latencies (a millisecond in the paper)."""
 
     processes: Annotated[int, msgspec.Meta(ge=1, le=1 << 22)]
     fanout: Annotated[int, msgspec.Meta(ge=1, le=1024)]
@@ -20,19 +20,19 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clock: Literal["global", "logical"] = "global"
     round_ticks: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = 125
     drift: Share = 0.01
-    """Each round is longer or shorter by up to this share."""
+    """Each round is longer or shorter by at most this share."""
     rate: Share = 0.05
     """The probability that a process broadcasts in a round."""
     rounds: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 20
-    """For how many rounds' time there are broadcasts; the run goes on until all is delivered."""
+    """Number of rounds with broadcasts; the run goes on until everything is delivered."""
     loss: Share = 0.0
     churn: Share = 0.0
-    """The share of processes that leave each round's time, as many joining."""
+    """The share of processes that leave in the time of a round; as many join."""
     sampling: Literal["uniform", "cyclon"] = "uniform"
     in_step: bool = False
     """All processes begin their rounds at once, and no round drifts: the synchronous model of section 4."""
     tracked: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Follow so many events only, the first ones; 0: all. Those that are not followed make none late."""
+    """Follow only this many first events; 0: all. Other events do not make any event late."""
     seed: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)] = 0
 
     def __post_init__(self) -> None:
@@ -44,7 +44,7 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     f"{name} {getattr(self, name)}: {str(error)[0].lower()}{str(error)[1:]}"
                 ) from None
         if self.in_step and self.drift:
-            raise LocalError("processes that drift do not stay in step: give one of in_step and drift")
+            raise LocalError("in_step and drift exclude each other: processes that drift do not stay in step")
 
     @property
     def drift_ticks(self) -> int:

@@ -32,8 +32,8 @@ def trace_of(outcome: Outcome) -> tuple[RunDescription, list[Event]]:
         raise LocalError("a trace needs a run that keeps its deliveries: run(..., keep=True)")
     if np.count_nonzero(outcome.delivered >= 0) > ROWS_MAX:
         raise LocalError(
-            f"a trace has room for {ROWS_MAX:,} deliveries: run fewer processes or rounds, or follow the "
-            "first events only (tracked)"
+            f"a trace has room for {ROWS_MAX:,} deliveries: run fewer processes or rounds, or follow only "
+            "the first events (tracked)"
         )
     options = EptoOptions(clock=setup.clock, fanout=setup.fanout, ttl=setup.ttl, sampling=setup.sampling)
     plan = deploy(Deployment((tuple(range(count)),), count, colocated=True), options)

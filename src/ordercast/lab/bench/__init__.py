@@ -1,4 +1,4 @@
-"""How fast a protocol is on this machine: real processes, real sockets, every message accounted for."""
+"""Benchmarks of a protocol on this machine: real processes and sockets, every message accounted for."""
 
 from ordercast.lab.bench.run import run_bench
 from ordercast.lab.bench.spec import BenchResult, BenchSpec, Latency

@@ -1,7 +1,7 @@
-"""Every message accounted for: who delivered it, when, and in which order.
+"""An account of every message: who delivered it, when, and in which order.
 
-A member's log is a row of numbers for each packet: the first identity, how many messages, and the time. Here
-they are spread out to messages again.
+A member's log has a row of numbers for each bundle: the first identity, the number of messages, and the time.
+Here the rows are expanded to messages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def spread(rows: Numbers) -> Account:
 
 
 def violations(delivered: Mapping[HostId, Account], submitted: Numbers) -> list[str]:
-    """What is wrong with the deliveries: made up, twice, or in different orders."""
+    """What is wrong with the deliveries: never sent, delivered twice, or in different orders."""
     found = []
     known = np.sort(submitted)
     for host, (messages, _) in delivered.items():
@@ -70,7 +70,7 @@ def _disorder(one: HostId, first: Numbers, other: HostId, second: Numbers) -> li
     back = np.flatnonzero(places[1:] < places[:-1])
     return [
         f"host {one} delivered {message_name(int(names[index]))} before"
-        f" {message_name(int(names[index + 1]))}, host {other} after"
+        f" {message_name(int(names[index + 1]))}, host {other} after it"
         for index in back[:VIOLATIONS_TOLD]
     ]
 
@@ -90,7 +90,7 @@ def to_all(delivered: Sequence[Account]) -> Account:
 
 
 def latencies(submitted: Account, arrived: Account, start: int, end: int) -> Numbers:
-    """Of the messages that arrived between two times, how long each took; those known to both sides."""
+    """How long each message took that arrived between two times and is known to both sides."""
     within = (arrived.times >= start) & (arrived.times < end)
     messages, times = arrived.messages[within], arrived.times[within]
     common, here, there = np.intersect1d(messages, submitted.messages, return_indices=True)
@@ -98,7 +98,7 @@ def latencies(submitted: Account, arrived: Account, start: int, end: int) -> Num
 
 
 def percentiles(nanoseconds: Numbers) -> Latency | None:
-    """Exact ones, of every message."""
+    """Exact percentiles over every message."""
     if not len(nanoseconds):
         return None
     found = np.percentile(nanoseconds, [50, 99, 99.9, 100]) / 1000

@@ -1,8 +1,8 @@
-"""One member of the measured group, in a process of its own: `python -m ordercast.lab.bench.member`.
+"""One member of the measured group, in its own process: `python -m ordercast.lab.bench.member`.
 
-It is told what to do by lines on its standard input, and ends when that ends. What it delivers it writes
-down, a few numbers a packet, so that every message can be accounted for afterwards; each second that goes to
-disk, so that a long measurement does not measure its own notes.
+Lines on its standard input tell it what to do; it ends when the input ends. It logs its deliveries, a few
+numbers per bundle, so that every message can be accounted for afterwards. The log goes to disk every second,
+so that a long measurement does not measure its own memory use.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from ordercast.lab.bench.waiting import Waiting
 from ordercast.net.api.group import Group
 from ordercast.net.api.join import join
 from ordercast.net.api.received import Received
-from ordercast.net.host.heard import Batch
+from ordercast.net.host.delivered import DeliveredBundle
 from ordercast.net.host.loop import run
 from ordercast.scenario.settling import Settling
 from ordercast.scenario.window import Window
@@ -27,20 +27,20 @@ from ordercast.trace import KIND_OF, SETTLING
 
 CHUNK_BYTES = 4096
 REFILL = 8
-"""A window is filled up when this part of it is free."""
+"""The window is filled up when this share of it is free."""
 PACE_S = 0.0005
 PROBE_S = 0.2
 LINGER_S = 0.4
 LOOK_S = 0.05
 PATIENCE: Nanos = 5 * SECOND
-"""How long nothing may be delivered, though something could be, before that is taken as final."""
+"""If nothing is delivered for this long, though something could be, the rest counts as lost."""
 SPILL_S = 1.0
 LATE_S = 2.0
-"""How long after the end a client may still be at its last message."""
+"""How long after the end a client may still wait for its last message."""
 
 
 class Log:
-    """What a member did: for each packet the first identity, the number of messages, and the time."""
+    """What a member did: for each bundle the first identity, the number of messages, and the time."""
 
     NAMES = ("delivered", "submitted", "awaited")
 
@@ -52,7 +52,7 @@ class Log:
         self.drops = 0
 
     def spill(self, folder: Path, host: int) -> None:
-        """Put what is new where the others' are."""
+        """Append new entries to the files on disk."""
         for name in self.NAMES:
             rows = getattr(self, name)
             with (folder / f"{name}-{host}.bin").open("ab") as file:
@@ -60,14 +60,14 @@ class Log:
             del rows[:]
 
     async def keep_short(self, folder: Path, host: int) -> None:
-        """Do so each second."""
+        """Write to disk every second."""
         while True:
             self.spill(folder, host)
             await asyncio.sleep(SPILL_S)
 
 
 class Meter:
-    """Sends and takes messages, and keeps account."""
+    """Sends and takes messages, and logs them."""
 
     def __init__(self, group: Group, spec: BenchSpec) -> None:
         self._group = group
@@ -79,40 +79,40 @@ class Meter:
         self._window = Window(spec.clients)
         self._taken = asyncio.Event()
         self._clients = False
-        """Whether each message that is done is followed by another."""
+        """Whether each delivered message is followed by another one."""
         self._waiting: Waiting[MessageId] = Waiting()
 
     async def take(self) -> None:
-        """Take all that is delivered."""
+        """Take all deliveries."""
         group, log = self._group, self.log
-        while (heard := await group.receive_batch()) is not None:
-            if isinstance(heard, Batch):
+        while (delivered := await group.receive_bundle()) is not None:
+            if isinstance(delivered, DeliveredBundle):
                 self.heard_at = time.monotonic()
                 count = 0
-                for _ in heard.bundle.payloads:
+                for _ in delivered.bundle.payloads:
                     count += 1
-                log.delivered.extend((heard.bundle.first, count, time.time_ns()))
-                if heard.delivery.sender == group.sender and not self.probing:
+                log.delivered.extend((delivered.bundle.first, count, time.time_ns()))
+                if delivered.delivery.sender == group.sender and not self.probing:
                     free = self._window.done(count)
                     self._taken.set()
                     if self._clients:
                         await self._send(free)
-            elif KIND_OF[type(heard)] in SETTLING:
+            elif KIND_OF[type(delivered)] in SETTLING:
                 log.drops += 1
 
     async def take_each(self) -> None:
-        """Take all that is delivered, one by one as most applications do, and let tasks go on."""
+        """Take all deliveries one by one, as most applications do, and let the waiting tasks go on."""
         log, waiting = self.log, self._waiting
-        async for heard in self._group:
-            if isinstance(heard, Received):
+        async for delivered in self._group:
+            if isinstance(delivered, Received):
                 self.heard_at = time.monotonic()
-                log.delivered.extend((heard.message, 1, time.time_ns()))
-                waiting.end(heard.message)
-            elif isinstance(heard, Notice) and KIND_OF[type(heard)] in SETTLING:
+                log.delivered.extend((delivered.message, 1, time.time_ns()))
+                waiting.end(delivered.message)
+            elif isinstance(delivered, Notice) and KIND_OF[type(delivered)] in SETTLING:
                 log.drops += 1
 
     async def probe(self) -> None:
-        """Send now and then, until all members have heard something: then the group works."""
+        """Send now and then until every member has delivered something, which shows that the group works."""
         while True:
             await self._group.send(self._payload)
             await asyncio.sleep(PROBE_S)
@@ -145,7 +145,7 @@ class Meter:
         self.log.submitted.extend((first, count, when))
 
     async def _fill(self, end: float) -> None:
-        """Keep the window full; what is done is replaced when it makes a fair packet."""
+        """Keep the window full; delivered messages are replaced when enough are free for a fair bundle."""
         chunk = max(1, CHUNK_BYTES // max(1, self._spec.size))
         limit = max(chunk, self._spec.window_bytes // max(1, self._spec.size))
         # What is waited for must be room for a chunk, or it never waits.
@@ -162,7 +162,7 @@ class Meter:
                     window.lose()  # they are counted afterwards
 
     async def _pace(self, end: float) -> None:
-        """Send what is due; a message counts from when it should have been sent."""
+        """Send messages when they are due; latency counts from the time at which a message was due."""
         start, start_ns, sent = time.monotonic(), time.time_ns(), 0
         rate, chunk = self._spec.rate, 4096
         while (now := time.monotonic()) < end:
@@ -178,7 +178,7 @@ class Meter:
             await asyncio.sleep(0 if due == chunk else PACE_S)
 
     async def _serve_clients(self, end: float) -> None:
-        """Each client sends when its last message was delivered here; those of one packet send together."""
+        """Each client sends when its last message was delivered here; those of one bundle send together."""
         self._clients = True
         window = self._window
         await self._send(window.room)
@@ -203,7 +203,7 @@ class Meter:
                 self.log.awaited.extend((message, 1, time.time_ns()))
 
     async def settle(self) -> None:
-        """Wait until nothing more comes, and nothing is known that could."""
+        """Wait until nothing more comes, and no message is known to be under way."""
         settling = Settling(time.monotonic_ns(), PATIENCE)
         while not settling.quiet(time.monotonic_ns()) and self._expects():
             await asyncio.sleep(LOOK_S)
@@ -257,7 +257,7 @@ async def _orders() -> asyncio.StreamReader:
 
 
 async def _next(orders: asyncio.StreamReader) -> None:
-    """Wait for the next word; whoever gave them may be gone, and then it is over."""
+    """Wait for the next command; ends if the process that gives them is gone."""
     if not await orders.readline():
         raise SystemExit(1)
 

@@ -1,7 +1,7 @@
-"""An account of packets, for runs with more messages than fit into memory one by one.
+"""An account of bundles, for runs with too many messages to account for one by one.
 
-All receivers are delivered the same packets, so packets stand for their messages: which were delivered, and
-in which order. One sender has sent them all, so that its messages are a range of identities.
+All receivers deliver the same bundles, so bundles stand for their messages: which were delivered, and in
+which order. One sender has sent them all, so its messages are a range of identities.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ from ordercast.lab.bench.account import Account, Numbers, to_all, violations
 
 
 class PacketAccount(NamedTuple):
-    """What was found, in messages."""
+    """The result, counted in messages."""
 
     submitted: int
     lost: int
-    """Not delivered at every receiver."""
+    """Messages that not every receiver delivered."""
     within: int
-    """Delivered at every receiver, the last time between two times."""
+    """Messages that every receiver delivered, the last one within the measured time."""
     violations: list[str]
 
 
@@ -33,7 +33,7 @@ def read_rows(path: Path) -> Numbers:
 def account_by_packet(
     delivered: Mapping[HostId, Numbers], submitted: Numbers, start: Nanos, end: Nanos
 ) -> PacketAccount:
-    """Account for all messages of a sender, packet by packet."""
+    """Account for all messages of a sender, bundle by bundle."""
     if not len(submitted):
         return PacketAccount(0, 0, 0, [])
     first, stop = int(submitted[0, 0]), int(submitted[-1, 0] + submitted[-1, 1])
@@ -52,11 +52,11 @@ def account_by_packet(
 
 
 def _overlaps(host: HostId, rows: Numbers, stop: int) -> list[str]:
-    """Packets that share messages with others, or hold some that nobody sent."""
+    """Bundles that share messages with others, or hold messages that nobody sent."""
     ordered = rows[np.argsort(rows[:, 0], kind="stable")]
     ends = ordered[:, 0] + ordered[:, 1]
     shared = np.flatnonzero(ends[:-1] > ordered[1:, 0])
-    found = [f"host {host} delivered messages of packet {ordered[at, 0]} twice" for at in shared[:10]]
+    found = [f"host {host} delivered messages of bundle {ordered[at, 0]} twice" for at in shared[:10]]
     if len(ends) and ends.max() > stop:
         found.append(f"host {host} delivered messages that nobody sent")
     return found

@@ -1,4 +1,4 @@
-"""Runs a measurement: starts the hosts of a cluster in a folder of its own, loads it, and counts."""
+"""Runs a measurement: starts the hosts of a cluster in its own folder, loads it, and accounts for it."""
 
 import contextlib
 import os
@@ -29,17 +29,17 @@ from ordercast.net.transports.address import free_ports
 from ordercast.toml_file import convert_options
 
 START_S = 600.0
-"""How long a cluster may take to work, on a busy machine too: a host that ends is noticed at once."""
+"""Seconds that a cluster may take to start, on a busy machine too. A host that ends is noticed at once."""
 GLANCE_S = 0.2
 LOG_LINES_TOLD = 5
 
 
 Watch: TypeAlias = Callable[[Mapping[HostId, int], Path], contextlib.AbstractContextManager[object]]
-"""Entered with the processes of all hosts and their folder while the load is on."""
+"""A context for the time of the load; it gets the processes of all hosts and their folder."""
 
 
 def run_bench(spec: BenchSpec, keep: Path | None = None, watch: Watch | None = None) -> BenchResult:
-    """Measure; with a folder to keep, traces and logs stay there. Somebody may watch the processes."""
+    """Measure. With a folder to keep, traces and logs stay there; `watch` can watch the processes."""
     with contextlib.ExitStack() as stack:
         folder = keep
         if folder is None:
@@ -57,7 +57,7 @@ def run_bench(spec: BenchSpec, keep: Path | None = None, watch: Watch | None = N
 def prepare(spec: BenchSpec, folder: Path) -> Cluster:
     """Write the cluster's file and key, and the spec for the members."""
     if (folder / "cluster.toml").exists():
-        raise LocalError(f"{folder} has a cluster already; name a new folder")
+        raise LocalError(f"{folder} already has a cluster; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     if not spec.plaintext:
         create_keys(folder / "cluster.key")
@@ -146,7 +146,7 @@ class _Bench:
             os.close(reading)
 
     def __exit__(self, *_: object) -> None:
-        """End all hosts, the quick way if they are slow."""
+        """End all hosts; kill those that are slow."""
         for writing in self._leashes:
             os.close(writing)
         self._leashes.clear()
@@ -242,7 +242,7 @@ class _Bench:
         )
 
     def _delivered(self, host: HostId, submitted: Account) -> Account:
-        """What a member delivered since the measurement began: probes before it do not count."""
+        """What a member delivered since the measurement began, without the probes before it."""
         account = read_log(self._folder / f"delivered-{host}.bin")
         counts = account.messages >= (submitted.messages.min() if len(submitted.messages) else 0)
         return Account(account.messages[counts], account.times[counts])
@@ -273,7 +273,7 @@ class _Bench:
                 raise self._died(host) from error
 
     def _await(self, word: str, timeout_s: float) -> dict[HostId, int]:
-        """The next word of each member, which must be this one."""
+        """Read the next line of each member, which must be this one."""
         end, answers = time.monotonic() + timeout_s, {}
         for host, process in self._members.items():
             line = self._read_line(host, process, end)
@@ -296,5 +296,5 @@ class _Bench:
 
     def _died(self, host: HostId) -> LocalError:
         log = (self._folder / "logs" / f"{host}.log").read_text(errors="replace").splitlines()
-        told = "; ".join(log[-LOG_LINES_TOLD:]) or "it said nothing"
-        return LocalError(f"host {host} of the benchmark did not answer or ended: {told}")
+        told = "; ".join(log[-LOG_LINES_TOLD:]) or "its log is empty"
+        return LocalError(f"host {host} of the benchmark ended or does not answer: {told}")

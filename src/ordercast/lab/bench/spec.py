@@ -1,4 +1,4 @@
-"""What is measured, and what came out."""
+"""The specification of a measurement, and its result."""
 
 from typing import Literal, TypeAlias
 
@@ -12,28 +12,28 @@ GROUP = "bench"
 
 
 class BenchSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """One measurement. The first receiver's host sends too, and all receivers get everything."""
+    """One measurement. The first receiver's host also sends, and all receivers get every message."""
 
     protocol: str = "hydra"
     receivers: int = 3
     size: int = 64
     """Bytes of each message."""
     load: Load = "max"
-    """*rate*: open loop, messages are sent when they are due, whatever became of those before. *max*: closed
+    """*rate*: open loop, messages are sent when they are due, even if earlier ones are late. *max*: closed
     loop, a window of bytes is kept under way. *clients*: closed loop, each client has one under way."""
     rate: float = 0
-    """Messages a second, for *rate*."""
+    """Messages per second, for *rate*."""
     clients: int = 1
-    """For *clients*."""
+    """Number of clients, for *clients*."""
     tasks: bool = False
     """For *clients*: each is a task that awaits its own message. Otherwise messages that become due together
     are sent together."""
     window_bytes: int = 2 << 20
-    """Under way at a time, for *max*."""
+    """Bytes under way at a time, for *max*."""
     seconds: float = 5.0
     warmup_s: float = 1.0
     options: dict[str, object] = {}
-    """Of the protocol."""
+    """Options of the protocol."""
     plaintext: bool = False
     transport: Literal["udp", "tcp"] = "udp"
     datagram_bytes: int = 0
@@ -41,20 +41,22 @@ class BenchSpec(msgspec.Struct, frozen=True, kw_only=True):
     trace: bool = False
     """Write traces, for `ordercast check`."""
     by_packet: bool = False
-    """Account for packets and not for each message, which is enough to find what is lost or out of order, and
-    not for latencies: for long runs, whose messages are too many."""
+    """Account for bundles and not for each message, for long runs with too many messages. That is enough to
+    find lost and disordered messages, but not for latencies."""
 
     def __post_init__(self) -> None:
         if self.receivers < 1 or self.clients < 1 or self.window_bytes < 1:
-            raise LocalError("a benchmark needs at least one receiver, one client and some window")
+            raise LocalError("receivers, clients and window_bytes must each be at least 1")
         if self.tasks and self.load != "clients":
-            raise LocalError("only clients can be tasks")
+            raise LocalError("tasks are only possible with load = clients")
         if not 0 <= self.size <= MESSAGE_BYTES_MAX:
-            raise LocalError(f"messages have 0 to {MESSAGE_BYTES_MAX} bytes, not {self.size}")
+            raise LocalError(f"size must be 0 to {MESSAGE_BYTES_MAX} bytes, not {self.size}")
         if self.by_packet and self.load == "clients":
-            raise LocalError("of clients each message is accounted for")
+            raise LocalError(
+                "by_packet is not possible with load = clients, where every message is accounted for"
+            )
         if self.seconds <= 0 or self.warmup_s < 0 or (self.load == "rate" and self.rate <= 0):
-            raise LocalError("times and rates must be positive")
+            raise LocalError("seconds and rate must be positive, and warmup_s must not be negative")
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -67,16 +69,16 @@ class Latency(msgspec.Struct, frozen=True):
 
 
 class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came out."""
+    """The result of a measurement."""
 
     protocol: str
     load: str
     ordered_per_s: float
-    """Messages that all receivers had delivered, a second."""
+    """Messages per second that all receivers delivered."""
     latency_us: Latency | None
     latency_of: str
     cpu_us_per_message: dict[str, float]
-    """Of the processes of each role, and of all together."""
+    """CPU microseconds per message of the processes of each role, and of all together."""
     submitted: int
     lost: int
     """Messages that not every receiver delivered, though all had time to."""
@@ -85,4 +87,4 @@ class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     options: dict[str, object]
     trace: str = ""
-    """Where it is, if it was asked for."""
+    """The folder of the trace, if one was written."""

@@ -1,4 +1,4 @@
-"""Clients that are tasks: each waits for its own message, which whoever takes deliveries tells of."""
+"""Clients that are tasks: each waits until its own message is delivered."""
 
 import asyncio
 import time
@@ -9,35 +9,35 @@ Key = TypeVar("Key")
 
 GIVE_UP_S = 0.7
 LOOK_S = 0.2
-"""How often to look for messages to give up: together less than a second."""
+"""Seconds between two looks for messages to give up; with `GIVE_UP_S` it is less than a second."""
 
 
 class Waiting(Generic[Key]):
-    """Which messages are waited for. One that does not come is given up, so that nobody waits for ever."""
+    """The messages that tasks wait for. A message that does not come is given up after a while."""
 
     def __init__(self) -> None:
         self._futures: dict[Key, tuple[asyncio.Future[bool], float]] = {}
 
     def expect(self, message: Key) -> "asyncio.Future[bool]":
-        """What to await: true when this message is delivered, false when it is given up."""
+        """A future that is true when this message is delivered, and false when it is given up."""
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._futures[message] = future, time.monotonic()
         return future
 
     def end(self, message: Key, delivered: bool = True) -> None:
-        """This message was delivered; it may be one that nobody waits for."""
+        """Note that a message was delivered, whether a task waits for it or not."""
         found = self._futures.pop(message, None)
         if found is not None and not found[0].done():
             found[0].set_result(delivered)
 
     def give_up(self, now: float) -> None:
-        """Wait no longer for what has been waited for too long."""
+        """Give up messages that have been waited for too long."""
         for message, (_, since) in list(self._futures.items()):
             if now - since > GIVE_UP_S:
                 self.end(message, delivered=False)
 
     async def attend(self, clients: Iterable[Coroutine[Any, Any, None]], seconds: float) -> None:
-        """Run clients, a task each; the error of one ends all, and so does the time."""
+        """Run clients, one task each, until the end; an error of one ends all."""
         tasks = [asyncio.create_task(client) for client in clients]
         watching = asyncio.create_task(self._watch())
         try:

@@ -1,7 +1,7 @@
 """All interleavings of small runs, on the real code.
 
-The specification says what Hydra is to do; this says whether the implementation does it. Both hold runs to
-the same properties, see `explorer_hydra_properties`.
+The specification says what Hydra must do; the explorer checks whether the implementation does it. Both check
+the same properties (`explorer_hydra_properties`).
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def explore_all(deep: bool = False) -> Iterator[Result]:
 
 
 def explore(case: Case) -> Result:
-    """Explore one case. A search that could not be finished does not hold."""
+    """Explore one case. An unfinished search counts as failed."""
     started = perf_counter()
     outcome = Search(case).run()
     return Result(

@@ -50,7 +50,7 @@ class Closing:
             self._collect()
             arrived += 1
             if arrived > PACKETS_MAX:
-                raise RuntimeError(f"{PACKETS_MAX} packets in a round, and more to come")
+                raise RuntimeError(f"a round has more than {PACKETS_MAX} packets")
 
     def _collect(self) -> None:
         for env, _ in self._nodes:

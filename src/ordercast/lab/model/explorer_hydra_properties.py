@@ -55,7 +55,7 @@ class HydraProperties(Properties):
         flushes = {p.message.sequencer: p.message for p in traffic if isinstance(p.message, Flush)}
         config = announced.latest.config if announced.latest is not None else 0
         if config < self._changes:
-            return f"configuration {config} of {self._changes} is decided"
+            return f"only {config} of {self._changes} configurations are decided"
         for node, group in self._home.items():
             reading = _Reading(group, self._sequencers, self._payloads)
             reading.fault(histories[node])
@@ -114,9 +114,12 @@ class _Reading:
                 case View():
                     fault = self._view(delivery)
                 case _:
-                    fault = f"{type(delivery).__name__} is nothing that Hydra delivers"
+                    fault = f"Hydra does not deliver {type(delivery).__name__}"
             if isinstance(delivery, Delivered | Dropped) and delivery.config != self.config:
-                fault = fault or f"configuration {delivery.config} is named in configuration {self.config}"
+                fault = (
+                    fault
+                    or f"a delivery in configuration {self.config} names configuration {delivery.config}"
+                )
             if fault is not None:
                 return f"group {self._group}: {fault}"
         return None
@@ -127,14 +130,14 @@ class _Reading:
             return f"{_name(delivery)} was not sent to this group"
         place = (stamp.clock, stamp.issuer)
         if place <= self._last:
-            return f"global order: {_name(delivery)} at {place} comes after what is at {self._last}"
+            return f"global order: {_name(delivery)} at {place} comes after a message at {self._last}"
         self._last = place
         return self._settle(stamp.issuer, stamp.numbers[delivery.groups.index(self._group)])
 
     def _settle(self, sequencer: int, number: int) -> str | None:
         before = self.settled.get(sequencer)
         if before is None:
-            return f"views: number {number} of sequencer {sequencer}, not of configuration {self.config}"
+            return f"views: number {number} of sequencer {sequencer} is not of configuration {self.config}"
         if number != before + 1:
             return f"local order: number {number} of sequencer {sequencer} is settled after number {before}"
         self.settled[sequencer] = number
@@ -147,12 +150,14 @@ class _Reading:
         sequencer, (number,) = view.stamp.issuer, view.stamp.numbers
         if view.change == "added":
             if sequencer in self.settled:
-                return f"views: sequencer {sequencer} is added, and is there"
+                return f"views: sequencer {sequencer} is added, but was there already"
             self.settled[sequencer] = number
             return None
         settled = self.settled.pop(sequencer, None)
         if settled != number:
-            return f"views: sequencer {sequencer} is removed after number {settled}, agreed was {number}"
+            return (
+                f"views: sequencer {sequencer} is removed after number {settled} instead of number {number}"
+            )
         return None
 
 
@@ -164,11 +169,11 @@ def _different(first: History, second: History, same_group: bool) -> str | None:
         if isinstance(delivery, Delivered) and delivery.payload in seen:
             other = seen[delivery.payload]
             if delivery != other:
-                return f"{_name(delivery)} is {delivery} and {other}"
+                return f"{_name(delivery)} is both {delivery} and {other}"
         elif isinstance(delivery, View):
             twin = views.get(delivery.config)
             if twin is not None and _content(delivery, same_group) != _content(twin, same_group):
-                return f"views: configuration {delivery.config} is {delivery} and {twin}"
+                return f"views: configuration {delivery.config} is both {delivery} and {twin}"
     return None
 
 
@@ -199,7 +204,9 @@ def _untold(first: History, second: History, group: int) -> str | None:
                 (stamp.clock, stamp.issuer), stamp.numbers[delivery.groups.index(group)], second, group
             )
             if fault is not None:
-                return f"delivery: {_name(delivery)} is delivered by one, and {fault} by the other"
+                return (
+                    f"delivery: {_name(delivery)} was delivered by one receiver; for the other it is {fault}"
+                )
     return None
 
 

@@ -81,12 +81,12 @@ class Search:
         while index < len(self._states):
             if len(self._states) > self.case.states_max:
                 return self._outcome(
-                    f"more than {self.case.states_max} states: not explored to the end", None
+                    f"more than {self.case.states_max} states: the exploration is not complete", None
                 )
             state = array("I", self._states[index]).tolist()
             fault = self._end(state)
             if fault is not None:
-                return self._outcome(fault, index, "all that is in flight is lost, and time goes on")
+                return self._outcome(fault, index, "all packets in flight are lost, and time goes on")
             for move in self._enabled(state):
                 self._transitions += 1
                 fault = self._take(state, index, move)
@@ -243,7 +243,7 @@ class Search:
                 continue  # it is not there yet
             step = self.world.step(head[node], event)
             if step.fault is not None:
-                raise LocalError(f"{self.case.name}: node {node} at its start: {step.fault}")
+                raise LocalError(f"{self.case.name}: node {node} failed when it started: {step.fault}")
             head[node] = step.local
             flying += step.sent
         raise LocalError(f"{self.case.name}: the nodes do not settle after they have started")

@@ -1,4 +1,4 @@
-"""What one check of a model found, whether TLC made it on a specification or the explorer on the code."""
+"""The result of one check of a model, by TLC on a specification or by the explorer on the code."""
 
 import msgspec
 
@@ -16,15 +16,15 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     shows: str
     states: int
-    """How many distinct states were looked at."""
+    """Number of distinct states that were checked."""
     seconds: float
     expected: str
     """`HOLDS`, or what `violated` makes of a property that is meant to fall."""
     found: str
     detail: str = ""
-    """For people: the way to a violation."""
+    """Details for people, with the steps that lead to a violation."""
 
     @property
     def ok(self) -> bool:
-        """Whether all is as expected; a violation can be what is expected."""
+        """Whether the result is as expected; a check can expect a violation."""
         return self.found == self.expected

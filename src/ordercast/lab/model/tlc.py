@@ -1,9 +1,9 @@
 """Runs the model checker TLC on the specifications that come with the package.
 
-A specification is a folder below `spec`: its modules, and a `.cfg` file for each check. The first lines of
-such a file say for people what it shows, and for us what is expected: `holds`, or the property that must turn
-out violated. A check that must fail is worth as much as one that must not: it proves that an event can
-happen, or that a property bites.
+A specification is a folder in `spec` with its modules and a `.cfg` file for each check. The first lines of
+such a file say for people what the check shows, and for this module what to expect: `holds`, or the property
+that must be violated. A check that must fail is as useful as one that must hold: it proves that an event can
+happen, or that a property can detect a fault.
 """
 
 import importlib.util
@@ -43,7 +43,7 @@ class Check:
     shows: str
     expected: str
     deep: bool
-    """It takes minutes."""
+    """Whether the check takes minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What TLC said."""
+    """The outcome that TLC reported."""
 
     generated: int
     distinct: int
@@ -66,7 +66,7 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """In the words of a `Result`."""
+        """The outcome in the words of a `Result`."""
         return HOLDS if self.violation is None else violated(self.violation)
 
 
@@ -79,7 +79,7 @@ def list_checks(spec: str) -> list[Check]:
 
 
 def run_check(check: Check) -> Result:
-    """Run one check; raises `LocalError` where TLC cannot be run, or makes no sense of the specification."""
+    """Run one check; raises `LocalError` if TLC cannot run, or cannot read the specification."""
     started = time.perf_counter()
     verdict = parse_output(check.name, _run_tlc(check))
     return Result(
@@ -94,7 +94,7 @@ def run_check(check: Check) -> Result:
 
 
 def parse_output(name: str, output: str) -> Verdict:
-    """What TLC said, from what it writes with `-tool`."""
+    """The outcome, from the output of TLC with `-tool`."""
     generated = distinct = 0
     violation: str | None = None
     complete = False
@@ -114,7 +114,9 @@ def parse_output(name: str, output: str) -> Verdict:
         elif kind == _ERROR and violation is None:
             raise LocalError(f"TLC cannot check {name}: {text}")
     if violation is None and not complete:
-        raise LocalError(f"TLC did not finish {name}: {' '.join(output.split())[-300:] or 'it said nothing'}")
+        raise LocalError(
+            f"TLC did not finish {name}: {' '.join(output.split())[-300:] or 'it printed nothing'}"
+        )
     return Verdict(generated, distinct, violation, tuple(trace))
 
 
@@ -122,7 +124,7 @@ def _folder(spec: str) -> Traversable:
     specs = files("ordercast.lab.model") / "spec"
     known = sorted(entry.name for entry in specs.iterdir() if entry.is_dir())
     if spec not in known:
-        raise LocalError(f"there is no specification of {spec}; there is one of: {', '.join(known)}")
+        raise LocalError(f"there is no specification of {spec}; the specifications are: {', '.join(known)}")
     return specs / spec
 
 
@@ -155,7 +157,7 @@ def _output_of(command: list[str], folder: Path, name: str) -> str:
             command, cwd=folder, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
         )
     except OSError as error:
-        raise LocalError(f"{command[0]} does not run: {error}") from error
+        raise LocalError(f"cannot run {command[0]}: {error}") from error
     except subprocess.TimeoutExpired as error:
         raise LocalError(f"TLC did not finish {name} in {SECONDS_MAX} s") from error
     return done.stdout + done.stderr
@@ -181,7 +183,7 @@ def _messages(output: str) -> Iterator[tuple[int, int, str]]:
 def _counts(text: str) -> tuple[int, int]:
     numbers = re.match(r"([\d,]+) states generated, ([\d,]+) distinct", text)
     if numbers is None:
-        raise LocalError(f"TLC counts states in a way that is not known here: {text}")
+        raise LocalError(f"cannot read how many states TLC found: {text}")
     return int(numbers[1].replace(",", "")), int(numbers[2].replace(",", ""))
 
 

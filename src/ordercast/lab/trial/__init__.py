@@ -1,1 +1,1 @@
-"""Scenarios on real operating system processes: the same data as the simulator takes, the same verdict."""
+"""Runs scenarios on real processes: the same scenarios as in the simulator, judged the same way."""

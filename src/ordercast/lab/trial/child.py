@@ -1,4 +1,4 @@
-"""A host process of a live scenario: a live host, its applications, and an ear for the conductor."""
+"""A host process of a live scenario: a live host and its applications, directed by the conductor."""
 
 import asyncio
 import contextlib
@@ -37,7 +37,7 @@ _decoder: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
 
 
 def run_child(setting: bytes, life: bytes, host: HostId, connection: Connection) -> None:
-    """Run a host until it is told to stop, or nobody is left who could."""
+    """Run a host until it is told to stop, or the conductor is gone."""
     _leave_no_orphan()
     told = msgspec.json.decode(setting, type=Setting)
     log = os.open(told.log_path(host), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -76,7 +76,7 @@ class _Child:
         self._clock = clock
 
     def tell(self, report: Report) -> None:
-        """Tell the conductor."""
+        """Send a report to the conductor."""
         with contextlib.suppress(OSError):
             self._connection.send_bytes(_encode(report))
 
@@ -85,7 +85,7 @@ class _Child:
         return epoch + self._clock.read(time.time_ns() - epoch)
 
     async def serve(self) -> None:
-        """Start the host, obey orders, report, stop."""
+        """Start the host, follow commands, send reports, and stop."""
         setting, host = self._setting, self._host
         loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         plan = setting.scenario.plan()
@@ -141,7 +141,7 @@ class _Child:
                 self._stop()
 
     async def _report(self, live: LiveHost, load: Load, transport: ImpairedTransport) -> None:
-        """Tell how far things are, whenever that has changed, until asked to stop."""
+        """Report progress whenever it has changed, until asked to stop."""
         assert self._stopping is not None
         told: Report | None = None
         while not self._stopping.is_set():

@@ -1,7 +1,7 @@
-"""The host processes of a live scenario, seen from outside: started, killed, paused, told and heard.
+"""The host processes of a live scenario: starts, kills and pauses them, and exchanges messages with them.
 
-They are forked from a server that has read all libraries once, so that a host comes up, and comes back, in a
-moment; reading the libraries anew would take as long as a fail-over that is to be measured.
+They are forked from a server that has imported all libraries once, so that a host starts and restarts fast;
+importing the libraries again would take as long as a fail-over that is to be measured.
 """
 
 import multiprocessing
@@ -20,7 +20,7 @@ from ordercast.lab.trial.messages import Life, Order, Report, Stop
 from ordercast.lab.trial.setting import Setting
 
 STOP_S = 15.0
-"""What hosts have to end in good order."""
+"""Seconds that hosts have to end in good order."""
 
 _encode = msgspec.json.encode
 _decoder: msgspec.json.Decoder[Report] = msgspec.json.Decoder(Report)
@@ -77,12 +77,12 @@ class Hosts:
         self._stopped.discard(host)
 
     def pause(self, host: HostId) -> None:
-        """Let a host stand still."""
+        """Pause a host."""
         self._signal(host, signal.SIGSTOP)
         self._stopped.add(host)
 
     def resume(self, host: HostId) -> None:
-        """Let it go on."""
+        """Resume a paused host."""
         if host in self._stopped:
             self._stopped.discard(host)
             self._signal(host, signal.SIGCONT)
@@ -93,7 +93,7 @@ class Hosts:
             os.kill(pid, number)
 
     def order(self, host: HostId, order: Order) -> None:
-        """Tell a host what to do."""
+        """Send a command to a host."""
         try:
             self._up[host].connection.send_bytes(_encode(order))
         except OSError:
@@ -101,7 +101,7 @@ class Hosts:
             raise self._dead(host) from None
 
     def hear(self, timeout_s: float) -> None:
-        """Take in what hosts report, waiting so long at most; `LocalError` if one has died by itself."""
+        """Read the reports of hosts, for at most this time; `LocalError` if one has died unexpectedly."""
         connections = {found.connection: host for host, found in self._up.items()}
         for ready in wait(list(connections), timeout_s):
             host = connections[ready]  # type: ignore[index]  # it is one of those
@@ -116,18 +116,18 @@ class Hosts:
         while any(self._up[host].report is None for host in hosts):
             self.hear(0.05)
             if time.monotonic() > end:
-                raise LocalError(f"hosts {', '.join(map(str, hosts))} are not up within {timeout_s:g} s")
+                raise LocalError(f"hosts {', '.join(map(str, hosts))} did not start within {timeout_s:g} s")
 
     def reports(self) -> list[Report]:
-        """The newest report of each life, of those that are over too."""
+        """The newest report of each life, including lives that are over."""
         return self._past + [found.report for found in self._up.values() if found.report is not None]
 
     def newest(self, host: HostId) -> Report | None:
-        """What a host reported last in this life."""
+        """The last report of a host in its current life."""
         return self._up[host].report if host in self._up else None
 
     def submitted(self, host: HostId) -> dict[NodeId, int]:
-        """How many messages the senders of a host had submitted when it was heard of last."""
+        """How many messages the senders of a host had submitted by its last report."""
         found: dict[NodeId, int] = {}
         for report in self.reports():
             for node, count in report.submitted.items():
@@ -159,7 +159,7 @@ class Hosts:
         return stuck
 
     def close(self) -> None:
-        """Leave no process behind, whatever happened."""
+        """End all processes that are left, in any case."""
         for found in self._up.values():
             if found.process.is_alive():
                 found.process.kill()
@@ -177,7 +177,7 @@ class Hosts:
         found = self._up[host]
         if found.report is not None and found.report.error:
             return LocalError(f"host {host} ended: {found.report.error}")
-        return LocalError(f"host {host} ended by itself: {_last_line(self._setting.log_path(host))}")
+        return LocalError(f"host {host} ended unexpectedly: {_last_line(self._setting.log_path(host))}")
 
 
 def _last_line(path: Path) -> str:
@@ -185,4 +185,4 @@ def _last_line(path: Path) -> str:
         lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:
         lines = []
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "its log is empty"

@@ -1,7 +1,7 @@
 """The applications of a host process: senders that submit by a schedule, or clients that wait for answers.
 
-Open-loop senders submit at times of their own. A closed-loop client waits for the answers of all receivers
-before it goes on; receivers answer by a small datagram past the protocol, as the simulator's do.
+Open-loop senders submit at scheduled times. A closed-loop client waits for the answers of all receivers
+before it goes on. Receivers answer by a small datagram outside the protocol, as in the simulator.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from struct import Struct
 from ordercast.core import SECOND, Groups, MessageId, Nanos, NodeId, message_sender
 from ordercast.lab.trial.messages import Life
 from ordercast.lab.trial.setting import LOOPBACK, Setting
-from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.host.live_host import LiveHost
 from ordercast.scenario.clients import ClientCalls, Clients
 from ordercast.scenario.schedule import schedule
@@ -23,7 +23,7 @@ from ordercast.scenario.submission import numbered_payload
 from ordercast.scenario.window import Budget
 
 IN_A_ROW_MAX = 64
-"""Submissions that are late and made together, before anything else has its turn."""
+"""How many late submissions are made together before other work gets a turn."""
 _ANSWER = Struct("<IQI")  # receiver, first message, how many
 
 
@@ -34,7 +34,7 @@ class Load(ABC):
         self.live = live
         self.senders = [node for node in live.plan.senders if node in live.nodes]
         self.submitted = {node: life.submitted.get(node, 0) for node in self.senders}
-        """By each sender, in earlier lives too."""
+        """Number of messages submitted by each sender, including earlier lives."""
         self.expected = 0
         self.refused = 0
         self.late_ns: Nanos = 0
@@ -55,7 +55,7 @@ class Load(ABC):
         """Submit, from this reading of the monotonic clock on."""
 
     def close(self) -> None:  # noqa: B027  (optional hook)
-        """Let go of everything."""
+        """Release all resources."""
 
     def receivers(self, groups: Groups) -> frozenset[NodeId]:
         """All receivers of some groups."""
@@ -77,7 +77,7 @@ class Load(ABC):
 
 
 class OpenLoad(Load):
-    """Submits by the schedule; what fell into the time when the host was down is not made up for."""
+    """Submits by the schedule; submissions during the time when the host was down are skipped."""
 
     def __init__(self, live: LiveHost, life: Life, setting: Setting) -> None:
         super().__init__(live, life)
@@ -99,7 +99,7 @@ class OpenLoad(Load):
         return not self._left
 
     async def run(self, start_ns: Nanos) -> None:
-        """Submit each when it is due."""
+        """Submit each message when it is due."""
         left = self._left
         if not self._first_life:
             now = time.monotonic_ns()
@@ -120,9 +120,9 @@ class OpenLoad(Load):
 
 
 class ClosedLoad(Load):
-    """The clients of a host, which hear the answers of receivers by datagrams.
+    """The clients of a host, which get the answers of receivers by datagrams.
 
-    Hosts share no count, so each sender has a share of the messages.
+    Hosts share no counter, so each sender has its own part of the messages.
     """
 
     def __init__(self, live: LiveHost, life: Life, setting: Setting, clock: Callable[[], Nanos]) -> None:
@@ -142,7 +142,7 @@ class ClosedLoad(Load):
 
     @property
     def done(self) -> bool:
-        """Whether all was submitted and answered, or given up."""
+        """Whether all messages were submitted, and answered or given up."""
         return self._clients.finished
 
     @property
@@ -177,7 +177,7 @@ class ClosedLoad(Load):
 
 
 class Answers:
-    """Tells clients what the receivers here have delivered, and hears what others tell."""
+    """Tells clients what the receivers here have delivered, and reads the answers of other hosts."""
 
     def __init__(
         self,
@@ -203,10 +203,10 @@ class Answers:
         self._loop.remove_reader(self._socket.fileno())
         self._socket.close()
 
-    def _answer(self, node: NodeId, heard: Heard) -> None:
-        if not isinstance(heard, Batch):
+    def _answer(self, node: NodeId, delivered: BundleOrNotice) -> None:
+        if not isinstance(delivered, DeliveredBundle):
             return
-        first, count = heard.bundle.first, len(heard.bundle.payloads)
+        first, count = delivered.bundle.first, len(delivered.bundle.payloads)
         host = self._hosts.get(message_sender(first))
         if host == self._here:
             self._loop.call_soon(self._heard, node, first, count)

@@ -1,4 +1,4 @@
-"""What the conductor of a live scenario and its host processes tell each other."""
+"""The messages between the conductor of a live scenario and its host processes."""
 
 from typing import TypeAlias
 
@@ -13,13 +13,13 @@ class _Order(msgspec.Struct, frozen=True, tag_field="do"):
 
 
 class Begin(_Order, frozen=True, tag="begin"):
-    """Let the workload begin, at this reading of the machine's monotonic clock."""
+    """Begin the workload at this reading of the machine's monotonic clock."""
 
     start_ns: Nanos
 
 
 class Impair(_Order, frozen=True, tag="impair"):
-    """From now on let this befall datagrams."""
+    """Impair datagrams like this from now on."""
 
     impairment: Impairment
 
@@ -38,7 +38,7 @@ Order: TypeAlias = Begin | Impair | StepClock | Stop
 
 
 class Life(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host process must know of what was before it."""
+    """What a host process must know about earlier lives."""
 
     first: bool = True
     submitted: dict[NodeId, int] = {}
@@ -48,23 +48,23 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a host process is, counted over its life."""
+    """The progress of a host process, counted over its life."""
 
     error: str = ""
-    """Why it ends, if it was not asked to."""
+    """The error that ends it, if there is one."""
     done: bool = False
-    """Whether its senders have submitted all."""
+    """Whether its senders have submitted all messages."""
     submitted: dict[NodeId, int] = {}
     expected: int = 0
-    """Deliveries of what was submitted here, at all receivers together."""
+    """Deliveries of messages submitted here, at all receivers together."""
     delivered: int = 0
     dropped: int = 0
     waiting: int = 0
     """Messages that the protocol has not taken yet."""
     lost: int = 0
-    """Datagrams that came to harm on purpose, or for want of room."""
+    """Datagrams that were impaired on purpose, or dropped for lack of room."""
     overflowed: int = 0
     refused: int = 0
     timed_out: int = 0
     late_ns: Nanos = 0
-    """How late a submission was, at most."""
+    """The largest delay of a submission."""

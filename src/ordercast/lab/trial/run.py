@@ -1,8 +1,9 @@
 """A scenario on real processes, from the first host to the verdict.
 
-As in the simulator there are two phases: the workload and the faults happen, then the run goes on until all
-is delivered, or nothing has been for the scenario's settling time; then loss, duplication and reordering
-stop, if there are any, and if again nothing comes for so long, what is missing counts as missing for good.
+As in the simulator there are two phases. First the workload and the faults happen. Then the run goes on until
+everything is delivered, or nothing was delivered for the scenario's settling time. In that case loss,
+duplication and reordering stop, if there are any. If again nothing comes for the settling time, the missing
+messages count as missing for good.
 """
 
 import time
@@ -39,7 +40,7 @@ from ordercast.trace.store import DESCRIPTION
 
 STEP_S = 0.02
 HEAD_START: Nanos = 100 * MILLISECOND
-"""Between the word to begin and the beginning, so that all hosts have heard it."""
+"""Time between the command to begin and the beginning, so that all hosts get the command before."""
 TIME_MAX_S = 600.0
 """A run that takes longer is given up."""
 
@@ -62,9 +63,9 @@ class LiveRun:
         self.hindrance = conducted.hindrance
         self.beyond_contract = beyond_contract(scenario, plan)
         self.ignored = ignored(scenario)
-        """What the scenario says that has no live meaning, in words."""
+        """The parts of the scenario that a live run ignores, in words."""
         self.late_ns = conducted.total("late_ns", of_all=max)
-        """How late a submission was, at most, against its schedule."""
+        """The largest delay of a submission against its schedule."""
         clocks = clocks_of(scenario, hosts_of(plan))
         ahead = {host: clock.read(0) for host, clock in clocks.items()}
         start = conducted.started_ns
@@ -92,7 +93,7 @@ class LiveRun:
 def run_live(
     scenario: Scenario, out: Path | None = None, progress: Progress | None = None
 ) -> tuple[LiveRun, Path | None]:
-    """Run a scenario on real processes and judge it; the trace stays below `out`, if that is given."""
+    """Run a scenario on real processes and judge it; the trace stays in `out`, if that is given."""
     plan = scenario.plan()
     check_faults(scenario, hosts_of(plan))
     _check_length(scenario, plan)
@@ -135,12 +136,12 @@ class Conductor(SettlingRun):
         """The wall clock when the workload began."""
         self.duration_ns: Nanos = 0
         self.healed = False
-        """Whether some deliveries came only when the network had become good."""
+        """Whether some deliveries came only after the network was repaired."""
         self.hindrance = ""
         self._reports: list[Report] = []
 
     def conduct(self, progress: Progress | None) -> None:
-        """Run the scenario to its end; no process is left behind, whatever happens."""
+        """Run the scenario to its end; no process is left behind in any case."""
         stage = self.stage
         try:
             stage.open()
@@ -154,16 +155,16 @@ class Conductor(SettlingRun):
             stuck = stage.hosts.stop()
             self._reports = stage.hosts.reports()
             if stuck:
-                raise LocalError(f"host {stuck[0]} did not stop: its trace is not whole")
+                raise LocalError(f"host {stuck[0]} did not stop, so its trace is incomplete")
         finally:
             stage.hosts.close()
 
     def total(self, name: str, of_all: Callable[[list[int]], int] = sum) -> int:
-        """A figure of all hosts and lives together."""
+        """The sum of a figure over all hosts and lives."""
         return of_all([getattr(report, name) for report in self._reports] or [0])
 
     def _act(self, begin: Nanos, progress: Progress | None) -> bool:
-        """Let the workload and the faults happen; whether the workload came to its end."""
+        """Run the workload and the faults; returns whether the workload came to its end."""
         stage, faults = self.stage, sorted(self.scenario.fault, key=lambda fault: fault.at_ns)
         end = max((fault.ends_ns for fault in faults), default=0)
         wanted = self.scenario.workload.messages
@@ -185,7 +186,7 @@ class Conductor(SettlingRun):
                 progress(min(submitted, wanted), wanted)
 
     def _done(self) -> bool:
-        """Whether the senders that are up have submitted all."""
+        """Whether the senders that are up have submitted all messages."""
         newest = [self.stage.hosts.newest(host) for host in self.stage.hosts.up]
         return all(report is not None and report.done for report in newest)
 
@@ -201,9 +202,9 @@ class Conductor(SettlingRun):
 
     @property
     def complete(self) -> bool:
-        """Whether the reports say that all has come.
+        """Whether the reports say that everything was delivered.
 
-        What a killed host delivered and did not report is not known: then silence alone can tell.
+        Deliveries that a killed host did not report are unknown; then only silence shows the end.
         """
         if any(isinstance(fault, Crash) for fault in self.scenario.fault):
             return False
@@ -217,7 +218,7 @@ class Conductor(SettlingRun):
         return self.stage.calm
 
     def set_conditions(self, conditions: Conditions) -> None:
-        """Change what befalls datagrams from now on."""
+        """Change the impairment of datagrams from now on."""
         self.stage.set_conditions(conditions)
 
     def go_on(self, until: Nanos) -> None:
@@ -232,7 +233,7 @@ class Conductor(SettlingRun):
 
 
 def _check_length(scenario: Scenario, plan: Plan) -> None:
-    """Refuse what takes longer than anybody waits, before it begins."""
+    """Refuse a scenario that takes too long, before it begins."""
     last: Nanos = max((fault.ends_ns for fault in scenario.fault), default=0)
     if scenario.workload.kind != "closed":
         for submission in schedule(scenario, plan):
@@ -240,11 +241,11 @@ def _check_length(scenario: Scenario, plan: Plan) -> None:
             if last > TIME_MAX_S * SECOND:
                 break
     if last > TIME_MAX_S * SECOND:
-        raise LocalError(f"the scenario lasts longer than {TIME_MAX_S:g} s, which is the limit of a live run")
+        raise LocalError(f"the scenario lasts longer than {TIME_MAX_S:g} s, the limit of a live run")
 
 
 def _clear(folder: Path) -> None:
-    """Take away an earlier run of the same name."""
+    """Remove an earlier run of the same name."""
     spools = spool_folder(folder)
     try:
         for path in [folder / DESCRIPTION, *folder.glob("*.parquet"), *spools.glob("*")]:
@@ -256,7 +257,7 @@ def _clear(folder: Path) -> None:
 
 
 def _missing(table: pa.Table, plan: Plan) -> int:
-    """How many deliveries are neither there nor told of by a drop notification, about."""
+    """About how many deliveries are missing without a drop notification."""
     expected = 0
     receipts = Receipts()
     receivers: dict[Groups, int] = {}

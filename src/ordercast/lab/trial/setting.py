@@ -1,4 +1,4 @@
-"""A scenario set up on this machine: which ports its hosts have, where they write, when their time began."""
+"""The setting of a scenario on this machine: the ports of hosts, their folders, and their start time."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from ordercast.scenario.spec import Scenario
 
 LOOPBACK = "127.0.0.1"
 EACH_ALONE = 1
-"""As the size of bundles: so small that each message is a packet of its own."""
+"""A size of bundles that is so small that each message is its own bundle."""
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,25 +27,25 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     scenario: Scenario
     run: str
     folder: str
-    """Where state, keys and logs go."""
+    """The folder of state, keys and logs."""
     traces: str
     ports: dict[HostId, int]
     answer_ports: dict[HostId, int]
-    """Where the closed-loop clients of a host hear the answers of receivers."""
+    """The ports at which the closed-loop clients of each host get the answers of receivers."""
     epoch_ns: Nanos
     """The wall clock's reading at which clocks that drift are right."""
 
     @property
     def key_file(self) -> Path:
-        """What seals the datagrams."""
+        """The seal of datagrams."""
         return Path(self.folder) / "cluster.key"
 
     def log_path(self, host: HostId) -> Path:
-        """What a host said."""
+        """The log file of a host."""
         return Path(self.folder) / f"{host}.log"
 
     def cluster(self) -> Cluster:
-        """The same as a cluster whose hosts are all here."""
+        """The setting as a cluster whose hosts are all on this machine."""
         scenario, folder = self.scenario, Path(self.folder)
         return Cluster(
             file=folder / "cluster.toml",

@@ -1,8 +1,8 @@
 """How long receivers were silent around each crash.
 
-For a host that was killed at time t: at each receiver, the longest time without a delivery that begins at t,
-or with a delivery between t and the next crash. What follows a receiver's last delivery is the end of the
-run, no silence.
+For a host that was killed at time t, this is at each receiver the longest time without a delivery that begins
+at t, or at a delivery between t and the next crash. The time after a receiver's last delivery is the end of
+the run and not a silence.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ class Silence(msgspec.Struct, frozen=True):
 
     host: HostId
     time_ns: Nanos
-    """Since the start of the workload."""
+    """Time of the crash since the start of the workload."""
     receivers: dict[NodeId, Nanos | None]
 
     @property
     def longest_ns(self) -> Nanos | None:
-        """At any receiver that went on."""
+        """The longest silence at any receiver that went on."""
         return max((found for found in self.receivers.values() if found is not None), default=None)
 
 

@@ -1,4 +1,4 @@
-"""The faults of a scenario, brought upon real host processes."""
+"""Applies the faults of a scenario to real host processes."""
 
 import time
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from ordercast.scenario.spec import ConstantSpec, Scenario
 READY_S = 300.0
 """Far longer than hosts take to start, on a busy machine too: one that ends is noticed at once."""
 LATENCY_MIN_US = 1000.0
-"""A constant delay from here on is imitated; a shorter one is in the order of what loopback takes anyway."""
+"""A constant delay of at least this is imitated; loopback itself takes about as long as a shorter one."""
 
 
 class CrashTime(NamedTuple):
@@ -35,7 +35,7 @@ def latency_us(scenario: Scenario) -> float:
 
 
 class Stage(FaultTarget):
-    """All hosts, the network between them, and what happens to both."""
+    """All hosts, the network between them, and the faults of both."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -62,7 +62,7 @@ class Stage(FaultTarget):
         self.hosts.await_ready(ids, READY_S)
 
     def begin(self, start_ns: Nanos) -> None:
-        """Let the workload begin, at this reading of the monotonic clock."""
+        """Begin the workload at this reading of the monotonic clock."""
         self._start_ns = start_ns
         for host in self.hosts.up:
             self.hosts.order(host, Begin(start_ns))
@@ -80,7 +80,7 @@ class Stage(FaultTarget):
         return min((due for due, _ in self._resume), default=None)
 
     def heal(self) -> None:
-        """Mend the network."""
+        """Repair the network."""
         self.blocked.clear()
         self.set_conditions(Conditions())
 
@@ -90,7 +90,7 @@ class Stage(FaultTarget):
         self._impair()
 
     def cut(self, links: Iterable[tuple[HostId, HostId]]) -> None:
-        """Let no datagrams pass from one host to another, in addition to what is cut already."""
+        """Cut the way from one host to another, in addition to earlier cuts."""
         self.blocked.update(links)
         self._impair()
 
@@ -108,7 +108,7 @@ class Stage(FaultTarget):
             self._resume.append((time.monotonic_ns() + duration, host_id))
 
     def step_clock(self, host_id: HostId, by_ns: Nanos) -> None:
-        """Set a host's clock; if it is down, it is so when it comes back."""
+        """Set a host's clock; if the host is down, this takes effect when it comes back."""
         self._steps[host_id] = self._steps.get(host_id, 0) + by_ns
         if host_id in self.hosts.up:
             self.hosts.order(host_id, StepClock(by_ns))

@@ -1,1 +1,1 @@
-"""What applications hold: a group to send to and to receive from."""
+"""The interface for applications: a group that they send to and receive from."""

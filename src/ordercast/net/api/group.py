@@ -1,4 +1,4 @@
-"""The face of a live group for applications: send, and take what is delivered, in order.
+"""A live group as applications use it: send messages, and take deliveries in order.
 
 async with ordercast.join("cluster.toml", group="orders") as group:
     await group.send(b"...")
@@ -16,20 +16,20 @@ from ordercast.core import Delivered, GroupId, Groups, LocalError, MessageId, No
 from ordercast.net.api.inbox import Inbox
 from ordercast.net.api.pending import PENDING_MAX, Pending, pending_messages
 from ordercast.net.api.received import LiveDelivery, OutOfOrder, Received
-from ordercast.net.host.heard import Batch
+from ordercast.net.host.delivered import DeliveredBundle
 from ordercast.net.host.live_host import LiveHost
 
 CLOSE_S = 5.0
-"""How long a closing group waits for what was sent to leave."""
+"""How long a closing group waits for its backlog to be sent."""
 
 UNDER_WAY_BYTES = 64 << 20
-"""More than all hosts have in their queues, windows and buffers when they are asked to slow down."""
+"""More bytes than all hosts together have in queues, windows and buffers when they are told to slow down."""
 
 _new = tuple.__new__
 
 
 class Group:
-    """One member of a group: a sender and a receiver on one host, or one of both."""
+    """One member of a group: a sender, a receiver, or both, on one host."""
 
     def __init__(
         self,
@@ -47,24 +47,24 @@ class Group:
         self._own: Groups = (group,)
         self._inbox = Inbox(inbox_bytes, host.strain, UNDER_WAY_BYTES)
         self._takers: WeakSet[asyncio.Task[Any]] = WeakSet()
-        """Who takes deliveries."""
+        """Tasks that take deliveries."""
         self._texts: dict[Groups, tuple[str, ...]] = {}
         self._opened: deque[Received | OutOfOrder] = deque()
 
     async def send(self, payload: bytes, to: Sequence[str] = ()) -> MessageId:
         """Send a message to the group, or to several; returns its identity.
 
-        It waits while too much waits to be sent, or some receiver cannot keep up. If that receiver is the
-        very task that sends, because it answers what it takes, it does not wait: others wait for it.
+        `send` waits while the backlog is full or some receiver cannot keep up. If the slow receiver is the
+        sending task itself, because it answers what it takes, `send` does not wait: others wait for it.
         """
         return await self.send_many((payload,), to)
 
     async def send_many(self, payloads: Sequence[bytes], to: Sequence[str] = ()) -> MessageId:
-        """Send messages, in this order; returns the identity of the first, the others follow it."""
+        """Send messages in this order; returns the identity of the first; the others have the next ones."""
         return await self.send_from(payloads, to, taker=asyncio.current_task() in self._takers)
 
     async def send_from(self, payloads: Sequence[bytes], to: Sequence[str], *, taker: bool) -> MessageId:
-        """Send messages, on behalf of one who takes deliveries too or of one who does not."""
+        """Send messages for a caller; `taker` says whether the caller also takes deliveries."""
         groups, sender = self._groups(to), self._sender()
         while True:
             # A taker that waited for room, while it is what everybody waits for, would wait for ever.
@@ -81,25 +81,25 @@ class Group:
         return self.host.submit(self._sender(), self._groups(to), (payload,))
 
     async def receive(self) -> LiveDelivery | None:
-        """The next delivery; None when the group is closed. It may be cancelled, and nothing is lost."""
+        """The next delivery; None when the group is closed. Cancelling it loses nothing."""
         opened = self._opened
         while not opened:
-            heard = await self.receive_batch()
-            if not isinstance(heard, Batch):
-                return heard
-            opened.extend(self.open(heard))
+            delivered = await self.receive_bundle()
+            if not isinstance(delivered, DeliveredBundle):
+                return delivered
+            opened.extend(self.open(delivered))
         return opened.popleft()
 
-    async def receive_batch(self) -> Batch | Notice | None:
-        """The next packet of messages, or notice: the fast way for those who take many."""
+    async def receive_bundle(self) -> DeliveredBundle | Notice | None:
+        """The next bundle of messages, or a notice: the fast way to take many messages."""
         if self.receiver is None:
-            raise LocalError("this host has no receiver of the group: it can only send")
+            raise LocalError("this host has no receiver of the group; it can only send")
         if (task := asyncio.current_task()) is not None:
             self._takers.add(task)
         return await self._inbox.get()
 
     def __aiter__(self) -> Self:
-        """All that is delivered, one by one, until the group is closed."""
+        """Iterate over all deliveries until the group is closed."""
         return self
 
     async def __anext__(self) -> LiveDelivery:
@@ -109,9 +109,9 @@ class Group:
             raise StopAsyncIteration
         return delivery
 
-    def open(self, batch: Batch) -> list[Received | OutOfOrder]:
-        """The messages of a packet."""
-        delivery, (first, times, payloads), _ = batch
+    def open(self, delivered: DeliveredBundle) -> list[Received | OutOfOrder]:
+        """The messages of a bundle."""
+        delivery, (first, times, payloads), _ = delivered
         groups = self._texts.get(delivery.groups)
         if groups is None:
             groups = self._texts[delivery.groups] = tuple(self._names[group] for group in delivery.groups)
@@ -123,19 +123,19 @@ class Group:
         ]
 
     def pending(self, limit: int = PENDING_MAX) -> list[Pending]:
-        """The messages of the group that are known here and not delivered yet: so many at most, the first.
+        """The first `limit` messages of the group that are known here and not delivered yet.
 
         An application that need not wait for the order may act on them early, or on those that all members
-        know with a probability that it accepts (EpTO section 8.4). They come in the order in which they
-        would be delivered if nothing else came, where the protocol knows it; others may still come between.
+        know with a probability that it accepts (EpTO section 8.4). If the protocol knows their order, they
+        come in the order in which they would be delivered; other messages may still come between them.
         """
         if self.receiver is None:
-            raise LocalError("this host has no receiver of the group: it can only send")
+            raise LocalError("this host has no receiver of the group; it can only send")
         self._check()
         return pending_messages(self.host.explain_node(self.receiver), self._own[0], limit)
 
     async def start(self) -> None:
-        """Take part."""
+        """Start the host, and pass its deliveries to the inbox."""
         if self.receiver is not None:
             self.host.add_listener(self.receiver, self._inbox.put)
         self.host.on_failure(self._fail)
@@ -146,9 +146,9 @@ class Group:
         self.host.metrics.inbox_bytes = self._inbox.waiting
 
     async def close(self) -> None:
-        """Send what waits, and leave; what was delivered before can still be taken.
+        """Send the backlog, and stop the host. Earlier deliveries can still be taken.
 
-        `LocalError` if some of it could not be sent: no message of an application is lost without a word.
+        Raises `LocalError` if some messages could not be sent: no message is lost silently.
         """
         self._inbox.close()
         try:
@@ -157,20 +157,20 @@ class Group:
             await self.host.stop()
         if not drained:
             raise LocalError(
-                f"{self.host.metrics.backlog_messages} messages were not sent, because the cluster took none"
-                f" for {CLOSE_S:g} s: is it up? `ordercast why` tells what they waited for"
+                f"{self.host.metrics.backlog_messages} messages were not sent: the cluster accepted none for"
+                f" {CLOSE_S:g} s; check that it is up, and run `ordercast why` to see what they wait for"
             )
 
     def _fail(self, error: BaseException) -> None:
         self._inbox.close(LocalError(f"the host has stopped: {error}"))
 
     def leave(self) -> None:
-        """End the deliveries, so that the application comes to its end."""
+        """End the deliveries, so that the application can end."""
         self._inbox.close()
 
     def _sender(self) -> NodeId:
         if self.sender is None:
-            raise LocalError("this host has no sender: it can only receive")
+            raise LocalError("this host has no sender; it can only receive")
         return self.sender
 
     def _groups(self, to: Sequence[str]) -> Groups:
@@ -178,7 +178,7 @@ class Group:
             return self._own
         unknown = [name for name in to if name not in self._names]
         if unknown:
-            raise LocalError(f"there is no group '{unknown[0]}'; there are: {', '.join(self._names)}")
+            raise LocalError(f"there is no group '{unknown[0]}'; the groups are: {', '.join(self._names)}")
         return tuple(sorted({self._names.index(name) for name in to}))
 
     def _check(self) -> None:

@@ -1,8 +1,8 @@
-"""What was delivered to an application and waits for it to be taken, within limits.
+"""Deliveries that wait for the application to take them, within limits.
 
-Above the soft limit the host asks senders to slow down, all the way back to the applications that send. What
-is still under way fits below the hard limit, which is far above; an application that takes nothing while
-somebody goes on sending is cut off and told so, instead of losing messages without a word.
+Above the soft limit the host asks senders to slow down, all the way back to the applications that send.
+Messages that are still under way then fit below the hard limit, which is far above. If an application takes
+nothing while others go on sending, it gets an error instead of losing messages silently.
 """
 
 import asyncio
@@ -10,15 +10,15 @@ from collections import deque
 from collections.abc import Callable
 
 from ordercast.core import LocalError
-from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 
 NOTICE_BYTES = 100
 HARD = 8
-"""The hard limit, in soft limits."""
+"""The hard limit as a multiple of the soft limit."""
 
 
 class SlowConsumer(LocalError):
-    """The application took deliveries too slowly for too long; it must join anew."""
+    """The application took deliveries too slowly for too long; it must join again."""
 
 
 class Inbox:
@@ -28,7 +28,7 @@ class Inbox:
         self._soft = soft_bytes
         self._hard = max(HARD * soft_bytes, hard_bytes)
         self._strain = strain
-        self._queue: deque[Heard] = deque()
+        self._queue: deque[BundleOrNotice] = deque()
         self._ready = asyncio.Event()
         self._strained = False
         self._end: Exception | None = None
@@ -38,30 +38,30 @@ class Inbox:
 
     @property
     def strained(self) -> bool:
-        """Whether so much waits here that senders are asked to slow down."""
+        """Whether more than the soft limit waits, so that senders are asked to slow down."""
         return self._strained
 
-    def put(self, heard: Heard) -> None:
-        """Something was delivered."""
+    def put(self, delivered: BundleOrNotice) -> None:
+        """Add a delivery."""
         if self._closed:
             return
-        self.waiting += _weight(heard)
+        self.waiting += _weight(delivered)
         if self.waiting > self._hard:
             self.close(
                 SlowConsumer(
-                    f"{self.waiting} bytes were delivered and not taken; the limit is {self._hard}:"
-                    " take deliveries faster, or send more slowly, and join again"
+                    f"{self.waiting} bytes wait for the application; the limit is {self._hard} bytes:"
+                    " take deliveries faster or send more slowly, then join again"
                 )
             )
             return
-        self._queue.append(heard)
+        self._queue.append(delivered)
         if self.waiting > self._soft and not self._strained:
             self._strained = True
             self._strain(True)
         self._ready.set()
 
-    async def get(self) -> Heard | None:
-        """The next delivery; None when there will be no more. What came before the end comes first."""
+    async def get(self) -> BundleOrNotice | None:
+        """The next delivery; None when there will be no more. Deliveries before the end come first."""
         while not self._queue:
             if self._closed:
                 if self._end is not None:
@@ -71,20 +71,20 @@ class Inbox:
             await self._ready.wait()
         return self._take()
 
-    def get_nowait(self) -> Heard | None:
-        """The next delivery if there is one already."""
+    def get_nowait(self) -> BundleOrNotice | None:
+        """The next delivery, or None if none waits."""
         return self._take() if self._queue else None
 
-    def _take(self) -> Heard:
-        heard = self._queue.popleft()
-        self.waiting -= _weight(heard)
+    def _take(self) -> BundleOrNotice:
+        delivered = self._queue.popleft()
+        self.waiting -= _weight(delivered)
         if self._strained and self.waiting <= self._soft // 2:
             self._strained = False
             self._strain(False)
-        return heard
+        return delivered
 
     def close(self, end: Exception | None = None) -> None:
-        """Nothing comes any more; with an error, that is told after what is here."""
+        """Accept no more deliveries; `end`, if given, is raised after those that wait are taken."""
         if not self._closed:
             self._closed, self._end = True, end
             if self._strained:
@@ -93,7 +93,7 @@ class Inbox:
             self._ready.set()
 
 
-def _weight(heard: Heard) -> int:
-    if type(heard) is Batch:
-        return len(heard.delivery.payload) + NOTICE_BYTES
+def _weight(delivered: BundleOrNotice) -> int:
+    if type(delivered) is DeliveredBundle:
+        return len(delivered.delivery.payload) + NOTICE_BYTES
     return NOTICE_BYTES

@@ -1,4 +1,4 @@
-"""Taking part in a group of a cluster: which host to be, and from its file to a group that runs."""
+"""Joins a group of a cluster: chooses a host, and starts it from the cluster file."""
 
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -16,7 +16,7 @@ from ordercast.net.tools.attendance import Attendance
 
 
 class Joining:
-    """What `join` returns: the group, once it is entered."""
+    """What `join` returns; entering it gives the group."""
 
     def __init__(self, file: Path, group: str, host: HostId | None, run: str) -> None:
         self._file = file
@@ -26,7 +26,7 @@ class Joining:
         self._exits = AsyncExitStack()
 
     async def __aenter__(self) -> Group:
-        """Start the host, and take part."""
+        """Start the host, and join the group."""
         cluster = load_cluster(self._file)
         async with AsyncExitStack() as exits:
             group = await self._start(cluster)
@@ -36,7 +36,7 @@ class Joining:
         return group
 
     async def _start(self, cluster: Cluster) -> Group:
-        """The member on the host that was named, or on the first that nobody runs."""
+        """The member on the named host, or on the first host that nobody runs."""
         taken: LocalError | None = None
         hosts = members(cluster, self._name) if self._host is None else (self._host,)
         # An earlier life may just be ending, but others are not to wait while some host is free.
@@ -47,8 +47,8 @@ class Joining:
                 return group
             except HostTaken as error:
                 taken = error
-        hint = "a host with `start = false` in the file is left to applications by `ordercast cluster up`"
-        raise HostTaken(f"no host of group '{self._name}' is free, the last: {taken}; {hint}")
+        hint = "`ordercast cluster up` leaves hosts with `start = false` in the file to applications"
+        raise HostTaken(f"no host of group '{self._name}' is free; the last one tried: {taken}; {hint}")
 
     async def __aexit__(
         self,
@@ -56,7 +56,7 @@ class Joining:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Send what waits, and leave."""
+        """Send the backlog, and leave the group."""
         try:
             await self._exits.aclose()
         except LocalError:
@@ -65,24 +65,24 @@ class Joining:
 
 
 def join(file: str | Path, group: str, *, host: HostId | None = None, run: str = "") -> Joining:
-    """Take part in a group of a cluster, as the host that is named or the first that nobody runs.
+    """Join a group of a cluster as the named host, or as the first host that nobody runs.
 
-    `run` names the run in traces, the same on all hosts; without it, it is that of `cluster up`.
+    `run` names the run in traces and must be the same on all hosts; by default it is that of `cluster up`.
     """
     return Joining(Path(file), group, host, run)
 
 
 def members(cluster: Cluster, name: str) -> tuple[HostId, ...]:
-    """The hosts on which there is a receiver of a group; those that nothing starts by itself come first."""
+    """The hosts with a receiver of a group; hosts that `cluster up` does not start come first."""
     if name not in cluster.groups:
-        raise LocalError(f"there is no group '{name}'; there are: {', '.join(cluster.groups)}")
+        raise LocalError(f"there is no group '{name}'; the groups are: {', '.join(cluster.groups)}")
     nodes = cluster.plan().nodes
     hosts = dict.fromkeys(nodes[node].host for node in cluster.groups[name])
     return tuple(sorted(hosts, key=lambda host: (cluster.host(host).start, host)))
 
 
 def open_group(cluster: Cluster, name: str, host: HostId, run: str = "", wait_s: float = WAIT_S) -> Group:
-    """The member of a group on a host, which is not started yet."""
+    """The member of a group on a host; the host is not started yet."""
     names = list(cluster.groups)
     if host not in members(cluster, name):
         raise LocalError(f"host {host} has no receiver of group '{name}'")

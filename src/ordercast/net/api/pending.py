@@ -1,8 +1,8 @@
-"""What a member knows of and has not delivered yet, for applications that need not always wait.
+"""Messages that a member knows and has not delivered yet, for applications that need not always wait.
 
-Where an order takes long to become certain, much of it is certain early: EpTO (section 8.4) tells for each
-known event how probable it is that all peers know it. An application that can undo, or to which that much is
-enough, looks at what is pending and acts on it before it is delivered.
+An order may take long to become certain while much of it is nearly certain early: EpTO (section 8.4) tells
+for each known event how probable it is that all peers know it. An application that can undo its actions, or
+that accepts this probability, can act on pending messages before they are delivered.
 """
 
 from collections.abc import Iterator
@@ -23,21 +23,21 @@ from ordercast.core import (
 from ordercast.core.bundle import unpack
 
 PENDING_MAX = 1_000
-"""Messages that are told of, unless more are asked for."""
+"""How many messages are returned by default."""
 
 
 class Pending(NamedTuple):
-    """A message that has come and is not delivered yet."""
+    """A message that has arrived and is not delivered yet."""
 
     message: MessageId
     payload: bytes
     sender: NodeId
     stamp: Stamp | None
-    """Its place in the protocol's order, where that is known already."""
+    """Its place in the protocol's order, if that is known already."""
     submitted_ns: Nanos
     """When it was sent, by the clock of its sender."""
     stable: float | None
-    """The probability that all who should know of it do, at least; None where the protocol cannot tell."""
+    """The least probability that all who should know it do; None if the protocol cannot tell."""
     blocker: str
     """What its delivery waits for, in words."""
 
@@ -48,7 +48,7 @@ class Pending(NamedTuple):
 
 
 def pending_messages(explanation: Explanation, group: GroupId, limit: int) -> list[Pending]:
-    """The messages to a group that wait at a node, the first ones."""
+    """The first messages to a group that wait at a node."""
     held = [wait for wait in explanation.waits if wait.payload is not None and _is_for(wait, group)]
     found: list[Pending] = []
     for wait in sorted(held, key=_place):
@@ -63,7 +63,7 @@ def _is_for(wait: Wait, group: GroupId) -> bool:
 
 
 def _place(wait: Wait) -> tuple[bool, int, int]:
-    """What has a place comes by its place, then the rest as it was told."""
+    """Messages with a place in the order come first, by place; then the others as they came."""
     stamp = wait.stamp
     return (True, 0, 0) if stamp is None else (False, stamp.clock, stamp.issuer)
 

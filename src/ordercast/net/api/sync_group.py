@@ -1,4 +1,4 @@
-"""The face of a live group for scripts: the same as in `group.py`, without `async`.
+"""A live group for scripts: the same as in `group.py`, without `async`.
 
 with ordercast.join_sync("cluster.toml", group="orders") as group:
     group.send(b"...")
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 
 class GroupInThread:
-    """A member of a group that runs in a thread of its own."""
+    """A member of a group that runs in its own thread."""
 
     def __init__(self, joining: Joining) -> None:
         self._joining = joining
@@ -35,7 +35,7 @@ class GroupInThread:
         """Threads that take deliveries."""
 
     def __enter__(self) -> Self:
-        """Start the thread, and take part."""
+        """Start the thread, and join the group."""
         self._thread.start()
         try:
             self._group = self._do(self._joining.__aenter__())
@@ -50,26 +50,26 @@ class GroupInThread:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Send what waits, leave, and end the thread."""
+        """Send the backlog, leave the group, and end the thread."""
         try:
             self._do(self._joining.__aexit__(kind, error, traceback))
         finally:
             self._end()
 
     def send(self, payload: bytes, to: Sequence[str] = (), timeout: float | None = None) -> MessageId:
-        """Send a message, and return its identity; waits while too much waits to be sent."""
+        """Send a message, and return its identity; waits while the backlog is full."""
         return self.send_many((payload,), to, timeout)
 
     def send_many(
         self, payloads: Sequence[bytes], to: Sequence[str] = (), timeout: float | None = None
     ) -> MessageId:
-        """Send messages, in this order; returns the identity of the first, the others follow it."""
+        """Send messages in this order; returns the identity of the first; the others have the next ones."""
         taker = threading.get_ident() in self._takers
         sending = self._entered().send_from(payloads, to, taker=taker)
         return self._do(asyncio.wait_for(sending, timeout))
 
     def receive(self, timeout: float | None = None) -> LiveDelivery | None:
-        """The next delivery; None if there is none for so many seconds, or the group is closed."""
+        """The next delivery; None if none comes within the timeout in seconds, or the group is closed."""
         self._takers.add(threading.get_ident())
         try:
             return self._do(asyncio.wait_for(self._next(), timeout))
@@ -77,12 +77,12 @@ class GroupInThread:
             return None
 
     def __iter__(self) -> Iterator[LiveDelivery]:
-        """All that is delivered, one by one, until the group is closed."""
+        """Iterate over all deliveries until the group is closed."""
         while (delivery := self.receive()) is not None:
             yield delivery
 
     def pending(self, limit: int = PENDING_MAX) -> list[Pending]:
-        """The messages that are known here and not delivered yet, as `Group.pending` has them."""
+        """The messages that are known here and not delivered yet, as in `Group.pending`."""
         return self._do(self._pending(limit))
 
     async def _pending(self, limit: int) -> list[Pending]:
@@ -93,11 +93,11 @@ class GroupInThread:
 
     def _entered(self) -> Group:
         if self._group is None:
-            raise RuntimeError("use it in a with statement")
+            raise RuntimeError("the group is not open: use it in a with statement")
         return self._group
 
     def _do(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Have something done in the thread; an interrupt cancels it there."""
+        """Run a coroutine in the thread; an interrupt cancels it there."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -113,5 +113,5 @@ class GroupInThread:
 
 
 def join_sync(file: str | Path, group: str, *, host: HostId | None = None, run: str = "") -> GroupInThread:
-    """Take part in a group, as `join` does, from a script."""
+    """Join a group, as `join` does, from a script."""
     return GroupInThread(join(file, group, host=host, run=run))

@@ -1,7 +1,7 @@
 """A cluster: which protocol runs where, as its file `cluster.toml` says.
 
-All hosts of a cluster read the same file. It is checked as a whole when it is read, and what is wrong is told
-with its line, so a host never starts with half an idea of the others.
+All hosts of a cluster read the same file. It is checked as a whole when it is read, and every error names its
+line, so a host never starts with a wrong idea of the others.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from ordercast.toml_file import about, convert_options
 TransportKind: TypeAlias = Literal["udp", "multicast", "tcp"]
 DATAGRAM_LOOPBACK = 60_000
 DATAGRAM_NETWORK = 1_400
-"""What every network takes in one piece, with headers."""
+"""The largest datagram that every network carries without fragmentation, with headers."""
 
 
 class TransportSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,15 +27,15 @@ class TransportSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: TransportKind = "udp"
     datagram_bytes: int = DATAGRAM_NETWORK
-    """The largest that is sent."""
+    """The largest datagram that is sent."""
     multicast_address: str = ""
     multicast_port: int = 7399
     busy_poll: bool = False
-    """Ask for packets all the time instead of sleeping: lower latency for a whole core a host."""
+    """Poll for datagrams all the time instead of sleeping: lower latency, at the cost of a core per host."""
     buffer_bytes: int = 4 << 20
-    """Of a socket, in each direction, as far as the system allows."""
+    """Buffer of a socket in each direction, as far as the system allows."""
     window_bytes: int = 0
-    """Sent to one host and not acknowledged yet; more waits. 0: what fits into the buffers of all."""
+    """Bytes that may be unacknowledged to one host; more must wait. 0: what fits into the buffers of all."""
 
 
 class SecuritySpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,24 +47,24 @@ class SecuritySpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MetricsSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """Where hosts tell their figures over HTTP; port 0: nowhere."""
+    """Where hosts serve their metrics over HTTP; port 0: nowhere."""
 
     port: int = 0
-    """Of host 0; host 1 has the next one, and so on, so that all fit on one machine."""
+    """The port of host 0; host 1 has the next one, and so on, so that all fit on one machine."""
     address: str = "127.0.0.1"
 
 
 class HostSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """One host: an operating system process, which runs all nodes of the plan that are on it."""
+    """One host: an operating system process that runs all nodes that the plan puts on it."""
 
     id: HostId
     address: Address
     start: bool = True
-    """False: a spare, which is started by hand when it is wanted."""
+    """False: `cluster up` does not start it; it is a spare, or left to an application."""
     roles: tuple[str, ...] = ()
-    """Of its nodes, in the plan's order."""
+    """The roles of its nodes, in the plan's order."""
     transport: Literal["", "udp", "tcp"] = ""
-    """TCP for all links of a host behind a firewall that lets nothing else through; empty: as the cluster."""
+    """"tcp" for a host behind a firewall that lets nothing else through; empty: as the cluster."""
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -85,19 +85,19 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     security: SecuritySpec
     metrics: MetricsSpec
     bundle_bytes: int
-    """Messages that pile up are packed into packets of at most this size; 0: as large as fits a datagram."""
+    """The largest bundle into which waiting messages are packed; 0: as large as fits into a datagram."""
     inbox_bytes: int
-    """Soft limit of application data that was delivered and not taken."""
+    """Soft limit of delivered bytes that the application has not taken."""
     trace: bool
     folder: Path
-    """Where state, sockets, logs and traces go."""
+    """The folder of state, sockets, logs and traces."""
 
     def deployment(self) -> Deployment:
-        """What is asked of the protocol."""
+        """The deployment that the protocol makes a plan for."""
         return Deployment(tuple(self.groups.values()), self.senders, self.colocated)
 
     def plan(self) -> Plan:
-        """The protocol's plan for it."""
+        """The protocol's plan for the cluster."""
         with about("protocol"):
             protocol = find_protocol(self.protocol)
         options = convert_options(protocol.live_options(self.options), protocol, list_keys=True)
@@ -110,7 +110,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if spec.id == host:
                 return spec
         known = ", ".join(str(spec.id) for spec in self.hosts)
-        raise LocalError(f"{self.file}: there is no host {host}; there are: {known}")
+        raise LocalError(f"{self.file}: there is no host {host}; the hosts are: {known}")
 
     def find_host(self, name: str) -> HostSpec:
         """The host that a person means by an id, or by a role with an index such as ``sequencer-1``."""
@@ -120,7 +120,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if name in names:
                 return self.host(host)
         known = ", ".join(one for names in self.node_names.values() for one in names)
-        raise LocalError(f"there is no '{name}'; a host is an id or one of: {known}")
+        raise LocalError(f"there is no host '{name}'; name a host by its id or by one of: {known}")
 
     @cached_property
     def node_names(self) -> dict[HostId, tuple[str, ...]]:
@@ -138,22 +138,22 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return all(spec.address.loopback for spec in self.hosts)
 
     def metrics_address(self, host: HostId) -> Address | None:
-        """Where a host tells its figures."""
+        """Where a host serves its metrics."""
         return Address(self.metrics.address, self.metrics.port + host) if self.metrics.port else None
 
     def state_path(self, host: HostId) -> Path:
-        """What a host must not forget."""
+        """The file with a host's saved state."""
         return self.folder / "state" / f"{host}.sqlite"
 
     def socket_path(self, host: HostId) -> Path:
-        """Where a host takes orders and answers questions."""
+        """The control socket of a host."""
         return self.folder / "run" / f"{host}.sock"
 
     def log_path(self, host: HostId) -> Path:
-        """What a host said."""
+        """The log file of a host."""
         return self.folder / "logs" / f"{host}.log"
 
     @property
     def traces(self) -> Path:
-        """The folder of traces, one folder a run in it."""
+        """The folder of traces, with one folder per run."""
         return self.folder / "traces"

@@ -19,7 +19,7 @@ from ordercast.net.cluster.cluster import (
     TransportSpec,
 )
 from ordercast.net.cluster.key_file import load_keys
-from ordercast.net.links.packet import DATAGRAM_BYTES_MAX
+from ordercast.net.links.datagram import DATAGRAM_BYTES_MAX
 from ordercast.net.transports.address import PORT_MAX, Address, parse_address
 from ordercast.toml_file import KeyedError, about, convert, naming_lines_of, read_toml
 
@@ -128,14 +128,16 @@ def _cluster(file: _File, path: Path) -> Cluster:
 
 
 def _groups(named: dict[str, int | list[int]]) -> dict[str, tuple[NodeId, ...]]:
-    """Counts take the next receivers each; lists name them."""
+    """The receivers of each group: a count takes the next ones, a list names them."""
     if not named:
-        raise KeyedError("groups", "name a group and its number of receivers: orders = 3")
+        raise KeyedError(
+            "groups", "name at least one group and its number of receivers, for example orders = 3"
+        )
     groups: dict[str, tuple[NodeId, ...]] = {}
     listed = [name for name, members in named.items() if isinstance(members, list)]
     if listed and len(listed) < len(named):
         other = next(name for name in named if name not in listed)
-        raise KeyedError(f"groups.{other}", "either all groups have a count, or all a list of receivers")
+        raise KeyedError(f"groups.{other}", "give all groups a count, or all groups a list of receivers")
     first = 0
     for name, members in named.items():
         if isinstance(members, list):
@@ -149,13 +151,15 @@ def _groups(named: dict[str, int | list[int]]) -> dict[str, tuple[NodeId, ...]]:
 def _transport(file: _File, loopback: bool) -> TransportSpec:
     spec = file.transport
     if 0 < spec.datagram_bytes < 576:
-        raise KeyedError("transport.datagram_bytes", "at least 576, or 0 for what suits the network")
+        raise KeyedError(
+            "transport.datagram_bytes", "must be at least 576 bytes, or 0 to choose a size for the network"
+        )
     multicast = spec.multicast_address
     if spec.kind == "multicast":
         multicast = multicast or _drawn_multicast(file.name)
         _check_multicast(multicast)
     elif multicast:
-        raise KeyedError("transport.multicast_address", 'only for kind = "multicast"')
+        raise KeyedError("transport.multicast_address", 'is only allowed with kind = "multicast"')
     return TransportSpec(
         kind=spec.kind,
         datagram_bytes=spec.datagram_bytes or (DATAGRAM_LOOPBACK if loopback else DATAGRAM_NETWORK),
@@ -168,7 +172,7 @@ def _transport(file: _File, loopback: bool) -> TransportSpec:
 
 
 def _drawn_multicast(name: str) -> str:
-    """An address of the range for one organisation; clusters of other names most likely have another."""
+    """A multicast address of the organisation-local range, chosen by the cluster's name."""
     digest = hashlib.sha256(name.encode()).digest()
     return f"239.255.{digest[0]}.{1 + digest[1] % 254}"
 
@@ -179,7 +183,9 @@ def _check_multicast(text: str) -> None:
     except ValueError:
         multicast = False
     if not multicast:
-        raise KeyedError("transport.multicast_address", f"'{text}' is no multicast address, as 239.255.1.2")
+        raise KeyedError(
+            "transport.multicast_address", f"'{text}' is not a multicast address such as 239.255.1.2"
+        )
 
 
 def _metrics(file: _File) -> MetricsSpec:
@@ -187,14 +193,17 @@ def _metrics(file: _File) -> MetricsSpec:
         return MetricsSpec()
     highest = max((host.id for host in file.host), default=0)
     if file.metrics.port + highest > PORT_MAX:
-        raise KeyedError("metrics.port", f"host {highest} would be at port {file.metrics.port + highest}")
+        raise KeyedError(
+            "metrics.port",
+            f"host {highest} would get port {file.metrics.port + highest}; the highest port is {PORT_MAX}",
+        )
     with about("metrics.address"):
         address = _listening(file.metrics.address)
     return MetricsSpec(port=file.metrics.port, address=address)
 
 
 def _listening(text: str) -> str:
-    """An address to listen at, where all of a machine's own (0.0.0.0) are allowed too."""
+    """An address to listen at; here 0.0.0.0, all addresses of the machine, is allowed too."""
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
@@ -202,24 +211,26 @@ def _listening(text: str) -> str:
 
 
 def _check_hosts(file: _File, plan: Plan) -> None:
-    """Every host of the plan is there once, and no other."""
+    """Check that the file has every host of the plan once, and no other."""
     roles = _roles(plan)
     seen: set[HostId] = set()
     for index, host in enumerate(file.host):
         if host.id in seen:
-            raise KeyedError(f"host[{index}].id", f"there is a host {host.id} already")
+            raise KeyedError(f"host[{index}].id", f"another host already has the id {host.id}")
         seen.add(host.id)
         if host.id not in roles:
             wanted = ", ".join(str(one) for one in sorted(roles))
-            raise KeyedError(f"host[{index}].id", f"the plan has no host {host.id}; it has: {wanted}")
+            raise KeyedError(f"host[{index}].id", f"the plan has no host {host.id}; its hosts are: {wanted}")
         if host.roles is not None and sorted(host.roles) != sorted(roles[host.id]):
             runs = ", ".join(roles[host.id])
-            raise KeyedError(f"host[{index}].roles", f"host {host.id} runs: {runs}")
+            raise KeyedError(
+                f"host[{index}].roles", f"does not match the plan; the roles of host {host.id} are: {runs}"
+            )
     missing = [host for host in sorted(roles) if host not in seen]
     if missing:
         named = ", ".join(f"{host} ({', '.join(roles[host])})" for host in missing)
         last = f"host[{len(file.host) - 1}]" if file.host else ""
-        raise KeyedError(last, f"no [[host]] for: {named}; add one with id and address for each")
+        raise KeyedError(last, f"no [[host]] for: {named}; add one with an id and an address for each")
 
 
 def _roles(plan: Plan) -> dict[HostId, tuple[str, ...]]:
@@ -235,13 +246,15 @@ def _with_roles(cluster: Cluster, plan: Plan) -> tuple[HostSpec, ...]:
 
 
 def _check_addresses(file: _File, cluster: Cluster) -> None:
-    """No two hosts at one address, and all of one family, since each has one socket."""
+    """Check that all addresses differ and are of one family, because each host has one socket."""
     seen: dict[Address, HostId] = {}
     first = cluster.host(file.host[0].id).address
     for index, host in enumerate(file.host):
         address = cluster.host(host.id).address
         if address in seen:
-            raise KeyedError(f"host[{index}].address", f"host {seen[address]} is at {address} already")
+            raise KeyedError(
+                f"host[{index}].address", f"host {seen[address]} already has the address {address}"
+            )
         seen[address] = host.id
         if None not in (first.version, address.version) and first.version != address.version:
             raise KeyedError(f"host[{index}].address", "IPv4 and IPv6 addresses cannot be mixed")
@@ -254,6 +267,6 @@ def _check_security(cluster: Cluster) -> None:
     outside = next(spec for spec in cluster.hosts if not spec.address.loopback)
     raise KeyedError(
         "security.mode",
-        f"host {outside.id} at {outside.address} can be reached from the network, where anybody could read "
-        "and forge plaintext: seal it, or insist with allow_plaintext_on_network = true",
+        f"the network can reach host {outside.id} at {outside.address}, so anybody could read and forge "
+        'plaintext: use mode = "sealed", or set allow_plaintext_on_network = true',
     )

@@ -25,12 +25,12 @@ _NOTE = "# Secret keys of an ordercast cluster: the first seals, all are accepte
 
 
 def load_keys(path: Path) -> Keyring:
-    """The keys of a file; refuses one that others may read."""
+    """The keys of a file; refuses a file that other users may read."""
     text = _read_private(path)
     lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1))
     keys = [_parse(path, number, line) for number, line in lines if line and not line.startswith("#")]
     if not keys:
-        raise LocalError(f"{path}: no key in it")
+        raise LocalError(f"{path}: the file has no key")
     try:
         return Keyring.of(keys)
     except LocalError as error:
@@ -40,14 +40,14 @@ def load_keys(path: Path) -> Keyring:
 def create_keys(path: Path, *, force: bool = False) -> Keyring:
     """Write a file with one new key; refuses to overwrite one unless forced."""
     if path.exists() and not force:
-        raise LocalError(f"{path}: there is a key file already")
+        raise LocalError(f"{path}: the key file already exists")
     ring = Keyring.of([_new_key()])
     _write(path, ring)
     return ring
 
 
 def add_key(path: Path) -> Keyring:
-    """Step one of a rotation: a new key at the end, accepted and not used yet."""
+    """Step one of a rotation: add a new key at the end, which hosts accept and do not use yet."""
     ring = load_keys(path)
     return _rewrite(path, [*ring.accepted.values(), _new_key()])
 
@@ -60,10 +60,10 @@ def activate_key(path: Path, key_id: int) -> Keyring:
 
 
 def retire_key(path: Path, key_id: int) -> Keyring:
-    """Step three: accept this key no more."""
+    """Step three: no longer accept this key."""
     ring = load_keys(path)
     if _chosen(path, ring, key_id) is ring.active:
-        raise LocalError(f"{path}: key {key_id:08x} is the one in use; activate another first")
+        raise LocalError(f"{path}: key {key_id:08x} is in use; activate another key first")
     return _rewrite(path, [key for key in ring.accepted.values() if key.id != key_id])
 
 
@@ -76,7 +76,7 @@ class KeyFile:
         self.keyring = load_keys(path)
 
     def refresh(self) -> Keyring | None:
-        """The new keys if the file has changed since the last look; an unusable one raises, once a change."""
+        """The new keys if the file has changed since the last call; an unusable file raises, once."""
         mark = _mark(self.path)
         if mark == self._mark:
             return None
@@ -86,7 +86,7 @@ class KeyFile:
 
 
 def _mark(path: Path) -> tuple[int, int, int]:
-    """What changes when the file is rewritten, within the clock's grain too: a rename brings a new inode."""
+    """A mark that changes with every rewrite, however fast: a rename brings a new inode."""
     try:
         status = path.stat()
     except OSError:
@@ -100,13 +100,15 @@ def _read_private(path: Path) -> str:
         with path.open(encoding="ascii") as file:
             mode = os.fstat(file.fileno()).st_mode
             if mode & OTHERS:
-                raise LocalError(f"{path}: others may read it (mode {mode & 0o777:o}): chmod 600 {path}")
+                raise LocalError(
+                    f"{path}: other users may read it (mode {mode & 0o777:o}); run chmod 600 {path}"
+                )
             return file.read()
     except OSError as error:
         raise LocalError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
         # Not chained: the error would show the bytes.
-        raise LocalError(f"{path}: not a key file: it is not ASCII") from None
+        raise LocalError(f"{path}: not a key file, because it is not ASCII") from None
 
 
 def _parse(path: Path, number: int, line: str) -> Key:
@@ -114,7 +116,7 @@ def _parse(path: Path, number: int, line: str) -> Key:
         secret = base64.b64decode(line, validate=True)
         if len(secret) == SECRET_BYTES:
             return Key.of(secret)
-    raise LocalError(f"{path}, line {number}: not a key: {SECRET_BYTES} bytes in base64 are expected")
+    raise LocalError(f"{path}, line {number}: not a key; a key is {SECRET_BYTES} bytes in base64")
 
 
 def _new_key() -> Key:
@@ -124,7 +126,7 @@ def _new_key() -> Key:
 def _chosen(path: Path, ring: Keyring, key_id: int) -> Key:
     if key_id not in ring.accepted:
         known = ", ".join(f"{one:08x}" for one in ring.accepted)
-        raise LocalError(f"{path}: no key {key_id:08x}; there are: {known}")
+        raise LocalError(f"{path}: there is no key {key_id:08x}; the keys are: {known}")
     return ring.accepted[key_id]
 
 
@@ -138,7 +140,7 @@ def _rewrite(path: Path, keys: list[Key]) -> Keyring:
 
 
 def _write(path: Path, ring: Keyring) -> None:
-    """Under another name first, then renamed: nobody reads half of it, and a crash leaves the old one."""
+    """Write under another name, then rename: nobody reads half a file, and a crash leaves the old one."""
     lines = (base64.b64encode(key.secret).decode() + "\n" for key in ring.accepted.values())
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")

@@ -1,4 +1,4 @@
-"""Writes a cluster file for somebody who has none yet: on this machine, complete, with comments."""
+"""Writes a new cluster file for this machine: complete, with comments."""
 
 import msgspec
 
@@ -15,26 +15,26 @@ name = "{name}"
 protocol = "{protocol}"        # ordercast protocols lists them, with their guarantees and options
 senders = {senders}
 colocated = true               # each sender is on a receiver's host: an application there sends and receives
-# trace = true                 # write down what happens, for `ordercast check`
-# bundle_bytes = 0             # size of packets that messages are put into; 0: as large as fits a datagram
-# inbox_bytes = 16777216       # what waits for a slow application before its senders are slowed down
-# folder = ".ordercast/{name}" # where state, sockets, logs and traces go
+# trace = true                 # record a trace, for `ordercast check`
+# bundle_bytes = 0             # largest bundle of messages; 0: as large as fits into a datagram
+# inbox_bytes = 16777216       # bytes that may wait for a slow application before senders are slowed down
+# folder = ".ordercast/{name}" # folder of state, sockets, logs and traces
 
-[options]                      # of the protocol
+[options]                      # options of the protocol
 {options}
-[groups]                       # receivers of each, or a list of their numbers where groups overlap: [0, 1, 2]
+[groups]                       # receivers per group, or a list of their numbers if groups overlap: [0, 1, 2]
 {groups}
 
 [transport]
 kind = "udp"                   # or "multicast", or "tcp"
 # datagram_bytes = 0           # 0: 60000 on one machine, 1400 on a network
-# busy_poll = false            # lower latency for a whole core a host
-# buffer_bytes = 4194304       # of sockets; net.core.rmem_max and wmem_max limit it
-# window_bytes = 0             # under way from one host to another; 0: a share of the buffer
+# busy_poll = false            # true: lower latency, at the cost of a whole core per host
+# buffer_bytes = 4194304       # buffers of sockets; limited by net.core.rmem_max and wmem_max
+# window_bytes = 0             # unacknowledged bytes from host to host; 0: a share of the buffer
 
 [security]
 {security}
-# [metrics]                    # figures over HTTP: host 0 at this port, host 1 at the next, and so on
+# [metrics]                    # metrics over HTTP: host 0 at this port, host 1 at the next, and so on
 # port = 9400
 # address = "127.0.0.1"
 """
@@ -44,33 +44,35 @@ _APPLICATION = "left to applications: ordercast.join"
 
 
 class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody wants who starts a cluster."""
+    """The choices for a new cluster file."""
 
     name: str = "demo"
     protocol: str = "hydra"
     receivers: int = 3
-    """In each group."""
+    """Receivers per group."""
     groups: int = 1
     senders: int = 0
-    """0: one on each receiver's host."""
+    """Number of senders; 0: one on each receiver's host."""
     applications: int = 0
-    """Receivers of each group, the last ones, that are left to applications."""
+    """How many receivers per group, the last ones, are left to applications."""
     options: dict[str, object] = {}
     port: int = 7400
-    """Of the first host; the others follow."""
+    """The port of the first host; the others have the next ones."""
     plaintext: bool = False
 
     def text(self) -> str:
         """The cluster file."""
         if self.receivers < 1 or self.groups < 1 or self.senders < 0:
-            raise LocalError("a cluster has at least one group, and a receiver in it")
+            raise LocalError("a cluster needs at least one group with at least one receiver")
         if not 0 <= self.applications <= self.receivers:
-            raise LocalError(f"applications can have 0 to {self.receivers} receivers of each group")
+            raise LocalError(f"0 to {self.receivers} receivers of each group can be left to applications")
         senders = self.senders or self.receivers * self.groups
         plan = self._plan(senders)
         hosts = sorted({node.host for node in plan.nodes})
         if not 1 <= self.port <= PORT_MAX + 1 - len(hosts):
-            raise LocalError(f"{len(hosts)} hosts from port {self.port} on: ports are 1 to {PORT_MAX}")
+            raise LocalError(
+                f"{len(hosts)} hosts do not fit from port {self.port} on; ports are 1 to {PORT_MAX}"
+            )
         head = _HEAD.format(
             name=self.name,
             protocol=self.protocol,
@@ -86,14 +88,14 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
         return head + "".join(tables)
 
     def _applications(self, plan: Plan) -> dict[HostId, str]:
-        """The hosts of the last receivers of each group: programs join as them."""
+        """The hosts of the last receivers of each group, as which applications join."""
         if not self.applications:
             return {}
         receivers = [node for members in plan.groups.values() for node in members[-self.applications :]]
         return {plan.nodes[node].host: _APPLICATION for node in receivers}
 
     def _spares(self, plan: Plan) -> dict[HostId, str]:
-        """The hosts with nothing but spare nodes: they are started when they are wanted."""
+        """The hosts with only spare nodes; they are started on demand."""
         busy = {node.host for node in plan.nodes if not node.spare}
         actions = find_protocol(self.protocol).all_actions(self.options)
         names = {role: action.name for action in actions for role in action.roles}
@@ -125,7 +127,7 @@ def _security(plaintext: bool) -> str:
 
 
 def _host(plan: Plan, host: HostId, port: int, left_out: str) -> str:
-    """The table of a host; `left_out` says why `up` does not start it, if so."""
+    """The table of a host; `left_out` says why `cluster up` does not start it, or is empty."""
     roles = ", ".join(f'"{node.role}"' for node in plan.nodes if node.host == host)
     lines = ["", "[[host]]", f"id = {host}", f'address = "{LOOPBACK}:{port}"', f"roles = [{roles}]"]
     lines += [f"start = false                  # {left_out}"] if left_out else []

@@ -1,4 +1,4 @@
-"""From a cluster's file to a host that runs: all parts, put together."""
+"""Puts together the parts of a host, as the cluster file says."""
 
 import logging
 import time
@@ -38,10 +38,10 @@ def open_host(
     clock: Callable[[], Nanos] = time.time_ns,
     wait_s: float = WAIT_S,
 ) -> LiveHost:
-    """The host of a cluster, ready to be started; waits so long for an earlier life to let go of its state.
+    """A host of a cluster, ready to start; waits up to `wait_s` for an earlier life to release its state.
 
-    With a generator for `impaired`, its datagrams can be made to come to harm, and with a `clock` of its own
-    it can be wrong about the time, for tests and experiments.
+    For tests and experiments, a generator for `impaired` allows impairing its datagrams, and a `clock`
+    lets it have a wrong time.
     """
     spec = cluster.host(host)
     metrics, session = Metrics(), new_session()
@@ -75,14 +75,14 @@ def _count_trace_failure(metrics: Metrics) -> None:
 
 
 def _window(buffer_bytes: int, peers: int) -> int:
-    """What all peers together may have under way fits into the buffer of one socket, as it really is.
+    """The window of a link: what all peers together may send must fit into the granted socket buffer.
 
-    The system counts what it needs for a datagram too, and so do links.
+    The system also counts its overhead for each datagram, and so do links.
     """
     granted = granted_buffer(buffer_bytes)
     if granted < buffer_bytes:
         _log.warning(
-            "sockets get buffers of %d bytes instead of %d: raise net.core.rmem_max", granted, buffer_bytes
+            "sockets have buffers of %d bytes instead of %d; raise net.core.rmem_max", granted, buffer_bytes
         )
     return min(WINDOW_MAX, max(WINDOW_MIN, granted // max(1, peers)))
 
@@ -112,12 +112,12 @@ def open_transport(cluster: Cluster, host: HostId, plan: Plan) -> Transport:
 
 
 def _renew(seal: Seal, keys: KeyFile) -> None:
-    """Use the keys as they are in the file now; a file that cannot be read changes nothing."""
+    """Use the keys that are in the file now; an unreadable file changes nothing."""
     try:
         ring = keys.refresh()
     except LocalError as error:
-        _log.warning("the keys stay as they were: %s", error)
+        _log.warning("cannot read the new keys, so the old ones stay in use: %s", error)
         return
     if ring is not None:
         seal.renew(ring)
-        _log.info("keys read anew: %s", ", ".join(f"{key:08x}" for key in seal.key_ids()))
+        _log.info("read the keys again: %s", ", ".join(f"{key:08x}" for key in seal.key_ids()))

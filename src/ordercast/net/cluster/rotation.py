@@ -1,7 +1,7 @@
-"""Changes the key of a cluster while it runs, in steps that no host is refused between.
+"""Changes the key of a running cluster, in steps that keep all hosts able to talk to each other.
 
-Accept the new key; when all hosts do, seal with it; when all hosts do, drop the old one. A rotation that was
-cut off leaves a file with several keys, which all hosts may use; the next one replaces them all.
+First all hosts accept the new key, then all seal with it, then all drop the old one. An interrupted rotation
+leaves a file with several keys that all hosts may use; the next rotation replaces them all.
 """
 
 import time
@@ -18,16 +18,16 @@ TIMEOUT_S = 30.0
 
 Step: TypeAlias = Literal["add", "activate", "retire"]
 Known = Callable[[], Mapping[HostId, list[str]]]
-"""Asks all hosts that run which keys they accept, by name; the one that they seal with comes first."""
+"""Asks all running hosts for the names of the keys they accept; the one they seal with comes first."""
 
 
 def key_name(key: int) -> str:
-    """A key as people read it: its identity, which tells nothing of its secret."""
+    """The name of a key for people: its identity, which reveals nothing of its secret."""
     return f"{key:08x}"
 
 
 def rotate(path: Path, known: Known, tell: Callable[[str], None], timeout_s: float = TIMEOUT_S) -> Keyring:
-    """Replace all keys of a file by a new one, waiting after each step for all hosts that run."""
+    """Replace all keys of a file by a new one, and wait after each step for all running hosts."""
     old = list(load_keys(path).accepted)
     new = next(key for key in add_key(path).accepted if key not in old)
     _await(known, "accept the new key", lambda keys: key_name(new) in keys, timeout_s)
@@ -43,14 +43,14 @@ def rotate(path: Path, known: Known, tell: Callable[[str], None], timeout_s: flo
 
 
 def step(path: Path, which: Step) -> Keyring:
-    """One step by hand, for hosts that cannot be asked from here; bring the file to all after each."""
+    """One step by hand, for hosts on other machines; copy the file to all hosts after each step."""
     ring = load_keys(path)
     match which:
         case "add":
             return add_key(path)
         case "activate":
             if len(ring.accepted) == 1:
-                raise LocalError(f"{path}: there is one key only: add another first")
+                raise LocalError(f"{path}: the file has only one key; add another first")
             return activate_key(path, list(ring.accepted)[-1])  # the one that was added last
         case "retire":
             for key in [key for key in ring.accepted if key != ring.active.id]:
@@ -64,7 +64,7 @@ def _await(known: Known, what: str, holds: Callable[[list[str]], bool], timeout_
         if time.monotonic() > end:
             hosts = f"host{'' if len(behind) == 1 else 's'} {', '.join(behind)}"
             raise LocalError(
-                f"{hosts} did not {what} within {timeout_s:g} s; all hosts still understand each other: see "
-                "to it and rotate again"
+                f"{hosts} did not {what} within {timeout_s:g} s; all hosts still understand each other: "
+                "repair this, then rotate again"
             )
         time.sleep(POLL_S)

@@ -1,8 +1,8 @@
-"""Where the control socket of a host is, and who may use it: its owner alone.
+"""Where the control socket of a host is. Only its owner may use it.
 
-It is the file ``run/<host>.sock`` in the folder of a cluster. The system allows such a path about a hundred
-bytes only. Where it is longer, the socket goes to a private folder for temporary files, named by a hash of
-the path, and the file ``run/<host>.at`` says where, so that a client finds it whatever its environment.
+It is the file ``run/<host>.sock`` in the folder of a cluster. The system limits such a path to about 100
+bytes. If the path is longer, the socket goes to a private temporary folder, named by a hash of the path, and
+the file ``run/<host>.at`` says where it is, so that every client finds it.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from pathlib import Path
 from ordercast.core import LocalError
 
 PATH_BYTES_MAX = 100
-"""The system's limit is 104 to 108, with the zero at the end."""
+"""The system's limit is 104 to 108 bytes, with the zero at the end."""
 _PRIVATE = 0o700
 
 
@@ -30,7 +30,7 @@ def find_socket(path: Path) -> Path:
 
 
 def open_socket(path: Path) -> tuple[socket.socket, Path]:
-    """A listening socket for this path, and the file it is bound to; one that nobody serves is replaced."""
+    """A listening socket for this path, and its file; a socket that nobody serves is replaced."""
     make_private(path.parent)
     place = path
     if not _fits(path):
@@ -53,7 +53,7 @@ def open_socket(path: Path) -> tuple[socket.socket, Path]:
 
 
 def close_socket(path: Path, place: Path, inode: int) -> None:
-    """Remove the files of a server, unless a later one has put its own there."""
+    """Remove the files of a server, unless a later server has replaced them."""
     try:
         if place.lstat().st_ino != inode:
             return
@@ -66,10 +66,10 @@ def close_socket(path: Path, place: Path, inode: int) -> None:
 
 
 def is_served(place: Path) -> bool:
-    """Whether somebody listens there; `LocalError` if it is something else than a socket."""
+    """Whether a process listens there; `LocalError` if it is not a socket."""
     try:
         if not stat.S_ISSOCK(place.lstat().st_mode):
-            raise LocalError(f"{place} is in the way: it is no socket")
+            raise LocalError(f"{place} is not a socket: remove it, or choose another folder")
     except FileNotFoundError:
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -84,11 +84,11 @@ def is_served(place: Path) -> bool:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder that its owner alone may enter, or `LocalError` if it is somebody else's."""
+    """Make a folder that only its owner may enter; `LocalError` if it belongs to somebody else."""
     folder.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise LocalError(f"{folder} must be a folder of the user who runs this")
+        raise LocalError(f"{folder} must be a folder that belongs to the user who runs this")
     if stat.S_IMODE(found.st_mode) != _PRIVATE:
         folder.chmod(_PRIVATE)
 

@@ -1,9 +1,9 @@
 """Runs the hosts of a cluster on one machine, each an operating system process, and leaves none behind.
 
-Hosts are children of the supervisor and hold a *leash*: the reading end of a pipe whose only writing end the
-supervisor has. When it dies, in whatever way, the leash ends, and a host that sees that exits. The supervisor
-itself ends, with all hosts, when it is told to, or when its folder vanishes. A host that dies is not started
-again: that is for whoever killed it, or for an init system, to decide.
+Hosts are children of the supervisor and hold a *leash*: the reading end of a pipe. Only the supervisor has
+the writing end. When the supervisor dies in any way, the leash ends, and its hosts exit. The supervisor ends
+with all hosts when it is told to, or when its folder vanishes. It does not restart a host that dies: the user
+or an init system decides about that.
 
 It takes orders as JSON lines over a Unix socket in the cluster's folder; `supervisor_client` gives them.
 """
@@ -27,12 +27,12 @@ from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.socket_file import close_socket, make_private, open_socket
 
 POLL_S = 0.05
-"""How often children are looked after."""
+"""How often the supervisor checks its children."""
 STOP_TIMEOUT_S = 10.0
 LOCK_PATIENCE_S = 1.0
 LINE_BYTES_MAX = 65_536
 LOG_BYTES_MAX = 16 << 20
-"""A larger log is put aside when its host starts, in place of the one before."""
+"""A larger log is renamed when its host starts, and replaces the one before."""
 
 Command: TypeAlias = Callable[[HostId, int], list[str]]
 """The command that runs a host, with the number of its leash."""
@@ -47,7 +47,7 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HostState(msgspec.Struct, frozen=True):
-    """How a host is, as far as its process shows."""
+    """The state of a host's process."""
 
     id: HostId
     state: Literal["running", "dead", "spare"]
@@ -58,7 +58,7 @@ class HostState(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """How the supervisor and its hosts are."""
+    """The state of the supervisor and its hosts."""
 
     pid: int
     run: str
@@ -66,7 +66,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What an order came to."""
+    """The answer to an order."""
 
     error: str = ""
     report: Report | None = None
@@ -99,7 +99,7 @@ def socket_path(cluster: Cluster) -> Path:
 
 
 def lock_path(folder: Path) -> Path:
-    """What the supervisor of the cluster with this folder holds locked while it lives."""
+    """The file that the supervisor of the cluster in this folder keeps locked while it lives."""
     return folder / "run" / "supervisor.lock"
 
 
@@ -113,7 +113,7 @@ class Supervisor:
         self._children: dict[HostId, _Child] = {}
         self._ending: asyncio.Event | None = None
         self._orders = asyncio.Lock()
-        """Orders that start or end hosts wait for each other, or two would start a host twice."""
+        """Orders that start or end hosts run one after the other; two at once could start a host twice."""
         self._timeout_s = STOP_TIMEOUT_S
         self._leash = self._tether = -1
 
@@ -173,11 +173,11 @@ class Supervisor:
         match order.do:
             case "start":
                 if self._runs(order.host):
-                    raise LocalError(f"host {order.host} runs already")
+                    raise LocalError(f"host {order.host} is already running")
                 self._start(order.host)
             case "kill":
                 if not self._runs(order.host):
-                    raise LocalError(f"host {order.host} does not run")
+                    raise LocalError(f"host {order.host} is not running")
                 await self._kill(order.host)
             case "restart":
                 await self._kill(order.host)
@@ -190,7 +190,7 @@ class Supervisor:
                 self._ending.set()
 
     def report(self) -> Report:
-        """How all hosts are."""
+        """The state of all hosts."""
         return Report(os.getpid(), self._run, [self._state(spec.id) for spec in self._cluster.hosts])
 
     def _state(self, host: HostId) -> HostState:
@@ -235,7 +235,7 @@ class Supervisor:
             child.process.poll()
 
     async def _stop_all(self) -> None:
-        """Ask all hosts to end, and kill those that have not after a while."""
+        """Ask all hosts to end, and kill those that have not ended after a while."""
         left = [child for child in self._children.values() if child.running]
         for child in left:
             child.process.terminate()
@@ -246,7 +246,7 @@ class Supervisor:
 
 
 async def _gone(children: list[_Child], timeout_s: float) -> list[_Child]:
-    """Wait for processes to end; those that have not."""
+    """Wait for processes to end; returns those that have not."""
     end = time.monotonic() + timeout_s
     while (left := [child for child in children if child.running]) and time.monotonic() < end:
         await asyncio.sleep(POLL_S / 5)
@@ -265,12 +265,12 @@ def _lock(cluster: Cluster) -> int:
             # Somebody who only looks whether there is a supervisor holds it for a moment, too.
             if time.monotonic() > end:
                 os.close(handle)
-                raise LocalError(f"the cluster '{cluster.name}' is up already") from None
+                raise LocalError(f"the cluster '{cluster.name}' is already up") from None
         time.sleep(POLL_S / 5)
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Which folder it is, not how it is called."""
+    """The identity of the folder, whatever its name."""
     try:
         status = folder.stat()
     except OSError:

@@ -27,7 +27,7 @@ def is_supervised(cluster: Cluster) -> bool:
 
 
 def is_folder_supervised(folder: Path) -> bool:
-    """Whether a supervisor of this folder lives; its lock goes with it, however it ends."""
+    """Whether a supervisor of this folder lives; its lock ends with it in any case."""
     try:
         handle = os.open(lock_path(folder), os.O_RDWR)
     except OSError:
@@ -42,9 +42,11 @@ def is_folder_supervised(folder: Path) -> bool:
 
 
 def order(cluster: Cluster, wanted: Order, timeout_s: float = TIMEOUT_S) -> Report:
-    """Have an order carried out; `LocalError` says what is against it."""
+    """Have an order carried out; `LocalError` says why it was refused."""
     if not is_supervised(cluster):
-        raise LocalError(f"the cluster '{cluster.name}' is not up here: ordercast cluster up")
+        raise LocalError(
+            f"the cluster '{cluster.name}' is not up on this machine: run `ordercast cluster up`"
+        )
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as wire:
         wire.settimeout(timeout_s)
         try:
@@ -55,23 +57,23 @@ def order(cluster: Cluster, wanted: Order, timeout_s: float = TIMEOUT_S) -> Repo
         except (OSError, msgspec.MsgspecError) as error:
             raise LocalError(f"the supervisor of '{cluster.name}' does not answer: {error}") from error
     if answer.error or answer.report is None:
-        raise LocalError(answer.error or "the supervisor gave no report")
+        raise LocalError(answer.error or "the supervisor answered without a report")
     return answer.report
 
 
 def report(cluster: Cluster) -> Report | None:
-    """How the supervisor and its hosts are; None if there is no supervisor."""
+    """The state of the supervisor and its hosts; None if there is no supervisor."""
     return order(cluster, Order("status")) if is_supervised(cluster) else None
 
 
 def current_run(cluster: Cluster) -> str:
-    """The name in traces of the run that goes on: that of the supervisor, or the cluster's own."""
+    """The name of the current run in traces: the supervisor's, or else the cluster's own."""
     found = report(cluster)
     return cluster.name if found is None else found.run
 
 
 def spawn(cluster: Cluster, command: list[str]) -> int:
-    """Start a supervisor in the background, in a session of its own, so that no terminal ends it; its pid."""
+    """Start a supervisor in the background, in its own session, so that no terminal ends it; its pid."""
     make_private(cluster.folder / "run")
     make_private(cluster.folder / "logs")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
@@ -89,24 +91,24 @@ def spawn(cluster: Cluster, command: list[str]) -> int:
 
 
 def supervisor_log(cluster: Cluster) -> Path:
-    """What the supervisor said."""
+    """The log file of the supervisor."""
     return cluster.folder / "logs" / "supervisor.log"
 
 
 def await_supervisor(cluster: Cluster, pid: int, timeout_s: float = START_S) -> Report:
-    """Wait until a supervisor that was spawned answers; `LocalError` with what it said if it ends instead."""
+    """Wait until a spawned supervisor answers; `LocalError` with its last log lines if it ends instead."""
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
         if os.waitpid(pid, os.WNOHANG)[0] == pid:
-            raise LocalError(f"the supervisor ended at once: {last_lines(supervisor_log(cluster))}")
+            raise LocalError(f"the supervisor ended while it started: {last_lines(supervisor_log(cluster))}")
         with suppress(LocalError):  # it may hold the lock and not listen yet
             return order(cluster, Order("status"))
         time.sleep(POLL_S)
-    raise LocalError(f"the supervisor does not start: {last_lines(supervisor_log(cluster))}")
+    raise LocalError(f"the supervisor did not start in time: {last_lines(supervisor_log(cluster))}")
 
 
 def await_end(cluster: Cluster, timeout_s: float) -> bool:
-    """Wait until no supervisor lives; whether that is so."""
+    """Wait until no supervisor lives; returns whether that is so."""
     end = time.monotonic() + timeout_s
     while is_supervised(cluster):
         if time.monotonic() > end:

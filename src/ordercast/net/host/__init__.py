@@ -1,1 +1,1 @@
-"""One live host: the processes of a plan on sockets, with their timers, their state and their trace."""
+"""One live host: runs processes of a plan on sockets, with their timers, their state and their trace."""

@@ -1,4 +1,4 @@
-"""The clock of a live host: the machine's, held to never go back."""
+"""The clock of a live host: the machine's clock, but it never goes back."""
 
 from collections.abc import Callable
 
@@ -23,6 +23,6 @@ class HostClock:
         return self.now
 
     def begin(self, first: Callable[[Nanos], Nanos]) -> Nanos:
-        """Begin a life, at the reading that `first` makes of the machine's."""
+        """Begin a life; `first` turns the machine's reading into the first one of the host."""
         self.now = first(self._read())
         return self.now

@@ -1,14 +1,14 @@
-"""What processes deliver: unpacked, counted, put on record, and made into what applications hear."""
+"""The deliveries of processes: unpacked, counted, recorded, and handed on to listeners."""
 
 from ordercast.core import CARRIERS, Carrier, Delivery, Dropped, Nanos, NodeId, Notice, RemoteError, View
 from ordercast.core.bundle import unpack_bundle
-from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.host.recording.spool import Recorder
 from ordercast.net.host.turn import Deliveries
 from ordercast.net.metrics.metrics import Metrics
 
 SAMPLES = 16
-"""Of a large bundle, the messages whose latency is measured."""
+"""How many messages of a large bundle have their latency measured."""
 
 
 class DeliveryLog:
@@ -18,23 +18,23 @@ class DeliveryLog:
         self._metrics = metrics
         self._recorder = recorder
 
-    def enter(self, deliveries: Deliveries, now: Nanos) -> list[tuple[NodeId, Heard]]:
-        """Enter what was delivered at this time; what there is to hear of it, at which node."""
+    def enter(self, deliveries: Deliveries, now: Nanos) -> list[tuple[NodeId, BundleOrNotice]]:
+        """Enter deliveries made at this time; returns what to tell listeners, with the node of each."""
         found = []
         for node, delivery in deliveries:
-            heard = self._hear(node, delivery, now)
-            if heard is not None:
-                found.append((node, heard))
+            delivered = self._enter_one(node, delivery, now)
+            if delivered is not None:
+                found.append((node, delivered))
         return found
 
-    def _hear(self, node: NodeId, delivery: Delivery, now: Nanos) -> Heard | None:
+    def _enter_one(self, node: NodeId, delivery: Delivery, now: Nanos) -> BundleOrNotice | None:
         if isinstance(delivery, CARRIERS):
             return self._open(node, delivery, now)
         assert isinstance(delivery, Notice), delivery
         self._note(node, delivery, now)
         return delivery
 
-    def _open(self, node: NodeId, delivery: Carrier, now: Nanos) -> Batch | None:
+    def _open(self, node: NodeId, delivery: Carrier, now: Nanos) -> DeliveredBundle | None:
         try:
             bundle = unpack_bundle(delivery.payload)
         except RemoteError as error:
@@ -53,7 +53,7 @@ class DeliveryLog:
             step = max(1, count // SAMPLES)
             for submitted in times[::step]:
                 metrics.latency.record(now - submitted, step)
-        return Batch(delivery, bundle, now)
+        return DeliveredBundle(delivery, bundle, now)
 
     def _note(self, node: NodeId, notice: Notice, now: Nanos) -> None:
         if isinstance(notice, Dropped):

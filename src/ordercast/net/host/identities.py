@@ -1,7 +1,7 @@
 """The identities that the senders of a host give to messages, over all its lives.
 
-Numbers are set aside in the store before they are used, many at a time: so a life that is killed costs some
-numbers, and no two messages ever have the same.
+The host reserves many numbers at a time in its store before use. So if a life is killed, some numbers
+stay unused, and no two messages ever have the same number.
 """
 
 from collections.abc import Mapping
@@ -13,41 +13,41 @@ from ordercast.net.host.store import Store
 from ordercast.net.host.turn import Turn
 
 OURS = -1
-"""The store keeps what the host itself must remember under this number, which no node has."""
+"""The store keeps the host's own state under this node number, which no node has."""
 RESERVED = 1 << 24
-"""Message numbers that are set aside at a time."""
+"""How many message numbers are reserved at a time."""
 
 
 class Identities:
-    """For each sender of a host, the numbers that were set aside."""
+    """The numbers that are reserved for each sender of a host."""
 
     def __init__(self, backlogs: Mapping[NodeId, Backlog], store: Store, turn: Turn) -> None:
         self._backlogs = backlogs
         self._store = store
         self._turn = turn
         self.ends: dict[NodeId, MessageId] = {}
-        """For each sender the identity at which more must be set aside."""
+        """For each sender, the identity at which more must be reserved."""
 
     def begin(self) -> None:
-        """A life begins: go on after all that earlier ones may have used."""
+        """Begin a life: go on after all identities that earlier lives may have used."""
         used = self._store.load(OURS)
         for node, backlog in self._backlogs.items():
             backlog.next_message = message_id(node, int(used.get(_name(node), b"0")))
             self.set_aside(node)
 
     def set_aside(self, node: NodeId) -> None:
-        """Set identities aside, from the next one on."""
+        """Reserve identities from the next one on."""
         end = message_number(self._backlogs[node].next_message) + RESERVED
         self.ends[node] = message_id(node, min(end, NUMBER_MAX))
         self._turn.saves[OURS, _name(node)] = _text(end)
 
     def skip(self, node: NodeId, count: int) -> None:
-        """Before a life begins: so many identities were used, which the store may have forgotten."""
+        """Before a life: note that `count` identities were used, which the store may have forgotten."""
         if int(self._store.load(OURS).get(_name(node), b"0")) < count:
             self._store.commit({(OURS, _name(node)): _text(count)})
 
     def give_back(self) -> None:
-        """A life has ended well: let the next go on with the identities that this one did not use."""
+        """End a life in good order: the next one goes on with the identities that this one did not use."""
         self._store.commit(
             {
                 (OURS, _name(node)): _text(message_number(backlog.next_message))

@@ -19,7 +19,7 @@ _log = logging.getLogger("ordercast")
 
 
 class Stage(Enum):
-    """Where a host is in its life."""
+    """A stage in the life of a host."""
 
     NEW = "new"
     STARTING = "starting"
@@ -58,11 +58,11 @@ class Life:
         self.stage = to
 
     def on_failure(self, listener: Callable[[BaseException], None]) -> None:
-        """Tell somebody when the host fails."""
+        """Call a listener when the host fails."""
         self._listeners.append(listener)
 
     def attempt(self, action: Callable[..., None], *args: object) -> None:
-        """Do something if the host runs; the host fails if it goes wrong."""
+        """Run an action if the host is running; the host fails if the action raises."""
         if self.stage is RUNNING:
             try:
                 action(*args)
@@ -70,10 +70,10 @@ class Life:
                 self.fail(error)
 
     def fail(self, error: BaseException) -> None:
-        """Nobody knows what state the host is in: it takes part no more."""
+        """Stop taking part, because the state of the host is unknown after this error."""
         if self.stage is not RUNNING:
             return
-        _log.critical("host %d stops: a defect", self._host, exc_info=error)
+        _log.critical("host %d stops because of a defect", self._host, exc_info=error)
         self.step(Stage.FAILED)
         self.failure = error
         self._metrics.handler_errors += 1

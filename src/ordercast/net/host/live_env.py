@@ -1,4 +1,4 @@
-"""The live side of one process: its effects go to the turn of its host, and its timers to the host's."""
+"""The environment of one process on a live host: effects go to the host's turn, timers to its timers."""
 
 from collections.abc import Sequence
 from random import Random
@@ -30,15 +30,15 @@ class LiveEnv(Env):
         self.process = factory(self)
 
     def send(self, to: NodeId, message: Message) -> None:
-        """Put it into a datagram that leaves in this turn."""
+        """Put a message into a datagram that leaves in this turn."""
         self._turn.send(self.me, (to,), message)
 
     def multicast(self, to: Sequence[NodeId], message: Message) -> None:
-        """Put it into a datagram that goes to all of their hosts."""
+        """Put a message into a datagram to all hosts of these nodes."""
         self._turn.send(self.me, to if type(to) is tuple else tuple(to), message)
 
     def set_timer(self, name: str, after: Nanos) -> None:
-        """Arm a timer; its time is real time."""
+        """Arm a timer, in real time."""
         self._timers.set(self.me, name, after)
 
     def cancel_timer(self, name: str) -> None:
@@ -46,9 +46,9 @@ class LiveEnv(Env):
         self._timers.cancel(self.me, name)
 
     def deliver(self, delivery: Delivery) -> None:
-        """Hand it to the application when this handler has returned, and what it saved is durable."""
+        """Deliver to the application after this handler has returned and its saved state is durable."""
         self._turn.deliveries.append((self.me, delivery))
 
     def save(self, name: str, state: bytes | None) -> None:
-        """Keep it; it is made durable before anything leaves this turn."""
+        """Save a value; it is durable before anything of this turn leaves the host."""
         self._turn.saves[self.me, name] = state

@@ -1,12 +1,12 @@
 """A live host: runs the processes that a plan puts on it, in one event loop.
 
-The loop works in *turns*: a burst of datagrams, the timers that are due, or what applications have handed
-over. In a turn handlers run one after the other (`nodes.py`), and their effects are gathered (`turn.py`).
-They take effect in one place (`outlet.py`): at the end of the turn, and before that whenever a datagram is
-full.
+The loop works in *turns*: a burst of datagrams, the timers that are due, or the messages that applications
+submitted. In a turn handlers run one after the other (`nodes.py`), and their effects are gathered
+(`turn.py`). The effects are carried out in one place (`outlet.py`): at the end of the turn, and earlier
+whenever a datagram is full.
 
-Nothing here knows a protocol. A message that its process refuses is counted and forgotten; an error that no
-process expects stops the host, for nobody knows what state it is in.
+Nothing here knows a protocol. If a process refuses a message, the message is counted and dropped. An
+unexpected error stops the host, because its state is then unknown.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from ordercast.core import (
 from ordercast.core.bundle import HEAD_BYTES
 from ordercast.kernel.backlog import Backlog
 from ordercast.net.host.clock import HostClock
-from ordercast.net.host.heard import Listener
+from ordercast.net.host.delivered import Listener
 from ordercast.net.host.identities import OURS
 from ordercast.net.host.life import RUNNING, Life, Stage
 from ordercast.net.host.live_env import LiveEnv
@@ -45,7 +45,7 @@ from ordercast.net.links.wire import REPAIR_NS, TICK_NS, Wire
 from ordercast.net.metrics.metrics import Metrics
 
 ENVELOPE_BYTES = 128
-"""What protocols put around a payload, about; a little more costs a fragment, not a failure."""
+"""About how many bytes protocols add to a payload; if one adds more, that costs a fragment."""
 
 
 class LiveHost:
@@ -104,17 +104,17 @@ class LiveHost:
 
     @property
     def wire(self) -> Wire:
-        """Its connection to the others."""
+        """The connection to the other hosts."""
         return self._wire
 
     @property
     def metrics(self) -> Metrics:
-        """Its counters."""
+        """The counters of this host."""
         return self._wire.metrics
 
     @property
     def recorder(self) -> Recorder | None:
-        """What takes down what happens here."""
+        """The recorder of this host's trace, if there is one."""
         return self._recorder
 
     @property
@@ -124,17 +124,17 @@ class LiveHost:
 
     @property
     def backlogs(self) -> Mapping[NodeId, Backlog]:
-        """The senders here, and what they have not handed to their protocols yet."""
+        """The backlog of each sender here."""
         return self._senders.backlogs
 
     @property
     def running(self) -> bool:
-        """Whether it takes part."""
+        """Whether the host is running."""
         return self._life.stage is RUNNING
 
     @property
     def failure(self) -> BaseException | None:
-        """What stopped this host, if it was not asked to stop."""
+        """The error that stopped this host, if there was one."""
         return self._life.failure
 
     def explain(self) -> dict[NodeId, Explanation]:
@@ -142,23 +142,23 @@ class LiveHost:
         return {node: env.process.explain() for node, env in self.nodes.items()}
 
     def explain_node(self, node: NodeId) -> Explanation:
-        """What waits at one of them."""
+        """What waits at one node, and for what."""
         return self.nodes[node].process.explain()
 
     # Who wants to be told
 
     def add_listener(self, node: NodeId, listener: Listener) -> None:
-        """Tell somebody what a node delivers."""
+        """Tell a listener what a node delivers."""
         if node not in self.nodes:
             raise LocalError(f"node {node} is not on host {self._host}")
         self._outlet.add_listener(node, listener)
 
     def on_failure(self, listener: Callable[[BaseException], None]) -> None:
-        """Tell somebody when the host stops without being asked to."""
+        """Call a listener when the host fails."""
         self._life.on_failure(listener)
 
     def each_second(self, action: Callable[[], None]) -> None:
-        """Call something once a second, for what needs no hurry."""
+        """Call a function once a second."""
         self._each_second.append(action)
 
     # Life
@@ -187,13 +187,13 @@ class LiveHost:
         self.end_turn()
 
     def _remembers(self) -> bool:
-        """Whether a later life of a node is the same member: one that may come back without its memory, and
-        makes no promise about coming back with it, keeps nothing, and its later life is a new one."""
+        """Whether a later life of a node is the same member. One that may come back without its memory, and
+        promises nothing about coming back with it, keeps nothing; its later life is a new member."""
         tolerates = self._plan.guarantees.tolerates
         return Fault.RESTART in tolerates or Fault.AMNESIA not in tolerates
 
     async def stop(self) -> None:
-        """Send what is ready and stop; what applications had not been delivered yet is not lost elsewhere."""
+        """Send what is ready, and stop; other hosts still deliver what was not delivered here."""
         if self._life.stage in (Stage.NEW, Stage.STOPPED):
             return
         self.end_turn()
@@ -213,15 +213,15 @@ class LiveHost:
     # Applications
 
     def skip_messages(self, node: NodeId, count: int) -> None:
-        """Before the start: a sender has used so many identities, which its store may have forgotten."""
+        """Before the start: note that a sender used `count` identities; its store may have forgotten."""
         self._senders.identities.skip(node, count)
 
     def submit(
         self, node: NodeId, groups: Groups, payloads: Sequence[bytes], *, urgent: bool = False
     ) -> MessageId | None:
-        """Take messages for these groups; the identity of the first, or None if too much waits already.
+        """Take messages for these groups; returns the identity of the first, or None if the backlog is full.
 
-        Urgent ones have to wait their turn too, but are taken however many wait.
+        Urgent messages are taken even if the backlog is full, and wait in it like others.
         """
         first = self._senders.add(node, groups, payloads, urgent)
         if first is not None and not self._due:
@@ -229,17 +229,17 @@ class LiveHost:
         return first
 
     async def wait_for_room(self) -> None:
-        """Wait until there is room for messages again, or another reason to try."""
+        """Wait until there may be room for messages again."""
         await self._senders.wait_for_room()
 
     def strain(self, strained: bool) -> None:
-        """An application is slow to take what is delivered, or no more."""
+        """Note whether an application is slow to take its deliveries."""
         self._wire.strain(strained)
         if strained:
             self._senders.wake()  # a taker that waits for room must not, any more
 
     async def drain(self, timeout_s: float) -> bool:
-        """Wait until the protocols have taken all that applications handed over; False if it takes longer."""
+        """Wait until the protocols have taken all submitted messages; False if that takes longer."""
         try:
             async with asyncio.timeout(timeout_s):
                 while self.running and self._senders.waiting:
@@ -251,7 +251,7 @@ class LiveHost:
     # Turns
 
     def _turn_soon(self) -> None:
-        """Have a turn: something was handed over."""
+        """Have a turn soon, because messages were submitted."""
         if not self._due:
             self._due = True
             self._loop.call_soon(self._on_due)
@@ -261,7 +261,7 @@ class LiveHost:
         self.end_turn()
 
     def end_turn(self) -> None:
-        """All events are handled: pass on what is local, hand over what waits, and let all effects out."""
+        """End a turn: handle local messages, submit the backlog, and carry all effects out."""
         life, turn = self._life, self._turn
         try:
             if turn.local:

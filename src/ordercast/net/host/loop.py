@@ -1,8 +1,7 @@
 """An event loop whose timers are exact to microseconds.
 
-The usual one rounds what it waits up to milliseconds, because `epoll` counts in them; ordering protocols
-wait for a tenth of that. `select` counts in microseconds and can wait for an `epoll`, so short waits go
-through it.
+The usual loop rounds waiting times up to milliseconds, because `epoll` counts in them; ordering protocols
+wait for a tenth of that. `select` counts in microseconds and can wait for an `epoll`, so short waits use it.
 """
 
 import asyncio
@@ -18,7 +17,7 @@ class FineSelector(selectors.EpollSelector):
     """An `epoll` that can wait for less than a millisecond."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Wait for something to happen, but no longer than this."""
+        """Wait for events, but no longer than this."""
         if timeout is not None and 0 < timeout < SHORT_S:
             select.select((self.fileno(),), (), (), timeout)
             timeout = 0
@@ -31,10 +30,10 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def run(main: Any) -> Any:
-    """Run a coroutine in such a loop, as `asyncio.run` does in the usual one, in a process of its own.
+    """Run a coroutine in such a loop, as `asyncio.run` does in the usual one, in its own process.
 
-    What is there at the start is never garbage, and messages are freed without a collector's help: they hold
-    no cycles. So it has little to look for, and should look seldom.
+    The objects that exist at the start are never garbage, and messages hold no cycles, so they are freed
+    without the garbage collector. It has little to collect, and should run seldom.
     """
     gc.collect()
     gc.freeze()

@@ -1,7 +1,7 @@
-"""The processes of a live host, and the way of events to their handlers.
+"""The processes of a live host, and how events reach their handlers.
 
-A handler runs as a whole. When it has returned, and has filled a datagram, its effects are let out; what is
-left waits for the end of the turn.
+A handler runs to its end. If it has filled a datagram by then, the effects so far are carried out; the others
+wait for the end of the turn.
 """
 
 import logging
@@ -19,7 +19,7 @@ from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.transports.transport import Datagram
 
 LOCAL_MAX = 10_000
-"""Messages between processes of this host that are handled in a turn; more wait for the next."""
+"""How many messages between processes of this host are handled in a turn; more wait for the next."""
 
 _log = logging.getLogger("ordercast")
 
@@ -49,11 +49,11 @@ class Nodes:
         self._envs = {node.id: LiveEnv(node.id, turn) for node in plan.nodes if node.host == host}
         if not self._envs:
             known = ", ".join(map(str, sorted(set(self._places))))
-            raise LocalError(f"the plan has no host {host}; it has {known}")
+            raise LocalError(f"the plan has no host {host}; its hosts are: {known}")
 
     @property
     def envs(self) -> Mapping[NodeId, LiveEnv]:
-        """Each node's side of the contract."""
+        """The environment of each node."""
         return self._envs
 
     def begin(self, store: Store, timers: Timers) -> None:
@@ -66,7 +66,7 @@ class Nodes:
     def on_frame(
         self, host: HostId, source: NodeId, destinations: tuple[NodeId, ...], body: Datagram
     ) -> None:
-        """A frame came: for each of its destinations that is here, a message."""
+        """Handle a frame: decode its message, and pass it to each destination on this host."""
         if source >= len(self._places) or self._places[source] != host:
             self._metrics.rejected_source += 1
             return
@@ -81,7 +81,7 @@ class Nodes:
                 self._handle(env, source, message)
 
     def pass_on(self) -> None:
-        """Handle messages between processes here, unless they are so many that others should have a turn."""
+        """Handle messages between processes here, up to a limit per turn."""
         local = self._turn.local
         for _ in range(LOCAL_MAX):
             if not local:
@@ -90,7 +90,7 @@ class Nodes:
             self._handle(self._envs[node], source, message)
 
     def on_timer(self, node: NodeId, name: str) -> None:
-        """A timer of a process went off."""
+        """Handle a timer of a process that went off."""
         env = self._envs[node]
         self._run(env, env.process.on_timer, name)
 
@@ -102,7 +102,7 @@ class Nodes:
             env.process.on_message(source, message)
         except RemoteError as error:
             self._metrics.malformed += 1
-            _log.debug("node %d refused a message of node %d: %s", env.me, source, error)
+            _log.debug("node %d refused a message from node %d: %s", env.me, source, error)
         except Exception as error:
             self._life.fail(error)
         if self._outbox.closed:

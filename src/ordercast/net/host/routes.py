@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from ordercast.core import HostId, NodeId
-from ordercast.net.links.packet import DESTINATIONS_MAX, write_destinations
+from ordercast.net.links.datagram import DESTINATIONS_MAX, write_destinations
 from ordercast.net.metrics.metrics import Metrics
 
 Route: TypeAlias = tuple[tuple[NodeId, ...], tuple[tuple[tuple[HostId, ...], bytes, int], ...]]
 """The nodes of this host, and for the others: hosts, destinations in bytes, and how many they are."""
 ROUTES_MAX = 1_000
-"""Those that are remembered; beyond, all are forgotten and found again."""
+"""How many routes are remembered; beyond that, all are forgotten and found again."""
 
 
 class Routes:

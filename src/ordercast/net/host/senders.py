@@ -1,4 +1,4 @@
-"""The senders of a live host: what applications hand over, until the protocols have taken it."""
+"""The senders of a live host: they keep submitted messages until the protocols have taken them."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -59,19 +59,19 @@ class Senders:
 
     @property
     def backlogs(self) -> Mapping[NodeId, Backlog]:
-        """What each sender has not handed to its protocol yet."""
+        """The backlog of each sender."""
         return self._backlogs
 
     @property
     def waiting(self) -> bool:
-        """Whether some message has not been handed to its protocol."""
+        """Whether some sender has a backlog."""
         return any(backlog.packets for backlog in self._backlogs.values())
 
     def add(self, node: NodeId, groups: Groups, payloads: Sequence[bytes], urgent: bool) -> MessageId | None:
-        """Take messages; the identity of the first, or None if too much waits or the host does not run."""
+        """Take messages; the identity of the first, or None if the backlog is full or the host is down."""
         backlog = self._backlogs.get(node)
         if backlog is None:
-            raise LocalError(f"node {node} is no sender on host {self._host}")
+            raise LocalError(f"node {node} is not a sender on host {self._host}")
         self._recipients.count(groups)
         check_payloads(payloads)
         metrics, count = self._wire.metrics, len(payloads)
@@ -88,7 +88,7 @@ class Senders:
         return first
 
     def hand_over(self) -> None:
-        """Give packets to the protocols until they have enough, or the network has."""
+        """Submit bundles to the protocols until their windows or the network are full."""
         for node, backlog in self._backlogs.items():
             if backlog.packets:
                 self._hand_over(self._envs[node], backlog)
@@ -105,10 +105,10 @@ class Senders:
             self.wake()
 
     def wake(self) -> None:
-        """Let those go on who wait for room: there is some, or there will be none."""
+        """Wake those who wait for room: there is some, or there will be none."""
         self._room.set()
 
     async def wait_for_room(self) -> None:
-        """Wait until a backlog has got shorter, or there is another reason to try again."""
+        """Wait until a backlog has become shorter, or there is another reason to try again."""
         self._room.clear()
         await self._room.wait()

@@ -1,12 +1,12 @@
-"""What the processes of a host keep over restarts: one small SQLite file a host.
+"""The state that the processes of a host keep over restarts: one small SQLite file per host.
 
 `env.save` promises that a state is durable before any later send or delivery takes effect. So saves are
-collected while handlers run, and the host gives them to `commit` before it lets anything out: one
-transaction, one wait for the disk, however many saves there were. The file is in WAL mode with
-`synchronous=FULL`: what was committed is still there after a power cut, and of what was not, nothing is.
+collected while handlers run, and the host gives them to `commit` before any effect leaves it: one
+transaction and one wait for the disk for all of them. The file is in WAL mode with `synchronous=FULL`: after
+a power cut a committed transaction is still there as a whole, and nothing of an uncommitted one is.
 
-The file also knows how many lives the host has had, and the latest reading of its clock or one a bit older,
-so that a clock which was set back does not take a later life into the past of an earlier one.
+The file also has the number of lives of the host, and a recent reading of its clock. So if the clock is set
+back, a later life does not begin in the past of an earlier one.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ from typing import Any
 from ordercast.core import SECOND, LocalError, Nanos, NodeId
 
 APPLICATION_ID = 0x6F726463
-"""Marks an SQLite file as ours."""
+"""Marks an SQLite file as one of ordercast."""
 FORMAT = 1
 CLOCK_KEPT_NS: Nanos = 10 * SECOND
-"""A life that saves nothing and is killed forgets no more of its clock than this."""
+"""A life that saves nothing and is killed loses at most this much of its clock."""
 WAIT_S = 2.0
-"""How long to wait for an earlier life of the host to let go of the file."""
+"""Seconds to wait for an earlier life of the host to release the file."""
 
 _TABLES = """
 create table state (node integer not null, name text not null, value blob not null, primary key (node, name))
@@ -44,7 +44,7 @@ class Store:
     """The saved state of a host's nodes. Calls must not overlap, whichever thread they come from."""
 
     def __init__(self, path: Path | None, wait_s: float = WAIT_S) -> None:
-        """Open or create the file; without one, what is saved lasts as long as this object."""
+        """Open or create the file; without a file, the state lasts as long as this object."""
         self.path = path
         self._clock_ns: Nanos | None = None
         self._kept_ns: Nanos = 0
@@ -62,7 +62,7 @@ class Store:
         return dict(rows)
 
     def note_time(self, now: Nanos) -> None:
-        """The clock of the host is here: goes to disk with the next `commit`, or now if none was lately."""
+        """Note the clock of the host; it goes to disk with the next `commit`, or now if that was long ago."""
         self._clock_ns = now
         if now - self._kept_ns >= CLOCK_KEPT_NS:
             with contextlib.suppress(sqlite3.Error):  # on a full disk: it is not worth stopping for
@@ -70,7 +70,7 @@ class Store:
                 self._clock_ns = None
 
     def commit(self, saves: Mapping[tuple[NodeId, str], bytes | None]) -> None:
-        """Make durable what nodes keep under names, or remove what is None: all of it or nothing."""
+        """Save values of nodes by name, and remove those that are None: all of them or nothing."""
         put = [(*key, state) for key, state in saves.items() if state is not None]
         removed = [key for key, state in saves.items() if state is None]
         with self._naming_file():
@@ -88,12 +88,12 @@ class Store:
 
     @property
     def lives(self) -> int:
-        """How many lives have begun with this file. In the first of them, nothing was saved before."""
+        """How many lives have begun with this file; the first one finds nothing saved."""
         count: int = self._execute("select count from life")[0][0]
         return count
 
     def begin_life(self, now: Nanos) -> Nanos:
-        """A reading of the clock, `now` or later, after all that earlier lives told of; made durable."""
+        """A reading of the clock, `now` or later, after all readings of earlier lives; it is made durable."""
         last: Nanos = self._execute("select clock_ns from life")[0][0]
         first = max(now, last + 1)
         self._execute("update life set count = count + 1, clock_ns = ?", (first,))
@@ -101,7 +101,7 @@ class Store:
         return first
 
     def close(self) -> None:
-        """Note the time, and let go of the file."""
+        """Save the time, and release the file."""
         with contextlib.suppress(sqlite3.Error):  # on a full disk the next life has to do with an earlier one
             if self._clock_ns is not None:
                 self._keep_clock(self._clock_ns)
@@ -114,7 +114,7 @@ class Store:
             mark = self._database.execute("pragma application_id").fetchone()[0]
             empty = not self._database.execute("select count(*) from sqlite_master").fetchone()[0]
             if mark != APPLICATION_ID and not (empty and mark == 0):
-                raise LocalError(f"{self.path}: an SQLite file, but not one in which ordercast keeps state")
+                raise LocalError(f"{self.path}: an SQLite file, but not one with ordercast's state")
             self._database.execute("pragma journal_mode = wal")
             self._database.execute("pragma synchronous = full")
             self._database.execute("begin immediate")  # takes the lock, and keeps it until the file is closed
@@ -162,9 +162,9 @@ class Store:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise HostTaken(f"{self.path}: another process has this state open") from error
-            raise LocalError(f"{self.path}: the saved state cannot be used: {error}") from error
+            raise LocalError(f"{self.path}: cannot use the saved state: {error}") from error
         except sqlite3.DatabaseError as error:
-            raise LocalError(f"{self.path}: this is no saved state, or it is damaged: {error}") from error
+            raise LocalError(f"{self.path}: not a saved state, or damaged: {error}") from error
 
 
 def _connect(path: Path | None, wait_s: float) -> sqlite3.Connection:
@@ -176,4 +176,4 @@ def _connect(path: Path | None, wait_s: float) -> sqlite3.Connection:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         return sqlite3.connect(path, timeout=wait_s, isolation_level=None, check_same_thread=False)
     except (OSError, sqlite3.Error) as error:
-        raise LocalError(f"{path}: cannot keep state there: {error}") from error
+        raise LocalError(f"{path}: cannot save state there: {error}") from error

@@ -1,7 +1,7 @@
 """The timers of all processes of a host, behind one timer of the event loop.
 
-Protocols re-arm timers far more often than they let them go off. So arming is a dictionary entry, and the
-heap gets a new entry only where an earlier one is needed; an entry that comes up too early is put back.
+Protocols re-arm timers far more often than timers go off. So arming changes a dictionary entry, and the heap
+gets a new entry only if an earlier one is needed; an entry that comes up too early is put back.
 """
 
 import time
@@ -37,7 +37,7 @@ class Timers:
         self._handle: TimerHandle | None = None
 
     def set(self, node: NodeId, name: str, after: Nanos) -> None:
-        """Let a timer go off after so long, and not when it was set to before."""
+        """Set a timer to go off after this delay; replaces an earlier setting."""
         key = (node, name)
         due = self._due[key] = self._clock() + after
         if due < self._listed.get(key, _NEVER):
@@ -60,7 +60,7 @@ class Timers:
         self._handle, self._wake_at = None, _NEVER
 
     def run(self) -> None:
-        """Let go off what is due."""
+        """Run the timers that are due."""
         heap, now, fired = self._heap, self._clock(), False
         while heap and heap[0][0] <= now:
             listed, key = heap[0]

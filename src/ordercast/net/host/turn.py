@@ -1,7 +1,7 @@
-"""What the processes of a host bring about, gathered until the host lets it out.
+"""The effects of a host's processes, gathered until the host carries them out.
 
-Handlers only add to a turn: nothing that a process does takes effect while its handler runs. The host takes
-the effects as one value, and carries them out in one place and one order.
+Handlers only add to a turn: no effect of a process takes place while its handler runs. The host takes the
+effects as one value, and carries them out in one place and one order.
 """
 
 from collections import deque
@@ -13,20 +13,20 @@ from ordercast.net.links.outbox import Outbox, Outgoing
 
 Deliveries: TypeAlias = list[tuple[NodeId, Delivery]]
 Saves: TypeAlias = dict[tuple[NodeId, str], bytes | None]
-"""What each node keeps under each name; None removes it."""
+"""The value that each node saves under each name; None removes it."""
 
 _new = tuple.__new__  # half the cost of the named tuple's own constructor
 
 
 class Effects(NamedTuple):
-    """What was brought about since the last time."""
+    """The effects since the last time they were taken."""
 
     deliveries: Deliveries
-    """To go on record, and then to the applications."""
+    """Deliveries, for the record and then for the applications."""
     saves: Saves
-    """To be durable before applications or peers hear of anything."""
+    """Saves, which are made durable before applications or peers see anything."""
     datagrams: list[Outgoing]
-    """To leave last."""
+    """Datagrams, which leave last."""
 
 
 class Turn:
@@ -40,10 +40,10 @@ class Turn:
         self._codec = codec
         self._routes = routes
         self.outbox = outbox
-        """While it has closed datagrams, there is an instalment to take."""
+        """While it has closed datagrams, some effects can be taken early."""
 
     def send(self, source: NodeId, to: tuple[NodeId, ...], message: Message) -> None:
-        """A process sends: to others here, and in datagrams to those elsewhere."""
+        """A process sends a message: directly to nodes here, and in datagrams to nodes elsewhere."""
         here, elsewhere = self._routes.find(to)
         for node in here:
             self.local.append((node, source, message))
@@ -53,7 +53,7 @@ class Turn:
                 self.outbox.send(hosts, source, destinations, count, body)
 
     def take_full(self) -> Effects:
-        """An instalment: all but the datagram that has room left."""
+        """All effects except the datagram that still has room."""
         effects = _new(Effects, (self.deliveries, self.saves, self.outbox.take_closed()))
         self.deliveries, self.saves = [], {}
         return effects

@@ -1,1 +1,1 @@
-"""Between two hosts: datagrams and frames, seals, sessions, flow control, fragments."""
+"""The links between hosts: datagrams and frames, seals, sessions, flow control, fragments."""

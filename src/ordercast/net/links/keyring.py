@@ -1,4 +1,4 @@
-"""The secret keys of a cluster: the one that datagrams are sealed with, and all that open them."""
+"""The secret keys of a cluster: one key seals datagrams, all keys can open them."""
 
 import hashlib
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ KEYS_MAX = 16
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One secret; it never shows in a text made of it."""
+    """One secret, which its text form never shows."""
 
     id: int
     secret: bytes = field(repr=False)
@@ -36,9 +36,9 @@ class Keyring:
         """A ring of these keys; the first seals."""
         listed = list(keys)
         if not listed:
-            raise LocalError("a keyring needs a key")
+            raise LocalError("a keyring needs at least one key")
         if len({key.id for key in listed}) != len(listed):
             raise LocalError("a key is listed twice")
         if len(listed) > KEYS_MAX:
-            raise LocalError(f"at most {KEYS_MAX} keys, not {len(listed)}")
+            raise LocalError(f"a keyring holds at most {KEYS_MAX} keys, not {len(listed)}")
         return cls(listed[0], {key.id: key for key in listed})

@@ -1,12 +1,13 @@
-"""Flow control between two hosts: what a host has sent to a peer that may not have read it yet.
+"""Flow control between two hosts: how much a host may send that its peer has not acknowledged.
 
-A socket's buffer that overflows loses datagrams without a word. So each link has a window: bytes that may be
-under way. Beyond it datagrams wait in a queue, in order, until the peer acknowledges; if the queue is full
-too they are dropped and counted. A sender asks for acknowledgements by a flag, each quarter of the window.
+If the buffer of a socket overflows, it loses datagrams silently. So each link has a window: the number of
+bytes that may be under way. Beyond it datagrams wait in a queue, in order, until the peer acknowledges. If
+the queue is full too, they are dropped and counted. A sender asks for acknowledgements by a flag, once per
+quarter of the window.
 
 A peer that does not answer for `AWAY_NS` counts as away: what waits for it is dropped and counted, and it
-gets no more than a window each `AWAY_NS`. So a dead host can hold up nobody, and one that comes back is heard
-of. Protocols bear the loss, or they do not claim to.
+gets at most one window per `AWAY_NS`. So a dead host holds nobody up, and a host that comes back is noticed.
+Protocols tolerate this loss if they promise to tolerate loss.
 """
 
 from collections import deque
@@ -16,10 +17,10 @@ from ordercast.net.metrics.metrics import Metrics
 
 AWAY_NS: Nanos = 500 * MILLISECOND
 PRESSURE_NS: Nanos = 100 * MILLISECOND
-"""How long a word about pressure counts; it is repeated more often than that."""
+"""How long a request to slow down counts; it is repeated more often than that."""
 PRESSURE_MAX = 3
 PACKET_COST = 1024
-"""Bytes of a buffer that the kernel uses for a datagram beyond its content, about."""
+"""About how many bytes of a buffer the kernel uses for a datagram beyond its content."""
 QUEUE_BYTES_MAX = 16 << 20
 
 
@@ -49,7 +50,7 @@ class Link:
         self._pressure_at: Nanos = 0
 
     def wants_ack(self, size: int) -> bool:
-        """A datagram of this size is about to be made: should it ask for an acknowledgement?"""
+        """Whether the next datagram, of this size, should ask for an acknowledgement."""
         self._since_asked += size + PACKET_COST
         if self._since_asked < self._quarter:
             return False
@@ -75,7 +76,7 @@ class Link:
         return False
 
     def acknowledge(self, counter: int, pressure: int, now: Nanos) -> None:
-        """The peer has everything up to a datagram, or it is lost."""
+        """The peer has received every datagram up to this one, except lost ones."""
         sent, progress = self._sent, False
         while sent and sent[0][0] <= counter:
             self.under_way -= sent.popleft()[1]
@@ -88,7 +89,7 @@ class Link:
     def next_ready(self, counter: int | None = None) -> bytes | None:
         """The first frames of the queue, if the window has room for them now.
 
-        They go with this counter. The one that was meant for them is kept only where nothing has gone since.
+        They leave with this counter. The one that was meant for them is kept only if nothing has left since.
         """
         if not self.queue:
             return None
@@ -109,7 +110,7 @@ class Link:
         return self._pressure if self._pressure and now - self._pressure_at < PRESSURE_NS else 0
 
     def look_after(self, now: Nanos) -> bool:
-        """Called now and then; whether the peer should be asked for an acknowledgement once more."""
+        """Check the link now and then; returns whether to ask the peer for an acknowledgement again."""
         if self.stuck_since is None:
             return False
         if now - self.stuck_since >= AWAY_NS:
@@ -118,7 +119,7 @@ class Link:
         return True
 
     def forget(self) -> None:
-        """Nothing is under way and nothing waits: the peer began a new life, or is away.
+        """Forget what is under way and what waits: the peer began a new life, or is away.
 
         What waited is dropped, and counted.
         """

@@ -1,23 +1,22 @@
 """Frames on their way out, packed into datagrams.
 
-Frames to the same hosts share a datagram until it is full, their destination changes or somebody takes all
-that is here. A message that is larger than a datagram goes in fragments, which are kept for a while in case
-that some are lost.
+Frames to the same hosts share a datagram until it is full, the hosts change, or all datagrams are taken. A
+message that is larger than a datagram goes in fragments, which are kept for a while in case some are lost.
 """
 
 from collections.abc import Callable
 from typing import TypeAlias
 
 from ordercast.core import HostId, LocalError, Nanos, NodeId
-from ordercast.net.links.packet import (
+from ordercast.net.links.datagram import (
     DATA,
     DESTINATION_BYTES,
     DESTINATIONS_MAX,
     FRAGMENT,
     FRAME_BYTES,
     Missing,
+    write_fragments,
     write_frame,
-    write_pieces,
 )
 from ordercast.net.links.repair import Fragmented
 
@@ -33,9 +32,9 @@ class Outbox:
     __slots__ = ("_clock", "_fragmented", "_frames", "_hosts", "_message", "_room", "_size", "closed")
 
     def __init__(self, room: int, clock: Callable[[], Nanos]) -> None:
-        """`room` is what a datagram has for frames."""
+        """`room` is the number of bytes that a datagram has for frames."""
         if room < 2 * FRAME_BYTES + DESTINATIONS_MAX * DESTINATION_BYTES:
-            raise LocalError(f"datagrams with {room} bytes for messages are too small")
+            raise LocalError(f"datagrams are too small: only {room} bytes are left for messages")
         self.closed: list[Outgoing] = []
         """Datagrams that get no more frames."""
         self._room = room
@@ -60,8 +59,8 @@ class Outbox:
             return
         self._message = (self._message + 1) % MESSAGES_MAX
         room = self._room - FRAME_BYTES - DESTINATION_BYTES * count
-        pieces = write_pieces(self._message, body, room)
-        frames = [write_frame(FRAGMENT, source, destinations, count, piece) for piece in pieces]
+        fragments = write_fragments(self._message, body, room)
+        frames = [write_frame(FRAGMENT, source, destinations, count, fragment) for fragment in fragments]
         self._fragmented.keep(self._message, hosts, frames, self._clock())
         for frame in frames:
             self.add(hosts, frame)
@@ -99,5 +98,5 @@ class Outbox:
         return self._fragmented.asked(host, missing, self._clock())
 
     def forget_old(self, now: Nanos) -> None:
-        """Let go of fragments that nobody has asked for in time."""
+        """Forget fragments that nobody has asked for in time."""
         self._fragmented.forget_old(now)

@@ -1,21 +1,21 @@
-"""Messages that went in fragments, kept for a while: a host that lost some of them may ask for these again.
+"""Keeps messages that were sent in fragments for a while, so that hosts can ask for lost fragments again.
 
-Only fragments are repeated, and not for ever. What is lost whole is left to the protocols, which know whether
-it is worth anything still.
+Only fragments are repeated, and only for a limited time. A message that is lost as a whole is left to the
+protocols, which know whether it is still useful.
 """
 
 from collections import OrderedDict
 from dataclasses import dataclass
 
 from ordercast.core import SECOND, HostId, Nanos
-from ordercast.net.links.packet import Missing
+from ordercast.net.links.datagram import Missing
 
 KEPT_BYTES_MAX = 16 << 20
-"""Of all messages together; the oldest goes first."""
+"""Bytes that are kept of all messages together; the oldest message is dropped first."""
 KEPT_NS: Nanos = 2 * SECOND
 """How long a message is kept after it was sent, or asked for."""
 REPEATS = 2
-"""How often, for each host on average, a piece of a message is repeated; a greedy peer gets no more."""
+"""How often a fragment of a message is repeated, per host on average; a greedy peer gets no more."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Fragmented:
         self._size = 0
 
     def keep(self, message: int, hosts: tuple[HostId, ...], frames: list[bytes], now: Nanos) -> None:
-        """A message goes to hosts in these frames."""
+        """Keep the frames of a message that goes to these hosts."""
         if message in self._messages:
             self._drop(message)  # the numbers have gone round
         size = sum(map(len, frames))
@@ -48,7 +48,7 @@ class Fragmented:
             self._drop(next(iter(self._messages)))
 
     def asked(self, host: HostId, missing: Missing, now: Nanos) -> list[bytes]:
-        """The frames that a host asks for; none that were not for it, or are not kept any more."""
+        """The frames that a host asks for, without those that were not for it or are no longer kept."""
         kept = self._messages.get(missing.message)
         if kept is None or host not in kept.hosts:
             return []
@@ -59,7 +59,7 @@ class Fragmented:
         return found
 
     def forget_old(self, now: Nanos) -> None:
-        """Let go of what nobody has asked for in time."""
+        """Forget messages that nobody has asked for in time."""
         while self._messages:
             message, oldest = next(iter(self._messages.items()))
             if now - oldest.touched < KEPT_NS:

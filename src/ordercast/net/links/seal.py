@@ -1,10 +1,10 @@
-"""Seals: every datagram is encrypted and authenticated with the key of the cluster, or carries a check sum.
+"""Seals: every datagram is encrypted and authenticated with the key of the cluster, or carries a checksum.
 
-Each life of a host is a *session* with a random number, and has keys of its own, derived from the cluster's
-by HKDF. The counter of a datagram is its nonce, so no nonce is ever used twice with a key; the header is
-authenticated with it. A copy of the process would use them a second time, so after a fork the child has no
-closer any more. A host that knows the cluster's key can speak for every other: the key is what one
-belongs to the cluster by.
+Each life of a host is a *session* with a random number and its own keys, which HKDF derives from the
+cluster's key. The counter of a datagram is its nonce, so no nonce is ever used twice with a key; the header
+is authenticated too. A fork of the process would use the same nonces again, so the child of a fork cannot
+seal any more. A host that knows the cluster's key can speak for every other host: whoever has the key belongs
+to the cluster.
 """
 
 import os
@@ -19,13 +19,13 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ordercast.core import HostId, LocalError
+from ordercast.net.links.datagram import HEADER_BYTES, DatagramHeader, Rejected, write_header
 from ordercast.net.links.keyring import Keyring
-from ordercast.net.links.packet import HEADER_BYTES, DatagramHeader, Rejected, write_header
 from ordercast.net.transports.transport import Datagram
 
 _PURPOSE = b"ordercast session 1"
 OPENERS_MAX = 1024
-"""Keys of sessions that are remembered, of those that have sent something authentic."""
+"""How many session keys are remembered, of sessions that sent something authentic."""
 
 
 class Seal(ABC):
@@ -45,7 +45,7 @@ class Seal(ABC):
         """The frames of a datagram, or `Rejected`."""
 
     def renew(self, keys: Keyring) -> None:  # noqa: B027  (optional hook)
-        """The keys have changed."""
+        """Use changed keys."""
 
     def key_ids(self) -> tuple[int, ...]:
         """The keys that are accepted; the first is the one that this host seals with."""
@@ -81,7 +81,9 @@ class Sealed(Seal):
         """The datagram with these frames, which can be opened with the cluster's key only."""
         header = write_header(flags, self._key, self._host, self.session, counter)
         if self._forked:
-            raise LocalError("this process is a fork of one that joined a cluster: join anew")
+            raise LocalError(
+                "this process was forked after its parent joined a cluster: join again in this process"
+            )
         return header + self._closer.encrypt(counter.to_bytes(12, "little"), plain, header)
 
     def open(self, header: DatagramHeader, datagram: Datagram) -> bytes:
@@ -92,13 +94,15 @@ class Sealed(Seal):
         if opener is None:
             key = self._keys.accepted.get(header.key)
             if key is None:
-                raise Rejected("key", f"sealed with key {header.key:08x}, which is not one of ours")
+                raise Rejected(
+                    "key", f"datagram is sealed with key {header.key:08x}, which this host does not have"
+                )
             opener = self._derive(key.secret, header.host, header.session)
         nonce, view = header.counter.to_bytes(12, "little"), memoryview(datagram)
         try:
             plain = opener.decrypt(nonce, view[HEADER_BYTES:], view[:HEADER_BYTES])
         except InvalidTag as error:
-            raise Rejected("seal", "the seal is broken") from error
+            raise Rejected("seal", "the seal of the datagram does not match its content") from error
         if not known:  # only now: bytes of a stranger may not fill the memory
             self._openers[name] = opener
             if len(self._openers) > OPENERS_MAX:
@@ -106,7 +110,7 @@ class Sealed(Seal):
         return plain
 
     def forked(self) -> None:
-        """Seal nothing any more: another process goes on with the same counters."""
+        """Seal nothing any more, because another process goes on with the same counters."""
         self._forked = True
 
     @staticmethod
@@ -128,7 +132,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class Unsealed(Seal):
-    """A check sum against accidents; against people nothing. Only for machines that trust their network."""
+    """A checksum against accidents, but no protection against attackers: only for trusted networks."""
 
     overhead = 4
 
@@ -137,17 +141,17 @@ class Unsealed(Seal):
         self.session = session
 
     def close(self, flags: int, counter: int, plain: bytes) -> bytes:
-        """The datagram with these frames, in plain sight."""
+        """The datagram with these frames, in plaintext."""
         open_bytes = write_header(flags, 0, self._host, self.session, counter) + plain
         return open_bytes + crc32(open_bytes).to_bytes(4, "little")
 
     def open(self, header: DatagramHeader, datagram: Datagram) -> bytes:
         """The frames of a datagram, if it is whole."""
         if header.key:
-            raise Rejected("key", "a sealed datagram came to a cluster without a key")
+            raise Rejected("key", "the datagram is sealed, but this cluster has no key")
         view = memoryview(datagram)
         if len(view) < HEADER_BYTES + self.overhead or crc32(view[:-4]) != int.from_bytes(
             view[-4:], "little"
         ):
-            raise Rejected("seal", "the check sum is wrong")
+            raise Rejected("seal", "the checksum of the datagram is wrong")
         return bytes(view[HEADER_BYTES:-4])

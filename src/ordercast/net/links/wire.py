@@ -1,8 +1,8 @@
 """A host's connection to the others: datagrams go out and come in, sealed, at the pace of the peers.
 
-What goes out is packed in the `Outbox`, and leaves when the host says so (`transmit`). All that is sent to a
-peer arrives in the order in which it was sent, unless the network loses or reorders it. What the hosts tell
-each other about the link itself (acknowledgements, challenges, requests for fragments) leaves at once.
+The `Outbox` packs frames into datagrams, and they leave when the host calls `transmit`. Datagrams to a peer
+arrive in the order in which they were sent, unless the network loses or reorders them. Frames about the link
+itself (acknowledgements, challenges, requests for fragments) leave at once.
 """
 
 import secrets
@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from ordercast.core import MILLISECOND, HostId, Nanos, NodeId, RemoteError
-from ordercast.net.links.link import PRESSURE_MAX, Link
-from ordercast.net.links.outbox import Outbox, Outgoing
-from ordercast.net.links.packet import (
+from ordercast.net.links.datagram import (
     ACK,
     ACK_PLEASE,
     CHALLENGE,
@@ -30,34 +28,36 @@ from ordercast.net.links.packet import (
     Rejected,
     read_ack,
     read_challenge,
+    read_fragment,
     read_frames,
     read_header,
     read_missing,
-    read_piece,
     read_proof,
     write_ack,
     write_challenge,
     write_missing,
     write_proof,
 )
-from ordercast.net.links.pieces import Pieces
+from ordercast.net.links.fragments import Fragments
+from ordercast.net.links.link import PRESSURE_MAX, Link
+from ordercast.net.links.outbox import Outbox, Outgoing
 from ordercast.net.links.seal import Seal
 from ordercast.net.links.session import Candidate, Sessions
 from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.transports.transport import Datagram, Transport
 
 TICK_NS: Nanos = 20 * MILLISECOND
-"""How often links are looked after."""
+"""How often links are checked."""
 REPAIR_NS: Nanos = 5 * MILLISECOND
-"""How often lost pieces are looked for, as long as messages are unfinished."""
+"""How often the host looks for lost fragments while messages are unfinished."""
 QUEUE_HIGH, QUEUE_LOW = 2 << 20, 1 << 20
-"""Bytes in the queue of a link: above the one the host is under pressure, below the other no more."""
+"""Bytes in the queue of a link: above the first the host is under pressure, below the second no more."""
 BULK_BYTES = 64 << 10
-"""A peer that has sent so much lately is a source, and is asked to slow down when that is needed."""
+"""A peer that has sent this many bytes lately is a source, and may be asked to slow down."""
 
 
 class Reader(Protocol):
-    """Takes what comes."""
+    """The handler of frames that come in."""
 
     def __call__(
         self, host: HostId, source: NodeId, destinations: tuple[NodeId, ...], body: Datagram
@@ -73,16 +73,16 @@ def new_session() -> int:
 class Peer:
     """Another host."""
 
-    __slots__ = ("ack_due", "host", "link", "pieces", "sessions", "told", "weight")
+    __slots__ = ("ack_due", "fragments", "host", "link", "sessions", "told", "weight")
 
     def __init__(self, host: HostId, window: int, metrics: Metrics) -> None:
         self.host = host
         self.link = Link(host, window, metrics)
         self.sessions = Sessions()
-        self.pieces = Pieces()
+        self.fragments = Fragments()
         self.ack_due = False
         self.weight = 0
-        """Bytes that it has sent lately: what came a while ago counts less and less."""
+        """Bytes that it has sent lately; older bytes count less and less."""
         self.told = 0
         """How hard it was asked to slow down."""
 
@@ -105,7 +105,7 @@ class Wire:
         self.transport = transport
         self.seal = seal
         self.outbox = Outbox(transport.datagram_max - HEADER_BYTES - seal.overhead, clock)
-        """Where this host's messages to others wait until they are given to `transmit`."""
+        """Holds this host's messages to others until they are given to `transmit`."""
         self.metrics = metrics
         self.peers: Mapping[HostId, Peer] = {
             peer: Peer(peer, window, metrics) for peer in peers if peer != host
@@ -116,14 +116,14 @@ class Wire:
         self._acks_due: list[Peer] = []
         self._congested = False
         self._strained = False
-        """An application here is slow to take what is delivered."""
+        """Whether an application here is slow to take its deliveries."""
         self._unfinished: Callable[[], None] = lambda: None
         self._repairing = False
 
     async def start(self, read: Reader, drained: Callable[[], None], unfinished: Callable[[], None]) -> None:
         """Begin to read; `drained` is called after each burst.
 
-        `unfinished` is called when a message has begun to come in pieces: `repair` is to be called each
+        `unfinished` is called when a message has begun to come in fragments: `repair` is to be called each
         `REPAIR_NS` from then on.
         """
         self._read, self._unfinished = read, unfinished
@@ -155,7 +155,7 @@ class Wire:
             self.transport.send_many(hosts, datagram)
 
     def flush(self) -> None:
-        """A turn is over: send the acknowledgements that are due, and let the transport send all it has."""
+        """End a turn: send the acknowledgements that are due, and let the transport send all it has."""
         if self._acks_due:
             for peer in self._acks_due:
                 self._acknowledge(peer)
@@ -169,21 +169,21 @@ class Wire:
             self._say(peer.host, write_ack(self._ack_of(peer)), 0)
 
     def _say(self, host: HostId, frame: bytes, flags: int) -> None:
-        """Seal and send at once: a frame about the link itself, or what the window has let through."""
+        """Seal and send at once: a frame about the link itself, or frames that the window now allows."""
         self._counter += 1
         self._transmit((host,), self.seal.close(flags, self._counter, frame))
 
     # Pressure
 
     def pressed(self) -> bool:
-        """Whether sources should stop for a while: a queue here is long, or a peer asks for it."""
+        """Whether senders should pause: a queue here is long, or a peer asks for it."""
         if self._congested:
             return True
         now = self._clock()
         return any(peer.link.pressure(now) for peer in self.peers.values())
 
     def _weigh(self) -> None:
-        """See whether the queues are long, or short again, and tell the peers if that has changed."""
+        """Check whether the queues are long, or short again, and tell the peers if that has changed."""
         longest = max((peer.link.queued for peer in self.peers.values()), default=0)
         self._congested = longest > (QUEUE_LOW if self._congested else QUEUE_HIGH)
         self.metrics.link_queue_bytes = sum(peer.link.queued for peer in self.peers.values())
@@ -196,9 +196,9 @@ class Wire:
         return max(0, max((peer.link.pressure(now) for peer in self.peers.values()), default=0) - 1)
 
     def _tell(self, level: int, *, again: bool = False) -> None:
-        """Let those know who send much here, and all who were told before when it is over.
+        """Ask the peers that send much to slow down; when the pressure is over, tell all that were asked.
 
-        Each hop counts one less, so no word goes round for ever.
+        The level falls by one with each hop, so no request goes round for ever.
         """
         for peer in self.peers.values():
             wanted = level if peer.told or peer.weight >= BULK_BYTES else 0
@@ -207,12 +207,12 @@ class Wire:
                 self._acknowledge(peer)
 
     def strain(self, strained: bool) -> None:
-        """An application is slow to take what is delivered, or no more."""
+        """Note whether an application is slow to take its deliveries."""
         self._strained = strained
         self._weigh()
 
     def tick(self) -> None:
-        """Look after links and sessions on which nothing moves, and repeat a word about pressure."""
+        """Check links and sessions on which nothing moves, and repeat requests to slow down."""
         now, away = self._clock(), 0
         self.outbox.forget_old(now)
         for peer in self.peers.values():
@@ -229,12 +229,12 @@ class Wire:
         self.transport.flush()
 
     def repair(self) -> bool:
-        """Ask for pieces that seem to be lost; whether some message is unfinished still, and this goes on."""
+        """Ask for fragments that seem to be lost; returns whether some message is still unfinished."""
         now = self._clock()
         for peer in self.peers.values():
-            for missing in peer.pieces.missing(now):
+            for missing in peer.fragments.missing(now):
                 self._say(peer.host, write_missing(missing), 0)
-        self._repairing = any(peer.pieces.unfinished for peer in self.peers.values())
+        self._repairing = any(peer.fragments.unfinished for peer in self.peers.values())
         self.transport.flush()
         return self._repairing
 
@@ -244,7 +244,7 @@ class Wire:
     # In
 
     def on_datagram(self, datagram: Datagram) -> None:
-        """Open a datagram; what is wrong with it is counted, and nothing else happens."""
+        """Open a datagram, and handle its frames; a bad one is counted and dropped."""
         metrics = self.metrics
         metrics.packets_in += 1
         metrics.bytes_in += len(datagram)
@@ -252,13 +252,13 @@ class Wire:
             header = read_header(datagram)
             peer = self.peers.get(header.host)
             if peer is None:
-                raise Rejected("source", f"there is no other host {header.host}")
+                raise Rejected("source", f"datagram comes from host {header.host}, which is not a peer")
             plain = self.seal.open(header, datagram)
             sessions = peer.sessions
             if header.session != sessions.current:
                 self._on_unproven(peer, header, plain)
             elif header.counter <= sessions.floor or not sessions.seen.admit(header.counter):
-                raise Rejected("replay", f"datagram {header.counter} came before, or to an earlier life")
+                raise Rejected("replay", f"datagram {header.counter} is a copy, or was for an earlier life")
             else:
                 self._take(peer, header.flags, header.counter, plain)
         except Rejected as rejected:
@@ -268,7 +268,7 @@ class Wire:
             metrics.malformed += 1
 
     def _take(self, peer: Peer, flags: int, counter: int, plain: bytes) -> None:
-        """A datagram of a living session: note it, and read its frames."""
+        """Note a datagram of the current session, and read its frames."""
         if counter > peer.sessions.highest:
             peer.sessions.highest = counter
         if flags and not peer.ack_due:
@@ -285,7 +285,7 @@ class Wire:
             self._read(peer.host, source, destinations, body)
         elif kind == FRAGMENT:
             peer.weight += len(body)
-            whole = peer.pieces.add(read_piece(body), self._clock())
+            whole = peer.fragments.add(read_fragment(body), self._clock())
             if whole is not None:
                 assert self._read is not None
                 self._read(peer.host, source, destinations, whole)
@@ -299,13 +299,13 @@ class Wire:
         elif kind == MISSING:
             self._on_missing(peer, read_missing(body))
         elif kind != PROOF:  # one for a session that is proven already
-            raise RemoteError(f"a frame of kind {kind}, which there is not")
+            raise RemoteError(f"unknown frame kind {kind}")
 
     def _on_ack(self, peer: Peer, ack: Ack) -> None:
         if ack.host != self.host or ack.session != self.session:
             return
         if ack.counter > self._counter:
-            raise RemoteError(f"datagram {ack.counter} is acknowledged, which was never sent")
+            raise RemoteError(f"peer acknowledges datagram {ack.counter}, which was never sent")
         link = peer.link
         pressed = link.pressure(self._clock())
         link.acknowledge(ack.counter, ack.pressure, self._clock())
@@ -319,7 +319,7 @@ class Wire:
             self._weigh()
 
     def _on_missing(self, peer: Peer, missing: Missing) -> None:
-        """Send pieces again, to the one who asks, at the pace of its link."""
+        """Send fragments again to the host that asks, at the pace of its link."""
         # What waits for the window has not left yet: the peer misses it too early.
         waiting = {id(frames) for _, frames in peer.link.queue}
         for frame in self.outbox.asked(peer.host, missing):
@@ -335,7 +335,7 @@ class Wire:
         return self.seal.session
 
     def _on_unproven(self, peer: Peer, header: DatagramHeader, plain: bytes) -> None:
-        """A datagram of a session that may be a recording: only what proves the contrary counts now."""
+        """Handle a datagram of a session that may be a recording: only challenges and proofs count now."""
         sessions, now = peer.sessions, self._clock()
         candidate = sessions.candidate(header.session)
         data = False
@@ -357,12 +357,12 @@ class Wire:
         self._say(peer.host, write_challenge(peer.host, peer.sessions.nonce(session)), 0)
 
     def _on_proven(self, peer: Peer, candidate: Candidate) -> None:
-        """A new life of a peer begins; what it said before counts, if it was said to this life."""
+        """Begin a new life of a peer; its waiting datagrams count if they were for this life of the host."""
         peer.sessions.proven_at = self._counter
         if peer.sessions.succeeded:
             peer.link.forget()  # what waits was for the life before
         peer.link.away = False
-        peer.pieces = Pieces()
+        peer.fragments = Fragments()
         for flags, counter, held in candidate.held:
             if counter > peer.sessions.floor:
                 self._take(peer, flags, counter, held)

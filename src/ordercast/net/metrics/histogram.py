@@ -1,4 +1,4 @@
-"""A histogram of durations with buckets of constant relative width, as HDR histograms have.
+"""A histogram of durations with buckets of constant relative width, like HDR histograms.
 
 A power of two is cut into 64 buckets, so a bucket is at most 1/64 of its values wide and its middle is within
 0.8 % of each of them. Values below 128 have a bucket each. A record is one shift and one addition.
@@ -35,7 +35,7 @@ _BUCKETS = _index(VALUE_MAX) + 1
 
 
 class Histogram:
-    """How often each duration happened, within 0.8 %; count, sum and maximum are exact."""
+    """How often each duration occurred, within 0.8 %; count, sum and maximum are exact."""
 
     __slots__ = ("_counts", "count", "maximum", "total")
 
@@ -46,7 +46,7 @@ class Histogram:
         self.maximum = 0
 
     def record(self, duration: Nanos, count: int = 1) -> None:
-        """Count a duration; a negative one, of clocks that differ, counts as none at all."""
+        """Count a duration; a negative one, from clocks that differ, counts as 0."""
         if duration < _EXACT:
             if duration < 0:
                 duration = 0
@@ -62,14 +62,14 @@ class Histogram:
             self.maximum = duration
 
     def merge(self, other: "Histogram") -> None:
-        """Add what another one has counted."""
+        """Add the counts of another histogram."""
         self._counts = [mine + theirs for mine, theirs in zip(self._counts, other._counts, strict=True)]
         self.count += other.count
         self.total += other.total
         self.maximum = max(self.maximum, other.maximum)
 
     def since(self, earlier: "Histogram") -> "Histogram":
-        """What was counted after an earlier state of this histogram; its maximum is that of a bucket."""
+        """The durations counted since an earlier state of this histogram; the maximum is that of a bucket."""
         later = Histogram()
         later._counts = [max(0, now - then) for now, then in zip(self._counts, earlier._counts, strict=True)]
         later.count = sum(later._counts)
@@ -79,9 +79,9 @@ class Histogram:
         return later
 
     def percentile(self, percent: float) -> Nanos | None:
-        """The duration that so many percent do not exceed; None when nothing was counted."""
+        """The duration that this percentage of all do not exceed; None if nothing was counted."""
         if not 0 <= percent <= 100:
-            raise LocalError(f"a percentile is between 0 and 100, not {percent}")
+            raise LocalError(f"a percentile must be between 0 and 100, not {percent}")
         if not self.count:
             return None
         wanted = max(1.0, self.count * percent / 100)
@@ -94,14 +94,14 @@ class Histogram:
         return self.maximum
 
     def at_most(self, duration: Nanos) -> int:
-        """How many were at most this long, counted by whole buckets."""
+        """The number of durations up to this one, counted by whole buckets."""
         return sum(count for index, count in self._filled() if _bounds(index)[1] <= duration)
 
     def _filled(self) -> Iterator[tuple[int, int]]:
         return ((index, count) for index, count in enumerate(self._counts) if count)
 
     def to_dict(self) -> dict[str, object]:
-        """The histogram as JSON has it: only buckets that counted something."""
+        """The histogram for JSON, with only the buckets that are not empty."""
         return {
             "buckets": [[index, count] for index, count in self._filled()],
             "total_ns": self.total,
@@ -110,7 +110,7 @@ class Histogram:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, object]) -> Self:
-        """The histogram that `to_dict` told of; `LocalError` if it is none."""
+        """The histogram that `to_dict` made; `LocalError` if the content is invalid."""
         made = cls()
         try:
             buckets, total, maximum = (content[name] for name in ("buckets", "total_ns", "max_ns"))
@@ -120,7 +120,7 @@ class Histogram:
                 if not (isinstance(index, int) and isinstance(count, int)):
                     raise TypeError("a bucket is not a pair of integers")
                 if not 0 <= index < _BUCKETS or count < 0:
-                    raise ValueError(f"no bucket {index} with {count}")
+                    raise ValueError(f"bucket {index} cannot have the count {count}")
                 made._counts[index] += count
         except (KeyError, TypeError, ValueError) as error:
             raise LocalError(f"not a histogram: {error}") from error

@@ -1,7 +1,8 @@
-"""What a host counts while it runs, and how others read it: as JSON and in Prometheus' text format.
+"""The metrics of a host, as JSON and in Prometheus' text format.
 
-Hot code increments plain integers (`metrics.packets_in += 1`); whatever costs more is done when somebody
-asks. `FAMILIES` is the one list of all counters with their meaning: exposition and documents follow it.
+Hot code increments plain integers (`metrics.packets_in += 1`); everything that costs more is done when
+somebody reads the metrics. `FAMILIES` is the one list of all counters with their meaning; the exposition and
+the documents follow it.
 """
 
 import resource
@@ -21,14 +22,14 @@ _LATENCY_BOUNDS: tuple[Nanos, ...] = tuple(
 
 
 class Family(NamedTuple):
-    """One name of the exposition and the attributes behind it, each with its own label."""
+    """One metric of the exposition, and the attributes with its values, one per label."""
 
     name: str
     kind: Literal["counter", "gauge"]
     help: str
     label: str
     attributes: Mapping[str, str]
-    """The attribute of each value of the label; the value is empty where there is but one."""
+    """The attribute of each value of the label; a metric without a label has one empty value."""
 
 
 def _one(name: str, kind: Literal["counter", "gauge"], help: str, attribute: str) -> Family:
@@ -90,7 +91,7 @@ FAMILIES: tuple[Family, ...] = (
     _one(
         "ordercast_fragments_repeated_total",
         "counter",
-        "Pieces of large messages that peers had lost and asked for again.",
+        "Fragments of large messages that peers had lost and requested again.",
         "fragments_repeated",
     ),
     _one(
@@ -220,7 +221,7 @@ class Metrics:
         return {name: int(getattr(self, name)) for family in FAMILIES for name in family.attributes.values()}
 
     def snapshot(self) -> dict[str, object]:
-        """All of it as JSON has it; rates are left to readers, who compare two snapshots."""
+        """All metrics for JSON; readers get rates by comparing two snapshots."""
         return {
             "uptime_ns": time.monotonic_ns() - self._started,
             "cpu_ns": time.process_time_ns(),
@@ -258,7 +259,7 @@ class Metrics:
 
 
 def resident_bytes() -> int:
-    """The memory of this process that is in RAM; 0 where the system does not tell."""
+    """The memory of this process in RAM, in bytes; 0 if the system does not tell."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except (OSError, ValueError, IndexError):

@@ -1,1 +1,1 @@
-"""How people and tools look into a running host: its control socket, metrics, and why something waits."""
+"""Tools to look into a running host: its control socket, its metrics, and why something waits."""

@@ -1,4 +1,4 @@
-"""What a host of a cluster shows to those who attend to it: its control socket, and its metrics over HTTP."""
+"""The two servers of a host: its control socket, and its metrics over HTTP."""
 
 from collections.abc import Callable, Mapping
 from typing import Self
@@ -12,7 +12,7 @@ from ordercast.net.tools.server import ControlServer
 from ordercast.net.transports.impair import ImpairedTransport
 
 _PRESSED = "the network or a slow receiver asks senders to slow down"
-_WINDOW = "the protocol takes no more until some of those under way are through"
+_WINDOW = "the protocol accepts no more until some messages under way are done"
 
 
 class Attendance:
@@ -58,7 +58,7 @@ class Attendance:
         await self.control.close()
 
     def _sending(self) -> Mapping[NodeId, SenderFact]:
-        """How far the senders are, and why no further."""
+        """How far each sender has come, and what blocks it."""
         blocked = _PRESSED if self._host.wire.pressed() else _WINDOW
         return {
             node: SenderFact(

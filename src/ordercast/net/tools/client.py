@@ -1,4 +1,4 @@
-"""The other end of the control socket: small and synchronous, for the command line."""
+"""A synchronous client of the control socket, for the command line."""
 
 import contextlib
 import socket
@@ -34,7 +34,7 @@ Content = TypeVar("Content")
 
 
 class NoAnswer(LocalError):
-    """A host is not there, or says nothing."""
+    """A host is not up, or does not answer."""
 
 
 class ControlClient:
@@ -53,7 +53,7 @@ class ControlClient:
             raise self._silent(error) from error
 
     def __enter__(self) -> Self:
-        """Use it in a `with`."""
+        """Use the client in a `with` statement."""
         return self
 
     def __exit__(
@@ -67,29 +67,29 @@ class ControlClient:
         self._socket.close()
 
     def status(self) -> dict[str, Any]:
-        """Who it is and how it is."""
+        """The identity and the state of the host."""
         return self._ask(Status(), dict[str, Any])
 
     def metrics(self) -> dict[str, Any]:
-        """What it has counted."""
+        """The metrics of the host."""
         return self._ask(ReadMetrics(), dict[str, Any])
 
     def explain(self, message: MessageId | None = None) -> HostFact:
-        """What waits at its nodes."""
+        """What waits at the nodes of the host."""
         return self._ask(Explain(message), HostFact)
 
     def impair(self, impairment: Impairment) -> None:
-        """Let its datagrams come to harm; `LocalError` if it was not started for that."""
+        """Impair the host's datagrams; `LocalError` if it was not started with --impair."""
         self._ask(Impair(impairment), dict[str, Any])
 
     def stop(self) -> None:
-        """Let it end in good order; it does so after its answer."""
+        """Stop the host in good order; it stops after its answer."""
         self._ask(Stop(), dict[str, Any])
 
     def submit(
         self, groups: Sequence[GroupName], payloads: list[bytes], node: NodeId | None = None
     ) -> MessageId:
-        """Hand it messages; waits while its backlog is full. Returns the first identity, others follow it."""
+        """Submit messages; waits while the host's backlog is full. Returns the identity of the first."""
         deadline = time.monotonic() + self._timeout_s
         pause = _FULL_WAIT_S
         request = Submit(tuple(groups), payloads, node)
@@ -100,7 +100,7 @@ class ControlClient:
             if time.monotonic() > deadline:
                 waited = f"{self._timeout_s:g} s"
                 raise NoAnswer(
-                    f"host {self.host} has had no room for {waited}: ordercast why says what waits"
+                    f"host {self.host} has had no room for {waited}: run `ordercast why` to see what waits"
                 )
             time.sleep(pause)
             pause = min(2 * pause, _FULL_WAIT_MAX_S)
@@ -108,7 +108,7 @@ class ControlClient:
     def tail(
         self, groups: Sequence[GroupName] = (), node: NodeId | None = None, count: int | None = None
     ) -> Iterator[dict[str, Any]]:
-        """What is delivered from now on, a line each; ends when the host ends or after so many messages."""
+        """Deliveries from now on, one line each; ends when the host ends or after `count` messages."""
         yield self._ask(Tail(tuple(groups), node, count), dict[str, Any])
         self._socket.settimeout(None)  # there may be nothing to tell for any time
         while True:
@@ -139,15 +139,15 @@ class ControlClient:
         try:
             return msgspec.json.decode(line, type=kind)
         except msgspec.DecodeError as error:
-            raise NoAnswer(f"host {self.host} answers what is no answer: {error}") from error
+            raise NoAnswer(f"host {self.host} sent an invalid answer: {error}") from error
 
     def _read_line(self) -> bytes | None:
-        """The next line; None when the other end has hung up."""
+        """The next line; None when the host has hung up."""
         start = 0
         while (end := self._buffer.find(b"\n", start)) < 0:
             start = len(self._buffer)
             if start > ANSWER_BYTES_MAX:
-                raise NoAnswer(f"host {self.host} answers with a line longer than {ANSWER_BYTES_MAX} bytes")
+                raise NoAnswer(f"host {self.host} sent an answer longer than {ANSWER_BYTES_MAX} bytes")
             more = self._socket.recv(1 << 16)
             if not more:
                 return None
@@ -158,7 +158,7 @@ class ControlClient:
 
     def _silent(self, error: OSError) -> NoAnswer:
         if isinstance(error, PermissionError):
-            return NoAnswer(f"host {self.host} may only be asked by the user who runs it")
+            return NoAnswer(f"only the user who runs host {self.host} may use its control socket")
         if isinstance(error, TimeoutError):
             return NoAnswer(f"host {self.host} has not answered for {self._timeout_s:g} s: is it stuck?")
-        return NoAnswer(f"host {self.host} does not answer: is it up? ordercast cluster status tells")
+        return NoAnswer(f"host {self.host} does not answer: is it up? Run `ordercast cluster status`")

@@ -1,7 +1,7 @@
-"""Metrics over HTTP for those who collect them: ``GET /metrics`` and ``GET /health``, and nothing else.
+"""Metrics over HTTP for monitoring systems: ``GET /metrics`` and ``GET /health``, and nothing else.
 
-A few lines of HTTP/1.1 instead of a dependency: it reads a request's head, answers, and hangs up. It only
-reads, and by default it listens on this machine alone.
+This is a little HTTP/1.1 server instead of a dependency: it reads the head of a request, answers, and closes
+the connection. It changes nothing, and by default it listens only on this machine.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from ordercast.net.transports.address import Address
 HEAD_BYTES_MAX = 8 << 10
 CLIENTS_MAX = 32
 PATIENCE_S = 5.0
-"""For a whole request: a client that sends nothing keeps its place no longer."""
+"""Seconds for a whole request; a client that sends nothing is cut off after that."""
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _JSON = "application/json"
@@ -30,11 +30,11 @@ _REASONS = {
 }
 
 Health = Callable[[], tuple[bool, dict[str, object]]]
-"""Whether all is well, and what there is to say."""
+"""Whether the host is well, and details."""
 
 
 class MetricsServer:
-    """Tells the metrics of one host."""
+    """Serves the metrics of one host."""
 
     def __init__(self, address: Address, metrics: Callable[[], str], health: Health) -> None:
         self.address = address
@@ -44,15 +44,15 @@ class MetricsServer:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Listen; port 0 takes any that is free, and `address` tells which."""
+        """Listen; port 0 takes any free port, and `address` then has it."""
         try:
             self._server = await asyncio.start_server(self._accept, *self.address, limit=HEAD_BYTES_MAX)
         except OSError as error:
-            raise LocalError(f"metrics cannot be served on {self.address}: {error.strerror}") from error
+            raise LocalError(f"cannot serve metrics on {self.address}: {error.strerror}") from error
         self.address = Address(self.address.host, self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._server is None:
             return
         self._server.close()
@@ -85,13 +85,15 @@ class MetricsServer:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            return _response(400, _TEXT, "no request, or one that is too long\n")
+            return _response(400, _TEXT, "the request is missing or too long\n")
         method, _, rest = head.split(b"\r\n", 1)[0].partition(b" ")
         path, _, version = rest.partition(b" ")
         if not version.startswith(b"HTTP/1."):
-            return _response(400, _TEXT, "not HTTP/1\n")
+            return _response(400, _TEXT, "the request is not HTTP/1\n")
         if method not in (b"GET", b"HEAD"):
-            return _response(405, _TEXT, "this only reads: GET /metrics, GET /health\n", "Allow: GET, HEAD")
+            return _response(
+                405, _TEXT, "only GET and HEAD are allowed: GET /metrics, GET /health\n", "Allow: GET, HEAD"
+            )
         status, kind, body = self._find(path.partition(b"?")[0])
         return _response(status, kind, body, with_body=method == b"GET")
 
@@ -104,7 +106,7 @@ class MetricsServer:
                 return 200 if well else 503, _JSON, msgspec.json.encode(content).decode() + "\n"
         except Exception as error:  # a question must never stop the host
             return 500, _TEXT, f"a defect of ordercast: {exception_text(error)}\n"
-        return 404, _TEXT, "there are: /metrics, /health\n"
+        return 404, _TEXT, "not found; the paths are: /metrics, /health\n"
 
 
 def _response(status: int, kind: str, body: str, header: str = "", with_body: bool = True) -> bytes:

@@ -1,6 +1,6 @@
-"""What a host tells when it is asked why something is not delivered: plain facts, for `why` to put together.
+"""Facts that a host gives about undelivered messages, from which `why` makes an answer.
 
-Times are told as ages, measured by the clock of the node they belong to: the clocks of others may differ.
+Times are given as ages by the clock of their own node, because the clocks of others may differ.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,11 +12,11 @@ from ordercast.core.bundle import bundle_span
 from ordercast.net.tools.progress import Progress, Run
 
 WAITS_TOLD = 20
-"""Waits of a node that are told, the oldest; and beside them those of the message asked for."""
+"""How many waits of a node are given, the oldest first; waits of the requested message come in addition."""
 
 
 class WaitFact(msgspec.Struct, frozen=True):
-    """One thing that waits at a node, and the messages in it, where they are known."""
+    """One thing that waits at a node, and the messages in it, if they are known."""
 
     subject: str
     blocker: str
@@ -24,10 +24,10 @@ class WaitFact(msgspec.Struct, frozen=True):
     first: MessageId | None = None
     count: int = 0
     stable: float | None = None
-    """The probability that all who should know of it do, where the protocol can tell."""
+    """The probability that all who should know it do, if the protocol can tell."""
 
     def carries(self, message: MessageId) -> bool:
-        """Whether a message is in it."""
+        """Whether this wait includes a message."""
         return self.first is not None and self.first <= message < self.first + self.count
 
 
@@ -39,26 +39,26 @@ class SenderFact(msgspec.Struct, frozen=True):
     next: MessageId
     """The identity that the next message gets."""
     backlog: int = 0
-    """So many of the last ones the protocol has not taken yet."""
+    """How many of the last messages the protocol has not taken yet."""
     blocked: str = ""
-    """Why it does not take them, if that is known."""
+    """Why the protocol does not take them, if that is known."""
 
 
 class NodeFact(msgspec.Struct, frozen=True):
-    """What one node says of itself."""
+    """The facts of one node."""
 
     role: str
     state: dict[str, str | int] = {}
     waiting: int = 0
-    """How many things wait, those not told here too."""
+    """How many things wait, including those not given here."""
     waits: tuple[WaitFact, ...] = ()
     delivered: tuple[Run, ...] = ()
-    """Of the messages of the sender asked for, those delivered here in this life."""
+    """The messages of the requested sender that were delivered here in this life."""
     sender: SenderFact | None = None
 
 
 class HostFact(msgspec.Struct, frozen=True):
-    """What one host says of its nodes."""
+    """The facts of the nodes of one host."""
 
     host: HostId
     nodes: dict[NodeId, NodeFact]
@@ -73,7 +73,7 @@ def node_fact(
     progress: Progress | None = None,
     sender: SenderFact | None = None,
 ) -> NodeFact:
-    """The facts of a node; of all its waits, the oldest and those of the message asked for."""
+    """The facts of a node, with its oldest waits and those of the requested message."""
     delivered = progress.runs(message_sender(asked)) if progress is not None and asked is not None else ()
     return NodeFact(
         role=role,
@@ -100,7 +100,7 @@ def _wait_fact(wait: Wait, now: Nanos) -> WaitFact:
 
 
 def _messages(payload: bytes | None) -> tuple[MessageId | None, int]:
-    """The first identity in a packet and how many there are; a packet of a peer may be no bundle at all."""
+    """The first message of a bundle, and their number; a peer's payload may not be a bundle at all."""
     if payload is None:
         return None, 0
     try:

@@ -1,7 +1,7 @@
-"""What a receiver delivers, told to those who watch: each has a queue of its own, with a limit.
+"""What a receiver delivers, for clients that watch it. Each client has its own queue, with a limit.
 
-A reader that is too slow does not slow the host down: what its queue has no room for is lost to it, and it
-is told how many messages that were, at the place where they would have been.
+A slow reader does not slow the host down. It loses what its queue has no room for, and a line in their
+place tells it how many messages it lost.
 """
 
 import asyncio
@@ -9,14 +9,14 @@ from collections import deque
 from collections.abc import Sequence
 
 from ordercast.core import NodeId, Notice
-from ordercast.net.host.heard import Heard
+from ordercast.net.host.delivered import BundleOrNotice
 
 QUEUE_MESSAGES_MAX = 20_000
 QUEUE_BYTES_MAX = 8 << 20
 
 
 class Lost(int):
-    """So many messages had no room."""
+    """The number of messages for which the queue had no room."""
 
 
 class Watch:
@@ -24,44 +24,44 @@ class Watch:
 
     def __init__(self, groups: Sequence[int] = ()) -> None:
         self._groups = frozenset(groups)
-        self._queue: deque[Heard | Lost] = deque()
+        self._queue: deque[BundleOrNotice | Lost] = deque()
         self._messages = 0
         self._bytes = 0
         self._filled = asyncio.Event()
         self.lost = 0
         """Messages lost to this reader since it came."""
 
-    def put(self, heard: Heard) -> None:
-        """Something was delivered; never waits."""
-        if not self._wants(heard):
+    def put(self, delivered: BundleOrNotice) -> None:
+        """Take a delivery; never waits."""
+        if not self._wants(delivered):
             return
-        messages, size = _weigh(heard)
+        messages, size = _weigh(delivered)
         if self._messages + messages > QUEUE_MESSAGES_MAX or self._bytes + size > QUEUE_BYTES_MAX:
             self._lose(messages)
         else:
             self._messages += messages
             self._bytes += size
-            self._queue.append(heard)
+            self._queue.append(delivered)
         self._filled.set()
 
-    async def get(self) -> Heard | Lost:
-        """The next thing to tell."""
+    async def get(self) -> BundleOrNotice | Lost:
+        """Wait for the next delivery, or the number of messages lost."""
         while not self._queue:
             self._filled.clear()
             await self._filled.wait()
-        heard = self._queue.popleft()
-        if not isinstance(heard, Lost):
-            messages, size = _weigh(heard)
+        delivered = self._queue.popleft()
+        if not isinstance(delivered, Lost):
+            messages, size = _weigh(delivered)
             self._messages -= messages
             self._bytes -= size
-        return heard
+        return delivered
 
-    def _wants(self, heard: Heard) -> bool:
+    def _wants(self, delivered: BundleOrNotice) -> bool:
         if not self._groups:
             return True
-        if isinstance(heard, Notice):
-            return heard.group in self._groups
-        return not self._groups.isdisjoint(heard.delivery.groups)
+        if isinstance(delivered, Notice):
+            return delivered.group in self._groups
+        return not self._groups.isdisjoint(delivered.delivery.groups)
 
     def _lose(self, messages: int) -> None:
         self.lost += messages
@@ -72,27 +72,27 @@ class Watch:
 
 
 class Feed:
-    """All who watch the receivers of one host."""
+    """The clients that watch the receivers of one host."""
 
     def __init__(self) -> None:
         self._watches: dict[NodeId, list[Watch]] = {}
 
-    def hear(self, node: NodeId, heard: Heard) -> None:
-        """Something was delivered at a node."""
+    def tell(self, node: NodeId, delivered: BundleOrNotice) -> None:
+        """Pass a delivery at a node to those who watch the node."""
         for watch in self._watches.get(node, ()):
-            watch.put(heard)
+            watch.put(delivered)
 
     def add(self, node: NodeId, watch: Watch) -> None:
-        """From now on this reader is told what is delivered at a node."""
+        """Tell this reader what is delivered at a node from now on."""
         self._watches.setdefault(node, []).append(watch)
 
     def remove(self, node: NodeId, watch: Watch) -> None:
-        """This reader is told no more."""
+        """Tell this reader nothing more."""
         self._watches[node].remove(watch)
 
 
-def _weigh(heard: Heard) -> tuple[int, int]:
-    """How many messages, and how many bytes, something keeps in a queue."""
-    if isinstance(heard, Notice):
+def _weigh(delivered: BundleOrNotice) -> tuple[int, int]:
+    """The messages and bytes that a delivery takes in a queue."""
+    if isinstance(delivered, Notice):
         return 1, 100
-    return len(heard.bundle.payloads), len(heard.delivery.payload) + 100
+    return len(delivered.bundle.payloads), len(delivered.delivery.payload) + 100

@@ -1,4 +1,4 @@
-"""What a receiver delivers, as lines of JSON."""
+"""Deliveries as lines of JSON."""
 
 import base64
 from collections.abc import Iterator, Mapping
@@ -6,29 +6,29 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from ordercast.core import GroupId, Notice, Stamp, message_name
-from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.tools.feed import Lost
 from ordercast.net.tools.requests import GroupName, encode_line
 from ordercast.trace import KIND_OF, ORDERED
 
 
 def feed_lines(
-    heard: Heard | Lost, group_names: Mapping[GroupId, str], limit: int | None = None
+    delivered: BundleOrNotice | Lost, group_names: Mapping[GroupId, str], limit: int | None = None
 ) -> Iterator[tuple[bytes, int]]:
-    """The lines of something delivered, each with the number of messages that it tells of."""
-    if isinstance(heard, Lost):
-        yield encode_line({"lost": int(heard)}), 0
-    elif isinstance(heard, Notice):
-        yield encode_line({type(heard).__name__.lower(): _notice(heard, group_names)}), 0
+    """The lines of a delivery, each with the number of messages on it."""
+    if isinstance(delivered, Lost):
+        yield encode_line({"lost": int(delivered)}), 0
+    elif isinstance(delivered, Notice):
+        yield encode_line({type(delivered).__name__.lower(): _notice(delivered, group_names)}), 0
     else:
-        for content in _messages(heard, group_names, limit):
+        for content in _messages(delivered, group_names, limit):
             yield encode_line(content), 1
 
 
 def _messages(
-    batch: Batch, group_names: Mapping[GroupId, str], limit: int | None
+    delivered: DeliveredBundle, group_names: Mapping[GroupId, str], limit: int | None
 ) -> Iterator[dict[str, object]]:
-    delivery, bundle = batch.delivery, batch.bundle
+    delivery, bundle = delivered.delivery, delivered.bundle
     common: dict[str, object] = {
         "groups": [_name(group, group_names) for group in delivery.groups],
         "config": delivery.config,
@@ -44,7 +44,7 @@ def _messages(
             "message": message_name(bundle.first + index),
             "sender": delivery.sender,
             "payload": base64.b64encode(payload).decode("ascii"),
-            "latency_ns": max(0, batch.now - time),
+            "latency_ns": max(0, delivered.now - time),
             **common,
         }
 

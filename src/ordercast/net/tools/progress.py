@@ -1,9 +1,9 @@
-"""Which messages a receiver has delivered in this life, in little memory: runs of identities by sender."""
+"""The messages that a receiver delivered in this life, in little memory: runs of identities by sender."""
 
 from ordercast.core import MessageId, NodeId, message_sender
 
 RUNS_MAX = 64
-"""Runs kept for each sender, the latest; a protocol that keeps a sender's order needs one."""
+"""How many runs, the latest, are kept per sender; a protocol that keeps a sender's order needs one."""
 
 Run = tuple[MessageId, MessageId]
 """The first identity and the one after the last."""
@@ -18,7 +18,7 @@ class Progress:
         self._runs: dict[NodeId, list[list[MessageId]]] = {}
 
     def add(self, first: MessageId, count: int) -> None:
-        """So many messages with consecutive identities were delivered."""
+        """Note that `count` messages with consecutive identities were delivered."""
         runs = self._runs.setdefault(message_sender(first), [])
         if runs and runs[-1][1] == first:
             runs[-1][1] = first + count
@@ -30,12 +30,12 @@ class Progress:
             del runs[:-RUNS_MAX]
 
     def runs(self, sender: NodeId) -> list[Run]:
-        """What was delivered of a sender's messages, ascending."""
+        """The runs of a sender's messages that were delivered, ascending."""
         return [(first, end) for first, end in self._runs.get(sender, [])]
 
 
 def _join(runs: list[list[MessageId]]) -> None:
-    """Make one of runs that touch."""
+    """Merge runs that touch."""
     joined = [runs[0]]
     for first, end in runs[1:]:
         if first <= joined[-1][1]:

@@ -19,45 +19,45 @@ class Request(msgspec.Struct, frozen=True, tag_field="do", forbid_unknown_fields
 
 
 class Status(Request, frozen=True, tag="status"):
-    """Who are you, and how are you?"""
+    """Asks for the identity and the state of the host."""
 
 
 class ReadMetrics(Request, frozen=True, tag="metrics"):
-    """What have you counted?"""
+    """Asks for the metrics of the host."""
 
 
 class Stop(Request, frozen=True, tag="stop"):
-    """End in good order."""
+    """Stops the host in good order."""
 
 
 class Explain(Request, frozen=True, tag="explain"):
-    """What waits at your nodes, and what do you know of this message?"""
+    """Asks what waits at the host's nodes, and what they know of a message."""
 
     message: MessageId | None = None
 
 
 class Submit(Request, frozen=True, tag="submit"):
-    """Take these messages, all or none."""
+    """Submits messages, all or none."""
 
     groups: Annotated[tuple[GroupName, ...], msgspec.Meta(min_length=1)]
     payloads: Annotated[list[bytes], msgspec.Meta(min_length=1, max_length=PAYLOADS_MAX)]
-    """In base64."""
+    """Payloads, in base64."""
     node: NodeId | None = None
-    """Which sender; the host's first if it is not said."""
+    """The sending node; by default the host's first sender."""
 
 
 class Tail(Request, frozen=True, tag="tail"):
-    """Tell what is delivered from now on."""
+    """Asks for all deliveries from now on."""
 
     groups: tuple[GroupName, ...] = ()
     node: NodeId | None = None
-    """Which receiver; the host's first of these groups if it is not said."""
+    """The receiving node; by default the host's first receiver of these groups."""
     count: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """End after so many messages."""
+    """Number of messages after which the answer ends."""
 
 
 class Impair(Request, frozen=True, tag="impair"):
-    """Let datagrams come to harm from now on; only a host that was started for that does."""
+    """Impairs the host's datagrams from now on, if it was started with --impair."""
 
     impairment: Impairment
 
@@ -77,5 +77,5 @@ def decode_request(line: bytes) -> AnyRequest:
 
 
 def encode_line(content: object) -> bytes:
-    """One line."""
+    """A value as one line of JSON."""
     return _encoder.encode(content) + b"\n"

@@ -1,9 +1,9 @@
-"""How a running host is asked and told things: JSON lines over a Unix socket that its owner alone may use.
+"""The control socket of a running host: JSON lines over a Unix socket that only its owner may use.
 
-A request is one object on a line, ``{"do": "status"}``; its answer is one line too, ``{"ok": ...}`` or
-``{"error": "..."}``. After the answer to ``tail`` a line follows for each thing delivered, until the reader
-hangs up or has had as many as it asked for. Lines and the number of clients are limited, and no reader
-slows the host down: what one of a tail misses is counted and told to it.
+A request is one object on a line, ``{"do": "status"}``. Its answer is also one line, ``{"ok": ...}`` or
+``{"error": "..."}``. After the answer to ``tail`` one line follows for each delivery, until the reader hangs
+up or has as many as it asked for. The length of lines and the number of clients are limited. No reader slows
+the host down: a reader of a tail that is too slow misses lines, and is told how many.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from ordercast.core import (
     message_name,
 )
 from ordercast.net.cluster.socket_file import close_socket, open_socket
-from ordercast.net.host.heard import Batch, Heard
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.tools.facts import HostFact, SenderFact, node_fact
 from ordercast.net.tools.feed import Feed, Watch
@@ -62,24 +62,24 @@ class Controlled(Protocol):
 
     @property
     def host(self) -> HostId:
-        """Which one it is."""
+        """The id of the host."""
 
     @property
     def metrics(self) -> Metrics:
         """Its counters."""
 
     def submit(self, node: NodeId, groups: Groups, payloads: Sequence[bytes]) -> MessageId | None:
-        """Take messages; the first one's identity, or None when the backlog is full."""
+        """Submit messages; returns the identity of the first, or None if the backlog is full."""
 
-    def add_listener(self, node: NodeId, listener: Callable[[Heard], None]) -> None:
-        """Tell what is delivered at a node."""
+    def add_listener(self, node: NodeId, listener: Callable[[BundleOrNotice], None]) -> None:
+        """Tell a listener what is delivered at a node."""
 
     def explain(self) -> dict[NodeId, Explanation]:
         """What waits at its nodes."""
 
 
 class ControlServer:
-    """Answers for one host."""
+    """Answers requests to one host."""
 
     def __init__(
         self,
@@ -118,15 +118,15 @@ class ControlServer:
         self._inode = 0
 
     async def start(self) -> None:
-        """Listen; `LocalError` where another process serves this host."""
+        """Listen; `LocalError` if another process serves this host."""
         listening, self._place = open_socket(self._path)
         self._inode = self._place.lstat().st_ino
         for node in self._receivers:
-            self._host.add_listener(node, partial(self._hear, node))
+            self._host.add_listener(node, partial(self._tell, node))
         self._server = await asyncio.start_unix_server(self._accept, sock=listening, limit=LINE_BYTES_MAX)
 
     async def close(self) -> None:
-        """Hang up on everybody, and take the socket away."""
+        """Close all connections, and remove the socket."""
         if self._server is None:
             return
         self._server.close()
@@ -136,11 +136,11 @@ class ControlServer:
         close_socket(self._path, self._place, self._inode)
         self._server = None
 
-    def _hear(self, node: NodeId, heard: Heard) -> None:
-        """Something was delivered."""
-        if isinstance(heard, Batch):
-            self._progress[node].add(heard.bundle.first, len(heard.bundle.payloads))
-        self._feed.hear(node, heard)
+    def _tell(self, node: NodeId, delivered: BundleOrNotice) -> None:
+        """Count a delivery, and pass it to those who watch."""
+        if isinstance(delivered, DeliveredBundle):
+            self._progress[node].add(delivered.bundle.first, len(delivered.bundle.payloads))
+        self._feed.tell(node, delivered)
 
     # Clients.
 
@@ -150,7 +150,7 @@ class ControlServer:
         self._clients.add(task)
         try:
             if len(self._clients) > CLIENTS_MAX:
-                writer.write(encode_line({"error": f"too many clients, {CLIENTS_MAX} is the limit"}))
+                writer.write(encode_line({"error": f"too many clients; the limit is {CLIENTS_MAX}"}))
             else:
                 await self._serve(reader, writer)
         except (ConnectionError, asyncio.CancelledError):
@@ -166,7 +166,9 @@ class ControlServer:
             try:
                 line = await reader.readline()
             except ValueError:  # the rest of the line may be of any length: hang up
-                writer.write(encode_line({"error": f"a line has at most {LINE_BYTES_MAX} bytes"}))
+                writer.write(
+                    encode_line({"error": f"request line is too long; the limit is {LINE_BYTES_MAX} bytes"})
+                )
                 return
             if not line.endswith(b"\n"):
                 return
@@ -177,7 +179,7 @@ class ControlServer:
             await writer.drain()
 
     def _answer(self, line: bytes, writer: asyncio.StreamWriter) -> Callable[[], Awaitable[None]] | None:
-        """Answer a request; what is left to do then, for a tail."""
+        """Answer a request; for a tail, returns what is left to do."""
         then = None
         try:
             request = decode_request(line)
@@ -213,7 +215,7 @@ class ControlServer:
                 return {"stopping": True}
 
     def status(self) -> dict[str, object]:
-        """Who this is and how it is."""
+        """The identity and the state of the host."""
         return {
             "cluster": self._cluster,
             "protocol": self._host.plan.protocol,
@@ -293,7 +295,7 @@ class ControlServer:
         group = self._groups.get(name) if isinstance(name, str) else name
         if group is None or group not in self._host.plan.groups:
             known = ", ".join(self._groups)
-            raise LocalError(f"there is no group '{name}'; there are: {known}")
+            raise LocalError(f"there is no group '{name}'; the groups are: {known}")
         return group
 
     def _local(self, asked: NodeId | None, choices: list[NodeId], what: str) -> NodeId:
@@ -306,7 +308,7 @@ class ControlServer:
 
 
 async def _until_hung_up(stream: Awaitable[None], reader: asyncio.StreamReader) -> None:
-    """Run a stream until it ends or its reader hangs up, which otherwise only the next line would show."""
+    """Run a stream until it ends or its reader hangs up; otherwise only the next line would show that."""
     tasks = [asyncio.ensure_future(stream), asyncio.ensure_future(reader.read(1))]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

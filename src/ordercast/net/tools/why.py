@@ -1,8 +1,8 @@
 """Why a message is not delivered, in one sentence, from what the hosts of a cluster say.
 
-Pure: facts in, words out. What is known best is said first: who holds the message and what it waits for, then
-where it was delivered, then what its sender knows of it. Hosts that gave no answer are named, for the reason
-may well be there.
+The functions here are pure: they make words from facts. The most certain fact decides: which node holds the
+message and what it waits for; else where it was delivered; else what its sender knows of it. Hosts that gave
+no answer are named, because the reason may be there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +25,11 @@ from ordercast.core import (
 from ordercast.net.tools.facts import HostFact, NodeFact, SenderFact, WaitFact
 
 SURE = 0.999
-"""Probabilities above this are told as that."""
+"""Higher probabilities are given as "more than this"."""
 
 
 class WhyAnswer(msgspec.Struct, frozen=True):
-    """The sentence, and what it is made of."""
+    """The answer: a sentence, and its parts."""
 
     sentence: str
     verdict: str
@@ -40,7 +40,7 @@ class WhyAnswer(msgspec.Struct, frozen=True):
     blocker: str = ""
     age_ns: Nanos | None = None
     stable: float | None = None
-    """The probability that all who should know of it do, where the protocol can tell (EpTO section 8.4)."""
+    """The probability that all who should know it do, if the protocol can tell (EpTO section 8.4)."""
     delivered: tuple[NodeId, ...] = ()
     absent: tuple[HostId, ...] = ()
 
@@ -55,15 +55,15 @@ class _Place(NamedTuple):
 
 
 def parse_message(text: str) -> MessageId:
-    """The identity of a message as people write it: ``3#17``."""
+    """The identity of a message that is written as ``3#17``."""
     sender, mark, number = text.partition("#")
     if not mark or not all(part.isascii() and part.isdigit() for part in (sender, number)):
-        raise LocalError(f"'{text}' is no message: 3#17 is the message 17 of node 3")
+        raise LocalError(f"'{text}' is not a message; write message 17 of node 3 as 3#17")
     return message_id(int(sender), int(number))
 
 
 def why_message(message: MessageId, hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> WhyAnswer:
-    """What has become of a message; `absent` are the hosts that do not answer, with their roles."""
+    """Where a message is; `absent` has the hosts that do not answer, with their roles."""
     nodes = {node: fact for host in hosts for node, fact in host.nodes.items()}
     delivered = tuple(
         sorted(node for node, fact in nodes.items() if any(a <= message < b for a, b in fact.delivered))
@@ -84,7 +84,7 @@ def why_oldest(hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> WhyAn
         message = oldest.wait.first
         subject = oldest.wait.subject
         if message is not None:
-            more = f", with {oldest.wait.count - 1} more" if oldest.wait.count > 1 else ""
+            more = f", and {oldest.wait.count - 1} more" if oldest.wait.count > 1 else ""
             subject = f"message {message_name(message)} ({subject}{more})"
         text = f"{subject} {_at(oldest)}"
         return _answer("waiting", text, absent, message, oldest)
@@ -102,14 +102,14 @@ def why_oldest(hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> WhyAn
 def _waiting(
     message: MessageId, found: list[_Place], delivered: tuple[NodeId, ...], absent: Mapping[HostId, str]
 ) -> WhyAnswer:
-    """The place where it has waited longest is nearest to the cause."""
+    """A message that waits: the place where it has waited longest is nearest to the cause."""
     oldest = max(found, key=_age)
     text = f"message {message_name(message)} {_at(oldest)}"
     others = sorted({place.node for place in found} - {oldest.node})
     if others:
-        text += f"; it waits at {_nodes(others)} too"
+        text += f"; it also waits at {_nodes(others)}"
     if delivered:
-        text += f"; it is delivered at {_nodes(delivered)}"
+        text += f"; it was delivered at {_nodes(delivered)}"
     return _answer("waiting", text, absent, message, oldest, delivered)
 
 
@@ -119,7 +119,7 @@ def _delivered(
     delivered: tuple[NodeId, ...],
     absent: Mapping[HostId, str],
 ) -> WhyAnswer:
-    text = f"message {message_name(message)} is delivered at {_nodes(delivered)}"
+    text = f"message {message_name(message)} was delivered at {_nodes(delivered)}"
     without = _went_on_without(message, nodes)
     if without:
         text += f"; {_nodes(without)} went on without it"
@@ -134,40 +134,46 @@ def _nowhere(message: MessageId, nodes: Mapping[NodeId, NodeFact], absent: Mappi
     without = _went_on_without(message, nodes)
     lost = f"; {_nodes(without)} went on without it" if without else ""
     if fact is None or sender is None:
-        reason = "which is no sender" if fact is not None else "which does not answer"
-        text = f"message {name} is unknown here, and so is what became of it at node {origin}, {reason}{lost}"
+        reason = "which is not a sender" if fact is not None else "which does not answer"
+        text = f"no node that answers knows message {name}; it would come from node {origin}, {reason}{lost}"
         return _answer("unknown", text, absent, message)
     if message >= sender.next:
-        last = f"its last is {message_name(sender.next - 1)}" if sender.next > sender.first else "none yet"
-        text = f"message {name} has not been submitted: sender {origin} is not so far, {last}"
+        last = (
+            f"its last message is {message_name(sender.next - 1)}"
+            if sender.next > sender.first
+            else "it has sent none yet"
+        )
+        text = f"message {name} has not been submitted: sender {origin} has not reached this number; {last}"
         return _answer("not-submitted", text, absent, message)
     if message >= sender.next - sender.backlog:
         ahead = message - (sender.next - sender.backlog)
-        place = f"behind {ahead} others" if ahead else "as the first"
+        place = f"behind {ahead} others" if ahead else "first in line"
         text = f"message {name} is in the backlog of sender {origin}, {place}{_because(fact, sender)}"
         return _answer("backlog", text, absent, message)
     if message < sender.first:
-        text = f"message {name} is of an earlier life of sender {origin}, and no node here remembers it{lost}"
+        text = (
+            f"message {name} is from an earlier life of sender {origin}, and no node here remembers it{lost}"
+        )
         return _answer("earlier-life", text, absent, message)
     text = f"message {name} has left sender {origin}, and no node that answers holds it or has delivered it"
-    return _answer("under-way", text + (lost or ": it is under way, or lost"), absent, message)
+    return _answer("under-way", text + (lost or "; it is under way, or lost"), absent, message)
 
 
 def _because(fact: NodeFact, sender: SenderFact) -> str:
-    """What keeps a sender's protocol from taking more, by its own words if it has any."""
+    """Why a sender's protocol takes no more messages, in the protocol's own words if there are any."""
     general = [wait for wait in fact.waits if wait.first is None]
     if general:
-        return f", held up by {general[0].subject}: {general[0].blocker}"
+        return f"; {general[0].subject} must wait: {general[0].blocker}"
     if sender.blocked:
         return f", because {sender.blocked}"
     held = [wait for wait in fact.waits if wait.first is not None]
     if held:
-        return f", held up by those before it: {held[0].blocker}"
+        return f", held up by earlier messages: {held[0].blocker}"
     return ""
 
 
 def _went_on_without(message: MessageId, nodes: Mapping[NodeId, NodeFact]) -> list[NodeId]:
-    """Nodes that delivered messages of its sender from before and from after it."""
+    """Nodes that delivered earlier and later messages of its sender, and not this one."""
     return sorted(
         node
         for node, fact in nodes.items()
@@ -194,9 +200,9 @@ def _at(place: _Place) -> str:
 
 
 def _probability(stable: float) -> str:
-    """How sure it is that all know a message; what is bounded is not said more exactly than people read."""
+    """The probability that all know a message; a bound is not given more exactly than people read it."""
     sure = f"{100 * stable:.1f}" if stable < SURE else f"more than {100 * SURE:g}"
-    return f"with {sure} % probability all know it already"
+    return f"all receivers already know it with {sure} % probability"
 
 
 def _answer(

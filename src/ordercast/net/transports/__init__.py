@@ -1,1 +1,1 @@
-"""What carries datagrams: UDP with offload, multicast, TCP, and harm on purpose."""
+"""Transports of datagrams: UDP with offload, multicast, TCP, and impairment on purpose."""

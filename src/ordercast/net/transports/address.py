@@ -1,4 +1,4 @@
-"""Where a host listens: an IP address or a name, and a port."""
+"""The address of a host: an IP address or a name, and a port."""
 
 import ipaddress
 import os
@@ -19,12 +19,12 @@ class Address(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        """As people write it; an IPv6 address in brackets."""
+        """The address as text; an IPv6 address is in brackets."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def loopback(self) -> bool:
-        """Whether nobody outside this machine can reach it."""
+        """Whether only this machine can reach the address."""
         ip = _ip(self.host)
         return ip.is_loopback if ip else self.host == "localhost"
 
@@ -39,18 +39,18 @@ def parse_address(text: str) -> Address:
     """An address such as ``10.0.0.1:7400``, ``[::1]:7400`` or ``one.example:7400``."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= PORT_MAX:
-        raise LocalError(f"'{text}' is no address: HOST:PORT is expected, the port from 1 to {PORT_MAX}")
+        raise LocalError(f"'{text}' is not an address: expected HOST:PORT with a port from 1 to {PORT_MAX}")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
         if not isinstance(_ip(host), ipaddress.IPv6Address):
-            raise LocalError(f"'{text}' is no address: only an IPv6 address stands in brackets")
+            raise LocalError(f"'{text}' is not an address: only an IPv6 address may be in brackets")
     elif ":" in host:
-        raise LocalError(f"'{text}' is no address: write an IPv6 address in brackets, as [::1]:7400")
+        raise LocalError(f"'{text}' is not an address: write an IPv6 address in brackets, as in [::1]:7400")
     ip = _ip(host)
     if ip is None and (not _NAME.fullmatch(host) or host.replace(".", "").isdigit()):
-        raise LocalError(f"'{text}' is no address: '{host}' is neither an IP address nor a name")
+        raise LocalError(f"'{text}' is not an address: '{host}' is neither an IP address nor a host name")
     if ip is not None and (ip.is_unspecified or ip.is_multicast):
-        raise LocalError(f"'{text}' is no address that others can send to: name the host's own")
+        raise LocalError(f"'{text}' is not an address that others can send to: name the host's own address")
     return Address(str(ip) if ip else host, int(port))
 
 
@@ -62,10 +62,10 @@ def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Ports that nobody uses just now, for UDP and TCP alike.
+    """Ports that are free now, for both UDP and TCP.
 
-    They lie below those that systems deal out to sockets that ask for any, and each process begins to look
-    elsewhere: so nobody is likely to take one before its host does.
+    They are below the ports that systems give to sockets that ask for any port, and each process begins its
+    search elsewhere. So another process is unlikely to take one before its host does.
     """
     global _looked
     found: list[int] = []
@@ -77,7 +77,7 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
             found.append(port)
             if len(found) == count:
                 return found
-    raise LocalError(f"there are no {count} free ports on {host}")
+    raise LocalError(f"{host} does not have {count} free ports")
 
 
 _FIRST_PORT, _PORTS = 10_000, 20_000

@@ -1,8 +1,8 @@
-"""Misfortune on purpose: loss, duplicates, delay, reordering and partitions in a live host, for trials.
+"""Impairs datagrams on purpose, for trials: loss, duplicates, delay, reordering and partitions.
 
-A host has this only if it was started so. Fates are drawn where a datagram is sent, for each destination on
-its own, from a seeded generator; what happens on the way back is the other host's to draw. A partition
-between two hosts is therefore asked of both, and asked of one it cuts one direction.
+A host has this only if it was started with --impair. The sending host draws what happens to each copy of a
+datagram, from a seeded generator; the other host does so for the way back. So a partition between two hosts
+must be set at both; set at one, it cuts one direction.
 """
 
 import asyncio
@@ -17,29 +17,29 @@ from ordercast.core import MICROSECOND, SECOND, HostId, LocalError
 from ordercast.net.transports.transport import Receive, Transport
 
 HELD_BYTES_MAX = 64 << 20
-"""What may be held back at a time; datagrams beyond it are lost and counted."""
+"""How many datagrams may be delayed at a time; more are lost and counted."""
 
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Microseconds = Annotated[float, msgspec.Meta(ge=0, le=60e6)]
 
 
 class Impairment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What befalls the datagrams that a host sends; the same words as the simulator's conditions."""
+    """What happens to the datagrams that a host sends; the fields are named as the simulator's conditions."""
 
     loss: Probability = 0.0
     duplication: Probability = 0.0
     reordering: Probability = 0.0
-    """Share of datagrams that get an additional delay, and are overtaken by later ones."""
+    """Share of datagrams that get an additional delay, so that later ones overtake them."""
     reorder_us: Microseconds = 1000.0
     """The largest additional delay, in microseconds."""
     latency_us: Microseconds = 0.0
     """Delay of every datagram, in microseconds; the clock of the event loop counts in steps of about 1 ms."""
     blocked: tuple[HostId, ...] = ()
-    """Hosts that nothing is sent to."""
+    """Hosts to which nothing is sent."""
 
 
 def read_impairment(settings: object) -> Impairment:
-    """Settings as they come from outside, or `LocalError`."""
+    """An impairment from JSON content, or `LocalError`."""
     try:
         return msgspec.convert(settings, Impairment)
     except msgspec.ValidationError as error:
@@ -47,7 +47,7 @@ def read_impairment(settings: object) -> Impairment:
 
 
 class ImpairedTransport(Transport):
-    """A transport that lets a part of what it is given come to harm."""
+    """A transport that loses, copies or delays some of its datagrams."""
 
     def __init__(self, inner: Transport, rng: Random, impairment: Impairment | None = None) -> None:
         self.datagram_max = inner.datagram_max
@@ -66,26 +66,26 @@ class ImpairedTransport(Transport):
 
     @property
     def losses(self) -> int:  # type: ignore[override]  # made of two counters
-        """What was given up for want of room; what was lost on purpose is in `lost` and `blocked`."""
+        """Datagrams dropped for lack of room; `lost` and `blocked` count those lost on purpose."""
         return self.inner.losses + self.overflow
 
     def set_impairment(self, impairment: Impairment) -> None:
-        """Change what befalls datagrams from now on; those held back already keep their time."""
+        """Change the impairment from now on; datagrams that are already delayed keep their time."""
         self.impairment = impairment
         self._calm = impairment == Impairment(reorder_us=impairment.reorder_us)
         self._blocked = frozenset(impairment.blocked)
 
     async def start(self, receive: Receive, drained: Callable[[], None]) -> None:
-        """Listen; what comes in has already had its fate."""
+        """Listen; incoming datagrams are not impaired, because their sender has done that."""
         await self.inner.start(receive, drained)
 
     def send(self, host: HostId, datagram: bytes) -> None:
-        """Send, unless fate has something else in mind."""
+        """Send a datagram, unless it is lost or delayed."""
         if self._calm or self._passes(host, datagram):
             self.inner.send(host, datagram)
 
     def send_many(self, hosts: tuple[HostId, ...], datagram: bytes) -> None:
-        """Send to several hosts; each copy has a fate of its own."""
+        """Send to several hosts; each copy is lost or delayed independently."""
         if self._calm:
             self.inner.send_many(hosts, datagram)
             return
@@ -98,14 +98,14 @@ class ImpairedTransport(Transport):
         self.inner.flush()
 
     async def close(self) -> None:
-        """Close; what is held back is gone."""
+        """Close; delayed datagrams are lost."""
         if self._timer is not None:
             self._timer.cancel()
         self._held.clear()
         await self.inner.close()
 
     def _passes(self, host: HostId, datagram: bytes) -> bool:
-        """Draw a fate; True if the datagram goes at once, else it has been dealt with."""
+        """Draw what happens to a datagram; True if it leaves at once, otherwise it is dealt with here."""
         rng, impairment = self._rng, self.impairment
         if host in self._blocked:
             self.blocked += 1

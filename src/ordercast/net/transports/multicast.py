@@ -1,8 +1,9 @@
-"""UDP with the network's own multicast: one datagram for all hosts of a set, where they share an address.
+"""UDP with IP multicast: one datagram for all hosts of a set that shares an address.
 
-All hosts share one address, and the hosts of each group of the plan share one each: consecutive addresses
-from the one that the cluster's file names. A datagram to just such a set, its sender aside, leaves once;
-others go to each host by itself. IPv4 only. Datagrams stay on the local network unless `hops` says otherwise.
+All hosts share one address, and the hosts of each group of the plan share another one: consecutive addresses
+from the one that the cluster file names. A datagram to exactly such a set, without its sender, leaves once;
+others are sent to each host. Only IPv4 is supported. Datagrams stay on the local network unless `hops` says
+otherwise.
 """
 
 import ipaddress
@@ -15,7 +16,7 @@ from ordercast.net.transports.offload import SocketAddress, enable_coalescing
 from ordercast.net.transports.udp import UdpTransport, set_buffers
 
 SETS_MAX = 64
-"""Sets of hosts with an address of their own; switches hold a limited number of groups."""
+"""How many sets of hosts have their own address; switches hold a limited number of multicast groups."""
 _CHOICES_MAX = 4096
 
 
@@ -31,13 +32,13 @@ def shared_sets(plan: Plan) -> tuple[frozenset[HostId], ...]:
 def set_addresses(
     first: Address, sets: Sequence[frozenset[HostId]]
 ) -> dict[frozenset[HostId], SocketAddress]:
-    """An address for each set, counted from the first."""
+    """An address for each set: consecutive addresses from the first."""
     try:
         base = ipaddress.IPv4Address(first.host)
     except ipaddress.AddressValueError as error:
-        raise LocalError(f"{first.host} is no IPv4 address, and multicast needs one") from error
+        raise LocalError(f"multicast needs an IPv4 address, and {first.host} is not one") from error
     if not base.is_multicast or not (base + len(sets)).is_multicast:
-        raise LocalError(f"{first.host} is not a multicast address with {len(sets)} more after it")
+        raise LocalError(f"{first.host} and the next {len(sets)} addresses are not all multicast addresses")
     return {hosts: (str(base + number), first.port) for number, hosts in enumerate(sets)}
 
 
@@ -131,4 +132,4 @@ class MulticastTransport(UdpTransport):
         if sock is self._socket:
             super()._read(sock)
         else:
-            self._read_pieces(sock, ignored=self._own)
+            self._read_coalesced(sock, ignored=self._own)

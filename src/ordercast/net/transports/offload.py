@@ -1,8 +1,9 @@
-"""Many datagrams in one call of the kernel, where it has that: Linux's offload of UDP.
+"""Many datagrams in one system call, if the kernel supports it: Linux's offload of UDP.
 
-Segmentation: equal datagrams to one address go down as one piece, which the kernel or the network card cuts,
-and the last may be shorter. Coalescing: what comes in cut the same way is handed up as one piece, with the
-size of its parts beside it. On networks with small datagrams the calls are what costs most.
+Segmentation: datagrams of one size to one address go to the kernel as one buffer, and the kernel or the
+network card cuts it; the last datagram may be shorter. Coalescing: datagrams of one size from one address
+come from the kernel as one buffer, with their size beside it. With small datagrams, system calls are the
+largest cost.
 """
 
 import socket
@@ -25,7 +26,7 @@ ANCILLARY_BYTES = socket.CMSG_SPACE(_GRO_SIZE.size) if hasattr(socket, "CMSG_SPA
 
 
 def can_segment(udp: socket.socket) -> bool:
-    """Whether the kernel cuts what is sent on this socket."""
+    """Whether the kernel supports segmentation on this socket."""
     try:
         udp.setsockopt(_UDP, _UDP_SEGMENT, 0)
     except OSError:
@@ -34,7 +35,7 @@ def can_segment(udp: socket.socket) -> bool:
 
 
 def enable_coalescing(udp: socket.socket) -> bool:
-    """Have datagrams handed up in pieces on this socket; False where the kernel cannot."""
+    """Turn coalescing on for this socket; False if the kernel does not support it."""
     try:
         udp.setsockopt(_UDP, _UDP_GRO, 1)
     except OSError:
@@ -43,7 +44,7 @@ def enable_coalescing(udp: socket.socket) -> bool:
 
 
 def part_bytes(ancillary: Sequence[tuple[int, int, bytes]], length: int) -> int:
-    """The size of the parts of a piece of this length, by what came beside it."""
+    """The size of the datagrams in a buffer of this length, from the data beside it."""
     for level, kind, data in ancillary:
         if level == _UDP and kind == _UDP_GRO and len(data) >= _GRO_SIZE.size:
             return int(_GRO_SIZE.unpack_from(data)[0]) or length
@@ -51,7 +52,7 @@ def part_bytes(ancillary: Sequence[tuple[int, int, bytes]], length: int) -> int:
 
 
 def runs(datagrams: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """Cut a sequence where the kernel needs it cut: equal sizes, the last not larger, limits kept."""
+    """Split a sequence for the kernel: equal sizes, the last not larger, within the limits."""
     start = 0
     while start < len(datagrams):
         size = len(datagrams[start])
@@ -73,13 +74,13 @@ class Segmenter:
         self.losses = 0
         """Datagrams that the kernel did not take."""
         self.fallbacks = 0
-        """Addresses to which the kernel would not cut (a smaller path, a card without check sums)."""
+        """Addresses for which segmentation failed (a smaller path, or a card without checksums)."""
         self._udp = udp
         self._waiting: dict[SocketAddress, list[bytes]] = {}
         self._plain: set[SocketAddress] = set()
 
     def add(self, address: SocketAddress, datagram: bytes) -> None:
-        """Keep a datagram for the next flush; a full run goes at once."""
+        """Keep a datagram for the next flush; a full buffer is sent at once."""
         waiting = self._waiting.get(address)
         if waiting is None:
             self._waiting[address] = [datagram]

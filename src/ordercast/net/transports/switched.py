@@ -17,7 +17,7 @@ class SwitchedTransport(Transport):
 
     @property
     def losses(self) -> int:  # type: ignore[override]  # counted where they happen
-        """What both gave up."""
+        """Datagrams that both transports gave up."""
         return self.usual.losses + self.special.losses
 
     async def start(self, receive: Receive, drained: Callable[[], None]) -> None:
@@ -45,7 +45,7 @@ class SwitchedTransport(Transport):
         self.special.send_many(tuple(host for host in hosts if host in special), datagram)
 
     def flush(self) -> None:
-        """A turn is over, for both."""
+        """End a turn on both."""
         self.usual.flush()
         self.special.flush()
 
@@ -56,5 +56,5 @@ class SwitchedTransport(Transport):
 
 
 def hosts_by_tcp(me: HostId, marked: Collection[HostId], hosts: Collection[HostId]) -> frozenset[HostId]:
-    """The peers that a host talks to by TCP, where some hosts are marked to have all their links so."""
+    """The peers that a host reaches by TCP, given the hosts that are marked to use TCP for all links."""
     return frozenset(host for host in hosts if host != me and (me in marked or host in marked))

@@ -4,12 +4,12 @@ A host listens on its address, and opens one connection to each peer that it sen
 datagram. Connections carry one direction only, so none needs to be agreed upon: what comes in on a
 connection that was opened here is ignored. A record is a length (4 bytes, little-endian) and a datagram.
 
-The promise is that of UDP: datagrams may be lost, when a connection breaks, while a peer cannot be reached,
-and beyond the limit of what may wait for a peer. `losses` counts what was given up here; what a broken
-connection took with it nobody knows. Nothing waits without a limit.
+The promise is that of UDP: datagrams may be lost when a connection breaks, while a peer cannot be reached, or
+when too many wait for a peer. `losses` counts those that were given up here; those that a broken connection
+lost cannot be counted. Every queue has a limit.
 
-Datagrams authenticate themselves; a connection means nothing, and anybody may open one. So their number is
-bounded, and the one that was silent longest gives way to a new one.
+Datagrams are authenticated by their seals. A connection proves nothing, and anybody may open one. So the
+number of connections is bounded, and a new one replaces the one that was silent longest.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from ordercast.core import HostId, LocalError
 from ordercast.net.transports.transport import Receive, Transport
 
 OUTGOING_BYTES_MAX = 8 << 20
-"""What may wait for one peer; datagrams beyond it are dropped and counted."""
+"""How many bytes may wait for one peer; datagrams beyond that are dropped and counted."""
 
 BACKOFF_S_MIN, BACKOFF_S_MAX = 0.01, 1.0
 CONNECT_S_MAX = 2.0
 UNACKNOWLEDGED_MS_MAX = 5_000
-"""A connection whose peer's kernel acknowledges nothing for so long is given up."""
+"""A connection is closed if the peer's kernel acknowledges nothing for this long."""
 
 READ_BYTES = 256 << 10
 SPARE_CONNECTIONS = 16
@@ -50,9 +50,9 @@ class TcpTransport(Transport):
         self.datagram_max = datagram_max
         self.losses = 0
         self.refused_records = 0
-        """Records with a length that no datagram has; each ended its connection."""
+        """Records with an impossible length; each ended its connection."""
         self.displaced = 0
-        """Connections that gave way because there were too many."""
+        """Connections that were closed because there were too many."""
         self.connections = 0
         """Connections that were opened to peers."""
         self.failures = 0
@@ -70,7 +70,7 @@ class TcpTransport(Transport):
         self._closed = False
 
     async def start(self, receive: Receive, drained: Callable[[], None]) -> None:
-        """Listen; raises `LocalError` where the address is taken, or is not one of this machine."""
+        """Listen; raises `LocalError` if the address is taken, or is not one of this machine."""
         loop = asyncio.get_running_loop()
         name, port = self._address
         try:
@@ -79,21 +79,21 @@ class TcpTransport(Transport):
             raise LocalError(f"cannot listen on {name}:{port}: {error.strerror or error}") from error
 
     def send(self, host: HostId, datagram: bytes) -> None:
-        """Queue for the peer; it leaves with the next flush, or earlier when much has come together."""
+        """Queue for the peer; it leaves with the next flush, or earlier if many bytes wait."""
         peer = self._peers[host]
         if not peer.queue:
             self._dirty.append(peer)
         peer.add(datagram)
 
     def flush(self) -> None:
-        """Hand what is queued to the connections, and open those that are missing."""
+        """Write queued datagrams to the connections, and open missing connections."""
         if self._dirty:
             for peer in self._dirty:
                 peer.flush()
             self._dirty.clear()
 
     async def close(self) -> None:
-        """Close all connections; what has not left is lost."""
+        """Close all connections; queued datagrams are lost."""
         self._closed = True
         if self._server is not None:
             self._server.close()
@@ -106,7 +106,7 @@ class TcpTransport(Transport):
             self._server = None
 
     def accepted(self, incoming: "_Incoming") -> None:
-        """A connection came in; the one that was silent longest gives way when there are too many."""
+        """Take a new connection; if there are too many, close the one that was silent longest."""
         if self._closed:
             incoming.abort()
             return
@@ -142,7 +142,7 @@ class _Peer:
         self._opened_s = 0.0
 
     def add(self, datagram: bytes) -> None:
-        """Queue a datagram, or drop it where too much waits already."""
+        """Queue a datagram, or drop it if too many bytes wait already."""
         size = _LENGTH.size + len(datagram)
         unsent = self._outgoing.get_write_buffer_size() if self._outgoing is not None else 0
         if unsent + self._queued_bytes + size > self._bytes_max:
@@ -154,7 +154,7 @@ class _Peer:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is queued, or see that there is a connection soon."""
+        """Write queued datagrams, or open the connection."""
         if self._outgoing is None:
             if self._connecting is None and self.queue and not self._closed:
                 self._connecting = asyncio.get_running_loop().create_task(self._connect())
@@ -165,7 +165,7 @@ class _Peer:
             self._queued_bytes = 0
 
     def lost(self) -> None:
-        """The connection ended; the next datagram opens another, without a pause if this one lived long."""
+        """Note that the connection ended; the next datagram opens another, at once if this one lived long."""
         self._outgoing = None
         if asyncio.get_running_loop().time() - self._opened_s > BACKOFF_S_MAX:
             self._pause_s = 0.0
@@ -231,7 +231,7 @@ class _Outgoing(asyncio.Protocol):
 
 
 class _Incoming(asyncio.BufferedProtocol):
-    """A connection that a peer opened: records are handed over from the buffer they were read into."""
+    """A connection that a peer opened; datagrams are passed on from the buffer without a copy."""
 
     def __init__(self, owner: TcpTransport, receive: Receive, drained: Callable[[], None]) -> None:
         self._owner = owner

@@ -1,4 +1,4 @@
-"""What carries sealed datagrams from host to host."""
+"""The interface of transports, which carry sealed datagrams from host to host."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -12,12 +12,12 @@ Receive: TypeAlias = Callable[[Datagram], None]
 
 
 class Transport(ABC):
-    """Datagrams to hosts of a plan: best effort, never blocking, never raising for trouble of the network."""
+    """Sends datagrams to hosts of a plan: best effort; never blocks, and raises no network errors."""
 
     datagram_max: int
     """The largest datagram that it takes."""
     losses: int = 0
-    """Datagrams that it gave up itself, because a buffer was full or nobody was there."""
+    """Datagrams that the transport gave up, because a buffer was full or the host was not reachable."""
 
     @abstractmethod
     async def start(self, receive: Receive, drained: Callable[[], None]) -> None:
@@ -33,8 +33,8 @@ class Transport(ABC):
             self.send(host, datagram)
 
     def flush(self) -> None:  # noqa: B027  (optional hook)
-        """A turn is over: send what was kept back to go together."""
+        """End a turn: send the datagrams that were gathered."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Stop listening and let go of everything."""
+        """Stop listening, and release all resources."""

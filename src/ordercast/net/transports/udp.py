@@ -1,10 +1,10 @@
 """UDP, one datagram to each host: the transport that works everywhere.
 
-Where datagrams are small, as on real networks, those of a turn to one address leave by one call of the kernel
-and come in by few, if it has the means (`offload.py`); where it has not, each goes by itself.
+If datagrams are small, as on real networks, those of a turn to one address leave by one system call and come
+in by few, if the kernel supports it (`offload.py`); otherwise each needs its own call.
 
-The name of a peer that cannot be resolved is no reason not to start: others may be well without it. It is
-looked up again until it is found, and what is for that peer meanwhile is lost, and counted.
+A host starts even if the name of a peer cannot be resolved, because others may do without that peer. The name
+is looked up again until it is found; datagrams to that peer are lost and counted meanwhile.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ from ordercast.net.transports.offload import (
 from ordercast.net.transports.transport import Receive, Transport
 
 BURST = 32
-"""Datagrams that are read before anything else has its turn."""
+"""How many datagrams are read before other work gets a turn."""
 SPARSE = 8
-"""After so many datagrams that came alone, the next ones are expected to."""
+"""After this many datagrams that came alone, the next ones are expected to come alone too."""
 READ_BYTES = 1 << 16
 OFFLOAD_DATAGRAM_MAX = 16_000
-"""Of larger datagrams too few fit into one call for offload to be worth its while."""
+"""Offload is not used for larger datagrams, because too few fit into one call."""
 RESOLVE_S_MAX = 2.0
-"""How long the names of peers may take; then the host starts without those that are missing."""
+"""Seconds to look up the names of peers; then the host starts without the missing ones."""
 RESOLVE_AGAIN_S = 1.0
 
 _log = logging.getLogger("ordercast")
@@ -47,7 +47,7 @@ def udp_socket(address: Address, buffer_bytes: int) -> socket.socket:
         )[0]
         sock = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise LocalError(f"no such address as {address.host}: {error.strerror or error}") from error
+        raise LocalError(f"cannot find the address of {address.host}: {error.strerror or error}") from error
     sock.setblocking(False)
     set_buffers(sock, buffer_bytes)
     try:
@@ -61,14 +61,14 @@ def udp_socket(address: Address, buffer_bytes: int) -> socket.socket:
 
 
 def granted_buffer(buffer_bytes: int) -> int:
-    """How many bytes of datagrams a socket really holds that asks for so many: limits of the system count."""
+    """The receive buffer that the kernel grants for a requested size."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         set_buffers(sock, buffer_bytes)
         return sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
 
 
 def set_buffers(sock: socket.socket, buffer_bytes: int) -> None:
-    """Buffers of this size in both directions, as far as the system allows."""
+    """Set buffers of this size in both directions, as far as the system allows."""
     for option, force in (("SO_RCVBUF", 33), ("SO_SNDBUF", 32)):
         try:
             sock.setsockopt(socket.SOL_SOCKET, force, buffer_bytes)  # beyond the system's limit, for root
@@ -77,7 +77,7 @@ def set_buffers(sock: socket.socket, buffer_bytes: int) -> None:
 
 
 class UdpTransport(Transport):
-    """A socket that everything goes through."""
+    """The transport that sends and receives everything by one socket."""
 
     def __init__(
         self,
@@ -103,16 +103,16 @@ class UdpTransport(Transport):
         self._buffer = bytearray(READ_BYTES)
         self._view = memoryview(self._buffer)
         self._alone = 0
-        """Datagrams in a row that came alone, as far as is known."""
+        """How many datagrams in a row came alone."""
 
     @property
     def losses(self) -> int:  # type: ignore[override]  # made of two counters
-        """Datagrams that the kernel did not take, or that were for a peer without a known address."""
+        """Datagrams that the kernel refused, or whose peer had no known address."""
         return self._refused + (self._segmenter.losses if self._segmenter is not None else 0)
 
     @property
     def offload(self) -> tuple[bool, bool]:
-        """Whether the kernel cuts what is sent, and whether it coalesces what comes."""
+        """Whether the kernel supports segmentation, and whether it supports coalescing."""
         return self._segmenter is not None, self._coalesced
 
     async def start(self, receive: Receive, drained: Callable[[], None]) -> None:
@@ -129,7 +129,7 @@ class UdpTransport(Transport):
         missing = self._unresolved()
         if missing:
             names = ", ".join(str(self._addresses[host]) for host in missing)
-            _log.warning("no such address, as yet: %s", names)
+            _log.warning("cannot find the addresses of these hosts yet: %s", names)
             self._resolving = loop.create_task(self._resolve_later(sock.family))
         if self._busy_poll:
             loop.call_soon(self._poll)
@@ -141,7 +141,7 @@ class UdpTransport(Transport):
         return [host for host in self._addresses if host not in self._targets]
 
     async def _resolve(self, hosts: Iterable[HostId], family: int) -> None:
-        """Look up hosts, all at a time; those that cannot be found have no target still."""
+        """Look up hosts, all at once; hosts that cannot be found get no target."""
         await asyncio.gather(*(self._look_up(host, family) for host in hosts))
 
     async def _look_up(self, host: HostId, family: int) -> None:
@@ -157,7 +157,7 @@ class UdpTransport(Transport):
         while missing := self._unresolved():
             await asyncio.sleep(RESOLVE_AGAIN_S)
             await self._resolve(missing, family)
-        _log.info("all addresses are known now")
+        _log.info("found the addresses of all hosts")
 
     def _prepare(self, sock: socket.socket) -> None:
         """Set up what depends on the socket, before anything is read."""
@@ -166,11 +166,11 @@ class UdpTransport(Transport):
             self._coalesced = enable_coalescing(sock)
 
     def _sockets(self) -> tuple[socket.socket, ...]:
-        """All that is listened to."""
+        """All sockets that are read."""
         return (self._socket,) if self._socket is not None else ()
 
     def send(self, host: HostId, datagram: bytes) -> None:
-        """Hand it to the kernel, at once or with the others of the turn; if that has no room it is lost."""
+        """Send a datagram, at once or with others of the turn; if the kernel has no room it is lost."""
         target = self._targets.get(host)
         if target is None:
             self._refused += 1
@@ -215,7 +215,7 @@ class UdpTransport(Transport):
 
     def _read(self, sock: socket.socket) -> None:
         if self._coalesced:
-            self._read_pieces(sock)
+            self._read_coalesced(sock)
             return
         view, receive = self._view, self._receive
         receive(view[: sock.recv_into(view)])
@@ -232,8 +232,8 @@ class UdpTransport(Transport):
             receive(view[: sock.recv_into(view)])
             self._alone = 0
 
-    def _read_pieces(self, sock: socket.socket, ignored: SocketAddress | None = None) -> None:
-        """Read a burst in which a piece may have many datagrams; what comes from one address is ignored."""
+    def _read_coalesced(self, sock: socket.socket, ignored: SocketAddress | None = None) -> None:
+        """Read a burst of buffers, each with one or more datagrams; ignore those from one address."""
         view, receive, taken = self._view, self._receive, 0
         while taken < BURST and self._socket is not None:
             length, ancillary, _, source = sock.recvmsg_into([view], ANCILLARY_BYTES)
@@ -246,7 +246,7 @@ class UdpTransport(Transport):
                 taken += 1
 
     def _poll(self) -> None:
-        """Look for datagrams again and again, without ever going to sleep."""
+        """Poll for datagrams all the time, without sleeping."""
         if self._socket is not None:
             for sock in self._sockets():
                 self._on_readable(sock)

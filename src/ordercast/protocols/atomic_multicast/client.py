@@ -91,7 +91,7 @@ class Client(Member):
         """Send a message to these groups; False while too many are on their way."""
         targets = self._targets.get(groups) or self._resolve(groups)
         if len(payload) > PAYLOAD_BYTES_MAX:
-            raise LocalError(f"payload of {len(payload)} bytes, the limit is {PAYLOAD_BYTES_MAX}")
+            raise LocalError(f"the payload has {len(payload)} bytes; the limit is {PAYLOAD_BYTES_MAX} bytes")
         number, options = self._number, self._options
         if self._open >= options.window or number - self._floor >= options.backlog:
             return False
@@ -137,7 +137,7 @@ class Client(Member):
                 blocker = f"no timestamp from {_names(missing)}"
                 payload = flight.payload
             else:
-                blocker = f"final {flight.final} not settled by {_names(flight.unsettled)}"
+                blocker = f"the final timestamp {flight.final} is not settled by {_names(flight.unsettled)}"
             key = (self.env.me, self._epoch, flight.number)
             waits.append(Wait(key_name(key), blocker, flight.since, payload))
         state: dict[str, str | int] = {
@@ -151,7 +151,9 @@ class Client(Member):
 
     def _resolve(self, groups: Groups) -> tuple[NodeId, ...]:
         if not groups or list(groups) != sorted(set(groups)):
-            raise LocalError(f"a message goes to one group or more, in ascending order, not {groups}")
+            raise LocalError(
+                f"a message must name at least one group, each once and in ascending order, not {groups}"
+            )
         unknown = [group for group in groups if group not in self._members]
         if unknown:
             raise LocalError(f"there is no group {unknown[0]}")

@@ -21,10 +21,14 @@ def _blocker(entry: Entry, first: Entry | None, clock: int, recovery: Recovery) 
     missing = recovery.missing(entry)
     if missing:
         names = ", ".join(map(str, missing))
-        return f"final missing: asked in the client's place, no timestamp from group {names}"
+        return (
+            f"the final timestamp is missing: asked in place of the client, no timestamp from group {names}"
+        )
     if entry.final is None:
-        return f"final missing: node {entry.key[0]} has not sent it"
+        return f"the final timestamp is missing: node {entry.key[0]} has not sent it"
     if first is not None and first is not entry:
-        place = "its final is not known" if first.final is None else "the clock is behind"
-        return f"{key_name(first.key)} at {first.proposal} may come first, {place}"
-    return f"the group's clock is {clock}, the final is {entry.final}"
+        place = (
+            "its final timestamp is not known" if first.final is None else "the group's clock is behind it"
+        )
+        return f"{key_name(first.key)} at {first.proposal} may come first; {place}"
+    return f"the group's clock is at {clock}; the final timestamp is {entry.final}"

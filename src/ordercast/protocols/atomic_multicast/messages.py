@@ -98,8 +98,8 @@ def key_of(message: Request | Timestamp | Final | Settled) -> Key:
 
 
 def key_name(key: Key) -> str:
-    """A packet as people write it, with the life of its client: ``packet 4.17 (life 0)``."""
-    return f"packet {key[0]}.{key[2]} (life {key[1]})"
+    """A bundle as people write it, with the life of its client: ``bundle 4.17 (life 0)``."""
+    return f"bundle {key[0]}.{key[2]} (life {key[1]})"
 
 
 def check_request(request: Request, group: GroupId, known: Groups) -> None:
@@ -107,6 +107,6 @@ def check_request(request: Request, group: GroupId, known: Groups) -> None:
     groups = request.groups
     ascending = all(one < two for one, two in pairwise(groups))
     if group not in groups or not ascending or any(other not in known for other in groups):
-        raise RemoteError(f"a request for groups {groups} came to group {group}")
+        raise RemoteError(f"a request to groups {groups} came to group {group}")
     if request.floor > request.number:
         raise RemoteError(f"request {request.number} is below its own floor {request.floor}")

@@ -5,28 +5,28 @@ from ordercast.core import MILLISECOND, LocalError, Nanos, Options
 
 
 class AtomicMulticastOptions(Options, frozen=True):
-    """Windows and timeouts; the timeouts only decide how soon something lost is made up for."""
+    """Windows and timeouts; the timeouts only decide how soon lost messages are repeated."""
 
     window: int = 64
-    """Messages of a client without a final number; `submit` returns False beyond."""
+    """How many messages of a client may be without a final number; beyond, `submit` returns False."""
     backlog: int = 1024
-    """Numbers from a client's oldest message that some group has not settled to its next one;
-    `submit` returns False beyond."""
+    """How many numbers may lie between a client's oldest message that some group has not settled and its
+    next message; beyond, `submit` returns False."""
     queue: int = 4096
-    """Requests that wait at a leader for a free slot of the log; more are dropped and come again."""
+    """How many requests wait at a leader for a slot of the log; more are dropped, and clients repeat them."""
     early: int = 4096
-    """Finals that a receiver keeps for messages not in its log yet; the oldest go first, and what
-    they would have said is found out by recovery."""
+    """How many Finals a receiver keeps for messages that are not in its log yet; the oldest are dropped
+    first, and recovery finds their final numbers again."""
     retry_ns: Nanos = 20 * MILLISECOND
-    """After which a client repeats a Request, at first; it doubles up to eight times that."""
+    """Time before a client first repeats a Request; it doubles up to eight times that."""
     confirm_ns: Nanos = 100 * MILLISECOND
-    """After which a client repeats a Final that a group has not settled, doubling likewise."""
+    """Time before a client repeats a Final that a group has not settled; it doubles likewise."""
     patience_ns: Nanos = 10 * MILLISECOND
-    """After which a receiver goes without the Final of a message to its own group alone."""
+    """Time after which a receiver does without the Final of a message to only its own group."""
     recovery_ns: Nanos = 40 * MILLISECOND
-    """After which a leader takes the part of a client that sends no Final; followers take twice."""
+    """Time after which a leader acts for a client that sends no Final; followers wait twice as long."""
     consensus: ConsensusOptions = ConsensusOptions()
-    """Of the log of each group."""
+    """Options of each group's log."""
 
     def __post_init__(self) -> None:
         limits = (self.window, self.backlog, self.queue, self.early)
@@ -34,4 +34,4 @@ class AtomicMulticastOptions(Options, frozen=True):
         if min(*limits, *times) < 1:
             raise LocalError("atomic_multicast: limits and timeouts must be positive")
         if self.backlog < self.window:
-            raise LocalError("atomic_multicast: the backlog must hold at least a window")
+            raise LocalError("atomic_multicast: backlog must be at least as large as window")

@@ -161,7 +161,9 @@ class Receiver(Stack):
                 self._keep_early(key, final)
             return
         if not entry.allows(final):
-            raise RemoteError(f"final {final} of a message to {entry.groups} at {entry.proposal}")
+            raise RemoteError(
+                f"final timestamp {final} is impossible for groups {entry.groups}, proposal {entry.proposal}"
+            )
         self._finalise(entry, final)
         if entry.settled:
             self._confirm(source, message)

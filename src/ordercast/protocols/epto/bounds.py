@@ -51,7 +51,7 @@ class Holes(NamedTuple):
 def hole_bound(n: int, balls: float) -> float:
     """The probability that a given process is hit by none of so many balls: (1 - 1/n) ** balls."""
     if not 1 <= n <= PROCESSES_MAX or math.isnan(balls) or balls < 0:
-        raise LocalError(f"epto: balls and bins need a process and no negative balls, not {n} and {balls}")
+        raise LocalError(f"epto: need at least 1 process and 0 balls, not {n} and {balls}")
     if n == 1:
         return 0.0  # its one process is the broadcaster
     return math.exp(balls * math.log1p(-1 / n))
@@ -70,14 +70,14 @@ def figure_3(n: int, c: float) -> Holes:
 def check_processes(n: int) -> None:
     """Refuse a number of processes that makes no sense."""
     if not 1 <= n <= PROCESSES_MAX:
-        raise LocalError(f"epto: there are 1 to 2**40 processes, not {n}")
+        raise LocalError(f"epto: the number of processes must be 1 to 2**40, not {n}")
 
 
 def delivery_rate(loss: float, churn: float) -> float:
     """The probability that a ball arrives at a process that stays for its next round (Lemma 7)."""
     for name, share in (("loss", loss), ("churn", churn)):
         if not 0 <= share < 1:
-            raise LocalError(f"epto: {name} is a share of 0 or more and below 1, not {share}; 0.05 is 5 %")
+            raise LocalError(f"epto: {name} must be at least 0 and below 1, not {share}; 0.05 means 5 %")
     return (1 - loss) * (1 - churn)
 
 
@@ -123,10 +123,10 @@ def _checked(n: int, fanout: int, rounds: int, loss: float, churn: float) -> flo
     check_processes(n)
     if not min(1, n - 1) <= fanout < n:
         raise LocalError(
-            f"epto: a fanout is 1 to {n - 1} with {n} processes, not {fanout}: nobody is thrown at twice"
+            f"epto: fanout must be 1 to {n - 1} for {n} processes, not {fanout}; each peer gets a ball once"
         )
     if rounds < 0:
-        raise LocalError(f"epto: a number of rounds is not negative, not {rounds}")
+        raise LocalError(f"epto: the number of rounds must not be negative, but it is {rounds}")
     return delivery_rate(loss, churn)
 
 

@@ -22,7 +22,11 @@ def explain_waits(
             blocker = f"round {age} of {ttl}, after which all peers know it"
             blocking = blocking or key
         else:
-            blocker = "the next round" if blocking is None else f"{_name(blocking)} to be old enough"
+            blocker = (
+                "the next round delivers it"
+                if blocking is None
+                else f"{_name(blocking)} is not old enough yet"
+            )
         rounds = rounds_here(key)
         yield Wait(
             _name(key),

@@ -57,9 +57,9 @@ class EptoOptions(Options, frozen=True):
 
     def __post_init__(self) -> None:
         if not 1_000 <= self.round_ns <= 3_600_000_000_000:
-            raise LocalError(f"round_ns must be between 1 microsecond and 1 hour, got {self.round_ns}")
+            raise LocalError(f"round_ns must be between 1 microsecond and 1 hour, got {self.round_ns} ns")
         if self.ttl == 1:
-            raise LocalError("ttl must be 2 at least: with 1, nobody delivers an event but who broadcast it")
+            raise LocalError("ttl must be at least 2; with 1 only the broadcaster delivers")
         if self.ttl > TTL_MAX:
             raise LocalError(f"ttl must be at most {TTL_MAX}, got {self.ttl}")
         if not (isfinite(self.jitter) and 0 <= self.jitter <= 0.5):

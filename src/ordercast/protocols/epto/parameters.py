@@ -73,13 +73,11 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
         check_processes(self.n)
         delivery_rate(self.loss, self.churn)
         if not 0 <= self.drift < 1:
-            raise LocalError(
-                f"epto: drift is a share of 0 or more and below 1, not {self.drift}; 0.01 is 1 %"
-            )
+            raise LocalError(f"epto: drift must be at least 0 and below 1, not {self.drift}; 0.01 means 1 %")
         if self.latency_ns < 0:
-            raise LocalError(f"epto: a latency is not negative, not {self.latency_ns} ns")
+            raise LocalError(f"epto: the latency must not be negative, but it is {self.latency_ns} ns")
         if self.clock not in get_args(Clock):
-            raise LocalError(f"epto: the clock is 'logical' or 'global', not '{self.clock}'")
+            raise LocalError(f"epto: the clock must be 'logical' or 'global', not '{self.clock}'")
 
     def delivery(self) -> float:
         """The probability that a ball arrives."""
@@ -167,17 +165,19 @@ def parameters(
     `proved_anywhere` says what can be promised; with `strict` that is an error.
     """
     if not 0 < target < 1:
-        raise LocalError(f"epto: the target is a probability between 0 and 1, not {target}; 1e-9 is usual")
+        raise LocalError(
+            f"epto: the target must be a probability between 0 and 1, not {target}; 1e-9 is usual"
+        )
     conditions = Conditions(n=n, loss=loss, churn=churn, drift=drift, latency_ns=latency, clock=clock)
     rounds, c = _rounds(n, target)
-    _check_ttl(conditions, rounds, f"for a target of {target:g}; accept a larger one, or less drift")
+    _check_ttl(conditions, rounds, f"for a target of {target:g}; choose a larger target, or less drift")
     fanout = _fanout(conditions, rounds, target)
     found = _choice(conditions, fanout, rounds, c, target)
     if strict and not found.within_target:
         raise LocalError(
             f"epto: with {n} processes not even a fanout of {fanout} is proved to keep holes within "
             f"{target:g}: the bound is {found.proved_anywhere:.2g}, and the broadcaster's throw alone is "
-            f"lost with probability {found.first_throw_lost:.2g}; accept a larger target, or lose less"
+            f"lost with probability {found.first_throw_lost:.2g}; choose a larger target, or less loss"
         )
     return found
 
@@ -195,9 +195,9 @@ def lemma_parameters(
     """What the lemmas give for a constant c > 1, as they are printed; the paper's runs have c = 1.25."""
     conditions = Conditions(n=n, loss=loss, churn=churn, drift=drift, latency_ns=latency, clock=clock)
     if not 1 < c < math.inf:
-        raise LocalError(f"epto: Lemma 3 holds for c > 1, not {c}")
+        raise LocalError(f"epto: c must be above 1 for Lemma 3, not {c}")
     rounds = max(1, math.ceil((max(c, C_MIN) + 1) * math.log2(n)))
-    _check_ttl(conditions, rounds, f"for c = {c:g}; choose a smaller one, or less drift")
+    _check_ttl(conditions, rounds, f"for c = {c:g}; choose a smaller c, or less drift")
     return _choice(conditions, conditions.lemma_fanout(), rounds, c, None)
 
 
@@ -230,7 +230,7 @@ def _fanout(conditions: Conditions, rounds: int, target: float) -> int:
 def _check_ttl(conditions: Conditions, rounds: int, advice: str) -> None:
     ttl = conditions.ttl(rounds)
     if ttl > TTL_MAX:
-        raise LocalError(f"epto: a TTL of {ttl} is needed {advice}: {TTL_MAX} is the limit")
+        raise LocalError(f"epto: a TTL of {ttl} is needed {advice}; the largest TTL is {TTL_MAX}")
 
 
 def _choice(conditions: Conditions, fanout: int, rounds: int, c: float, target: float | None) -> Parameters:

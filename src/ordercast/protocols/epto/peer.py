@@ -129,7 +129,10 @@ class Peer(Stack, Member):
         """Broadcast (lines 6 to 10); not while too much is under way, or the time is not known yet."""
         unknown = [group for group in groups if group not in self._set.groups]
         if unknown or not groups:
-            raise LocalError(f"cannot send to groups {groups}: no group {unknown or 'named'}")
+            raise LocalError(
+                f"cannot send to groups {groups}: "
+                + (f"there is no group {unknown[0]}" if unknown else "none is named")
+            )
         if not self._newcomer.ready() or not self._has_room(len(payload)):
             return False
         self._number += 1
@@ -170,7 +173,9 @@ class Peer(Stack, Member):
 
     def _take(self, source: NodeId, ball: Ball) -> None:
         if len(ball.ttls) != len(ball.events):
-            raise RemoteError(f"a ball of node {source} has {len(ball.events)} events, {len(ball.ttls)} ages")
+            raise RemoteError(
+                f"a ball from node {source} has {len(ball.events)} events but {len(ball.ttls)} ages"
+            )
         peers, groups = self._set.peers, self._set.groups
         for event in ball.events:
             if (
@@ -178,7 +183,9 @@ class Peer(Stack, Member):
                 or not event.groups
                 or any(group not in groups for group in event.groups)
             ):
-                raise RemoteError(f"a ball of node {source} has an event of node {event.source} to nobody")
+                raise RemoteError(
+                    f"a ball from node {source} has an event of node {event.source} without a group"
+                )
         ttl_max, now, clock, heard = self._set.ttl, self.env.now, self._clock, self._next
         room = self._set.events - len(self._order)
         for event, ttl in zip(ball.events, ball.ttls, strict=True):
@@ -293,8 +300,8 @@ class Peer(Stack, Member):
             )
         ]
         if self._newcomer.state is not READY:
-            lacks = "enough peers to be known, and to tell the logical time"
-            state["waits"] = f"for {lacks}"
+            lacks = "too few peers are known, or have told their logical time"
+            state["waits"] = lacks
             waits.insert(0, Wait("all messages", lacks, self._began))
         return Explanation(state, tuple(waits))
 

@@ -39,9 +39,11 @@ class Stability:
         pace: float = 1.0,
     ) -> None:
         if not 1 <= pace < math.inf:
-            raise LocalError(f"epto: ages pass at a pace of 1 or more for each relay, not {pace}")
+            raise LocalError(f"epto: pace must be at least 1 (age per relay), not {pace}")
         if ttl < 1:
-            raise LocalError(f"epto: an event is relayed at least once, so its ttl is not {ttl}")
+            raise LocalError(
+                f"epto: ttl must be at least 1, because an event is relayed at least once; it is {ttl}"
+            )
         holes = proved_holes(n, min(fanout, n - 1), ttl - 1, loss=loss, churn=churn)
         landed = [int(max(0, age - 1) / pace) for age in range(ttl + 1)]
         sure = [_given_one_knows(holes[throws]) for throws in landed]

@@ -9,11 +9,11 @@ from ordercast.protocols.hydra.merge import Merge
 
 _REASONS = {LaneState.JOINING: " (it is being added)", LaneState.FROZEN: " (it is being removed)"}
 NAMED_MAX = 20
-"""Missing numbers that are named one by one, at most."""
+"""Up to this many missing numbers are named one by one."""
 
 
 def explain_waits(merge: Merge, since: Nanos) -> Iterator[Wait]:
-    """One wait for each packet held: the sequencer whose clock it waits for, or the numbers missing."""
+    """One wait for each message held: the sequencer whose clock it waits for, or the missing numbers."""
     lanes = sorted((lane.safe, sequencer) for sequencer, lane in merge.lanes.items())
     for lane in merge.lanes.values():
         for number, packet in enumerate(lane.queue, lane.settled + 1):
@@ -23,7 +23,7 @@ def explain_waits(merge: Merge, since: Nanos) -> Iterator[Wait]:
             yield Wait(_name(lane, number), blocker, since, packet.payload, stamp=stamp)
         for number, packet in sorted(lane.early.items()):
             subject = f"{_name(lane, number)} at clock {packet.clock}"
-            missing = f"{_missing(lane)} of sequencer {lane.sequencer} missing"
+            missing = _missing(lane)
             stamp = Stamp(packet.clock, lane.sequencer)
             yield Wait(subject, missing, _gap_since(lane) or since, packet.payload, stamp=stamp)
 
@@ -38,22 +38,22 @@ def _name(lane: Lane, number: int) -> str:
 
 
 def _blocker(merge: Merge, place: tuple[int, int], behind: list[tuple[int, int]]) -> str:
-    """The slowest sequencer of those behind, which could still come before this place."""
+    """The slowest sequencer of those whose messages could still come before this place."""
     if not behind:
-        return "messages before it"
+        return "messages before it come first"
     safe, sequencer = behind[0]
     lane = merge.lanes[sequencer]
-    others = "".join(f", and of sequencer {other} at {clock}" for clock, other in behind[1:])
+    others = "".join(f"; the clock of sequencer {other} is at {clock}" for clock, other in behind[1:])
     if lane.has_gap:
-        return f"{_missing(lane)} of sequencer {sequencer} missing; its clock is {lane.clock}{others}"
+        return f"{_missing(lane)}; its clock is at {lane.clock}{others}"
     reason = _REASONS.get(lane.state, "")
-    return f"clock of sequencer {sequencer}, at {safe}{reason}, to reach {place[0]}{others}"
+    return f"the clock of sequencer {sequencer}{reason} is at {safe} and must reach {place[0]}{others}"
 
 
 def _missing(lane: Lane) -> str:
     missing = lane.missing()
     if len(missing) == 1:
-        return f"number {missing.start}"
+        return f"number {missing.start} of sequencer {lane.sequencer} is missing"
     if len(missing) <= NAMED_MAX:
-        return f"numbers {', '.join(map(str, missing))}"
-    return f"numbers {missing.start} to {missing.stop - 1}"
+        return f"numbers {', '.join(map(str, missing))} of sequencer {lane.sequencer} are missing"
+    return f"numbers {missing.start} to {missing.stop - 1} of sequencer {lane.sequencer} are missing"

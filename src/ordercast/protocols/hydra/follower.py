@@ -111,9 +111,13 @@ class Follower:
         waits = []
         plan = self.planned.plan
         if plan is not None:
-            what = f"step {self.steps + 1}, sequencer {plan.sequencer} to be {plan.change}"
+            what = f"step {self.steps + 1} (sequencer {plan.sequencer} {plan.change})"
             asked = self.planned.stage is Stage.ASKED
-            lacks = "a flush of it" if asked else "reports of a quorum of each group"
+            lacks = (
+                "no flush from this sequencer yet"
+                if asked
+                else "not every group has reports from a quorum yet"
+            )
             waits.append(Wait(what, lacks, self.planned.since))
         if self.stranded_at is not None:
             waits.append(

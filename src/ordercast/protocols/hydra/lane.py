@@ -25,7 +25,7 @@ from ordercast.protocols.hydra.messages import NEVER, Groupcast
 
 
 class LaneState(Enum):
-    """Where a lane is in its life."""
+    """The stage of a lane in its life."""
 
     JOINING = "joining"
     ACTIVE = "active"
@@ -57,9 +57,9 @@ LANE_LIFE = LifeCycle(
 )
 
 RUN_MAX = 4096
-"""Missing numbers that are given up at once: one far ahead must not hold a receiver up for long."""
+"""How many missing numbers are given up at once, so that a number far ahead does not block for long."""
 AHEAD_MAX = 1 << 32
-"""No sequencer counts so far ahead of what a receiver has heard of."""
+"""No correct sequencer is so far ahead of the numbers that a receiver knows."""
 UNKNOWN: Nanos = 1 << 40
 """Stands for the time between two messages of a sequencer that has sent less than two."""
 SMOOTHING = 8
@@ -266,7 +266,9 @@ class Lane:
             if number > seen[group]:
                 # A report would make it the last number of a group that never gets there.
                 if number - seen[group] > AHEAD_MAX:
-                    raise RemoteError(f"number {number} of sequencer {self.sequencer} for group {group}")
+                    raise RemoteError(
+                        f"number {number} of sequencer {self.sequencer} for group {group} is too far ahead"
+                    )
                 seen[group] = number
 
     def flush(self, clock: int, numbers: tuple[int, ...], group: int) -> None:

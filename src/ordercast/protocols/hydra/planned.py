@@ -4,7 +4,7 @@
 - *asked*: a step is planned, and it has no report on it yet. To report on an addition it needs a flush.
 - *reported*: its report stands, and is sent again whenever it is asked again.
 
-A decision ends all of them, also where the plan was never heard of. Another plan takes the place of the one
+A decision ends each stage, even if the plan never came here. Another plan takes the place of the one
 before; a service that is correct plans nothing else before it has decided.
 """
 
@@ -15,7 +15,7 @@ from ordercast.protocols.hydra.messages import Plans, Report
 
 
 class Stage(Enum):
-    """How far a receiver is with the planned step."""
+    """The stage of the planned step at a receiver."""
 
     IDLE = "idle"
     ASKED = "asked"
@@ -56,7 +56,7 @@ class PlannedStep:
         self.plan: Plans | None = None
         self.report: Report | None = None
         self.since: Nanos = 0
-        """When it was heard of."""
+        """When this receiver learned of the plan."""
 
     def propose(self, plan: Plans, now: Nanos) -> None:
         """A step is planned; one that is known already changes nothing."""
@@ -65,12 +65,12 @@ class PlannedStep:
             self.plan, self.report, self.since = plan, None, now
 
     def answer(self, report: Report) -> None:
-        """This is reported."""
+        """Note the report that was sent."""
         self.stage = STEP_LIFE.after(self.stage, StageEvent.REPORT)
         self.report = report
 
     def decide(self) -> None:
-        """A step is decided, this one or one that was never heard of."""
+        """Note that a step is decided, this one or one that this receiver never learned of."""
         self.stage = STEP_LIFE.after(self.stage, StageEvent.DECIDE)
         self.plan = self.report = None
 

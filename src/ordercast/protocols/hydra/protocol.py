@@ -69,7 +69,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     home = deployment.home_groups(NAME)
     members |= {len(members) + index: () for index in range(options.virtual_groups)}
     if len(members) > GROUPS_MAX:
-        raise LocalError(f"{NAME}: at most {GROUPS_MAX} groups, not {len(members)}")
+        raise LocalError(f"{NAME} supports at most {GROUPS_MAX} groups, not {len(members)}")
     senders = deployment.sender_ids()
     ids = _Ids(deployment.receivers + deployment.senders)
     sequencers = ids.take(options.sequencers + options.spares)

@@ -153,7 +153,9 @@ class Receiver(Process):
             self._follower.on_stranger(packet)
             return
         if number - lane.high > AHEAD_MAX:
-            raise RemoteError(f"number {number} of sequencer {lane.sequencer}, which was at {lane.high}")
+            raise RemoteError(
+                f"number {number} of sequencer {lane.sequencer} is too far ahead of {lane.high}"
+            )
         if self._adaptive:
             lane.measure(self.env.now)
         self._merge.offer(lane, packet, number)
@@ -174,14 +176,12 @@ class Receiver(Process):
         if len(flush.numbers) != self._groups:
             # An aggregator that has not heard of a sequencer yet has no numbers of it.
             if flush.numbers:
-                raise RemoteError(
-                    f"a flush with {len(flush.numbers)} numbers, there are {self._groups} groups"
-                )
+                raise RemoteError(f"a flush has {len(flush.numbers)} numbers for {self._groups} groups")
         elif lane is None or lane.state is JOINING:
             self._follower.on_flush(flush)
         elif flush.numbers[self.group] - lane.high > AHEAD_MAX:
             raise RemoteError(
-                f"a flush of sequencer {lane.sequencer} at {flush.numbers}, which was at {lane.high}"
+                f"flush of sequencer {lane.sequencer} at {flush.numbers} is too far ahead of {lane.high}"
             )
         else:
             if lane.asked is not None:
@@ -193,7 +193,7 @@ class Receiver(Process):
     def _check_steps(self, steps: tuple[Step, ...]) -> None:
         for step in steps:
             if step.change != "void" and len(step.numbers) != self._groups:
-                raise RemoteError(f"a step with {len(step.numbers)} numbers, there are {self._groups} groups")
+                raise RemoteError(f"a step has {len(step.numbers)} numbers for {self._groups} groups")
 
     # What goes
 

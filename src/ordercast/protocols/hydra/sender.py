@@ -1,6 +1,6 @@
-"""A sender: gives each message to one of the sequencers that the configuration service calls alive.
+"""A sender: sends each message to one of the sequencers that the configuration service says are alive.
 
-Delivery is best effort (section 4.1): a message that is lost before it is stamped is lost without a trace.
+Delivery is best effort (section 4.1): if a message is lost before it is stamped, nobody notices the loss.
 """
 
 from collections.abc import Mapping
@@ -105,15 +105,22 @@ class Sender(Member):
             "role": "sender",
             "sequencers": ", ".join(str(sequencer) for sequencer, _ in self._choices) or "none",
         }
-        waits = () if self._choices else (Wait("all messages", "no sequencer is known alive", self._started),)
+        waits = (
+            ()
+            if self._choices
+            else (Wait("all messages", "no sequencer is known to be alive", self._started),)
+        )
         return Explanation(state, waits)
 
     def _flow(self, groups: Groups) -> int:
         unknown = [group for group in groups if group not in self._groups]
         if unknown or not groups:
-            raise LocalError(f"cannot send to groups {groups}: no group {unknown or 'named'}")
+            raise LocalError(
+                f"cannot send to groups {groups}: "
+                + (f"there is no group {unknown[0]}" if unknown else "none is named")
+            )
         if list(groups) != sorted(set(groups)):
-            raise LocalError(f"groups are named once each, in ascending order, not as {groups}")
+            raise LocalError(f"groups must be named once each and in ascending order, not as {groups}")
         return crc32(repr((self.env.me, groups)).encode())
 
     def _ask(self) -> None:

@@ -167,11 +167,17 @@ class Sequencer(Process):
     def explain(self) -> Explanation:
         """Nothing waits here but receivers whose clock is ahead, and a sequencer without a number."""
         waits = [
-            Wait(f"flush for node {node}", f"own clock {self._clock} to pass {clock}", self.env.now)
+            Wait(
+                f"flush for node {node}",
+                f"its own clock is at {self._clock} and must pass {clock}",
+                self.env.now,
+            )
             for node, clock in sorted(self._held.items())
         ]
         if self.state is not SERVING:
-            waits.append(Wait("all stamping", "a number from the configuration service", self._life))
+            waits.append(
+                Wait("all stamping", "it has no number from the configuration service yet", self._life)
+            )
         state: dict[str, str | int] = {
             "role": "sequencer",
             "sequencer": self.number,
@@ -268,7 +274,7 @@ class Sequencer(Process):
     def _on_nudged(self, source: NodeId, message: Nudge | Nudged) -> None:
         """Another sequencer has told the receivers of these groups a clock."""
         if any(group not in self._members for group in message.groups):
-            raise RemoteError(f"node {source} tells of groups {message.groups}, not all of which there are")
+            raise RemoteError(f"node {source} names an unknown group in {message.groups}")
         if source in self._others:  # one that was just added may not be known here yet
             told = self._told_by.setdefault(source, [0] * len(self._members))
             for group in message.groups:
@@ -276,7 +282,7 @@ class Sequencer(Process):
 
     def _receivers(self, groups: tuple[GroupId, ...]) -> tuple[NodeId, ...]:
         if list(groups) != sorted(set(groups)) or any(group not in self._members for group in groups):
-            raise RemoteError(f"a request for groups {groups}, which are not groups in ascending order")
+            raise RemoteError(f"a request must name known groups in ascending order, not {groups}")
         return tuple(node for group in groups for node in self._members[group])
 
     def _flush(self, to: tuple[NodeId, ...]) -> None:
@@ -335,7 +341,7 @@ class Sequencer(Process):
         if message.life != self._life or self.state is not ASKING:
             return
         if message.sequencer == NOBODY:
-            raise RemoteError(f"a welcome under number {NOBODY}, which stands for none")
+            raise RemoteError(f"a welcome gives number {NOBODY}, which means no sequencer")
         self.state = SEQUENCER_LIFE.after(self.state, SequencerEvent.WELCOME)
         self.number, self._since = message.sequencer, message.since
         self._numbers = [0] * len(self._members)

@@ -131,12 +131,13 @@ class ConfigurationReplica(Stack):
             "sequencers": ", ".join(map(str, sorted(registry.active))) or "none",
         }
         waits: list[Wait] = []
-        if registry.planned is not None and self._log.is_leader:
-            what = (
-                f"step {registry.steps + 1}: sequencer {registry.planned.sequencer} {registry.planned.change}"
-            )
+        planned = registry.planned
+        if planned is not None and self._log.is_leader:
+            what = f"step {registry.steps + 1} (sequencer {planned.sequencer} {planned.change})"
             lacking = [node for node in sorted(self._home) if node not in self._reports]
-            waits.append(Wait(what, f"no report from {', '.join(map(str, lacking))}", self._planned_since))
+            waits.append(
+                Wait(what, f"no report from nodes {', '.join(map(str, lacking))}", self._planned_since)
+            )
         return Explanation(state, tuple(waits))
 
     # What comes
@@ -144,7 +145,9 @@ class ConfigurationReplica(Stack):
     def _on_report(self, source: NodeId, report: Report) -> None:
         registry = self._registry
         if len(report.numbers) != self._groups or source not in self._home:
-            raise RemoteError(f"node {source} reports {len(report.numbers)} groups, there are {self._groups}")
+            raise RemoteError(
+                f"node {source} reports numbers of {len(report.numbers)} groups instead of {self._groups}"
+            )
         planned = registry.planned
         if planned and (report.step, report.sequencer) == (registry.steps, planned.sequencer):
             self._reports.setdefault(source, report)

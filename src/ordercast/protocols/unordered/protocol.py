@@ -96,7 +96,10 @@ class Sender(Member):
         if groups not in self._targets:
             unknown = [group for group in groups if group not in self._members]
             if unknown or not groups:
-                raise LocalError(f"cannot send to groups {groups}: no group {unknown or 'named'}")
+                raise LocalError(
+                    f"cannot send to groups {groups}: "
+                    + (f"there is no group {unknown[0]}" if unknown else "none is named")
+                )
             receivers = {node for group in groups for node in self._members[group]}
             self._targets[groups] = tuple(sorted(receivers))
         return self._targets[groups]

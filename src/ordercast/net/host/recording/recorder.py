@@ -1,7 +1,7 @@
-"""The trace of a live host: a spool that is written, and a thread that turns closed ones into Parquet.
+"""The trace of a live host: the host writes spool files, and a thread converts closed ones to Parquet.
 
-The thread works at low priority, so that the host's own work comes first; if it falls behind, spool files
-wait on disk, and `finish_run` turns what is left.
+The thread has a low priority, so that the host's own work comes first. If it falls behind, spool files wait
+on disk, and `finish_run` converts the rest.
 """
 
 import contextlib
@@ -18,14 +18,14 @@ from ordercast.net.host.recording.spool_to_parquet import load_state, locked, sp
 
 BYTES_MAX = 16 << 20
 AGE_MAX_NS: Nanos = 30 * SECOND
-"""When a spool file is closed and turned: sooner means less to wait for, and more and smaller segments."""
+"""When a spool file is closed and converted: sooner means a shorter end, and more, smaller segments."""
 NICENESS = 10
 
 log = logging.getLogger(__name__)
 
 
 class TraceRecorder(Spooler):
-    """Records the nodes of one host for one life, and turns what it and earlier lives wrote."""
+    """Records the nodes of one host for one life, and converts what it and earlier lives wrote."""
 
     def __init__(
         self,
@@ -50,13 +50,13 @@ class TraceRecorder(Spooler):
         )
 
     def begin(self, started_ns: Nanos, saved: bool) -> None:
-        """Begin to write, and to turn what earlier lives left."""
+        """Begin to write, and to convert what earlier lives left."""
         super().begin(started_ns, saved)
         self._turner.start(self._header.number)
 
     @property
     def error(self) -> str:
-        """Why spool files are not turned any more; empty as long as they are."""
+        """Why spool files are no longer converted; empty as long as they are."""
         return self._turner.error
 
     def close(self) -> None:
@@ -69,7 +69,7 @@ class TraceRecorder(Spooler):
 
 
 class _Turner:
-    """Turns spool files of a host, one after the other, in a thread."""
+    """Converts the spool files of a host, one after the other, in a thread."""
 
     def __init__(self, folder: Path, host: HostId) -> None:
         self._folder = folder
@@ -100,12 +100,12 @@ class _Turner:
         self._thread.start()
 
     def closed(self) -> None:
-        """One more spool file will not change."""
+        """Note that one more spool file is closed."""
         self._end += 1
         self._wake.set()
 
     def stop(self) -> None:
-        """Finish the file at hand, and no other."""
+        """Finish the current file, and begin no other."""
         self._stopping = True
         self._wake.set()
         if self._thread.is_alive():
@@ -122,7 +122,7 @@ class _Turner:
             except (OrdercastError, OSError) as error:
                 # The host goes on; the spool files stay, and `finish_run` will say the same.
                 self.error = str(error)
-                log.error("the trace stays in spool files: %s", error)
+                log.error("cannot convert the spool files to a trace, so they stay: %s", error)
                 return
 
     def _turn_closed(self) -> None:

@@ -1,7 +1,7 @@
 """Spool files as tables in the one schema of traces.
 
-Worked out for many records at once: every column of the messages in some thousand bundles is a gather from
-the bytes of the file. The few other events are decoded one by one and put in their places among them.
+Many records are converted at once: each column of the messages in some thousand bundles is gathered from the
+bytes of the file by index arrays. The few other events are decoded one by one and put in their places.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from ordercast.trace import LOST, SAVED, SCHEMA, Event, Kind, build_table
 from ordercast.trace.table import count_within, is_ordered
 
 ROWS_MAX = 1 << 19
-"""About how many rows are worked on at once."""
+"""About how many rows are converted at once."""
 
 Ints = np.ndarray[tuple[int], np.dtype[Any]]
 
@@ -44,20 +44,20 @@ class NodeState(msgspec.Struct):
 
 
 class TraceState(msgspec.Struct):
-    """How far the trace of a host has come: what the next spool file goes on from."""
+    """How far the trace of a host has come; the next spool file continues from here."""
 
     number: int = -1
     """The last spool file that became a segment."""
     life: int = -1
     ended: bool = False
-    """Whether that life ended in good order, as far as is known."""
+    """Whether that life is known to have ended in good order."""
     time_ns: int = 0
     """The time of the last event."""
     nodes: dict[NodeId, NodeState] = msgspec.field(default_factory=dict)
 
 
 def tables_of(spool: Spool, state: TraceState) -> Iterator[pa.Table]:
-    """The events of a spool file, some at a time; the state is behind them when all are read."""
+    """The events of a spool file, in batches; the state has followed when all are read."""
     header = spool.header
     known = {node: state.nodes.get(node, NodeState()) for node in header.nodes}
     state.nodes |= known
@@ -95,7 +95,7 @@ def _between_lives(spool: Spool, state: TraceState) -> Iterator[pa.Table]:
 
 
 def _numbered(table: pa.Table, state: TraceState) -> pa.Table:
-    """The same with steps and positions that go on from the state; and the state behind it."""
+    """The table with steps and positions that continue from the state, and the state after it."""
     nodes = table["node"].to_numpy()
     codes = table["kind"].combine_chunks().indices.to_numpy()
     delivered = is_ordered(codes)
@@ -137,7 +137,7 @@ class _Records:
         self._kinds: Ints = kinds[keep]
         self._is_bundle = np.isin(self._kinds, _BUNDLES)
         if not (self._is_bundle | (self._kinds == layout.ROW)).all():
-            raise RemoteError(f"{self._origin} has a record of an unknown kind")
+            raise RemoteError(f"{self._origin} has a record of unknown kind")
 
     def portions(self) -> Iterator[tuple[int, int]]:
         """The records from one to before another that have about `ROWS_MAX` messages together."""
@@ -164,11 +164,11 @@ class _Records:
         try:
             row: Event = _decoder.decode(self._content[start : start + length])
         except msgspec.MsgspecError as error:
-            raise RemoteError(f"{self._origin} has a row that is none: {error}") from error
+            raise RemoteError(f"{self._origin} has an invalid row: {error}") from error
         return row
 
     def _bundles(self, index: Ints) -> tuple[pa.Table, Ints]:
-        """The messages of some bundles, and the record that each is of."""
+        """The messages of some bundles, and the record of each message."""
         word = self._starts[index] // 8
         kinds = self._kinds[index]
         head = [self._words[word + place] for place in range(_HEAD_WORDS)]
@@ -189,7 +189,7 @@ class _Records:
             return values[of]
 
         def own(view: Ints, at: Ints, having: Ints, others: Ints) -> Ints:
-            """From the tables of the records that have one, and of the others what holds for all."""
+            """Values from the records' tables; a record without a table has one value for all messages."""
             found = others[of]
             if having.any():
                 mine = having[of]
@@ -225,14 +225,14 @@ class _Records:
         return table, index[of]
 
     def _screen(self, word: Ints, end: Ints) -> None:
-        """Each record must be just as long as its tables."""
+        """Check that each record is exactly as long as its tables."""
         length = self._halves[2 * word - 2]
         if ((end + 1) // 2 != word - 1 + length // 8).any():
-            raise RemoteError(f"{self._origin} has a record whose tables do not fit")
+            raise RemoteError(f"{self._origin} has a record whose length does not match its tables")
 
     @staticmethod
     def _lists(view: Ints, at: Ints, count: Ints, null: Ints | None = None) -> pa.ListArray:
-        """A list a record, from the places where they begin."""
+        """One list per record, from the places where the lists begin."""
         offsets = np.concatenate([[0], np.cumsum(count)])
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], count)
         values = pa.array(view[np.repeat(at, count) + within])

@@ -1,13 +1,13 @@
-"""The recorder of a live host: what its nodes do, written down cheaply while they do it.
+"""The recorder of a live host: writes down cheaply what its nodes do.
 
-Recording is on the path of every message, so one small binary record stands for a whole bundle
-(`spool_file.py`), is put into a buffer, and the buffer goes to the kernel once each turn of the host's loop.
-What was handed to the kernel survives the death of the process, though not that of the machine: a trace is to
-judge a run by, nothing depends on it. So a recorder that cannot write any more (the disk is full, for one)
-says so and stops; its host goes on. The spool file has no end then, as if the host was killed, and a mark
-beside it tells that it was not: such a run is never complete.
+Recording is on the path of every message. So one small binary record stands for a whole bundle
+(`spool_file.py`) and goes into a buffer, and the buffer goes to the kernel once per turn of the host's loop.
+Bytes in the kernel survive the death of the process, though not that of the machine: a trace serves to judge
+a run, and nothing else depends on it. So a recorder that cannot write any more (for example because the disk
+is full) logs that and stops, and its host goes on. The spool file then has no end, as if the host had been
+killed, and a mark beside it says that it was not: such a run is never complete.
 
-Whoever turns spool files into Parquet does so apart (`segments.py`).
+Spool files are converted to Parquet elsewhere (`segments.py`).
 """
 
 import contextlib
@@ -42,21 +42,21 @@ GROUPS_KEPT_MAX = 4096
 
 _ZEROS = (b"", bytes(4))
 _RECORD_OF = {delivery: layout.CARRIED[kind] for delivery, kind in KIND_OF.items() if kind in layout.CARRIED}
-"""For each carrier, how a bundle of it is recorded."""
+"""For each kind of carrier, the kind of record of its bundle."""
 
 _log = logging.getLogger("ordercast")
 
 
 class Recorder(ABC):
-    """Is told what happens at the nodes of a host, in the order in which it happens."""
+    """Takes the events at the nodes of a host, in their order."""
 
     def __init__(self) -> None:
         self.on_failure: Callable[[], None] = lambda: None
-        """Called once, when nothing can be recorded any more."""
+        """A function that is called once, when nothing can be recorded any more."""
 
     @abstractmethod
     def begin(self, started_ns: Nanos, saved: bool) -> None:
-        """A life of the host begins, at this reading of its clock, with what was saved or without."""
+        """A life of the host begins at this reading of its clock, with saved state or without."""
 
     @abstractmethod
     def submitted(
@@ -67,19 +67,19 @@ class Recorder(ABC):
         times: Sequence[Nanos],
         payloads: Sequence[bytes],
     ) -> None:
-        """An application handed messages with consecutive identities to a sender, at these times."""
+        """An application submitted messages with consecutive identities to a sender, at these times."""
 
     @abstractmethod
     def delivered(self, now: Nanos, node: NodeId, delivery: Carrier, bundle: Bundle) -> None:
-        """A receiver handed a bundle to its application."""
+        """A receiver delivered a bundle to its application."""
 
     @abstractmethod
     def unreadable(self, now: Nanos, node: NodeId, delivery: Carrier, reason: str) -> None:
-        """A receiver delivered a payload that is no bundle."""
+        """A receiver delivered a payload that is not a bundle."""
 
     @abstractmethod
     def noticed(self, now: Nanos, node: NodeId, notice: Notice) -> None:
-        """A receiver told its application something that is no message."""
+        """A receiver delivered a notice to its application."""
 
     @abstractmethod
     def completed(self, now: Nanos, node: NodeId, message: MessageId, submitted: Nanos) -> None:
@@ -87,7 +87,7 @@ class Recorder(ABC):
 
     @abstractmethod
     def crashed(self, now: Nanos, node: NodeId) -> None:
-        """One node of the host stopped. When the whole host dies, the next life finds that out."""
+        """One node of the host stopped. If the whole host dies, the next life detects that."""
 
     @abstractmethod
     def recovered(self, now: Nanos, node: NodeId, saved: bool) -> None:
@@ -95,7 +95,7 @@ class Recorder(ABC):
 
     @abstractmethod
     def flush(self) -> None:
-        """Hand what is buffered to the kernel."""
+        """Write the buffer to the kernel."""
 
     @abstractmethod
     def close(self) -> None:
@@ -114,7 +114,7 @@ class Spooler(Recorder):
         age_max_ns: Nanos,
         closed: Callable[[], None],
     ) -> None:
-        """`closed` is called whenever a file will not change any more."""
+        """`closed` is called whenever a file is closed."""
         super().__init__()
         self._folder = folder
         self._header = header
@@ -218,7 +218,7 @@ class Spooler(Recorder):
         return head
 
     def unreadable(self, now: Nanos, node: NodeId, delivery: Carrier, reason: str) -> None:
-        """Record that something was delivered, and why nobody can say what."""
+        """Record a delivery whose payload cannot be read, and the reason."""
         self._row(Event(now, now, node, KIND_OF[type(delivery)], label=reason))
 
     def noticed(self, now: Nanos, node: NodeId, notice: Notice) -> None:
@@ -256,7 +256,7 @@ class Spooler(Recorder):
         self._buffer.append(layout.plain_record(layout.ROW, msgspec.msgpack.encode(tuple(event))))
 
     def flush(self) -> None:
-        """Hand what is buffered to the kernel, and begin a new file if this one is large or old enough."""
+        """Write the buffer to the kernel, and begin a new file if this one is large or old enough."""
         if self._buffer:
             content = b"".join(self._buffer)
             self._buffer.clear()
@@ -282,7 +282,7 @@ class Spooler(Recorder):
             self._mark()  # once more: there may be room for it now
 
     def _unless_failed(self, write: Callable[[], None]) -> None:
-        """Write, unless that has failed before; if it fails now, this is the end of the record."""
+        """Write, unless that has failed before; a failure now ends the record."""
         if self.failure is not None:
             return
         try:
@@ -291,7 +291,7 @@ class Spooler(Recorder):
             self._give_up(error)
 
     def _give_up(self, error: LocalError) -> None:
-        _log.critical("host %d is not recorded any more, and goes on: %s", self._header.host, error)
+        _log.critical("host %d goes on, but its trace ends here: %s", self._header.host, error)
         self.failure = error
         if self._file >= 0:
             os.close(self._file)  # not as one that came to its end

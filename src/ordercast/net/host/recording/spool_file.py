@@ -1,8 +1,8 @@
 """The layout of a spool file: what a host writes while it runs, before it becomes Parquet.
 
-A spool file is a header and records, little-endian, each a multiple of 8 bytes long so that arrays can be
-laid over the whole. A record begins with its length and the CRC-32 of the rest: a record that was not written
-whole when its host was killed is recognised, and ends the file.
+A spool file is a header and records, little-endian. Each is a multiple of 8 bytes long, so that arrays can
+be laid over the whole file. A record begins with its length and the CRC-32 of the rest. So a record that was
+only half written when its host was killed is recognised, and ends the file.
 
 There are three kinds of records. A *bundle* stands for consecutive messages of one sender, submitted together
 or delivered together: a head of nine words, the numbers of the stamp, the times of submission (unless all are
@@ -27,9 +27,9 @@ SUFFIX = ".spool"
 CUT = ".cut"
 
 SUBMITTED, ROW, END = 1, 4, 5
-"""The kinds of records that are no deliveries of messages."""
+"""The kinds of records that are not deliveries of messages."""
 CARRIED: dict[Kind, int] = dict(zip(CARRYING, (2, 3, *range(6, 256)), strict=False))
-"""Those that are: a bundle of messages that was delivered, by the kind of its rows."""
+"""The kinds of records that are deliveries of a bundle, by the kind of their rows."""
 STAMPED, OWN_LENGTHS, OWN_TIMES = 1, 2, 4
 """Flags of a bundle: it has a stamp, a table of lengths, a table of times."""
 
@@ -46,40 +46,40 @@ _OPENING = Struct("<8sII")
 
 
 class SpoolHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What a spool file says of itself."""
+    """The header of a spool file."""
 
     format: int = FORMAT
     run: str
     host: HostId
     life: int
-    """Which life of the host in this run, from 0."""
+    """The number of the host's life in this run, from 0."""
     number: int
-    """Which spool file of the host in this run, from 0."""
+    """The number of the host's spool file in this run, from 0."""
     nodes: tuple[NodeId, ...]
     started_ns: Nanos = 0
     """The host's clock when this life began."""
     saved: bool = False
-    """Whether this life had what earlier ones saved."""
+    """Whether this life had the state that earlier lives saved."""
 
 
 class Spool(NamedTuple):
-    """A spool file as it was found."""
+    """The content of a spool file."""
 
     header: SpoolHeader
     content: bytes
     starts: "np.ndarray[tuple[int], np.dtype[np.int64]]"
     """Where each whole record begins, behind its prefix."""
     torn: int
-    """How many bytes at the end are no whole record."""
+    """Number of bytes at the end that are not a whole record."""
 
 
 def spool_path(folder: Path, host: HostId, number: int) -> Path:
-    """Where a spool file is: names sort by host, and of a host in order."""
+    """The path of a spool file; names sort by host, then by number."""
     return folder / f"host-{host:04d}-{number:06d}{SUFFIX}"
 
 
 def cut_path(folder: Path, host: HostId) -> Path:
-    """The mark of a host that could not write on, and ran on without a trace."""
+    """The file that marks a host that could not write any more and went on without a trace."""
     return folder / f"host-{host:04d}{CUT}"
 
 
@@ -90,7 +90,7 @@ def encode_header(header: SpoolHeader) -> bytes:
 
 
 def padded(content: bytes) -> bytes:
-    """The same with zeros behind it, up to a multiple of 8 bytes."""
+    """The content, padded with zeros to a multiple of 8 bytes."""
     return content + bytes(-len(content) % 8)
 
 
@@ -118,9 +118,9 @@ def read_spool(path: Path) -> Spool | None:
     try:
         header = msgspec.msgpack.decode(written, type=SpoolHeader)
     except msgspec.MsgspecError as error:
-        raise RemoteError(f"{path}: damaged at its head: {error}") from error
+        raise RemoteError(f"{path}: the header is damaged: {error}") from error
     if crc32(written) != check:
-        raise RemoteError(f"{path}: damaged at its head")
+        raise RemoteError(f"{path}: the header is damaged")
     if header.format != FORMAT:
         raise RemoteError(f"{path}: format {header.format}, this version reads {FORMAT}")
     starts, end = _scan(content, start)

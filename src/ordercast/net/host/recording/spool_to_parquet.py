@@ -1,9 +1,10 @@
-"""From spool files to the segments of a run: while it goes on, after a host was killed, and at its end.
+"""Converts spool files to the segments of a run: during the run, after a host was killed, and at the end.
 
-The folder of a live run has beside its segments a folder `spool`, with for each host the spool files that are
-not turned yet, a state (how far its trace has come) and a lock, which whoever writes or turns them holds.
-A spool file is turned in three steps: the segment is written under another name and renamed, then the state,
-then the spool file is removed. Cut off in between, it is turned again, to the same segment.
+The folder of a live run has a folder `spool` beside its segments. For each host it has the spool files that
+are not converted yet, a state (how far its trace has come) and a lock, which the process that writes or
+converts them holds. A spool file is converted in three steps: the segment is written under another name and
+renamed, then the state is written the same way, then the spool file is removed. If this is interrupted, the
+file is converted again, to the same segment.
 """
 
 import fcntl
@@ -29,10 +30,10 @@ SPOOL = "spool"
 _log = logging.getLogger("ordercast")
 
 _DELTAS = ("step", "position", "time_ns", "clock_ns", "message", "submitted_ns", "stamp_clock")
-"""Columns that grow along the rows: differences take a small part of the room and of the time."""
+"""Columns that grow along the rows: storing differences saves most of the space and time."""
 _NUMBERS = "numbers.list.element"
 _WORDS = ("run", "node", "kind", "groups.list.element", "stamp_issuer", "config", "peer", "size", "label")
-"""Columns of few different values."""
+"""Columns with few different values."""
 
 
 def spool_folder(run_folder: Path) -> Path:
@@ -47,7 +48,7 @@ def spools_of(folder: Path, host: HostId) -> list[Path]:
 
 @contextmanager
 def locked(folder: Path, host: HostId) -> Iterator[None]:
-    """Keep all others from the spool files of a host; `LocalError` if another process has them."""
+    """Lock the spool files of a host; `LocalError` if another process has locked them."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / f"host-{host:04d}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -57,7 +58,7 @@ def locked(folder: Path, host: HostId) -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError:
-        raise HostTaken(f"{folder}: host {host} is still running, and writes its trace") from None
+        raise HostTaken(f"{folder}: host {host} is still running and writes its trace") from None
     finally:
         os.close(lock)
 
@@ -70,11 +71,11 @@ def load_state(folder: Path, host: HostId) -> TraceState:
     except FileNotFoundError:
         return TraceState()
     except (OSError, msgspec.MsgspecError) as error:
-        raise RemoteError(f"{path}: not the state of a trace: {error}") from error
+        raise RemoteError(f"{path}: not a state file of a trace: {error}") from error
 
 
 def turn(path: Path, state: TraceState) -> None:
-    """Make a segment of a spool file that nobody writes to any more, and that is the host's next."""
+    """Convert a closed spool file, the host's next, to a segment."""
     folder = path.parent
     spool = read_spool(path)
     if spool is None or spool.header.number <= state.number:
@@ -89,7 +90,7 @@ def turn(path: Path, state: TraceState) -> None:
 
 
 def turn_all(folder: Path, host: HostId) -> TraceState:
-    """Make segments of all spool files of a host that nobody writes to any more."""
+    """Convert all closed spool files of a host to segments."""
     state = load_state(folder, host)
     for path in spools_of(folder, host):
         turn(path, state)
@@ -113,12 +114,12 @@ def finish_run(
     gone: Collection[HostId] = (),
     scenario: dict[str, object] | None = None,
 ) -> Path:
-    """Bring the trace of a live run, all hosts of which have stopped, to its end; the folder that it is in.
+    """Finish the trace of a live run whose hosts have all stopped; returns its folder.
 
-    A host that did not stop in good order gets its crash, and so does one that could not write its trace any
-    more. `complete` says that every fault had healed and that all which should be delivered could be, and
-    `settled` that the latter is so at those which were left (see `RunDescription`); a run of which a part is
-    not on record is neither. Hosts that were `gone` before the end count as crashed, in good order or not.
+    A host that did not stop in good order gets a crash at its end, and so does a host that could not write
+    its trace any more. `complete` says that every fault had healed and that everything that should be
+    delivered could be; `settled` says the latter of the remaining hosts (see `RunDescription`). A run with a
+    part that is not on record is neither. Hosts that were `gone` before the end count as crashed in any case.
     """
     target = folder / run
     if (target / DESCRIPTION).exists():
@@ -133,7 +134,9 @@ def finish_run(
         _write_segment(target / EVENTS, iter([SCHEMA.empty_table()]))
     cut = sorted(path.stem for path in spools.glob(f"host-*{CUT}"))
     if cut:
-        _log.warning("the trace of %s ends before they stopped: they could not write it", ", ".join(cut))
+        _log.warning(
+            "the trace of %s ends before they stopped, because they could not write it", ", ".join(cut)
+        )
     described = describe(plan, run=run, source="live", seed=None, complete=complete and not cut)
     described = msgspec.structs.replace(described, settled=settled and not cut, scenario=scenario or {})
     _replace(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(described), indent=2))
@@ -149,7 +152,7 @@ def segment_name(host: HostId, number: int) -> str:
 
 
 def _bury(target: Path, run: str, host: HostId, state: TraceState) -> None:
-    """Write down the crash of a host that was killed and did not come back."""
+    """Record the crash of a host that was killed and did not come back."""
     state.number += 1
     table = crash_table(run, state)
     if table is not None:
@@ -159,7 +162,7 @@ def _bury(target: Path, run: str, host: HostId, state: TraceState) -> None:
 
 
 def _screen_torn(path: Path, spool: Spool) -> None:
-    """Only the last file of a life may end in the middle of a record; elsewhere some of the trace is gone."""
+    """Only the last file of a life may end within a record; in another file a part of the trace is lost."""
     following = spool_path(path.parent, spool.header.host, spool.header.number + 1)
     after = read_spool(following) if following.exists() else None
     if after is not None and after.header.life == spool.header.life:
@@ -168,7 +171,7 @@ def _screen_torn(path: Path, spool: Spool) -> None:
 
 
 def _write_segment(path: Path, tables: Iterator[pa.Table]) -> None:
-    """Write a Parquet file, a table a row group, under another name until it is whole; none for no tables."""
+    """Write tables to a Parquet file, one row group each; it gets its name when it is whole."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         first = next(tables, None)

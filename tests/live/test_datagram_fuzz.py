@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordercast.core import RemoteError
-from ordercast.net.links.packet import (
+from ordercast.net.links.datagram import (
     ACK,
     CHALLENGE,
     DATA,
     FRAGMENT,
+    FRAGMENT_HEAD_BYTES,
     HEADER_BYTES,
     MISSING,
     NONCE_BYTES,
-    PIECE_BYTES,
     PLACES_MAX,
     PROOF,
     Ack,
@@ -25,21 +25,21 @@ from ordercast.net.links.packet import (
     Rejected,
     read_ack,
     read_challenge,
+    read_fragment,
     read_frames,
     read_header,
     read_missing,
-    read_piece,
     read_proof,
     write_ack,
     write_challenge,
     write_destinations,
+    write_fragments,
     write_frame,
     write_header,
     write_missing,
-    write_pieces,
     write_proof,
 )
-from ordercast.net.links.pieces import UNFINISHED_BYTES_MAX, Pieces
+from ordercast.net.links.fragments import UNFINISHED_BYTES_MAX, Fragments
 from tests.live.wire_pairs import Net, data_frame, rejected
 
 U8, U32, U64 = st.integers(0, 0xFF), st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 64) - 1)
@@ -89,12 +89,12 @@ def test_any_bytes_are_frames_or_an_error_of_the_peer(plain: bytes) -> None:
 
 
 @given(st.binary(max_size=60))
-def test_any_body_is_what_its_kind_says_or_an_error_of_the_peer(data: bytes) -> None:
+def test_any_oneis_what_its_kind_says_or_an_error_of_the_peer(data: bytes) -> None:
     sizes = {read_ack: 21, read_challenge: NONCE_BYTES, read_proof: NONCE_BYTES + 8}
     for read, size in sizes.items():
         assert is_read(read, data) == (len(data) == size)
     place, count = data[4:6][::-1], data[6:8][::-1]
-    assert is_read(read_piece, data) == (len(data) > PIECE_BYTES and place < count)
+    assert is_read(read_fragment, data) == (len(data) > FRAGMENT_HEAD_BYTES and place < count)
 
 
 def is_read(read: Callable[[memoryview], object], data: bytes) -> bool:
@@ -120,14 +120,14 @@ def test_words_between_hosts_are_read_as_they_were_written(
 
 
 @given(U32, st.sets(st.integers(0, 0xFFFF), min_size=1, max_size=PLACES_MAX))
-def test_a_request_for_pieces_is_read_as_it_was_written(message: int, places: set[int]) -> None:
+def test_a_request_for_fragments_is_read_as_it_was_written(message: int, places: set[int]) -> None:
     asked = Missing(message, tuple(sorted(places)))
     (frame,) = read_frames(write_missing(asked))
     assert (frame.kind, read_missing(frame.body)) == (MISSING, asked)
 
 
 @given(st.binary(max_size=20))
-def test_any_request_for_pieces_names_places_in_order_or_is_an_error_of_the_peer(data: bytes) -> None:
+def test_any_request_for_fragments_names_places_in_order_or_is_an_error_of_the_peer(data: bytes) -> None:
     if is_read(read_missing, data):
         places = read_missing(memoryview(data)).places
         assert list(places) == sorted(set(places)) and len(data) == 4 + 2 * len(places) > 4
@@ -135,17 +135,19 @@ def test_any_request_for_pieces_names_places_in_order_or_is_an_error_of_the_peer
 
 @given(
     st.binary(min_size=1, max_size=2_000),
-    st.integers(PIECE_BYTES + 1, 300),
+    st.integers(FRAGMENT_HEAD_BYTES + 1, 300),
     st.randoms(use_true_random=False),
 )
-def test_pieces_in_any_order_and_twice_make_the_message_once(body: bytes, room: int, rng: object) -> None:
-    written = write_pieces(7, body, room)
-    assert all(len(piece) <= room for piece in written)
+def test_fragments_in_any_order_and_twice_make_the_message_once(body: bytes, room: int, rng: object) -> None:
+    written = write_fragments(7, body, room)
+    assert all(len(fragment) <= room for fragment in written)
     shuffled = 2 * written
     rng.shuffle(shuffled)  # type: ignore[attr-defined]
-    pieces = Pieces()
+    fragments = Fragments()
     made = [
-        whole for piece in shuffled if (whole := pieces.add(read_piece(memoryview(piece)), 0)) is not None
+        whole
+        for fragment in shuffled
+        if (whole := fragments.add(read_fragment(memoryview(fragment)), 0)) is not None
     ]
     assert made == [body]
 
@@ -155,19 +157,19 @@ def test_pieces_in_any_order_and_twice_make_the_message_once(body: bytes, room: 
         st.tuples(st.integers(0, 5), st.integers(0, 6), st.integers(0, 6), st.integers(1, 40)), max_size=60
     )
 )
-def test_pieces_that_contradict_each_other_are_errors_of_the_peer(
-    pieces: list[tuple[int, int, int, int]],
+def test_fragments_that_contradict_each_other_are_errors_of_the_peer(
+    fragments: list[tuple[int, int, int, int]],
 ) -> None:
-    puzzle = Pieces()
-    for message, place, count, size in pieces:
+    assembly = Fragments()
+    for message, place, count, size in fragments:
         body = message.to_bytes(4, "little") + place.to_bytes(2, "little") + count.to_bytes(2, "little")
         try:
-            whole = puzzle.add(read_piece(memoryview(body + bytes(size))), 0)
+            whole = assembly.add(read_fragment(memoryview(body + bytes(size))), 0)
         except RemoteError:
             continue
         assert whole is None or 0 < len(whole) <= 40 * count
-    assert 0 <= puzzle._size <= UNFINISHED_BYTES_MAX
-    assert puzzle._size == sum(one.size for one in puzzle._puzzles.values())
+    assert 0 <= assembly._size <= UNFINISHED_BYTES_MAX
+    assert assembly._size == sum(one.size for one in assembly._assemblies.values())
 
 
 @BOTH

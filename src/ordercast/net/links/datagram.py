@@ -1,12 +1,12 @@
-"""The layout of what goes over the network: datagrams, and the frames in them.
+"""The layout of datagrams, and of the frames in them.
 
 A datagram is a header, frames, and a seal over both (`seal.py`). Header, little-endian, 28 bytes: magic (2),
 version (1), flags (1), key (4), host of the sender (4), its session (8), counter (8). The counter grows with
-each datagram of a session, whoever it is for: the same sealed bytes go to all hosts of a multicast.
+each datagram of a session, for all receiving hosts together: a multicast sends the same sealed bytes to all.
 
 A frame is its kind (1), the number of its destinations (1), a source (4), the length of its body (4), the
-destinations (4 each) and the body. Frames with a message of a protocol name nodes; those by which hosts keep
-their links (`ACK`, `CHALLENGE`, `PROOF`, `MISSING`) are for every host that reads them, and name none.
+destinations (4 each) and the body. Frames with a protocol message name nodes. Frames by which hosts keep
+their links (`ACK`, `CHALLENGE`, `PROOF`, `MISSING`) name no node and are for every host that reads them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ DATAGRAM_BYTES_MAX = 65_000
 """The largest datagram that any transport takes."""
 
 ACK_PLEASE = 1
-"""Flag: the sender wants to know that this arrived."""
+"""Flag: the sender asks for an acknowledgement."""
 
 DATA, FRAGMENT, ACK, CHALLENGE, PROOF, MISSING = 1, 2, 3, 4, 5, 6
 
@@ -35,11 +35,11 @@ DESTINATION_BYTES = 4
 DESTINATIONS_MAX = 255
 
 _ACK = Struct("<IQQB")
-_PIECE = Struct("<IHH")
-PIECE_BYTES = _PIECE.size
-PIECES_MAX = 0xFFFF
+_FRAGMENT_HEAD = Struct("<IHH")
+FRAGMENT_HEAD_BYTES = _FRAGMENT_HEAD.size
+FRAGMENTS_MAX = 0xFFFF
 PLACES_MAX = 256
-"""Pieces that one frame asks for."""
+"""The largest number of fragments that one frame asks for."""
 NONCE_BYTES = 16
 _FLOOR = Struct("<Q")
 _MESSAGE = Struct("<I")
@@ -47,7 +47,7 @@ _PLACE_BYTES = 2
 
 
 class DatagramHeader(NamedTuple):
-    """What is at the head of a datagram, in plain sight but under the seal."""
+    """The header of a datagram: readable by everybody, but protected by the seal."""
 
     flags: int
     key: int
@@ -66,7 +66,7 @@ class Frame(NamedTuple):
 
 
 class Rejected(RemoteError):
-    """A datagram that is not for us, not whole, or not of this version; `reason` names the counter."""
+    """A datagram is not for this host, not whole, or of another version; `reason` names the counter."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
@@ -76,12 +76,16 @@ class Rejected(RemoteError):
 def read_header(datagram: Datagram) -> DatagramHeader:
     """The header of a datagram, or `Rejected`."""
     if len(datagram) < HEADER_BYTES:
-        raise Rejected("truncated", f"datagram of {len(datagram)} bytes, the header alone has {HEADER_BYTES}")
+        raise Rejected(
+            "truncated", f"datagram has {len(datagram)} bytes; its header alone needs {HEADER_BYTES}"
+        )
     if len(datagram) > DATAGRAM_BYTES_MAX:
-        raise Rejected("oversized", f"datagram of {len(datagram)} bytes, the limit is {DATAGRAM_BYTES_MAX}")
+        raise Rejected("oversized", f"datagram has {len(datagram)} bytes; the limit is {DATAGRAM_BYTES_MAX}")
     magic, version, flags, key, host, session, counter = HEADER.unpack_from(datagram)
     if magic != MAGIC or version != VERSION or flags & ~ACK_PLEASE:
-        raise Rejected("version", f"datagram of version {version}, flags {flags}; this is version {VERSION}")
+        raise Rejected(
+            "version", f"datagram has version {version} and flags {flags}; this host uses version {VERSION}"
+        )
     return DatagramHeader(flags, key, host, session, counter)
 
 
@@ -96,21 +100,21 @@ def write_frame(kind: int, source: NodeId, destinations: bytes, count: int, body
 
 
 def write_destinations(nodes: Sequence[NodeId]) -> bytes:
-    """Nodes, to be put into frames."""
+    """Nodes as bytes, for `write_frame`."""
     return Struct(f"<{len(nodes)}I").pack(*nodes)
 
 
 def read_frames(plain: bytes) -> Iterator[Frame]:
-    """The frames of an opened datagram, or `RemoteError`; what came before a bad frame counts."""
+    """The frames of an opened datagram, or `RemoteError`; frames before a bad one count."""
     view, at, end = memoryview(plain), 0, len(plain)
     while at < end:
         if end - at < FRAME_BYTES:
-            raise RemoteError(f"frame of {end - at} bytes is shorter than its head")
+            raise RemoteError(f"frame has {end - at} bytes; its head alone has {FRAME_BYTES}")
         kind, count, source, length = _FRAME.unpack_from(plain, at)
         start = at + FRAME_BYTES + DESTINATION_BYTES * count
         at = start + length
         if at > end:
-            raise RemoteError(f"frame of kind {kind} is cut off: {at - end} bytes are missing")
+            raise RemoteError(f"frame of kind {kind} is cut off; {at - end} bytes are missing")
         if count == 1:
             destinations: tuple[NodeId, ...] = _ONE.unpack_from(plain, start - DESTINATION_BYTES)
         else:
@@ -122,7 +126,7 @@ _ONE = Struct("<I")
 
 
 class Ack(NamedTuple):
-    """A host has this datagram of a session of a peer; `pressure` asks the peer to slow down."""
+    """A host received this datagram of a peer's session; `pressure` asks the peer to slow down."""
 
     host: HostId
     session: int
@@ -138,7 +142,7 @@ def write_ack(ack: Ack) -> bytes:
 def read_ack(body: memoryview) -> Ack:
     """The acknowledgement in a frame, or `RemoteError`."""
     if len(body) != _ACK.size:
-        raise RemoteError(f"acknowledgement of {len(body)} bytes, it has {_ACK.size}")
+        raise RemoteError(f"acknowledgement has {len(body)} bytes instead of {_ACK.size}")
     return Ack(*_ACK.unpack(body))
 
 
@@ -150,7 +154,7 @@ def write_challenge(host: HostId, nonce: bytes) -> bytes:
 def read_challenge(body: memoryview) -> bytes:
     """The nonce of a challenge, or `RemoteError`."""
     if len(body) != NONCE_BYTES:
-        raise RemoteError(f"nonce of {len(body)} bytes, it has {NONCE_BYTES}")
+        raise RemoteError(f"nonce has {len(body)} bytes instead of {NONCE_BYTES}")
     return bytes(body)
 
 
@@ -169,44 +173,46 @@ def write_proof(host: HostId, proof: Proof) -> bytes:
 def read_proof(body: memoryview) -> Proof:
     """The proof in a frame, or `RemoteError`."""
     if len(body) != NONCE_BYTES + _FLOOR.size:
-        raise RemoteError(f"proof of {len(body)} bytes, it has {NONCE_BYTES + _FLOOR.size}")
+        raise RemoteError(f"proof has {len(body)} bytes instead of {NONCE_BYTES + _FLOOR.size}")
     return Proof(bytes(body[:NONCE_BYTES]), *_FLOOR.unpack_from(body, NONCE_BYTES))
 
 
-class Piece(NamedTuple):
-    """A part of a message that is larger than a datagram."""
+class Fragment(NamedTuple):
+    """A part of a protocol message that is larger than a datagram."""
 
     message: int
     place: int
     parts: int
-    """How many there are."""
+    """The number of fragments of the message."""
     part: memoryview
 
 
-def write_pieces(message: int, body: bytes, room: int) -> list[bytes]:
+def write_fragments(message: int, body: bytes, room: int) -> list[bytes]:
     """The bodies of the fragments of a message, none larger than `room`."""
-    size = room - PIECE_BYTES
+    size = room - FRAGMENT_HEAD_BYTES
     parts = range(0, len(body), size)
-    if len(parts) > PIECES_MAX:
-        raise RemoteError(f"message of {len(body)} bytes in {len(parts)} pieces, the limit is {PIECES_MAX}")
+    if len(parts) > FRAGMENTS_MAX:
+        raise RemoteError(
+            f"message of {len(body)} bytes in {len(parts)} fragments, the limit is {FRAGMENTS_MAX}"
+        )
     return [
-        _PIECE.pack(message, index, len(parts)) + body[start : start + size]
+        _FRAGMENT_HEAD.pack(message, index, len(parts)) + body[start : start + size]
         for index, start in enumerate(parts)
     ]
 
 
-def read_piece(body: memoryview) -> Piece:
-    """The piece in a fragment, or `RemoteError`."""
-    if len(body) <= PIECE_BYTES:
-        raise RemoteError(f"fragment of {len(body)} bytes has nothing in it")
-    message, index, count = _PIECE.unpack_from(body)
+def read_fragment(body: memoryview) -> Fragment:
+    """The fragment in the body of a frame, or `RemoteError`."""
+    if len(body) <= FRAGMENT_HEAD_BYTES:
+        raise RemoteError(f"fragment has {len(body)} bytes; its head alone has {FRAGMENT_HEAD_BYTES}")
+    message, index, count = _FRAGMENT_HEAD.unpack_from(body)
     if index >= count:
-        raise RemoteError(f"fragment {index} of {count}")
-    return Piece(message, index, count, body[PIECE_BYTES:])
+        raise RemoteError(f"fragment has place {index}, but its message has {count} fragments")
+    return Fragment(message, index, count, body[FRAGMENT_HEAD_BYTES:])
 
 
 class Missing(NamedTuple):
-    """The pieces of a message that a host asks for again."""
+    """The fragments of a message that a host asks for again, by their places."""
 
     message: int
     places: tuple[int, ...]
@@ -214,7 +220,7 @@ class Missing(NamedTuple):
 
 
 def write_missing(missing: Missing) -> bytes:
-    """A request for pieces as a frame."""
+    """A request for fragments as a frame."""
     places = Struct(f"<{len(missing.places)}H").pack(*missing.places)
     return write_frame(MISSING, 0, b"", 0, _MESSAGE.pack(missing.message) + places)
 
@@ -223,9 +229,9 @@ def read_missing(body: memoryview) -> Missing:
     """The request in a frame, or `RemoteError`."""
     count, rest = divmod(len(body) - _MESSAGE.size, _PLACE_BYTES)
     if rest or not 0 < count <= PLACES_MAX:
-        raise RemoteError(f"request for pieces of {len(body)} bytes, it names 1 to {PLACES_MAX} places")
+        raise RemoteError(f"request of {len(body)} bytes for fragments must name 1 to {PLACES_MAX} places")
     places = Struct(f"<{count}H").unpack_from(body, _MESSAGE.size)
     if any(later <= earlier for earlier, later in pairwise(places)):
-        raise RemoteError("a request for pieces names a place twice, or in disorder")
+        raise RemoteError("request for fragments names a place twice, or not in ascending order")
     (message,) = _MESSAGE.unpack_from(body)
     return Missing(message, places)
