@@ -100,7 +100,7 @@ def test_a_whole_run(tmp_path: Path, said: Said) -> None:
         shown = said("cluster", "up", *config)
         assert "sequencer-1 spare" in shown and "configuration-0 up" in shown
         assert states(cluster, said) == {0: "up", 2: "up", 3: "spare", 4: "up"}
-        assert "is already up" in said("cluster", "up", *config, code=2)
+        assert "is up already" in said("cluster", "up", *config, code=2)
         said("send", "orders", "one", "two", *config)
 
         assert said("cluster", "act", "add-sequencer", *config) == "started host 3 (sequencer-1)"
@@ -168,7 +168,7 @@ def test_no_real_host_outlives_its_supervisor(tmp_path: Path, said: Said) -> Non
         assert found is not None and len(hosts) == 3
         os.kill(found.pid, signal.SIGKILL)
         assert until(lambda: not any(alive(pid) for pid in hosts))
-        assert "not up here" in said("cluster", "kill", "0", "--config", cluster.file, code=2)
+        assert "not up on this machine" in said("cluster", "kill", "0", "--config", cluster.file, code=2)
         # What they wrote down is still a trace.
         assert "trace: " in said("cluster", "down", "--config", cluster.file)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.soak import MIB, judge, soak, table
-from ordercast.lab.bench.packets import account_by_packet
+from ordercast.lab.bench.bundles import account_by_bundle
 
 
 @pytest.mark.deep
@@ -41,12 +41,12 @@ PACKETS = ((100, 50, 5), (150, 30, 6), (180, 20, 7))
 
 def test_packets_account_for_all_messages() -> None:
     early = rows((90, 5, 1), *PACKETS)
-    found = account_by_packet({0: rows(*PACKETS), 1: early}, SENT, 6, 100)
+    found = account_by_bundle({0: rows(*PACKETS), 1: early}, SENT, 6, 100)
     assert found == (100, 0, 50, []), "a probe from before does not count"
 
 
 def test_a_packet_that_one_receiver_lacks_is_lost() -> None:
-    found = account_by_packet({0: rows(*PACKETS), 1: rows(PACKETS[0], PACKETS[2])}, SENT, 0, 100)
+    found = account_by_bundle({0: rows(*PACKETS), 1: rows(PACKETS[0], PACKETS[2])}, SENT, 0, 100)
     assert (found.lost, found.within, found.violations) == (30, 70, [])
 
 
@@ -61,9 +61,9 @@ def test_a_packet_that_one_receiver_lacks_is_lost() -> None:
     ids=["disorder", "a copy", "shared messages", "made up"],
 )
 def test_what_is_wrong_is_told(other: tuple[tuple[int, int, int], ...], complaint: str) -> None:
-    found = account_by_packet({0: rows(*PACKETS), 1: rows(*other)}, SENT, 0, 100)
+    found = account_by_bundle({0: rows(*PACKETS), 1: rows(*other)}, SENT, 0, 100)
     assert any(complaint in text for text in found.violations), found.violations
 
 
 def test_where_nothing_was_sent_there_is_nothing_to_find() -> None:
-    assert account_by_packet({0: rows()}, rows(), 0, 1) == (0, 0, 0, [])
+    assert account_by_bundle({0: rows()}, rows(), 0, 1) == (0, 0, 0, [])

@@ -17,7 +17,7 @@ import msgspec
 from ordercast.catalogue import find_protocol
 from ordercast.core import SECOND, Deployment, HostId, LocalError, Nanos, Plan
 from ordercast.lab.bench.account import Account, latencies, percentiles, read_log, to_all, violations
-from ordercast.lab.bench.packets import account_by_packet, read_rows
+from ordercast.lab.bench.bundles import account_by_bundle, read_rows
 from ordercast.lab.bench.spec import GROUP, BenchResult, BenchSpec
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
@@ -186,7 +186,7 @@ class _Bench:
         drops = sum(self._await("drops", START_S).values())
         start = started + round(self._spec.warmup_s * SECOND)
         cpu = {host: after[host] - before[host] for host in after}
-        account = self._account_by_packet if self._spec.by_packet else self._account
+        account = self._account_by_bundle if self._spec.by_packet else self._account
         result = account(start, start + round(self._spec.seconds * SECOND), ended - started, cpu, drops)
         self._tell_all()
         return result
@@ -219,13 +219,13 @@ class _Bench:
             options=msgspec.to_builtins(spec),
         )
 
-    def _account_by_packet(
+    def _account_by_bundle(
         self, start: Nanos, end: Nanos, whole: Nanos, cpu: Mapping[HostId, Nanos], drops: int
     ) -> BenchResult:
         spec = self._spec
         submitted = read_rows(self._folder / "submitted-0.bin")
         delivered = {host: read_rows(self._folder / f"delivered-{host}.bin") for host in self._members}
-        found = account_by_packet(delivered, submitted, start, end)
+        found = account_by_bundle(delivered, submitted, start, end)
         return BenchResult(
             protocol=spec.protocol,
             load=spec.load,

@@ -1,4 +1,4 @@
-"""What the explorer is given: a plan, what happens in it, and what must hold."""
+"""A case for the explorer: a plan, what happens in it, and what must hold."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -9,15 +9,15 @@ from ordercast.lab.model.explorer_world import History, Jump, Packet, Timer
 
 
 class Properties(ABC):
-    """What must hold of a protocol, said of histories: of one, of two, and of all at the end."""
+    """The properties of a protocol: of one history, of two, and of all at the end."""
 
     @abstractmethod
     def alone(self, node: NodeId, history: History) -> str | None:
-        """What is wrong with the history of a node, if anything."""
+        """The fault in the history of a node, or None."""
 
     @abstractmethod
     def together(self, one: NodeId, first: History, other: NodeId, second: History) -> str | None:
-        """What is wrong between the histories of two nodes, if anything."""
+        """The fault between the histories of two nodes, or None."""
 
     @abstractmethod
     def unsettled(self, histories: Mapping[NodeId, History], traffic: Sequence[Packet]) -> str | None:
@@ -51,9 +51,9 @@ class Case:
     greeting: bool = False
     """Whether the first packets of late nodes are under way too; otherwise they have arrived."""
     deaf: tuple[NodeId, ...] = ()
-    """Nodes that only listen, so that what they hear makes no difference: packets to them vanish."""
+    """Nodes that only listen: packets to them make no difference and vanish."""
     clocks: Mapping[NodeId, Nanos] = field(default_factory=dict)
-    """Where the clocks of nodes stand at the start; elsewhere at 0."""
+    """The clocks of nodes at the start; other clocks are at 0."""
     timers: Mapping[Timer, int] = field(default_factory=dict)
     """Timers that may go off at any time while they are armed, and how often at most."""
     prompt: tuple[NodeId, ...] = ()
@@ -76,4 +76,4 @@ class Case:
     """Packets that may arrive twice."""
     losses: int = 1
     states_max: int = 2_000_000
-    """A search that comes here has failed."""
+    """The largest number of states; a search that reaches it has failed."""

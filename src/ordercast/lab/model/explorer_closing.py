@@ -14,7 +14,7 @@ from ordercast.lab.model.explorer_world import History, Packet, World
 
 ROUNDS_MAX = 60
 PACKETS_MAX = 10_000
-"""In one round; more would be an endless exchange."""
+"""Packets in one round; more would be an endless exchange."""
 
 
 class Closing:
@@ -61,7 +61,7 @@ class Closing:
 
 
 def close(world: World, locals_: Sequence[int], properties: Properties) -> str | None:
-    """What goes wrong when a run ends from here; None if it settles and all properties hold."""
+    """The fault when a run ends from here; None if it settles and all properties hold."""
     closing = Closing(world, locals_)
     lacking: str | None = None
     for _ in range(ROUNDS_MAX):

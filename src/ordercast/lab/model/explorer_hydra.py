@@ -116,7 +116,7 @@ FIRST = {1: 1}
 
 
 def quick() -> list[Case]:
-    """Less than a minute in all."""
+    """The cases that take less than a minute together."""
     mixed = ((1, BOTH), (2, BOTH), (2, RIGHT))
     return [
         case("order-ties", "3 messages with equal clocks, flushes on request", mixed),
@@ -126,7 +126,7 @@ def quick() -> list[Case]:
             clocks=(0, 3), jumps={1: 3},
         ),
         case(
-            "order-copies", "3 messages, periodic flushes, one packet comes twice", mixed,
+            "order-copies", "3 messages, periodic flushes, one packet is duplicated", mixed,
             flush="periodic", flushes=FIRST, copies=1,
         ),
         case(
@@ -134,28 +134,28 @@ def quick() -> list[Case]:
             flush="periodic", flushes=FIRST, ticks=1,
         ),
         case(
-            "removal", "3 messages, a sequencer that still sends is removed", mixed,
+            "removal", "3 messages, removal of a sequencer that still sends", mixed,
             removed=2, flush="periodic", flushes=FIRST,
         ),
-        case("removal-solicited", "2 messages, and the same", mixed[:2], removed=2),
+        case("removal-solicited", "2 messages, removal, flushes on request", mixed[:2], removed=2),
         case(
             "removal-one-group", "3 messages to two receivers that both report",
             ((1, LEFT), (2, LEFT), (2, LEFT)), groups=TOGETHER, removed=2, flush="periodic",
             flushes=FIRST,
         ),
         case(
-            "addition", "2 messages, one of them of the sequencer that is added", mixed[:2],
+            "addition", "2 messages, one of them from the added sequencer", mixed[:2],
             first=1, added=True, flush="periodic", flushes=FIRST, clocks=(20, 0),
         ),
         case(
-            "addition-three", "3 messages, two of them of the sequencer that is added",
+            "addition-three", "3 messages, two of them from the added sequencer",
             ((1, BOTH), (2, LEFT), (2, BOTH)), first=1, added=True, flush="periodic", clocks=(20, 0),
         ),
     ]  # fmt: skip
 
 
 def deep() -> list[Case]:
-    """Some minutes more."""
+    """Further cases, which take some minutes."""
     mixed = ((1, BOTH), (2, BOTH), (2, RIGHT))
     return [
         case("order-losses", "3 messages, two packets lost", mixed, losses=2),
@@ -164,15 +164,15 @@ def deep() -> list[Case]:
             removed=2, flush="periodic", flushes={1: 1, 2: 1},
         ),
         case(
-            "removal-four", "2 messages of each sequencer", (*mixed, (1, LEFT)),
+            "removal-four", "2 messages from each sequencer", (*mixed, (1, LEFT)),
             removed=2, flush="periodic", flushes=FIRST, losses=2,
         ),
         case(
-            "removal-copies", "3 messages, one packet comes twice", mixed,
+            "removal-copies", "3 messages, one packet is duplicated", mixed,
             removed=2, flush="periodic", flushes=FIRST, copies=1,
         ),
         case(
-            "addition-early", "2 messages; the first flush of the one that is added is under way",
+            "addition-early", "2 messages; the first flush of the added sequencer is under way",
             mixed[:2], first=1, added=True, flush="periodic", clocks=(20, 0), greeting=True,
         ),
         case(
@@ -185,7 +185,7 @@ def deep() -> list[Case]:
             first=1, added=True, clocks=(20, 0),
         ),
         case(
-            "addition-flush", "3 messages, two of them of the sequencer that is added, and a flush",
+            "addition-flush", "3 messages, two of them from the added sequencer, and a flush",
             ((1, BOTH), (2, LEFT), (2, BOTH)), first=1, added=True, flush="periodic", flushes=FIRST,
             clocks=(20, 0),
         ),
@@ -194,11 +194,11 @@ def deep() -> list[Case]:
             removed=2, flush="periodic", flushes=FIRST, ticks=1,
         ),
         case(
-            "rejoin", "2 messages; a sequencer is removed, and comes back under a new number",
+            "rejoin", "2 messages; a removed sequencer comes back under a new number",
             ((1, BOTH), (3, BOTH)), removed=2, rejoins=True, flush="periodic", clocks=(200, 0),
         ),
         case(
-            "rejoin-three", "3 messages, one of them of the sequencer before it is removed",
+            "rejoin-three", "3 messages, one of them from the sequencer before its removal",
             ((1, BOTH), (2, LEFT), (3, RIGHT)), removed=2, rejoins=True, flush="periodic", clocks=(200, 0),
         ),
     ]  # fmt: skip

@@ -25,23 +25,23 @@ _KEPT = 1 << 32
 """Added to a packet's number in the record of a way: it arrived, and a copy is still under way."""
 
 Move: TypeAlias = tuple[int, NodeId, int, int]
-"""What is recorded of it, where it happens, the number of the event, and the place of its budget."""
+"""The record of an event, its node, its number, and the place of its budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a search found."""
+    """The outcome of a search."""
 
     states: int
     transitions: int
     executed: int
-    """Steps of the real code; all other transitions were combined of them."""
+    """Number of steps of the real code; all other transitions were combined from them."""
     endings: int
-    """Ends that were looked at, from different states."""
+    """Number of ends that were checked, from different states."""
     fault: str | None
-    """The first thing found wrong."""
+    """The first fault."""
     steps: tuple[str, ...] = ()
-    """How it came about."""
+    """The steps that lead to the fault."""
     complete: bool = True
 
 
@@ -169,7 +169,7 @@ class Search:
         return node_of(self.world.events[event])
 
     def _matters(self, head: list[int], packet: int) -> bool:
-        """False if a packet would change nothing, and never will."""
+        """False if a packet changes nothing now and will never change anything."""
         fades = self._fades.get(packet)
         if fades is None:
             arriving = self.world.events[packet]
@@ -281,7 +281,7 @@ class Search:
         )
 
     def _way(self, index: int) -> list[str]:
-        """From the start to a state, in words."""
+        """The steps from the start to a state, in words."""
         indices = []
         while index >= 0:
             indices.append(index)

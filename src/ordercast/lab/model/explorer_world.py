@@ -69,23 +69,23 @@ class RecordingEnv(Env):
         self.delivered: list[Delivery] = []
 
     def send(self, to: NodeId, message: Message) -> None:
-        """One packet."""
+        """Send one packet."""
         self.sent.append(Packet(self.me, to, message))
 
     def multicast(self, to: Sequence[NodeId], message: Message) -> None:
-        """A packet for each."""
+        """Send a packet to each node."""
         self.sent.extend(Packet(self.me, node, message) for node in to)
 
     def set_timer(self, name: str, after: Nanos) -> None:
-        """When a timer is due, on the node's clock."""
+        """Arm a timer, on the node's clock."""
         self.timers[name] = self.now + after
 
     def cancel_timer(self, name: str) -> None:
-        """No longer due."""
+        """Disarm a timer."""
         self.timers.pop(name, None)
 
     def deliver(self, delivery: Delivery) -> None:
-        """Part of the history."""
+        """Add a delivery to the history."""
         self.delivered.append(delivery)
 
     def save(self, name: str, state: bytes | None) -> None:

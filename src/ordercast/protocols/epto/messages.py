@@ -28,7 +28,7 @@ one that came back without its memory may do.
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
-    """What was broadcast. How old it is depends on whom one asks, so it travels beside it."""
+    """A broadcast event. Its age differs between peers, so the age travels beside it."""
 
     ts: Timestamp
     source: Source
@@ -43,18 +43,18 @@ class Event(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unkno
 
 
 class Ball(Message, frozen=True, tag=1):
-    """Events that a peer heard of in its last round, each with how many times it has been relayed."""
+    """Events that a peer received in its last round, each with the number of its relays."""
 
     ttls: Annotated[tuple[Ttl, ...], msgspec.Meta(max_length=EVENTS_MAX)]
     events: Annotated[tuple[Event, ...], msgspec.Meta(max_length=EVENTS_MAX)]
 
 
 class Hello(Message, frozen=True, tag=2):
-    """A peer that has just started asks how late it is, in logical time."""
+    """A peer that has just started asks for the logical time."""
 
 
 class LogicalTime(Message, frozen=True, tag=3):
-    """The answer."""
+    """The answer: the logical time."""
 
     clock: Timestamp
 

@@ -24,36 +24,36 @@ class EptoOptions(Options, frozen=True):
     ttl: Count = 0
     """How many rounds an event is relayed and aged (TTL); 0: by Lemmas 3 to 6."""
     loss: float = 0.01
-    """The share of messages expected to be lost, for the lemmas; as are those down to `target`."""
+    """The expected share of lost messages, for the lemmas, like the options down to `target`."""
     churn: float = 0.0
-    """The share of peers expected to leave in a round, as many joining."""
+    """The expected share of peers that leave in a round; as many join."""
     drift: float = 0.01
-    """How much longer or shorter than `round_ns` rounds of peers are expected to be."""
+    """The expected share by which rounds of peers are longer or shorter than `round_ns`."""
     target: float = 1e-6
-    """The probability that is accepted of an event missing anywhere."""
+    """The accepted probability that an event is missing at any peer."""
     jitter: float = 0.01
-    """Each round is longer or shorter by up to this share, at random, so that peers do not fall into step."""
+    """Each round is randomly longer or shorter by at most this share, so that peers do not get in step."""
     sampling: Literal["uniform", "cyclon"] = "uniform"
     """Choose peers from a list of all, or from a small view that Cyclon keeps fresh."""
     contacts: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 3
-    """Of Cyclon: how many peers a starting one knows; peers 0, 1, 2, ... are those that everybody knows."""
+    """For Cyclon: how many peers a peer knows when it starts; everybody knows peers 0, 1, 2, ..."""
     late: Literal["drop", "tag"] = "drop"
-    """Events whose place has passed: drop them, or hand them over tagged as out of order (section 8.2)."""
+    """Events whose place has passed: drop them, or deliver them tagged as out of order (section 8.2)."""
     memory: Annotated[int, msgspec.Meta(ge=16, le=1 << 24)] = 1 << 16
-    """How many handed over events are remembered, to hand over late ones once."""
+    """How many delivered events are remembered, so that late ones are delivered once."""
     window: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] = 1024
     """How many of its own events a peer may have under way."""
     relay_bytes: Annotated[int, msgspec.Meta(ge=0, le=1 << 40)] = 0
-    """How many bytes of events a peer relays in a round, about. As long as what it knows of makes more, it
-    takes new events only while none of its own is under way. 0: no limit."""
+    """About how many bytes of events a peer relays in a round. While the events that it knows have more, it
+    takes new events only if none of its own is under way. 0: no limit."""
     events: Annotated[int, msgspec.Meta(ge=16, le=1 << 24)] = 1 << 18
-    """How many undelivered events a peer keeps, about; more are refused, as if they had been lost."""
+    """About how many undelivered events a peer keeps; more are refused, as if they had been lost."""
     ahead_ns: Nanos = 10_000_000_000
     """With a global clock, events stamped further in the future than this are not believed."""
     peers_per_host: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] = 1
-    """How many peers share a host, which is one process where they are real."""
+    """How many peers share a host, which is one operating system process in a live run."""
     durable: bool = False
-    """Keep the place in the order over a restart."""
+    """Whether a peer keeps its place in the order over a restart."""
 
     def __post_init__(self) -> None:
         if not 1_000 <= self.round_ns <= 3_600_000_000_000:

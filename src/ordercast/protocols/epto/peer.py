@@ -41,14 +41,14 @@ from ordercast.protocols.epto.stability import Stability
 PERIODS = 2
 """The stream that says how long each round lasts."""
 SLEPT_MAX = 64
-"""Through more rounds than this one sleeps without drawing how long each would have been."""
+"""A peer that sleeps through more rounds than this does not draw the length of each."""
 
 _PLACE = "place"
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a peer is told when it is made."""
+    """The settings of a peer."""
 
     fanout: int
     ttl: int
@@ -65,7 +65,7 @@ class Setting:
     memory: int
     durable: bool
     ball_bytes: int = 0
-    """Where events that are known have more bytes than this, a peer takes hardly any; 0: no limit."""
+    """If the known events have more bytes than this, a peer takes hardly any new ones; 0: no limit."""
 
 
 class Peer(Stack, Member):
@@ -109,7 +109,7 @@ class Peer(Stack, Member):
         self._unbelieved = 0
         self._refused = 0
         self._fresh_bytes = 0
-        """Of own events that were not relayed yet."""
+        """Bytes of own events that were not relayed yet."""
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin at a random phase, where an earlier life stopped if its place was kept."""
@@ -164,7 +164,7 @@ class Peer(Stack, Member):
             self._learn(source, message.clock)
 
     def _learn(self, source: NodeId, clock: int) -> None:
-        """A peer told the time; one that knows nothing yet has to believe it."""
+        """Take the time from a peer; a newcomer has to believe it."""
         if self._newcomer.state is READY and not self._clock.believes(clock, self.env.now):
             self._unbelieved += 1
             return
@@ -246,7 +246,7 @@ class Peer(Stack, Member):
                 self.env.deliver(Delivered(event.payload, event.groups, event.source, stamp))
 
     def _pass(self, key: Key, event: Event) -> None:
-        """An event came whose place has passed: unless it was delivered then, it came too late."""
+        """Take an event whose place has passed; if it was not delivered, it came too late."""
         if not self._set.tags or key in self._memory:
             return
         self._late += 1
@@ -280,7 +280,7 @@ class Peer(Stack, Member):
         self.env.set_timer("round", max(0, self._due - self.env.now))
 
     def explain_own(self) -> Explanation:
-        """What waits to become stable, and behind what."""
+        """The events that wait, and what they wait for."""
         state: dict[str, str | int] = {
             "role": "peer" if self._mine else "publisher",
             "round": self._round,

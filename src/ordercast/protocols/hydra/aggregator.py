@@ -1,8 +1,8 @@
 """A ToR switch that aggregates flushes (section 4.6.2).
 
-It keeps the newest flush of every sequencer, and answers a receiver with all of them in one packet as soon as
-the lowest of their clocks is above the one that the receiver asked for. So a receiver handles one flush
-packet, however many sequencers there are.
+It keeps the newest flush of every sequencer. It answers a receiver with all of them in one message as soon as
+the lowest of their clocks is above the clock that the receiver asked for. So a receiver handles one message
+for the flushes of all sequencers.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from ordercast.protocols.hydra.options import HydraOptions
 
 
 class Aggregator(Process):
-    """One packet of flushes instead of many."""
+    """Collects flushes, and answers with all of them in one message."""
 
     def __init__(
         self, env: Env, initial: Mapping[int, NodeId], service: tuple[NodeId, ...], options: HydraOptions
@@ -33,7 +33,7 @@ class Aggregator(Process):
         self.env.multicast(self._service, Fetch(0))
 
     def on_message(self, source: NodeId, message: Message) -> None:
-        """A flush, a question, or a new configuration."""
+        """Handle a flush, a solicitation, or a new configuration."""
         if isinstance(message, Flush):
             known = self._flushes.get(message.sequencer)
             if known is not None and message.clock > known.clock:

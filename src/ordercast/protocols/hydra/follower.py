@@ -33,12 +33,12 @@ from ordercast.protocols.hydra.messages import (
 from ordercast.protocols.hydra.planned import PlannedStep, Stage
 
 FETCH_NS = 1 * MILLISECOND
-"""The same steps are not asked for again sooner: the answer holds an announcement, which may be doubled, and
-each would be another reason to ask."""
+"""The same steps are not requested again sooner: the answer holds an announcement, which may be duplicated,
+and each copy would cause another request."""
 
 
 class Follower:
-    """Knows the decided steps, and takes part in the planned one."""
+    """Applies the decided steps, and takes part in the planned one."""
 
     def __init__(self, env: Env, merge: Merge, groups: int, strangers: int, save: Callable[[], None]) -> None:
         self._env = env
@@ -50,19 +50,19 @@ class Follower:
         self.newest = 0
         """The highest number that any sequencer has had."""
         self.boundaries: deque[tuple[Position, Step]] = deque()
-        """Where the known steps lie whose place in the order has not come yet."""
+        """The boundaries of known steps that this receiver has not passed yet."""
         self.latest: Position = (0, 0)
         """The last boundary, passed or not."""
         self.planned = PlannedStep()
         self.stranded_at: Nanos | None = None
-        """When it was found that it missed more steps than the service keeps."""
+        """When this receiver found that it missed more steps than the service keeps."""
         self._leader: NodeId | None = None
         self._fetched: tuple[int, Nanos] = (-1, 0)
-        """The last question for steps: from which on, and when."""
+        """The last request for steps: the first step, and the time."""
         self._strangers: deque[Groupcast] = deque(maxlen=strangers)
 
     def on_announce(self, source: NodeId, message: Announce) -> bool:
-        """Where the service stands; True if something was decided."""
+        """Take an announcement of the service; True if something was decided."""
         before = self.steps
         if message.latest is not None and message.steps == self.steps + 1:
             self._apply(message.latest)
@@ -74,7 +74,7 @@ class Follower:
         return self.steps > before
 
     def on_steps(self, message: Steps) -> bool:
-        """Decided steps that this receiver had missed; True if some were new."""
+        """Take decided steps that this receiver had missed; True if some were new."""
         before = self.steps
         if message.start <= self.steps:
             self.stranded_at = None
@@ -86,12 +86,12 @@ class Follower:
         return self.steps > before
 
     def on_stranger(self, packet: Groupcast) -> None:
-        """A packet of a sequencer that is not here yet is kept, until it is added."""
+        """Keep a packet of a sequencer until that sequencer is added."""
         if packet.sequencer > self.newest:
             self._strangers.append(packet)
 
     def on_flush(self, flush: Flush) -> None:
-        """A flush of a sequencer that is being added: the first that is high enough is reported."""
+        """Take a flush of a sequencer that is being added, and report the first that is high enough."""
         plan, merge = self.planned.plan, self._merge
         if plan is None or plan.sequencer != flush.sequencer or self.planned.stage is not Stage.ASKED:
             return
@@ -126,9 +126,9 @@ class Follower:
         return waits
 
     def joining_silently(self) -> int | None:
-        """The sequencer that is being added and has not been heard of.
+        """The sequencer that is being added and has sent nothing yet.
 
-        One whose flushes are still too low has been: its clock is behind, and will be there.
+        A sequencer whose flushes are still too low does not count: its clock is behind and will catch up.
         """
         plan = self.planned.plan
         if plan is not None and plan.change == "added" and plan.sequencer not in self._merge.lanes:
@@ -180,7 +180,7 @@ class Follower:
         self._save()
 
     def _change_lanes(self, step: Step) -> None:
-        """Before all else: if a lane refuses a step that does not fit, nothing has changed."""
+        """Do this first: if a lane refuses a step that does not fit, nothing has changed."""
         merge = self._merge
         lane = merge.lanes.get(step.sequencer)
         if step.change == "void":

@@ -1,4 +1,4 @@
-"""What a receiver knows of one sequencer (the arrays s and c of Algorithm 2, and the gaps between).
+"""What a receiver knows of one sequencer (the arrays s and c of Algorithm 2, and the gaps).
 
 Its life (section 4.4), as the configuration service goes on:
 
@@ -61,14 +61,14 @@ RUN_MAX = 4096
 AHEAD_MAX = 1 << 32
 """No correct sequencer is so far ahead of the numbers that a receiver knows."""
 UNKNOWN: Nanos = 1 << 40
-"""Stands for the time between two messages of a sequencer that has sent less than two."""
+"""The assumed time between two messages of a sequencer that has sent fewer than two."""
 SMOOTHING = 8
-"""A moving mean moves by this part of the difference."""
+"""A moving mean moves by this share of the difference."""
 
 Question: TypeAlias = tuple[int, Nanos]
-"""For a flush above this clock, asked at this time."""
+"""A request for a flush above this clock, and its time."""
 Watch: TypeAlias = tuple[Nanos, int]
-"""Since when numbers are watched that are missing, and up to which one."""
+"""Since when missing numbers are watched, and up to which number."""
 
 
 class LanePlace(msgspec.Struct, frozen=True, array_like=True):
@@ -106,7 +106,7 @@ class Lane:
         self.state = JOINING
         self.front = self.high = 0
         self.clock = clock
-        """The paper's c: nothing unheard-of has this clock or a lower one, unless its number is missing."""
+        """The paper's c: every unknown message has a higher clock, unless its number is missing."""
         self.safe = clock
         """Everything with this clock or a lower one is settled, or in `queue`; below `clock` where there is
         a gap."""
@@ -117,15 +117,15 @@ class Lane:
         self.final: tuple[int, ...] | None = None
         """The last numbers of all groups, of a lane that is ending."""
         self.asked: Question | None = None
-        """A question that it has not answered yet."""
+        """A request for a flush that it has not answered yet."""
         self.gap: Watch | None = None
         """The numbers missing when the gap was found."""
         self.mean_ns: Nanos = UNKNOWN
-        """Between two messages, a moving mean."""
+        """The moving mean of the time between two messages."""
         self._seen = [0] * groups
         """The highest number of every group in any multi-stamp (section 4.4); of the own one, see `high`."""
         self._needed: Watch | None = None
-        """The numbers that something waits for, and for nothing else."""
+        """The missing numbers that are the only thing a message waits for."""
         self._heard = True
         self._strikes = 0
         self._heard_at: Nanos = 0
@@ -157,22 +157,22 @@ class Lane:
     # Its life
 
     def hold(self, clock: int) -> None:
-        """While it joins, delivery goes up to the flush that was reported, and no further."""
+        """A lane that joins: delivery goes up to the reported flush, and no further."""
         self.clock = self.safe = clock
 
     def start(self, clock: int, numbers: Sequence[int], group: int) -> None:
-        """Its start is agreed: it begins above this clock, after these numbers of all groups."""
+        """Start the lane as agreed: above this clock, after these numbers of all groups."""
         self.state = LANE_LIFE.after(self.state, LaneEvent.START)
         self.clock = self.safe = clock
         self.front = self.high = numbers[group]
         self._seen = list(numbers)
 
     def freeze(self) -> None:
-        """It is to be removed: from now on nothing is accepted of it, for it will be reported."""
+        """Freeze the lane for a removal: accept nothing more of it, because its state is reported."""
         self.state = LANE_LIFE.after(self.state, LaneEvent.FREEZE)
 
     def finish(self, final: tuple[int, ...], group: int) -> int:
-        """It is removed: nothing comes after these numbers. Returns how many packets are refused.
+        """End the lane: nothing comes after these numbers. Returns how many packets are refused.
 
         A packet counts only if all of its numbers are within those agreed upon. Otherwise it could be
         delivered here while another of its groups never hears of it.
@@ -200,7 +200,7 @@ class Lane:
         return held - len(self.queue) - len(self.early)
 
     def place(self) -> LanePlace:
-        """What has to be kept over a restart."""
+        """The state to keep over a restart."""
         safe = self._safe_without_queue()
         return LanePlace(
             self.sequencer, self.node, self.state, self.settled, self.high, self.clock, safe, self._seen,
@@ -209,7 +209,7 @@ class Lane:
 
     @classmethod
     def at(cls, place: LanePlace) -> "Lane":
-        """A lane as it was kept; its packets count as lost."""
+        """A lane from its kept state; its packets count as lost."""
         lane = cls(place.sequencer, place.node, len(place.seen), place.clock)
         lane.state, lane.final = place.state, place.final
         lane.front, lane.high, lane.safe = place.settled, place.high, place.safe
@@ -223,7 +223,7 @@ class Lane:
         return self.state is ACTIVE or (self.final is not None and _within(packet, self.final))
 
     def append(self, packet: Groupcast) -> None:
-        """The packet with the next number is here, and maybe it was all that some others waited for."""
+        """Take the packet with the next number, and early packets that only waited for it."""
         self._heard = True
         self.front = front = self.front + 1
         last = packet.clock
@@ -240,7 +240,7 @@ class Lane:
             self._needed = None
 
     def keep_early(self, number: int, packet: Groupcast) -> None:
-        """A packet came before one with a lower number."""
+        """Keep a packet that came before one with a lower number."""
         self._heard = True
         if number > self.high:
             self.high = number
@@ -251,7 +251,7 @@ class Lane:
         self.early[number] = packet
 
     def note(self, number: int, clock: int) -> None:
-        """A number exists, and what is unheard-of is later than this clock."""
+        """Note that a number exists, and that every unknown message is later than this clock."""
         if number > self.high:
             self.high = number
         if clock > self.clock:
@@ -260,7 +260,7 @@ class Lane:
             self.safe = self.clock
 
     def see(self, groups: Iterable[int], numbers: Iterable[int]) -> None:
-        """Take note of a multi-stamp."""
+        """Note the numbers of a multi-stamp."""
         seen = self._seen
         for group, number in zip(groups, numbers, strict=False):
             if number > seen[group]:
@@ -272,7 +272,7 @@ class Lane:
                 seen[group] = number
 
     def flush(self, clock: int, numbers: tuple[int, ...], group: int) -> None:
-        """A flush came: its clock, and the last numbers of all groups."""
+        """Take a flush: its clock, and the last numbers of all groups."""
         if clock > self.clock:
             self._heard = True
         if self.state is ACTIVE:
@@ -280,39 +280,39 @@ class Lane:
             self.note(numbers[group], clock)
 
     def report(self, group: int) -> tuple[int, ...]:
-        """The highest numbers seen, of all groups; of a removed one, those agreed upon."""
+        """The highest numbers seen of all groups; for a removed sequencer, the agreed ones."""
         seen = self._seen
         return (*seen[:group], max(seen[group], self.high), *seen[group + 1 :])
 
     # Whether it is alive, and how fast
 
     def hear(self) -> None:
-        """A packet of it came that does not count: it is alive all the same."""
+        """Note that the sequencer is alive, because a packet came that does not count otherwise."""
         self._heard = True
 
     def measure(self, now: Nanos) -> None:
-        """A packet of it came: how long after the one before?"""
+        """Measure the time since the packet before."""
         gap, self._heard_at = now - self._heard_at, now
         self.mean_ns = gap if self.mean_ns == UNKNOWN else self.mean_ns + (gap - self.mean_ns) // SMOOTHING
 
     def strike(self) -> int:
-        """A tick is over; returns how many there were since it was last heard."""
+        """End a tick; returns the number of ticks since something came from the sequencer."""
         self._strikes = 0 if self._heard else self._strikes + 1
         self._heard = False
         return self._strikes
 
     def ask(self, clock: int, now: Nanos) -> None:
-        """It is asked for a flush above this clock."""
+        """Note that the sequencer is asked for a flush above this clock."""
         self.asked = (clock, now)
 
     def answered(self) -> None:
-        """The flush came that it was asked for."""
+        """Note that the requested flush came."""
         self.asked = None
 
     # What is missing
 
     def watch_gap(self, now: Nanos) -> None:
-        """From now on the numbers are watched that are missing now; there may be none."""
+        """Watch the numbers that are missing now, if there are any."""
         self.gap = (now, self.high) if self.front < self.high else None
 
     def overdue(self, now: Nanos, hold_ns: Nanos) -> int:
@@ -324,7 +324,7 @@ class Lane:
         return high if now - since >= hold_ns else 0
 
     def needed_for(self, now: Nanos) -> Nanos:
-        """For how long something has waited for missing numbers only.
+        """How long a message has waited only for missing numbers.
 
         All that are missing when the wait begins are waited for together: one after the other, a receiver
         could never catch up with a network that loses more often than its patience runs out.
@@ -354,7 +354,7 @@ class Lane:
         self.first_early = min(early, default=0)
 
     def _safe_without_queue(self) -> int:
-        """Everything up to here is settled, were the queue lost."""
+        """Everything up to here would be settled even if the queue were lost."""
         return min(self.safe, self.queue[0].clock - 1) if self.queue else self.safe
 
 

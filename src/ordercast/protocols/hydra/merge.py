@@ -1,4 +1,4 @@
-"""The receiver's merge of what all sequencers send (section 4.3.2, Algorithm 2 lines 7 to 16).
+"""The receiver's merge of the messages of all sequencers (section 4.3.2, Algorithm 2 lines 7 to 16).
 
 Messages are ordered by (clock, sequencer). The first of them may go when no sequencer can come before it any
 more: when it is not above the *floor*, the lowest (safe, sequencer) of all lanes. Where numbers are missing,
@@ -35,33 +35,33 @@ class Merge:
         self.limit = limit
         self.lanes: dict[int, Lane] = {}
         self.last: Position = (0, 0)
-        """The place of the last message that went."""
+        """The place of the last message that was taken."""
         self.held = 0
         """Packets in all lanes together."""
         self._heads: list[Position] = []
         self._early: list[Position] = []
         """A heap of lower bounds too: for each lane with messages behind a gap, the place of the first."""
         self._gapped: dict[int, int] = {}
-        """By sequencer the clock of its entry in that heap; all others of it are outdated."""
+        """For each sequencer the clock of its valid entry in that heap; its other entries are outdated."""
         self._reached: Position = (0, 0)
-        """The floor when it was last looked at; it is no lower now."""
+        """The floor when it was last computed; it is not lower now."""
         self._floor: list[Position] = []
         self._ceiling: list[Position] = []
 
     def add(self, lane: Lane) -> None:
-        """A sequencer more."""
+        """Add a sequencer."""
         self.lanes[lane.sequencer] = lane
         self._rebuild()
 
     def discard(self, sequencer: int) -> None:
-        """A sequencer less."""
+        """Remove a sequencer."""
         lane = self.lanes.pop(sequencer, None)
         if lane is not None:
             self.held -= len(lane.queue) + len(lane.early)
             self._rebuild()
 
     def offer(self, lane: Lane, packet: Groupcast, number: int) -> None:
-        """A packet of a sequencer came, with this number for the receiver's group."""
+        """Take a packet of a sequencer with this number for the receiver's group."""
         front = lane.front
         known = number <= front or number in lane.early
         if known or (lane.state is not ACTIVE and not lane.accepts(packet)):
@@ -88,7 +88,7 @@ class Merge:
                 heappush(self._early, (clock, packet.sequencer))
 
     def flush(self, flush: Flush) -> None:
-        """A sequencer's clock and last numbers came."""
+        """Take a sequencer's clock and last numbers."""
         self.lanes[flush.sequencer].flush(flush.clock, flush.numbers, self.group)
 
     def head(self) -> Position | None:
@@ -96,7 +96,7 @@ class Merge:
         return self._heads[0] if self._heads else None
 
     def take(self, limit: Position = END) -> Groupcast | None:
-        """The first message, if it may go and its place is not above the limit."""
+        """The first message, if it may be delivered and its place is not above the limit."""
         heads = self._heads
         if not heads:
             return None
@@ -126,7 +126,7 @@ class Merge:
         return END
 
     def ceiling(self) -> Position:
-        """The paper's c_min: up to here everything is here, or known to be missing."""
+        """The paper's c_min: up to here every message has arrived, or is known to be missing."""
         heap, lanes = self._ceiling, self.lanes
         while heap:
             known, sequencer = heap[0]
@@ -137,7 +137,7 @@ class Merge:
         return END
 
     def first_early(self) -> Position:
-        """The place of the first message behind a gap of its own sequencer: it only lacks a notification."""
+        """The place of the first message behind a gap of its own sequencer; it only needs a notification."""
         heap, lanes = self._early, self.lanes
         while heap:
             known, sequencer = heap[0]
@@ -155,7 +155,7 @@ class Merge:
         return END
 
     def gap_before(self, target: Position) -> Lane | None:
-        """The lane whose missing numbers are all that a target above the floor waits for."""
+        """The lane whose missing numbers are the only thing that a target above the floor waits for."""
         lane = self.lanes[self.floor()[1]]
         return lane if lane.has_gap and target <= self.ceiling() else None
 

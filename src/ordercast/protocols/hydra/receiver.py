@@ -1,4 +1,4 @@
-"""A receiver (Algorithm 2): delivers in order of (clock, sequencer), and says what it misses.
+"""A receiver (Algorithm 2): delivers in order of (clock, sequencer), and notifies of missing messages.
 
 The rules of section 4.3.2 and where they are: (i) order and (iii) nothing above c_min, in `Merge`; (ii) each
 number settled once, and (iv) gaps notified, in `Lane`. Drop notifications are held back until a message
@@ -42,10 +42,10 @@ from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.solicitor import DELAY, RETRY, Solicitor
 
 STRIKES = 6
-"""A sequencer is suspected after so many ticks without a word. Ticks, not time: a receiver that was paused
-must not take its own silence for that of others."""
+"""A sequencer is suspected after this many ticks without a message. Ticks and not time are counted, so that a
+paused receiver does not mistake its own pause for the silence of others."""
 RUNS_MAX = 16
-"""Runs of missing numbers that are notified of in one handler; the others have to wait for the next."""
+"""How many runs of missing numbers one handler notifies of; the others wait for the next."""
 STATE = "receiver"
 TICK = "tick"
 PATIENCE = "patience"
@@ -95,7 +95,7 @@ class Receiver(Process):
         self.env.multicast(self._service, Fetch(self._follower.steps))
 
     def on_message(self, source: NodeId, message: Message) -> None:
-        """A stamped message, a flush, or news of the configuration."""
+        """Handle a stamped message, a flush, or news of the configuration."""
         if type(message) is Groupcast:
             self._on_groupcast(message)
         elif type(message) is Flush:
@@ -117,7 +117,7 @@ class Receiver(Process):
         self._advance()
 
     def on_timer(self, name: str) -> None:
-        """Look after gaps and silent sequencers, or ask for flushes."""
+        """Check gaps and silent sequencers, or ask for flushes."""
         if name == TICK:
             self._on_tick()
             self.env.set_timer(TICK, self._tick_ns())
@@ -163,7 +163,7 @@ class Receiver(Process):
             lane.watch_gap(self.env.now)
 
     def _number(self, packet: Groupcast) -> int:
-        """The number for the own group of a packet to several, or of one that nobody should have sent."""
+        """The number for the own group of a packet to several groups; refuses an invalid packet."""
         groups = packet.groups
         if len(groups) != len(packet.numbers) or self.group not in groups or max(groups) >= self._groups:
             raise RemoteError(
@@ -198,7 +198,7 @@ class Receiver(Process):
     # What goes
 
     def _advance(self) -> None:
-        """Deliver and install what may go, notify of what is missing before it, ask for what is needed."""
+        """Deliver messages and install steps whose turn has come, notify of gaps, and ask for flushes."""
         merge, boundaries, take = self._merge, self._follower.boundaries, self._merge.take
         runs = 0
         while True:
@@ -225,7 +225,7 @@ class Receiver(Process):
             self._send_outbox()
 
     def _give_up(self, lane: Lane) -> bool:
-        """Notify of the first missing numbers of a lane, if they have been waited for long enough."""
+        """Notify of the first missing numbers of a lane, if they have been missing for long enough."""
         patience = self._options.patience_ns
         if patience:
             left = patience - lane.needed_for(self.env.now)
@@ -241,7 +241,7 @@ class Receiver(Process):
         lane.watch_gap(self.env.now)
 
     def _install(self, step: Step) -> None:
-        """Pass into the next configuration: all that lies before it has been delivered."""
+        """Begin the next configuration: everything before it has been delivered."""
         self.config = step.config
         if step.change == "removed":
             self._merge.discard(step.sequencer)
@@ -278,7 +278,7 @@ class Receiver(Process):
             self.env.multicast(self._service, Suspect(tuple(silent)))
 
     def _give_up_overdue(self, lane: Lane) -> None:
-        """Notify of a gap that nothing has needed for long."""
+        """Notify of a gap that no message has needed for long."""
         known = lane.overdue(self.env.now, self._options.hold_ns)
         for _ in range(RUNS_MAX):
             if lane.front >= min(known, lane.high) or lane.queue or not self._installed(lane):

@@ -40,7 +40,7 @@ class Add(_Command, frozen=True, tag=3):
 
 
 class Decide(_Command, frozen=True, tag=4):
-    """What a quorum of each group reported of the planned step."""
+    """The reports of a quorum of each group about the planned step."""
 
     step: int
     clock: int
@@ -48,7 +48,7 @@ class Decide(_Command, frozen=True, tag=4):
 
 
 class GiveUp(_Command, frozen=True, tag=5):
-    """The planned addition does not come about."""
+    """Give up the planned addition."""
 
     step: int
 
@@ -113,7 +113,7 @@ class Registry:
         return self.lives.get(node, (0, 0))[1] == number
 
     def apply(self, command: Command) -> None:
-        """One command of the log."""
+        """Apply one command of the log."""
         match command:
             case Claim():
                 number = self.unclaimed(command.node)
@@ -142,7 +142,7 @@ class Registry:
         return _encoder.encode(state)
 
     def restore(self, saved: bytes) -> None:
-        """Take a whole state back."""
+        """Restore a whole state."""
         state = _snapshots.decode(saved)
         self.forgotten, self.kept = state.forgotten, state.steps
         self.config, self.planned = state.config, state.planned

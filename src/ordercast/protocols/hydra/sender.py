@@ -11,7 +11,7 @@ from ordercast.protocols.hydra.messages import Announce, Echo, Fetch, Probe, Req
 from ordercast.protocols.hydra.options import HydraOptions
 
 CONGESTED = 2
-"""A way with this many times the shortest round trip is avoided."""
+"""A sequencer with this many times the shortest round trip is avoided."""
 FLOWS_MAX = 65_536
 """Destinations that are remembered; beyond, all are forgotten and looked up again."""
 STALE = 4
@@ -37,17 +37,17 @@ class Sender(Member):
         self._steps = -1
         self._active: tuple[tuple[int, NodeId], ...] = ()
         self._choices: tuple[tuple[int, NodeId], ...] = ()
-        """Those of the active that the route allows."""
+        """The active sequencers that the route allows."""
         self._trips: dict[NodeId, Nanos] = {}
         self._unanswered: dict[NodeId, int] = {}
         self._number = self._probed = 0
         self._idle = options.route == "congestion"
-        """Whether it should measure, and does not, because it sends nothing."""
+        """Whether measuring has paused because nothing is sent."""
         self._stuck, self._stuck_at = 0, -options.stick_ns
         self._started: Nanos = 0
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
-        """Ask who is alive; number messages above everything that an earlier life can have used."""
+        """Ask which sequencers are alive; number messages above all that an earlier life can have used."""
         self._number = self._started = self.env.now
         self._ask()
 
@@ -77,7 +77,7 @@ class Sender(Member):
         return True
 
     def on_message(self, source: NodeId, message: Message) -> None:
-        """Learn who is alive, and how far away."""
+        """Learn which sequencers are alive, and how far away they are."""
         if isinstance(message, Announce):
             if message.steps >= self._steps:
                 self._steps = message.steps
@@ -100,7 +100,7 @@ class Sender(Member):
                 self._probe()
 
     def explain(self) -> Explanation:
-        """What waits, if anything: for a sequencer to be known."""
+        """All messages wait if no sequencer is known."""
         state: dict[str, str | int] = {
             "role": "sender",
             "sequencers": ", ".join(str(sequencer) for sequencer, _ in self._choices) or "none",
@@ -144,7 +144,7 @@ class Sender(Member):
             self._choices = tuple(entry for entry in self._active if trips[entry[1]] <= limit)
 
     def _trip(self, node: NodeId) -> Nanos:
-        """The round trip to a sequencer; one that does not answer is as far as it has been silent."""
+        """The round trip to a sequencer; for one that does not answer, the time of its silence."""
         silent = self._unanswered.get(node, 0)
         trip = self._trips.get(node, 1)
         return trip if silent < STALE else max(trip, silent * self._options.probe_ns)

@@ -45,7 +45,7 @@ from ordercast.protocols.hydra.options import HydraOptions
 
 
 class SequencerState(Enum):
-    """Where a sequencer is in its life."""
+    """The stage of a sequencer in its life."""
 
     ASKING = "asking"
     SERVING = "serving"
@@ -76,9 +76,9 @@ BACKOFF_MAX = 6
 TARGETS_MAX = 65_536
 """Destinations that are remembered; beyond, all are forgotten and looked up again."""
 STANDSTILL_NS = 20_000
-"""How often to look at a clock that was set back, and stands still."""
+"""How often to check a clock that was set back and stands still."""
 HELD_NS_MAX = 1_000_000_000
-"""An answer that would be due later than this is not waited for: the clocks are too far apart."""
+"""An answer that would be due later than this is not given: the clocks are too far apart."""
 
 
 class Sequencer(Process):
@@ -95,7 +95,7 @@ class Sequencer(Process):
         super().__init__(env)
         self.state = ASKING
         self.number = NOBODY
-        """Its own, while it serves."""
+        """Its own number, while it serves."""
         self._members = members
         self._service = service
         self._aggregators = aggregators
@@ -117,14 +117,14 @@ class Sequencer(Process):
         self._told = [0] * len(members)
         """For each group the last clock that its receivers were told with a message or for a nudge."""
         self._told_by: dict[NodeId, list[int]] = {}
-        """The same of the others, as far as they have said."""
+        """The same for the other sequencers, as far as they have told."""
         self._stamped_at: Nanos = 0
         self._stamped: set[GroupId] = set()
-        """Groups of messages that the others have not been told of."""
+        """Groups of stamped messages for which the others have not been nudged yet."""
         self._nudged_at: Nanos = 0
         self._nudge_due = False
         self._held: dict[NodeId, int] = {}
-        """Receivers that asked for a flush above a clock that this one has not reached."""
+        """Receivers that asked for a flush above a clock that this sequencer has not reached."""
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Ask for a number."""
@@ -132,7 +132,7 @@ class Sequencer(Process):
         self._join()
 
     def on_message(self, source: NodeId, message: Message) -> None:
-        """Stamp a message, answer a question, or hear from the configuration service."""
+        """Stamp a message, answer a request, or take news from the configuration service."""
         match message:
             case Request():
                 self._on_request(source, message)
@@ -150,7 +150,7 @@ class Sequencer(Process):
                 self._on_announce(message)
 
     def on_timer(self, name: str) -> None:
-        """Flush, answer what was held back, or ask again for a number."""
+        """Flush, answer delayed requests, or ask again for a number."""
         if name == "flush":
             self._flush(self._aggregators or self._everyone)
             self.env.set_timer("flush", self._options.flush_ns)
@@ -165,7 +165,7 @@ class Sequencer(Process):
             self._join()
 
     def explain(self) -> Explanation:
-        """Nothing waits here but receivers whose clock is ahead, and a sequencer without a number."""
+        """What waits: flushes for receivers whose clock is ahead, and all stamping without a number."""
         waits = [
             Wait(
                 f"flush for node {node}",
@@ -187,7 +187,7 @@ class Sequencer(Process):
         return Explanation(state, tuple(waits))
 
     def _tick(self) -> int:
-        """The clock, strictly later than at the last time it was told to anybody (section 4.3.1)."""
+        """The clock, strictly later than the last reading that anybody was told (section 4.3.1)."""
         self._clock = max(self.env.now, self._clock + 1)
         return self._clock
 
@@ -220,7 +220,7 @@ class Sequencer(Process):
     # Nudges
 
     def _note_stamp(self, groups: tuple[GroupId, ...]) -> None:
-        """Nudge those whose clock may hold this message up: at once, or when that is long enough ago."""
+        """Nudge sequencers whose clock may delay this message: now, or when the last nudge is old enough."""
         self._stamped_at = self.env.now
         for group in groups:
             self._told[group] = self._clock
@@ -235,7 +235,7 @@ class Sequencer(Process):
             self.env.set_timer("nudge", after)
 
     def _known(self, node: NodeId, groups: tuple[GroupId, ...]) -> int:
-        """The clock of another sequencer that the receivers of these groups are told, as far as is known."""
+        """The clock of another sequencer that the receivers of these groups know, as far as is known here."""
         told = self._told_by.get(node)
         return 0 if told is None else min(told[group] for group in groups)
 
@@ -249,7 +249,7 @@ class Sequencer(Process):
             self.env.multicast(behind, Nudge(self._clock, groups))
 
     def _on_nudge(self, source: NodeId, message: Nudge) -> None:
-        """Tell a clock above another's to the receivers who have heard of none.
+        """Tell a clock above another's to the receivers that know none.
 
         The own clock is put forward where it is behind: any that only grows will do (section 4.3.1), and so
         nobody waits for the difference. But not far, for a clock that is far wrong must not spread.
@@ -354,7 +354,7 @@ class Sequencer(Process):
             self.env.set_timer("flush", self._options.flush_ns)
 
     def _on_announce(self, message: Announce) -> None:
-        """Retire when the configuration goes on without this sequencer."""
+        """Retire if the new configuration does not have this sequencer."""
         self._others = tuple(sorted({node for _, node in message.active} - {self.env.me}))
         for node in [node for node in self._told_by if node not in self._others]:
             del self._told_by[node]

@@ -51,9 +51,9 @@ from ordercast.protocols.hydra.registry import (
 
 LONELY = 10
 BATCH = 256
-"""Steps in one packet."""
+"""How many steps one message has."""
 HURRY = 10
-"""While a step is planned it is announced so many times as often."""
+"""While a step is planned, announcements come this many times as often."""
 
 
 class ConfigurationReplica(Stack):
@@ -79,7 +79,7 @@ class ConfigurationReplica(Stack):
         self._log = self.embed("log", partial(self._make_replica, service), CONSENSUS_MESSAGES)
         self._reports: dict[NodeId, Report] = {}
         self._suspicions: dict[int, dict[NodeId, tuple[Nanos, Nanos]]] = {}
-        """By sequencer and receiver: since when, and when last said."""
+        """By sequencer and receiver: since when it is suspected, and when that was last told."""
         self._joins: dict[NodeId, int] = {}
         self._proposed: set[Command] = set()
         self._ballot = -1
@@ -97,7 +97,7 @@ class ConfigurationReplica(Stack):
         self.env.set_timer("announce", self._options.announce_ns)
 
     def on_own_message(self, source: NodeId, message: Message) -> None:
-        """Something that only the leader minds, but for who has asked for a number."""
+        """Handle a message; only the leader acts, but every replica notes who asked for a number."""
         if isinstance(message, Join):
             self._heard.add(source)
         if not self._log.is_leader:
@@ -123,7 +123,7 @@ class ConfigurationReplica(Stack):
         self.env.set_timer("announce", max(1, self._options.announce_ns // (HURRY if planned else 1)))
 
     def explain_own(self) -> Explanation:
-        """Whose reports the planned step lacks."""
+        """The receivers whose reports the planned step lacks."""
         registry = self._registry
         state: dict[str, str | int] = {
             "role": "configuration replica",
@@ -184,10 +184,10 @@ class ConfigurationReplica(Stack):
         return Announce(registry.steps, active, registry.planned, latest, silent)
 
     def _is_silent(self, number: int, node: NodeId) -> bool:
-        """Whether what is sent to a sequencer may be lost: it has no number yet, or no more.
+        """Whether messages to a sequencer may be lost, because it has no number yet or lost it.
 
-        Of one that this replica has not heard of nobody knows: after a restart of all it has a new life. If
-        it has not, it says so when it is told that it counts as silent.
+        This replica does not know that of a sequencer that has not contacted it: after a restart of all it
+        has a new life. If it has not, it says so when it is told that it counts as silent.
         """
         planned = self._registry.planned
         leaving = planned is not None and planned.change == "removed" and planned.sequencer == number
@@ -242,7 +242,7 @@ class ConfigurationReplica(Stack):
                 self._proposed.discard(command)
 
     def _take_office(self) -> None:
-        """A new leader begins with nothing collected, and says where the service stands."""
+        """Begin a leadership: nothing is collected yet; announce the state of the service."""
         if self._log.ballot != self._ballot:
             self._ballot = self._log.ballot
             self._reports.clear()

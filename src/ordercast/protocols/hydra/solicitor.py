@@ -1,4 +1,4 @@
-"""How a receiver comes by its flushes (section 4.6).
+"""How a receiver gets flushes (section 4.6).
 
 Something waits: the first message, or the boundary of a step. The policy says when to ask: *solicited* after
 a fixed delay, *adaptive* at once unless traffic will do, *aggregated* at once and of the aggregator,
@@ -43,15 +43,15 @@ class Solicitor:
         self.since: Nanos = 0
         """Since when it has."""
         self._asked = 0
-        """Flushes above this clock are on their way, or should be."""
+        """Flushes above this clock have been requested."""
         self._aggregator_asked: Question | None = None
         self._attempts = 0
         self._armed = False
         self._fetch_ns: Nanos = 0
-        """From a question to its answer, a moving mean: the queue for the own CPU is part of it."""
+        """The moving mean of the time from a request to its answer, including the wait for the own CPU."""
 
     def on_flush(self, lane: Lane, flush: Flush) -> None:
-        """A flush came of a sequencer that was asked for one."""
+        """Take a flush of a sequencer that was asked for one."""
         if lane.asked is None or flush.clock <= lane.asked[0]:
             return
         self._fetch_ns += (self._env.now - lane.asked[1] - self._fetch_ns) // SMOOTHING
@@ -60,7 +60,7 @@ class Solicitor:
             self._asked = 0  # more has come since: ask once more
 
     def on_flushes(self, message: Flushes) -> None:
-        """An aggregator's packet came."""
+        """Take the message of an aggregator."""
         lowest = min((flush.clock for flush in message.flushes), default=0)
         if self._aggregator_asked is not None and lowest > self._aggregator_asked[0]:
             self._aggregator_asked = None
@@ -68,7 +68,7 @@ class Solicitor:
                 self._asked = 0
 
     def on_delay_over(self) -> None:
-        """Ask, unless what held messages up has come meanwhile."""
+        """Ask, unless the flushes that messages wait for have come meanwhile."""
         self._armed = False
         if self._blocked is not None and self._blocked[0] > self._asked:
             self._ask_or_wait()
@@ -85,7 +85,7 @@ class Solicitor:
             self._blocked, self._asked, self._attempts = None, 0, 0
 
     def seek(self, target: Position) -> None:
-        """Something waits: see that flushes come, unless they are on their way."""
+        """Note that a message or step waits: ask for flushes, unless they have been requested."""
         if target != self._blocked:
             self._blocked, self.since = target, self._env.now
             self._attempts = 0
@@ -113,7 +113,7 @@ class Solicitor:
         return 0
 
     def _ask_or_wait(self) -> None:
-        """Ask, unless flushes come by themselves and what waits now has not waited for so long."""
+        """Ask, unless flushes come by themselves and the first message has not waited long."""
         waited = self._env.now - self.since
         if self._options.flush == "nudged" and waited < self._options.flush_ns:
             self._armed = True

@@ -14,7 +14,7 @@ from ordercast.core import HostId, Nanos
 from ordercast.lab.bench.account import Account, Numbers, to_all, violations
 
 
-class PacketAccount(NamedTuple):
+class BundleAccount(NamedTuple):
     """The result, counted in messages."""
 
     submitted: int
@@ -30,12 +30,12 @@ def read_rows(path: Path) -> Numbers:
     return np.fromfile(path, np.int64).reshape(-1, 3)
 
 
-def account_by_packet(
+def account_by_bundle(
     delivered: Mapping[HostId, Numbers], submitted: Numbers, start: Nanos, end: Nanos
-) -> PacketAccount:
+) -> BundleAccount:
     """Account for all messages of a sender, bundle by bundle."""
     if not len(submitted):
-        return PacketAccount(0, 0, 0, [])
+        return BundleAccount(0, 0, 0, [])
     first, stop = int(submitted[0, 0]), int(submitted[-1, 0] + submitted[-1, 1])
     counted = {host: rows[rows[:, 0] >= first] for host, rows in delivered.items()}
     found = [text for host, rows in counted.items() for text in _overlaps(host, rows, stop)]
@@ -48,7 +48,7 @@ def account_by_packet(
     counts = np.array([sizes[message] for message in everywhere.messages.tolist()], np.int64)
     timely = (everywhere.times >= start) & (everywhere.times < end)
     lost = stop - first - int(counts.sum())
-    return PacketAccount(stop - first, lost, int(counts[timely].sum()), found)
+    return BundleAccount(stop - first, lost, int(counts[timely].sum()), found)
 
 
 def _overlaps(host: HostId, rows: Numbers, stop: int) -> list[str]:
