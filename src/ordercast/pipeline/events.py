@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from ordercast.pipeline.schemas import CHANGES, HAPPENINGS
 from ordercast.pipeline.traces import open_run
-from ordercast.trace import Kind, StoredRun
+from ordercast.trace import CARRYING, CONFIGURING, SETTLING, Kind, StoredRun
 
 BATCH_ROWS = 65_536
 
@@ -24,14 +24,14 @@ Shape = Callable[[pa.Table], pa.Table]
 
 def happenings(traces: DataFrame) -> DataFrame:
     """HAPPENINGS of TRACES: every submission, delivery and drop notification, at its node and its time."""
-    kinds = (Kind.SUBMIT, Kind.DELIVER, Kind.OUT_OF_ORDER, Kind.DROP)
-    return select_events(traces, kinds, HAPPENINGS)
+    return select_events(traces, (Kind.SUBMIT, *CARRYING, *SETTLING), HAPPENINGS)
 
 
 def changes(traces: DataFrame) -> DataFrame:
     """CHANGES of TRACES: every view that took effect, every crash and every return of a node."""
     columns = ("groups", "config", "members", "stamp_issuer", "label")
-    return select_events(traces, (Kind.VIEW, Kind.CRASH, Kind.RECOVER), CHANGES, columns, _change)
+    kinds = (*CONFIGURING, Kind.CRASH, Kind.RECOVER)
+    return select_events(traces, kinds, CHANGES, columns, _change)
 
 
 def _change(table: pa.Table) -> pa.Table:

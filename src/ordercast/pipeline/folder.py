@@ -25,7 +25,7 @@ from ordercast.pipeline.tables import read_table, write_table
 from ordercast.pipeline.traces import DamagedRun, Survey
 from ordercast.pipeline.verify import judge_all
 from ordercast.report.build import report as build_report
-from ordercast.trace import Kind
+from ordercast.trace import CARRYING, SETTLING, Kind
 
 REPORTED = "report.json"
 UNKNOWN = "unknown"
@@ -33,9 +33,8 @@ UNKNOWN = "unknown"
 
 _COUNTED = {
     Kind.SUBMIT: "submitted",
-    Kind.DELIVER: "delivered",
-    Kind.OUT_OF_ORDER: "delivered",
-    Kind.DROP: "dropped",
+    **dict.fromkeys(CARRYING, "delivered"),
+    **dict.fromkeys(SETTLING, "dropped"),
 }
 """The column of RUNS in which each kind counts."""
 _NOTHING = {"submitted": 0, "delivered": 0, "dropped": 0, "duration_ns": 0}

@@ -14,8 +14,8 @@ import msgspec
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import (
+    CARRIERS,
     Codec,
-    Delivered,
     Delivery,
     Deployment,
     Env,
@@ -27,7 +27,6 @@ from ordercast.core import (
     Message,
     Node,
     Options,
-    OutOfOrder,
     Plan,
     Process,
     Protocol,
@@ -73,7 +72,7 @@ class Layer(Stack, Member):
 
     def on_deliver(self, inner: str, delivery: Delivery) -> None:
         """Hand it to the application."""
-        if isinstance(delivery, Delivered | OutOfOrder):
+        if isinstance(delivery, CARRIERS):
             delivery = msgspec.structs.replace(delivery, payload=self.unwrap(delivery.payload))
         self.env.deliver(delivery)
 

@@ -3,6 +3,7 @@
 from ordercast.trace.deliveries import (
     ACTIONS,
     CARRYING,
+    CONFIGURING,
     KIND_OF,
     ORDERED,
     PROMISED,
@@ -17,6 +18,7 @@ from ordercast.trace.table import SCHEMA, build_table, events_of, trace_hash
 __all__ = [
     "ACTIONS",
     "CARRYING",
+    "CONFIGURING",
     "KIND_OF",
     "ORDERED",
     "PACKETS",

@@ -22,6 +22,8 @@ class DeliveryKind(NamedTuple):
     """The field of `Guarantees` that must be set for this kind to occur; empty if it always may."""
     settles: bool = False
     """It says that a message will not come, so nobody should wait for the message any longer."""
+    configures: bool = False
+    """It says that a configuration took effect."""
     columns: Callable[[Any], dict[str, object]] | None = None
     """For a notice: makes the columns of its row. All carriers have the same columns."""
 
@@ -56,7 +58,7 @@ DELIVERY_KINDS = (
     DeliveryKind(Delivered, Kind.DELIVER, ordered=True),
     DeliveryKind(OutOfOrder, Kind.OUT_OF_ORDER, promise="out_of_order"),
     DeliveryKind(Dropped, Kind.DROP, settles=True, columns=_dropped),
-    DeliveryKind(View, Kind.VIEW, columns=_view),
+    DeliveryKind(View, Kind.VIEW, configures=True, columns=_view),
 )
 """All kinds. Add new ones at the end: spool files number the carriers in this order."""
 
@@ -69,6 +71,8 @@ ORDERED: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.orde
 """The kinds among them whose messages have a place in the order."""
 SETTLING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.settles)
 """The kinds of rows which say that a message will not come."""
+CONFIGURING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.configures)
+"""The kinds of rows which say that a configuration took effect."""
 PROMISED: dict[Kind, str] = {one.kind: one.promise for one in DELIVERY_KINDS if one.promise}
 """For each kind that may occur only if it is promised: the field of `Guarantees`."""
 ACTIONS: tuple[Kind, ...] = (Kind.SUBMIT, *DELIVERED)

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import Any, Self
 from weakref import WeakSet
 
-from ordercast.core import Delivered, GroupId, Groups, LocalError, MessageId, NodeId, Notice
+from ordercast.core import GroupId, Groups, LocalError, MessageId, NodeId, Notice
 from ordercast.net.api.inbox import Inbox
 from ordercast.net.api.pending import PENDING_MAX, Pending, pending_messages
-from ordercast.net.api.received import LiveDelivery, OutOfOrder, Received
+from ordercast.net.api.received import LiveDelivery, LiveMessage, message_type
 from ordercast.net.host.delivered import DeliveredBundle
 from ordercast.net.host.live_host import LiveHost
 
@@ -49,7 +49,7 @@ class Group:
         self._takers: WeakSet[asyncio.Task[Any]] = WeakSet()
         """Tasks that take deliveries."""
         self._texts: dict[Groups, tuple[str, ...]] = {}
-        self._opened: deque[Received | OutOfOrder] = deque()
+        self._opened: deque[LiveMessage] = deque()
 
     async def send(self, payload: bytes, to: Sequence[str] = ()) -> MessageId:
         """Send a message to the group, or to several; returns its identity.
@@ -109,14 +109,14 @@ class Group:
             raise StopAsyncIteration
         return delivery
 
-    def open(self, delivered: DeliveredBundle) -> list[Received | OutOfOrder]:
+    def open(self, delivered: DeliveredBundle) -> list[LiveMessage]:
         """The messages of a bundle."""
         delivery, (first, times, payloads), _ = delivered
         groups = self._texts.get(delivery.groups)
         if groups is None:
             groups = self._texts[delivery.groups] = tuple(self._names[group] for group in delivery.groups)
         sender, stamp, config = delivery.sender, delivery.stamp, delivery.config
-        kind: type[Received | OutOfOrder] = Received if type(delivery) is Delivered else OutOfOrder
+        kind = message_type(delivery)
         return [
             _new(kind, (message, payload, sender, groups, stamp, config, submitted))
             for message, (submitted, payload) in enumerate(zip(times, payloads, strict=True), first)

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple, TypeAlias
 
-from ordercast.core import MessageId, Nanos, NodeId, Notice, Stamp, message_name
+from ordercast.core import Carrier, MessageId, Nanos, NodeId, Notice, Stamp, message_name
+from ordercast.trace import KIND_OF, ORDERED
 
 
 class Received(NamedTuple):
@@ -43,6 +44,14 @@ class OutOfOrder(NamedTuple):
         return message_name(self.message)
 
 
-LiveDelivery: TypeAlias = Received | OutOfOrder | Notice
+LiveMessage: TypeAlias = Received | OutOfOrder
+
+
+def message_type(delivery: Carrier) -> type[LiveMessage]:
+    """What the messages of a delivered bundle are to an application."""
+    return Received if KIND_OF[type(delivery)] in ORDERED else OutOfOrder
+
+
+LiveDelivery: TypeAlias = LiveMessage | Notice
 """What a group delivers: messages, in their places or too late for them, notice of messages that will not
 come, and changes of configuration."""
