@@ -124,7 +124,7 @@ def forget_column(folder: Path) -> None:
         (truncate, "not a readable Parquet file"),
         (forget_column, "no column digest"),
         (lambda folder: (folder / "events.parquet").unlink(), "no Parquet file"),
-        (lambda folder: (folder / "run.json").unlink(), "without run.json"),
+        (lambda folder: (folder / "run.json").unlink(), "has events, but no run.json"),
         (lambda folder: (folder / "run.json").write_text("{"), "not a description"),
         (lambda folder: (folder / "run.json").write_text('{"format": 9}'), "not a description"),
     ],

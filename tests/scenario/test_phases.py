@@ -138,7 +138,7 @@ BAD = {
         "",
         "[[workload.phase]]\nat_ms = 20\n[[workload.phase]]\nrate_per_s = 1\nat_ms = 10\n",
         8,
-        "workload.phase[1].at_ms: phases must be in order of time, but 10 follows 20",
+        "workload.phase[1].at_ms: phases must be in order of time, but 10 ms follows 20 ms",
     ),
     "of a rate too low": (
         "",

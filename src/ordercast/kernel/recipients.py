@@ -27,9 +27,7 @@ class Recipients:
                 known = ", ".join(map(str, self._groups))
                 raise LocalError(f"there is no group {group}; there are: {known}")
         if not groups or list(groups) != sorted(set(groups)):
-            raise LocalError(
-                f"the groups of a message must be different and in ascending order, not {groups}"
-            )
+            raise LocalError(f"a message needs one or more different groups in ascending order, not {groups}")
         if len(self._known) >= KNOWN_MAX:
             self._known.clear()
         count = len({node for group in groups for node in self._groups[group]})

@@ -201,7 +201,7 @@ class WorkloadSpec(_Spec, frozen=True):
             raise KeyedError("phase[0]", f"a {self.kind} workload has no rate, so it cannot have phases")
         for index, (before, after) in enumerate(pairwise(self.phase), 1):
             if after.at_ms < before.at_ms:
-                late = f"phases must be in order of time, but {after.at_ms:g} follows {before.at_ms:g}"
+                late = f"phases must be in order of time, but {after.at_ms:g} ms follows {before.at_ms:g} ms"
                 raise KeyedError(f"phase[{index}].at_ms", late)
 
 
