@@ -109,7 +109,7 @@ def test_what_no_correct_peer_sends_is_refused() -> None:
 def test_a_layer_refuses_what_becomes_too_long_and_what_nobody_takes() -> None:
     with pytest.raises(LocalError, match="the limit is"):
         on(Echo).process.submit((0,), bytes(PAYLOAD_BYTES_MAX))
-    with pytest.raises(LocalError, match="no sender"):
+    with pytest.raises(LocalError, match="is not a sender"):
         on(Silent).process.submit((0,), b"abc")
 
 
@@ -137,7 +137,7 @@ def test_defaults_and_actions_are_those_of_the_protocol_below() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"over": "marked"}, "cannot stand on itself"),
+        ({"over": "marked"}, "marked cannot be a layer on itself"),
         ({"over": "nothing"}, "no protocol 'nothing'"),
         ({"over": "hydra", "below": {"sequencer": 3}}, "marked: options of hydra: .*sequencer"),
     ],

@@ -33,8 +33,8 @@ WHISPERED = {
     "trace/deliveries.py": [
         ("Notice, OutOfOrder, View", "Notice, OutOfOrder, Paused, View, Whispered"),
         (
-            "    DeliveryKind(View, Kind.VIEW, columns=_view),\n",
-            "    DeliveryKind(View, Kind.VIEW, columns=_view),\n"
+            "    DeliveryKind(View, Kind.VIEW, configures=True, columns=_view),\n",
+            "    DeliveryKind(View, Kind.VIEW, configures=True, columns=_view),\n"
             "    DeliveryKind(Whispered, Kind.WHISPER),\n"
             '    DeliveryKind(Paused, Kind.PAUSE, columns=lambda n: {"groups": (n.group,)}),\n',
         ),
