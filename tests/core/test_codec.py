@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ordercast.catalogue import find_protocol, protocol_names
 from ordercast.core import Codec, Deployment, LocalError, Message, Payload, RemoteError
-from ordercast.core.message import PACKET_BYTES_MAX, PAYLOAD_BYTES_MAX
+from ordercast.core.message import MESSAGE_DATA_MAX, PAYLOAD_BYTES_MAX
 
 
 class Note(Message, frozen=True, tag=1):
@@ -143,8 +143,8 @@ def test_a_payload_may_be_as_large_as_the_limit_and_no_larger() -> None:
 
 
 def test_a_packet_over_the_limit_is_not_even_parsed() -> None:
-    with pytest.raises(RemoteError, match=f"limit is {PACKET_BYTES_MAX}"):
-        CODEC.decode(bytes(PACKET_BYTES_MAX + 1))
+    with pytest.raises(RemoteError, match=f"limit is {MESSAGE_DATA_MAX}"):
+        CODEC.decode(bytes(MESSAGE_DATA_MAX + 1))
 
 
 def test_an_undeclared_type_is_the_callers_fault() -> None:

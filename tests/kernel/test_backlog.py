@@ -1,4 +1,4 @@
-"""What applications hand over becomes packets: few and full under load, one message alone when idle."""
+"""What applications hand over becomes bundles: few and full under load, one message alone when idle."""
 
 import pytest
 
@@ -18,7 +18,7 @@ PACKET_BYTES = 1_000
 
 
 class Taker(Member):
-    """Takes packets, as long as its window is open."""
+    """Takes bundles, as long as its window is open."""
 
     def __init__(self) -> None:
         self.taken: list[Bundle] = []
@@ -46,7 +46,7 @@ def test_identities_are_consecutive_whatever_packet_they_are_in() -> None:
     assert made.add((1,), 2, [b"c"]) == FIRST + 2
     assert made.add((0,), 3, [b"d"]) == FIRST + 3
     assert made.next_message == FIRST + 4
-    assert [(packet.groups, packet.first, packet.payloads) for packet in made.packets] == [
+    assert [(bundle.groups, bundle.first, bundle.payloads) for bundle in made.bundles] == [
         ((0,), FIRST, [b"a", b"b"]),
         ((1,), FIRST + 2, [b"c"]),
         ((0,), FIRST + 3, [b"d"]),
@@ -57,9 +57,9 @@ def test_messages_to_the_same_groups_share_a_packet_with_their_times() -> None:
     made = backlog()
     for time in range(5):
         made.add((0, 1), time, [b"x" * time])
-    (packet,) = made.packets
-    assert packet.times == [0, 1, 2, 3, 4]
-    assert packet.payloads == [b"", b"x", b"xx", b"xxx", b"xxxx"]
+    (bundle,) = made.bundles
+    assert bundle.times == [0, 1, 2, 3, 4]
+    assert bundle.payloads == [b"", b"x", b"xx", b"xxx", b"xxxx"]
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 100, 483, 484, 485, 900])
@@ -68,25 +68,25 @@ def test_no_packet_is_larger_than_it_may_be_unless_one_message_is(size: int) -> 
     made.add((0,), 5, [b"x" * size] * 50)
     for number in range(50):
         made.add((0,), 10**12 * number, [b"y" * size])
-    packed = [pack_bundle(packet.first, packet.times, packet.payloads) for packet in made.packets]
+    packed = [pack_bundle(bundle.first, bundle.times, bundle.payloads) for bundle in made.bundles]
     # A table of times that lie far apart is wider than is reckoned with: 8 bytes a message and not 4.
-    slack = max(8 * len(packet.payloads) for packet in made.packets)
+    slack = max(8 * len(bundle.payloads) for bundle in made.bundles)
     assert max(map(len, packed)) <= PACKET_BYTES + slack
-    assert sum(len(packet.payloads) for packet in made.packets) == 100
+    assert sum(len(bundle.payloads) for bundle in made.bundles) == 100
     fit = (PACKET_BYTES - HEAD_BYTES) // bundle_size(size)
-    assert len(made.packets) == -(-100 // fit)
+    assert len(made.bundles) == -(-100 // fit)
 
 
 def test_a_message_larger_than_a_packet_has_one_of_its_own() -> None:
     made = backlog()
     made.add((0,), 1, [b"small", b"x" * 5_000, b"small"])
-    assert [len(packet.payloads) for packet in made.packets] == [1, 1, 1]
+    assert [len(bundle.payloads) for bundle in made.bundles] == [1, 1, 1]
 
 
 def test_a_packet_holds_no_more_messages_than_a_bundle_can() -> None:
     made = Backlog(FIRST, 1 << 22)
     made.add((0,), 1, [b""] * (BUNDLE_MESSAGES_MAX + 10))
-    assert [len(packet.payloads) for packet in made.packets] == [BUNDLE_MESSAGES_MAX, 10]
+    assert [len(bundle.payloads) for bundle in made.bundles] == [BUNDLE_MESSAGES_MAX, 10]
 
 
 def test_it_is_full_when_so_many_bytes_wait_and_not_when_they_have_gone() -> None:
@@ -106,7 +106,7 @@ def test_nothing_is_left_when_all_have_gone() -> None:
     for number in range(100):
         made.add((number % 2,), number, [b"x" * (number % 40)] * (1 + number % 7))
     taker = Taker()
-    while made.packets:
+    while made.bundles:
         assert made.offer(taker) is not None
     assert (made.messages, made.waiting) == (0, 0)
     numbers = [bundle.first + place for bundle in taker.taken for place in range(len(bundle.payloads))]
@@ -118,7 +118,7 @@ def test_what_comes_after_the_last_packet_has_gone_begins_a_new_one() -> None:
     made.add((0,), 1, [b"a"])
     made.offer(Taker())
     assert made.add((0,), 2, [b"b"]) == FIRST + 1
-    assert [packet.first for packet in made.packets] == [FIRST + 1]
+    assert [bundle.first for bundle in made.bundles] == [FIRST + 1]
 
 
 def test_a_packet_that_is_refused_stays_the_first_and_still_fills_up() -> None:
@@ -127,11 +127,11 @@ def test_a_packet_that_is_refused_stays_the_first_and_still_fills_up() -> None:
     made.add((1,), 1, [b"b"])
     taker.open = False
     assert made.offer(taker) is None
-    assert [packet.first for packet in made.packets] == [FIRST, FIRST + 1]
+    assert [bundle.first for bundle in made.bundles] == [FIRST, FIRST + 1]
     assert (made.messages, made.waiting) == (2, 2 * bundle_size(1))
     taker.open = True
     made.add((1,), 2, [b"c"])
-    while made.packets:
+    while made.bundles:
         made.offer(taker)
     assert [bundle.payloads for bundle in taker.taken] == [[b"a"], [b"b", b"c"]]
 
@@ -147,7 +147,7 @@ def test_what_is_handed_over_while_a_packet_is_taken_goes_into_another() -> None
 
     taker = Answering()
     made.add((0,), 1, [b"question"])
-    while made.packets:
+    while made.bundles:
         made.offer(taker)
     assert [bundle.payloads for bundle in taker.taken] == [[b"question"], [b"answer"]]
 
@@ -164,7 +164,7 @@ def test_packets_can_be_made_of_one_message_each() -> None:
     made = Backlog(FIRST, ALONE)
     made.add((0,), 1, [b"", b"a", b"b"])
     made.add((0,), 1, [b""])
-    assert [packet.payloads for packet in made.packets] == [[b""], [b"a"], [b"b"], [b""]]
+    assert [bundle.payloads for bundle in made.bundles] == [[b""], [b"a"], [b"b"], [b""]]
 
 
 def test_identities_of_messages_that_were_forgotten_are_not_used_again() -> None:
@@ -173,5 +173,5 @@ def test_identities_of_messages_that_were_forgotten_are_not_used_again() -> None
     full = [made.full]
     made.clear()
     assert [*full, made.full] == [True, False]
-    assert (made.messages, made.waiting, len(made.packets)) == (0, 0, 0)
+    assert (made.messages, made.waiting, len(made.bundles)) == (0, 0, 0)
     assert made.add((0,), 2, [b"c"]) == FIRST + 2

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from ordercast.core import RemoteError
-from ordercast.core.message import PACKET_BYTES_MAX
+from ordercast.core.message import MESSAGE_DATA_MAX
 from ordercast.net.links.datagram import Fragment, read_fragment, write_fragments
 from ordercast.net.links.fragments import UNFINISHED_BYTES_MAX, UNFINISHED_MAX, UNFINISHED_NS, Fragments
 
@@ -20,7 +20,7 @@ def fragment(message: int, place: int, parts: int, part: bytes = b"x") -> Fragme
     return Fragment(message, place, parts, memoryview(part))
 
 
-@pytest.mark.parametrize("size", [1, ROOM, 5_000, 100_000, PACKET_BYTES_MAX])
+@pytest.mark.parametrize("size", [1, ROOM, 5_000, 100_000, MESSAGE_DATA_MAX])
 def test_fragments_in_any_order_make_the_message_once(size: int) -> None:
     rng = Random(size)
     body = rng.randbytes(size)
@@ -59,7 +59,7 @@ def test_fragments_that_do_not_agree_on_their_number_are_refused() -> None:
 
 def test_a_message_that_is_too_large_is_refused_and_forgotten() -> None:
     made = Fragments()
-    half = b"x" * (PACKET_BYTES_MAX // 2 + 1)
+    half = b"x" * (MESSAGE_DATA_MAX // 2 + 1)
     made.add(fragment(1, 0, 3, half), 0)
     with pytest.raises(RemoteError, match="have more than"):
         made.add(fragment(1, 1, 3, half), 0)
@@ -68,7 +68,7 @@ def test_a_message_that_is_too_large_is_refused_and_forgotten() -> None:
 
 def test_memory_is_bounded_and_the_oldest_goes_first() -> None:
     made = Fragments()
-    part = b"x" * (PACKET_BYTES_MAX // 4)
+    part = b"x" * (MESSAGE_DATA_MAX // 4)
     for message in range(40):
         made.add(fragment(message, 0, 2, part), 0)
         assert made._size <= UNFINISHED_BYTES_MAX

@@ -12,7 +12,7 @@ import msgspec
 from ordercast.core.errors import LocalError, RemoteError
 
 PAYLOAD_BYTES_MAX = 1 << 20
-PACKET_BYTES_MAX = 4 << 20
+MESSAGE_DATA_MAX = 4 << 20
 
 Payload: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=PAYLOAD_BYTES_MAX)]
 """Opaque bytes of an application, bounded."""
@@ -51,9 +51,9 @@ class Codec:
 
     def decode(self, data: bytes | bytearray | memoryview) -> Message:
         """The message in some bytes of a peer, or `RemoteError`."""
-        if len(data) > PACKET_BYTES_MAX:
+        if len(data) > MESSAGE_DATA_MAX:
             raise RemoteError(
-                f"packet of {len(data)} bytes is too large; the limit is {PACKET_BYTES_MAX} bytes"
+                f"protocol message of {len(data)} bytes is too large; the limit is {MESSAGE_DATA_MAX} bytes"
             )
         try:
             return self._decoder.decode(data)

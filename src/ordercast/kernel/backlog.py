@@ -1,7 +1,7 @@
 """The backlog: messages that an application has submitted and the protocol has not taken yet.
 
 A message gets its identity when it is submitted. Messages to the same groups that pile up while a host is
-busy go into one packet, until it is full. A single message makes a packet too.
+busy go into one bundle, until it is full. A single message makes a bundle too.
 """
 
 import sys
@@ -12,12 +12,12 @@ from ordercast.core import Groups, LocalError, Member, MessageId, Nanos
 from ordercast.core.bundle import BUNDLE_MESSAGES_MAX, HEAD_BYTES, bundle_size, pack_bundle
 
 ALONE = 0
-"""A packet size with which each message gets its own packet."""
+"""A bundle size with which each message gets its own bundle."""
 
 _EACH = bundle_size(0)
 
 
-class Packet:
+class OpenBundle:
     """Messages that will leave together."""
 
     __slots__ = ("first", "groups", "payloads", "room", "times")
@@ -33,35 +33,35 @@ class Packet:
 
 
 class Backlog:
-    """The packets of one sender."""
+    """The bundles of one sender."""
 
     __slots__ = (
+        "_bundle_bytes",
         "_bytes_max",
         "_messages_max",
-        "_packet_bytes",
+        "bundles",
         "messages",
         "next_message",
-        "packets",
         "waiting",
     )
 
     def __init__(
         self,
         first: MessageId,
-        packet_bytes: int,
+        bundle_bytes: int,
         *,
         bytes_max: int = sys.maxsize,
         messages_max: int = sys.maxsize,
     ) -> None:
         self.next_message = first
         """The identity of the next message."""
-        self._packet_bytes = packet_bytes - HEAD_BYTES
+        self._bundle_bytes = bundle_bytes - HEAD_BYTES
         self._bytes_max = bytes_max
         self._messages_max = messages_max
-        self.packets: deque[Packet] = deque()
+        self.bundles: deque[OpenBundle] = deque()
         self.messages = 0
         self.waiting = 0
-        """Bytes that all messages here take in packets."""
+        """Bytes that all messages here take in bundles."""
 
     @property
     def full(self) -> bool:
@@ -71,23 +71,23 @@ class Backlog:
     def add(self, groups: Groups, now: Nanos, payloads: Sequence[bytes]) -> MessageId:
         """Take messages for these groups; return the identity of the first."""
         first = message = self.next_message
-        packet = self.packets[-1] if self.packets and self.packets[-1].groups == groups else None
-        room = packet.room if packet is not None else 0
+        bundle = self.bundles[-1] if self.bundles and self.bundles[-1].groups == groups else None
+        room = bundle.room if bundle is not None else 0
         for payload in payloads:
             cost = _EACH + len(payload)
-            if room < cost or packet is None or len(packet.payloads) >= BUNDLE_MESSAGES_MAX:
-                if packet is not None:
-                    packet.room = room
-                packet = Packet(groups, message, self._packet_bytes, [], [])
-                self.packets.append(packet)
-                room = self._packet_bytes
+            if room < cost or bundle is None or len(bundle.payloads) >= BUNDLE_MESSAGES_MAX:
+                if bundle is not None:
+                    bundle.room = room
+                bundle = OpenBundle(groups, message, self._bundle_bytes, [], [])
+                self.bundles.append(bundle)
+                room = self._bundle_bytes
             room -= cost
             self.waiting += cost
-            packet.payloads.append(payload)
-            packet.times.append(now)
+            bundle.payloads.append(payload)
+            bundle.times.append(now)
             message += 1
-        if packet is not None:
-            packet.room = room
+        if bundle is not None:
+            bundle.room = room
         self.messages += message - first
         self.next_message = message
         return first
@@ -99,32 +99,32 @@ class Backlog:
         self.messages += 1
         cost = _EACH + len(payload)
         self.waiting += cost
-        packets = self.packets
-        if packets:
-            last = packets[-1]
+        bundles = self.bundles
+        if bundles:
+            last = bundles[-1]
             if last.room >= cost and last.groups == groups and len(last.payloads) < BUNDLE_MESSAGES_MAX:
                 last.room -= cost
                 last.times.append(now)
                 last.payloads.append(payload)
                 return message
-        packets.append(Packet(groups, message, self._packet_bytes - cost, [now], [payload]))
+        bundles.append(OpenBundle(groups, message, self._bundle_bytes - cost, [now], [payload]))
         return message
 
     def offer(self, member: Member) -> bytes | None:
-        """Offer the first packet to a protocol; return its bytes, or None if the window is full."""
-        packet = self.packets.popleft()  # first: messages that are submitted meanwhile go into another packet
-        packed = pack_bundle(packet.first, packet.times, packet.payloads)
-        taken = member.submit(packet.groups, packed)
+        """Offer the first bundle to a protocol; return its bytes, or None if the window is full."""
+        bundle = self.bundles.popleft()  # first: messages that are submitted meanwhile go into another bundle
+        packed = pack_bundle(bundle.first, bundle.times, bundle.payloads)
+        taken = member.submit(bundle.groups, packed)
         if taken:
-            self.messages -= len(packet.payloads)
-            self.waiting -= self._packet_bytes - packet.room
+            self.messages -= len(bundle.payloads)
+            self.waiting -= self._bundle_bytes - bundle.room
             return packed
         if taken is None:
             raise LocalError(f"submit() of {type(member).__name__} must return True or False, not None")
-        self.packets.appendleft(packet)
+        self.bundles.appendleft(bundle)
         return None
 
     def clear(self) -> None:
         """Forget all messages; their identities are not used again."""
-        self.packets.clear()
+        self.bundles.clear()
         self.messages = self.waiting = 0

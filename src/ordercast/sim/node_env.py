@@ -24,7 +24,7 @@ class NodeEnv(Env):
     """The simulator's side of one process."""
 
     __slots__ = (
-        "_booted_at", "_packets", "_scheduler", "_timer_count", "_timers", "_unsynced", "_watched", "_world",
+        "_booted_at", "_bundles", "_scheduler", "_timer_count", "_timers", "_unsynced", "_watched", "_world",
         "arrival", "backlog", "clock", "host", "process", "saved",
     )  # fmt: skip
 
@@ -45,7 +45,7 @@ class NodeEnv(Env):
         self._world = world
         self._scheduler = world.scheduler
         self._watched = watched
-        self._packets = backlog.packets
+        self._bundles = backlog.bundles
         self._booted_at: Nanos = -1
         self._timers: dict[str, int] = {}
         self._timer_count = 0
@@ -174,7 +174,7 @@ class NodeEnv(Env):
         host.serving = True
         self.now = self.clock.read(now) if self.clock else now
         self.process.on_message(source, message)
-        if self._packets:
+        if self._bundles:
             self.drain()
         host.serving = False
 
@@ -185,7 +185,7 @@ class NodeEnv(Env):
         if self._watched:
             self._world.on_packet(self, Kind.RECEIVE, source, message)
         self.process.on_message(source, message)
-        if self._packets:
+        if self._bundles:
             self.drain()
 
     def _on_timer(self, name: str, token: int) -> None:
@@ -198,19 +198,19 @@ class NodeEnv(Env):
             del self._timers[name]
             self.read_clock()
             self.process.on_timer(name)
-            if self._packets:
+            if self._bundles:
                 self.drain()
 
     def drain(self) -> None:
         """Hand the backlog to the protocol, until its window is full."""
-        packets = self._packets
-        if not packets:
+        bundles = self._bundles
+        if not bundles:
             return
         self.read_clock()
         member = self._world.plan.member(self.process)
-        while packets:
-            packet = packets[0]
+        while bundles:
+            bundle = bundles[0]
             packed = self.backlog.offer(member)
             if packed is None:
                 return
-            self._world.remember(packed, packet.first, packet.times, packet.payloads)
+            self._world.remember(packed, bundle.first, bundle.times, bundle.payloads)

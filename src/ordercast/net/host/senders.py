@@ -65,7 +65,7 @@ class Senders:
     @property
     def waiting(self) -> bool:
         """Whether some sender has a backlog."""
-        return any(backlog.packets for backlog in self._backlogs.values())
+        return any(backlog.bundles for backlog in self._backlogs.values())
 
     def add(self, node: NodeId, groups: Groups, payloads: Sequence[bytes], urgent: bool) -> MessageId | None:
         """Take messages; the identity of the first, or None if the backlog is full or the host is down."""
@@ -90,14 +90,14 @@ class Senders:
     def hand_over(self) -> None:
         """Submit bundles to the protocols until their windows or the network are full."""
         for node, backlog in self._backlogs.items():
-            if backlog.packets:
+            if backlog.bundles:
                 self._hand_over(self._envs[node], backlog)
 
     def _hand_over(self, env: LiveEnv, backlog: Backlog) -> None:
         member = self._plan.member(env.process)
         before = backlog.messages
         env.now = self._clock.read()
-        while backlog.packets and not self._wire.pressed() and backlog.offer(member) is not None:
+        while backlog.bundles and not self._wire.pressed() and backlog.offer(member) is not None:
             if self._turn.outbox.closed:
                 self._outlet.let_out(self._turn.take_full())
         self._wire.metrics.backlog_messages = sum(one.messages for one in self._backlogs.values())

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ordercast.core import MILLISECOND, SECOND, Nanos, RemoteError
-from ordercast.core.message import PACKET_BYTES_MAX
+from ordercast.core.message import MESSAGE_DATA_MAX
 from ordercast.net.links.datagram import PLACES_MAX, Fragment, Missing
 
-UNFINISHED_BYTES_MAX = 2 * PACKET_BYTES_MAX
+UNFINISHED_BYTES_MAX = 2 * MESSAGE_DATA_MAX
 """Bytes of unfinished messages of one peer; beyond them the oldest unfinished message is given up."""
 UNFINISHED_NS: Nanos = 2 * SECOND
 """A message is given up if nothing new of it came for this long."""
@@ -88,9 +88,9 @@ class Fragments:
         assembly.progress(now)
         assembly.size += len(part)
         self._size += len(part)
-        if assembly.size > PACKET_BYTES_MAX:
+        if assembly.size > MESSAGE_DATA_MAX:
             self._drop(fragment.message)
-            raise RemoteError(f"the fragments of a message have more than {PACKET_BYTES_MAX} bytes")
+            raise RemoteError(f"the fragments of a message have more than {MESSAGE_DATA_MAX} bytes")
         if len(assembly.parts) < assembly.count:
             while self._size > UNFINISHED_BYTES_MAX:
                 self._drop(next(iter(self._assemblies)))
