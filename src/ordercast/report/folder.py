@@ -67,9 +67,9 @@ def all_runs(tables: StoredTables) -> Html:
     more = len(runs) - len(abouts)
     rest = element("p", f"... and {plural(more, 'more run')}, in the table 'runs'.") if more else Html("")
     note = (
-        "Each run is judged by the promises of its protocol, over whole columns. Latency is from submission to "
-        "delivery, over all receivers. The rate (messages/s) counts first deliveries, without the first and "
-        "the last fifth of the run. Holes are counted if agreement is probabilistic."
+        "Each run is judged by the promises of its protocol, over whole columns. Latency is from submission "
+        "to delivery, over all receivers. The rate (messages/s) counts first deliveries, without the first "
+        "and the last fifth of the run. Holes are counted if agreement is probabilistic."
     )
     return section(
         "All runs",

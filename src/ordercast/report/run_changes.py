@@ -124,7 +124,8 @@ def recoveries_table(rows: RunRows) -> Html:
     heads = ["time", "fault", "receivers", "recovered", "median", "longest", "longest silence"]
     note = (
         "A receiver has recovered when it delivers a message that was submitted after the fault. A silence "
-        "is a time without a delivery. It begins between the fault and the next one, and ends with a delivery."
+        "is a time without a delivery. It begins between the fault and the next one, and ends with a "
+        "delivery."
     )
     return join([table("Recoveries", heads, lines, ["fault"]), element("p", note, kind="soft")])
 

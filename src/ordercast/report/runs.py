@@ -154,8 +154,8 @@ def throughputs(tables: StoredTables) -> Html:
         ]
         if curves:
             caption = (
-                "Messages delivered for the first time, per second. Lines: median over seeds; bands: from the "
-                f"smallest to the largest value.{_some(keys)}"
+                "Messages delivered for the first time, per second. Lines: median over seeds; bands: from "
+                f"the smallest to the largest value.{_some(keys)}"
             )
             figure = Figure(
                 id=f"throughput-{protocol}",
