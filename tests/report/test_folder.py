@@ -51,7 +51,7 @@ def test_changes_are_numbered_and_marked(text: str, said: str) -> None:
         "1 after 0.000 s sequencer-0 (host 2) crashed; it records no events",
         "2 3.000 s receiver-1 (host 1) crashed",
         "3 3.500 s configuration 4 of group 0: issuer 7 removed; members 0, 1 2 2.5 s",
-        "4 6.000 s receiver-1 (host 1) came back without what it had saved",
+        "4 6.000 s receiver-1 (host 1) restarted without its saved state",
     ):
         assert words in said
     described = unescape(text)
