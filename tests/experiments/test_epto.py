@@ -255,7 +255,7 @@ def test_the_claim_of_the_bound_is_the_largest_share_of_it() -> None:
     assert 0.5 < measured.value < 0.51
     assert [figure.id for figure in outcome.figures] == ["epto-3a", "epto-3b"]
     labels = [curve.label for curve in outcome.figures[0].curves]
-    assert {"bound, c = 1", "bound, c = 2", "bound, c = 3", "seen, c = 1, K = 2"} <= set(labels)
+    assert {"bound, c = 1", "bound, c = 2", "bound, c = 3", "measured, c = 1, K = 2"} <= set(labels)
 
 
 def test_a_case_runs_as_a_task_would_run_it() -> None:

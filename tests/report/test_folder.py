@@ -48,10 +48,10 @@ def test_times_of_counterexamples_count_from_the_start(said: str) -> None:
 
 def test_changes_are_numbered_and_marked(text: str, said: str) -> None:
     for words in (
-        "1 after 0.000 s sequencer-0 (host 2) crashed; it records nothing",
+        "1 after 0.000 s sequencer-0 (host 2) crashed; it records no events",
         "2 3.000 s receiver-1 (host 1) crashed",
         "3 3.500 s configuration 4 of group 0: issuer 7 removed; members 0, 1 2 2.5 s",
-        "4 6.000 s receiver-1 (host 1) came back without what it had saved",
+        "4 6.000 s receiver-1 (host 1) restarted without its saved state",
     ):
         assert words in said
     described = unescape(text)
@@ -72,7 +72,7 @@ def test_all_figures_of_a_run_are_there(text: str, said: str) -> None:
         "Deliveries by receiver",
         "Latency over time",
         "Distribution of latency",
-        "Messages that a receiver was told will not come",
+        "Notifications of messages that will not come",
         "The number of the configuration in force",
         "receiver-1 1 1 0 0 ",
     ):
@@ -87,8 +87,8 @@ def test_a_figure_without_anything_to_show_says_so(said: str) -> None:
         "Distribution of latency : nothing was delivered.",
         "Drop notifications : there was none.",
         "Configurations : no view or configuration took effect.",
-        "Nothing changed: no crash, no return, no new configuration.",
-        "No crash and no other fault: nothing to recover from.",
+        "No changes: no crash, no restart, no new configuration.",
+        "No crash and no other fault.",
     ):
         assert words in idle
 

@@ -85,7 +85,7 @@ def test_a_folder_of_another_sweep_is_refused_before_spark_starts(ordercast: Com
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
-        (["--master", "bogus"], "'bogus' is no master of Spark"),
+        (["--master", "bogus"], "'bogus' is not a Spark master"),
         (["--master", "spark://127.0.0.1:1"], "no Spark master answers at spark://127.0.0.1:1"),
         (["--colour"], "no such option"),
     ],
@@ -219,5 +219,5 @@ def test_a_java_that_dies_is_told_in_a_line(tmp_path: Path) -> None:
     (java,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(int(java), signal.SIGKILL)
     out, err = process.communicate(timeout=PATIENCE_S)
-    said = "ordercast: Spark is gone: its Java process ended, perhaps for want of memory"
+    said = "ordercast: Spark stopped: its Java process ended, perhaps because memory ran out"
     assert (process.returncode, out, complaints(err)) == (2, "", [said])

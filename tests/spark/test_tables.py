@@ -92,7 +92,7 @@ def test_what_a_killed_writer_left_is_no_table(spark: SparkSession, tmp_path: Pa
 def test_a_folder_that_is_not_there_is_named(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(LocalError) as caught:
         read_table(spark, tmp_path / "nowhere", "runs", SCENARIOS)
-    assert str(caught.value) == f"{tmp_path / 'nowhere'}: there is no table 'runs', and no such folder"
+    assert str(caught.value) == f"{tmp_path / 'nowhere'}: no table 'runs', because the folder does not exist"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Measures runs: their traces in, the tables of metrics out."""
+"""Measures runs: reads their traces and writes the tables of metrics."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def write_metrics(traces: DataFrame, runs: DataFrame, out: Path) -> None:
 
 
 def write_timelines(traces: DataFrame, out: Path) -> None:
-    """Write what happened when and where: the tables by which single runs are shown."""
+    """Write the tables that show single runs: what happened when and at which node."""
     delivered, happened = deliveries(traces).persist(), happenings(traces).persist()
     try:
         node, start = [*_RUN, "node"], [*_RUN, "start_ns"]
@@ -91,5 +91,5 @@ def traces_of(runs: DataFrame, out: Path) -> DataFrame:
 def dealt(traces: DataFrame) -> DataFrame:
     """TRACES, dealt out evenly to tasks."""
     cores = traces.sparkSession.sparkContext.defaultParallelism
-    # Out of one partition Spark deals rows out in turn; out of several, by chance.
+    # From one partition, Spark deals rows out in turn; from several, at random.
     return traces.coalesce(1).repartition(TASKS_A_CORE * cores)

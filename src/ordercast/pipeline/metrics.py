@@ -1,4 +1,4 @@
-"""From deliveries to measurements: latencies, throughput over time, and who delivered how much.
+"""Computes measurements from deliveries: latencies, throughput over time, and deliveries per node.
 
 Pure functions from table to table, aggregated by Spark itself. The schemas are in `schemas.py`; how
 latencies are counted is in `histogram.py`, recoveries after faults are in `recoveries.py`.
@@ -27,10 +27,10 @@ from ordercast.pipeline.schemas import (
 
 _RUN = ["run"]
 POINT = ["protocol", "parameters"]
-"""What runs have in common that differ only in their seeds."""
+"""The columns that are equal in runs that differ only in their seeds."""
 
 WINDOWS_MAX = 128
-"""A run is cut into 64 to 128 windows, unless the caller says how long they shall be."""
+"""A run is cut into 64 to 128 windows, unless the caller gives their length."""
 RAMP = 0.2
 """Share of the windows at each end of a run that does not count for its steady rate."""
 

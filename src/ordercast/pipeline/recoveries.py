@@ -1,25 +1,26 @@
-"""How long receivers needed to go on after each fault of a run.
+"""How long receivers needed to recover after each fault of a run.
 
-The faults are those of the run's scenario, at its times. In a live run the crashes and returns are those that
-the trace has, because hosts die when they do and not when they should; of its scenario the other faults are
-taken, counted from the first event. For a fault that strikes at time t, and for each receiver:
+The faults are those of the run's scenario, at its times. In a live run, crashes and restarts come from the
+trace, because real processes do not stop exactly on schedule; the other faults come from the scenario,
+counted from the first event. For a fault at time t, and for each receiver:
 
-- `recovery_ns`: from t to the receiver's first delivery of a message that was submitted at t or later. What
-  was under way does not count, because it may have been past what the fault broke. Null if the receiver
-  never delivered one: it did not recover, or nothing was submitted to its groups any more (`submitted` is 0).
+- `recovery_ns`: from t to the receiver's first delivery of a message that was submitted at t or later.
+  Messages in flight do not count, because the fault may not affect them. Null if the receiver delivered no
+  such message: it did not recover, or nothing was submitted to its groups any more (`submitted` is 0).
 - `silence_ns`: the longest time without a delivery at the receiver that begins between this fault and the
-  next later one. A silence begins with a delivery or with the fault itself, and ends with a delivery, which
-  may lie behind the next fault. What follows the last delivery of the run is its end, no silence. Null if
-  the receiver delivered nothing after the fault.
+  next later one. A silence begins with a delivery or with the fault itself. It ends with a delivery, which
+  may come after the next fault. The time after the last delivery of the run is no silence. Null if the
+  receiver delivered nothing after the fault.
 
-`struck` marks receivers on a host that the fault names: after a crash, their recovery includes the time until
-the restart. For an open-loop workload both contain the workload's own pauses; compare with a run without
-the fault. A heal or a restart is a fault of the scenario as well: its recovery says how long it took until
-its good effect was felt.
+`struck` marks receivers on a host that the fault names: after a crash, their recovery includes the time
+until the restart. For an open-loop workload both contain the workload's own pauses; compare with a run
+without the fault. A heal or a restart is a fault of the scenario as well: its recovery is the time until it
+took effect.
 
-A live host that dies leaves no time of its death: its last event stands for it. A host that only passes
-messages on records none, so its crash is not `dated`: all that is known is that it came after the start of
-its life. Its `recovery_ns` would say nothing, and is null. The silence is right if it is the longest one.
+The trace of a live host that is killed has no time of the crash, so the time of its last event is used. A
+host that only passes messages on records no events, so its crash is not `dated`: it is only known to come
+after the start of the host. Its `recovery_ns` would mean nothing, and is null. The silence is right if it
+is the longest.
 """
 
 from collections.abc import Iterator, Sequence

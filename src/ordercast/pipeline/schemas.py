@@ -1,8 +1,8 @@
-"""The tables of the pipeline, column by column: what each step takes and gives.
+"""The tables of the pipeline, column by column: the input and output of each step.
 
-A *run* is named as its trace folder is, and the name is unique within a sweep. `parameters` is a JSON object
-with what the sweep varied, so that one schema serves all sweeps. Times count from the start of the run, which
-is 0 in a simulation, and the first event where hosts read real clocks.
+A *run* has the name of its trace folder, which is unique within a sweep. `parameters` is a JSON object with
+the varied keys of the sweep, so that one schema serves all sweeps. Times count from the start of the run: 0
+in a simulation, the first event if hosts read real clocks.
 """
 
 from pyspark.sql.types import (
@@ -40,8 +40,8 @@ RUNS = _table(
     ("place", LongType()),
     ("run", StringType()),
     ("protocol", StringType()),
-    ("source", StringType()),  # what made the trace, as its description says; null if there is no trace
-    ("seed", LongType()),  # null: nobody can run it again, it was live
+    ("source", StringType()),  # the source in the trace's description; null if there is no trace
+    ("seed", LongType()),  # null for a live run, which cannot be repeated exactly
     ("parameters", StringType()),
     ("status", StringType()),  # kept, violated, or failed (then `error` says how, and the rest is null)
     ("error", StringType()),
@@ -58,7 +58,7 @@ RUNS = _table(
     ("overflowed", LongType()),
     ("refused", LongType()),
     ("timed_out", LongType()),
-    ("start_ns", LongType()),  # what clocks said at time 0, where they were real
+    ("start_ns", LongType()),  # the clock reading at time 0, if clocks were real
     required=("place", "run", "protocol", "parameters", "status"),
 )
 
@@ -97,7 +97,7 @@ TRACES = _table(
     ("source", StringType()),
     ("complete", BooleanType()),
     ("events", LongType()),
-    ("start_ns", LongType()),  # what its times count from: 0, or its first event where clocks were real
+    ("start_ns", LongType()),  # the start of its times: 0, or its first event if clocks were real
     required=("run", "folder", "protocol", "source", "complete", "events", "start_ns"),
 )
 
@@ -121,8 +121,8 @@ VERDICTS = _table(
     ("deliveries", LongType()),
     ("findings", ArrayType(FINDING, False)),
     ("suppressed", MapType(StringType(), LongType(), False)),
-    ("holes", ArrayType(HOLES, False)),  # what is missing where; null unless agreement is probabilistic
-    ("nowhere", LongType()),  # then also: messages that no receiver delivered
+    ("holes", ArrayType(HOLES, False)),  # holes by node; null unless agreement is probabilistic
+    ("nowhere", LongType()),  # messages that no receiver delivered; null like `holes`
     ("error", StringType()),  # why the trace could not be judged; null if it was
     required=("run", "folder", "protocol", "complete", "findings", "suppressed"),
 )
@@ -158,7 +158,7 @@ CHANGES = _table(
     required=("run", "node", "kind", "time_ns"),
 )
 
-# What is measured. A *point* is all runs of one protocol with one set of parameters, whatever their seeds.
+# Measurements. A *point* is all runs of one protocol with one set of parameters, with any seed.
 
 _POINT = (("protocol", StringType()), ("parameters", StringType()))
 _BUCKETS = (
@@ -260,7 +260,7 @@ RECOVERIES = _table(
     required=("run", "fault", "kind", "at_ns", "detail", "node", "struck", "dated", "submitted"),
 )
 
-# What experiments make of it.
+# Results of experiments.
 
 CASES = _table(
     ("place", LongType()),

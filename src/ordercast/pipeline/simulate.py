@@ -3,7 +3,7 @@
 A task writes the trace of each run itself and yields one row of numbers about it, so traces never pass
 through Spark. A finished run is one folder below `traces`. The folder appears there by a rename, together
 with a manifest: the row, the findings, and checksums. A task that finds a complete run of the same scenario
-yields that row and simulates nothing. The result of a run depends only on its scenario. So a sweep that was
+yields that row and simulates nothing. The result of a run depends only on its scenario, so a sweep that was
 stopped and continued ends with the same tables as one that was not.
 """
 

@@ -1,4 +1,4 @@
-"""From a folder to its traces: a row for each run that is there, simulated or live."""
+"""Lists the traces of a folder: one row per run, simulated or live."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class DamagedRun(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What a folder holds: rows of TRACES and of NODES, and what could not be read."""
+    """The content of a folder: rows of TRACES and of NODES, and the runs that could not be read."""
 
     traces: pa.Table
     nodes: pa.Table
@@ -69,7 +69,7 @@ def survey(root: Path) -> Survey:
 
 
 def _names(runs: Sequence[StoredRun], root: Path) -> list[str]:
-    """What each run calls itself, or where it is if it was copied and two call themselves the same."""
+    """The name of each run; its path if two runs have the same name because one was copied."""
     counts = Counter(run.description.run for run in runs)
     return [
         run.description.run if counts[run.description.run] == 1 else _place(run.folder, root) for run in runs
@@ -95,7 +95,7 @@ def _row(name: str, run: StoredRun) -> dict[str, object]:
 
 
 def start_of(run: StoredRun) -> int:
-    """What the times of a run count from: 0, or its first event if they are readings of real clocks."""
+    """The start of a run's times: 0, or its first event if clocks were real."""
     times = [time for segment in run.open_segments() if (time := segment.first_ns()) is not None]
     first = min(times, default=0)
     return first if first >= TIME_OF_DAY else 0

@@ -1,8 +1,8 @@
 """Verification at scale: the vectorised judge, applied by Spark tasks to one run or to thousands.
 
-A run of usual size is read and judged by one task. A run too large for that is cut into parts, which tasks
-sum up (`audit/parts.py`); the summaries of a run come together in one task, which judges in depth what they
-leave open (`audit/blocks.py`). Traces do not pass through Spark: tasks read them where they are.
+One task reads and judges a run of usual size. A run too large for that is cut into parts, and tasks summarise
+the parts. One task then collects the summaries of a run and judges in depth what they leave open. Traces do
+not pass through Spark: tasks read the files themselves.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -53,7 +53,7 @@ _SUMMARIES = StructType(
 
 
 def verify(traces: DataFrame, whole_max: int = WHOLE_MAX, part_rows: int = PART_ROWS) -> DataFrame:
-    """VERDICTS of TRACES: every run judged by all that it was promised."""
+    """VERDICTS of TRACES: every run, judged by all its promises."""
     runs = traces.select("run", "folder", "events")
     is_large = F.col("events") > whole_max
     count, large = runs.select(F.count("*"), F.count(F.when(is_large, 1))).head()  # type: ignore[misc]
@@ -72,7 +72,7 @@ def verify(traces: DataFrame, whole_max: int = WHOLE_MAX, part_rows: int = PART_
 
 
 def judge_all(traces: DataFrame, report: Report = silent) -> list[Row]:
-    """All rows of VERDICTS, in order of run, while `report` is told how far it is."""
+    """All rows of VERDICTS, in order of run; `report` gets the progress."""
     context = traces.sparkSession.sparkContext
     with watched(context, "judging", traces.count(), report):
         rows = verify(traces).collect()
@@ -83,7 +83,7 @@ def judge_all(traces: DataFrame, report: Report = silent) -> list[Row]:
 def _dealt(rows: DataFrame, count: int) -> DataFrame:
     """The rows evenly over enough tasks that no core idles long at the end."""
     cores = rows.sparkSession.sparkContext.defaultParallelism
-    # Out of one partition, Spark deals rows out in turn; out of several, by chance.
+    # From one partition, Spark deals rows out in turn; from several, at random.
     return rows.coalesce(1).repartition(max(1, min(count, TASKS_A_CORE * cores)))
 
 
@@ -183,7 +183,7 @@ def _read_parts(run: StoredRun, part_rows: int) -> Iterator[pa.Table]:
 def _verdict_batch(
     run: StoredRun, name: str, events: int, judge: Callable[[], tuple[Verdict, int]]
 ) -> pa.RecordBatch:
-    """A row of VERDICTS; what cannot be judged says why."""
+    """A row of VERDICTS; `error` says why a run could not be judged."""
     description, error = run.description, None
     try:
         verdict, deliveries = judge()

@@ -1,7 +1,7 @@
-"""The report: one HTML file made of the tables of a folder, and of nothing else.
+"""The report: one HTML file made only from the tables of a folder.
 
-Which sections it has depends on which tables there are. The same tables give the same bytes, so that a report
-can be compared with an older one. It needs no Spark.
+The existing tables decide which sections it has. The same tables give the same bytes, so that a report can be
+compared with an older one. It needs no Spark.
 """
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ def report(out: Path, target: Path | None = None) -> Path:
     """Write `report.html` from the tables below a folder, into it or into another; returns where it is."""
     tables = StoredTables(out)
     if not has_tables(out):
-        raise LocalError(f"{out}: nothing to report on: there is neither a table 'runs' nor 'claims' in it")
+        raise LocalError(f"{out}: nothing to report: the folder has neither a table 'runs' nor 'claims'")
     if tables.has("claims"):
         (title, lead), sections = claims.head(tables), _OF_A_REPRODUCTION
     elif tables.has("nodes"):

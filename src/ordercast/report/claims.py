@@ -22,7 +22,7 @@ def head(tables: StoredTables) -> tuple[str, Html]:
     ]
     runs = tables.rows("runs")
     broken = sum(run["status"] != "kept" for run in runs)
-    done = f"{plural(len(runs), 'simulated run')}, {broken or 'none'} of which broke a promise or failed."
+    done = f"{plural(len(runs), 'simulated run')}; {broken or 'none'} of them broke a promise or failed."
     rows: list[list[Content]] = [
         [row["title"], row["source"], count(row["cases"]), len(row["seeds"])]
         for row in tables.rows("experiments")
@@ -55,7 +55,7 @@ def claims(tables: StoredTables) -> Html:
         "accepted",
         "seeds",
         "simulated s",
-        "what, and notes",
+        "metric and notes",
     ]
     return section("Claims", table("Claims", heads, rows, ["claim"])) if rows else Html("")
 

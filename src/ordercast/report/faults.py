@@ -109,10 +109,10 @@ def recoveries(tables: StoredTables) -> Html:
     heads = ["protocol", "parameters", "fault", "receivers on", "cases", "recovered"]
     heads += ["median", "longest", "longest silence"]
     note = (
-        "A case is one fault and one receiver to which messages were submitted afterwards. It has recovered "
-        "when the receiver delivers one of those; the time counts from the fault, so for a host that crashed "
-        "it includes the time until its restart. A silence is a time without a delivery at a receiver that "
-        "begins between the fault and the next one, and ends with a delivery."
+        "A case is one fault and one receiver to which messages were submitted after the fault. The receiver "
+        "has recovered when it delivers one of these messages. The time counts from the fault, so for a "
+        "crashed host it includes the time until its restart. A silence is a time without a delivery at a "
+        "receiver. It begins between the fault and the next one, and ends with a delivery."
     )
     words = table("Recoveries after faults", heads, rows, ["parameters"])
     return section("Recoveries after faults", words, element("p", note, kind="soft"))
@@ -138,10 +138,10 @@ def judges(tables: StoredTables) -> Html:
         [protocol, *(count(counted[name]) for name in ("kept", "violated", "differ", "one"))]
         for protocol, counted in counts.items()
     ]
-    heads = ["protocol", "both: kept", "both: same violations", "they differ", "judged by one only"]
+    heads = ["protocol", "both: kept", "both: same violations", "they differ", "judged by only one"]
     note = (
-        "The oracles read a trace event by event; the columns judge it whole, as arrays. They are written "
-        "independently, so that a mistake of one shows as a difference."
+        "The oracles read a trace event by event; the column judges read whole columns. They are written "
+        "independently, so that an error in one of them shows as a difference."
     )
     parts = [element("p", note, kind="soft"), table("Verdicts of both judges", heads, rows)]
     if differ:

@@ -37,8 +37,8 @@ def _notes(runs: list[Row]) -> Html:
         return Html("")
     named = ", ".join(open_ended[:5]) + (f" and {len(open_ended) - 5} more" if len(open_ended) > 5 else "")
     words = (
-        f"Not complete: {named}. What such a run lacks at its end may have been under way, so agreement and "
-        "validity were not judged."
+        f"Not complete: {named}. Messages that are missing at the end of such a run may have been in flight, "
+        "so agreement and validity were not judged."
     )
     return element("p", words)
 
@@ -67,9 +67,9 @@ def all_runs(tables: StoredTables) -> Html:
     more = len(runs) - len(abouts)
     rest = element("p", f"... and {plural(more, 'more run')}, in the table 'runs'.") if more else Html("")
     note = (
-        "Promises are those that each run names, judged over whole columns. Latency is from submission to "
-        "delivery, over all receivers; messages/s are those delivered for the first time, without the first "
-        "and the last fifth of the run. Holes are counted where agreement is probabilistic."
+        "Each run is judged by the promises of its protocol, over whole columns. Latency is from submission "
+        "to delivery, over all receivers. The rate (messages/s) counts first deliveries, without the first "
+        "and the last fifth of the run. Holes are counted if agreement is probabilistic."
     )
     return section(
         "All runs",
@@ -105,7 +105,7 @@ def each_run(tables: StoredTables) -> Html:
     more = len(runs) - len(shown)
     if more > 0:
         words = (
-            f"{plural(more, 'more run')} without figures here: ordercast report DIR/RUN shows a single one."
+            f"{plural(more, 'more run')} without figures here; ordercast report DIR/RUN shows a single run."
         )
         shown.append(element("p", words))
     return join(shown)

@@ -18,7 +18,7 @@ from ordercast.report.stored_tables import Row
 MARKS_MAX = 12
 """More lines than that hide the curves."""
 CHANGES_MAX = 40
-_STATES = {"saved": "with what it had saved", "lost": "without what it had saved"}
+_STATES = {"saved": "with its saved state", "lost": "without its saved state"}
 
 
 class Change(NamedTuple):
@@ -62,11 +62,11 @@ def _lives(rows: RunRows) -> list[Change]:
         who = rows.host_name(host)
         if kind == "crash":
             dated = (host, time) not in undated
-            later = "" if dated else "; it records nothing, so this is the start of its life, not its end"
+            later = "" if dated else "; it records no events, so this is the time of its start"
             changes.append(Change(time, time, "crash", f"{who} crashed{later}", len(each), dated))
         else:
             state = _STATES.get(each[0]["label"] or "", "")
-            changes.append(Change(time, time, "return", f"{who} came back {state}".rstrip(), len(each)))
+            changes.append(Change(time, time, "return", f"{who} restarted {state}".rstrip(), len(each)))
     return changes
 
 
@@ -93,7 +93,7 @@ def _view_words(*about: object) -> str:
 def changes_table(changes: list[Change], rows: RunRows) -> Html:
     """What happened, number by number."""
     if not changes:
-        return element("p", "Nothing changed: no crash, no return, no new configuration.", kind="soft")
+        return element("p", "No changes: no crash, no restart, no new configuration.", kind="soft")
     lines: list[list[Content]] = [
         [number, _when(rows, change.first_ns, change.dated), change.words, change.nodes, _spread(change)]
         for number, change in enumerate(changes[:CHANGES_MAX], 1)
@@ -120,11 +120,11 @@ def recoveries_table(rows: RunRows) -> Html:
         found.setdefault((row["fault"], row["struck"]), []).append(row)
     lines = [_recovery_line(each, rows) for _, each in sorted(found.items())]
     if not lines:
-        return element("p", "No crash and no other fault: nothing to recover from.", kind="soft")
+        return element("p", "No crash and no other fault.", kind="soft")
     heads = ["time", "fault", "receivers", "recovered", "median", "longest", "longest silence"]
     note = (
         "A receiver has recovered when it delivers a message that was submitted after the fault. A silence "
-        "is a time without a delivery that begins between the fault and the next one, and ends with a "
+        "is a time without a delivery. It begins between the fault and the next one, and ends with a "
         "delivery."
     )
     return join([table("Recoveries", heads, lines, ["fault"]), element("p", note, kind="soft")])

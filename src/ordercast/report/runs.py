@@ -84,7 +84,7 @@ def points(tables: StoredTables) -> Html:
     heads += ["p50", "p99", "max", "messages/s"]
     note = (
         "Latency is from submission to delivery, over all receivers and seeds. Throughput is the median over "
-        "seeds of the messages delivered by second, without the first and the last fifth of each run."
+        "seeds of the messages delivered per second, without the first and the last fifth of each run."
     )
     return section(
         "Runs by point", table("Runs by point", heads, rows, ["parameters"]), element("p", note, kind="soft")
@@ -116,9 +116,7 @@ def latencies(tables: StoredTables) -> Html:
                     Curve(label=key.text(), points=distribution_points(xs, ys), marks=False, steps=True)
                 )
         if curves:
-            caption = (
-                f"Share of deliveries that took no longer than that, all seeds and receivers.{_some(keys)}"
-            )
+            caption = f"Share of deliveries with at most this latency, all seeds and receivers.{_some(keys)}"
             figure = Figure(
                 id=f"latency-{protocol}",
                 title=f"Latency of {protocol}",
@@ -156,15 +154,15 @@ def throughputs(tables: StoredTables) -> Html:
         ]
         if curves:
             caption = (
-                "Messages delivered for the first time, by second. Lines: median over seeds; bands: from the "
-                f"least to the most.{_some(keys)}"
+                "Messages delivered for the first time, per second. Lines: median over seeds; bands: from "
+                f"the smallest to the largest value.{_some(keys)}"
             )
             figure = Figure(
                 id=f"throughput-{protocol}",
                 title=f"Throughput of {protocol} over time",
                 caption=caption,
                 x=Axis(label="time (ms)"),
-                y=Axis(label="messages delivered by second", low=0.0),
+                y=Axis(label="messages delivered per second", low=0.0),
                 curves=tuple(curves),
             )
             found.append(figure_html(figure))

@@ -32,7 +32,7 @@ def _rates(rows: RunRows, name: str, marks: tuple[Mark, ...]) -> Html:
         curves.append(_over_time("submitted", rows, [submitted]))
     if any(each.any() for each in delivered):
         several = len(delivered) > 1
-        label = "delivered by a receiver: median, and from least to most" if several else "delivered"
+        label = "delivered by a receiver: median, smallest to largest" if several else "delivered"
         curves.append(_over_time(label, rows, delivered))
     caption = f"In windows of {_window(rows)}."
     if len({group for row in rows.nodes.values() for group in row["groups"]}) > 1:
@@ -67,7 +67,7 @@ def _latency(rows: RunRows, name: str, marks: tuple[Mark, ...]) -> Html:
         for label, column in _QUANTILES.items()
         if rows.windows
     ]
-    caption = "From submission to delivery, of what all receivers delivered in each window."
+    caption = "From submission to delivery, for all deliveries in each window."
     y = Axis(label="latency (ms)", scale="log")
     return _figure(rows, f"{name}-latency", "Latency over time", caption, y, curves, marks)
 
@@ -80,7 +80,7 @@ def _distribution(rows: RunRows, name: str, marks: tuple[Mark, ...]) -> Html:
     figure = Figure(
         id=f"{name}-distribution",
         title=title,
-        caption="Share of deliveries, at all receivers, that took no longer than that.",
+        caption="Share of deliveries, at all receivers, with at most this latency.",
         x=Axis(label="latency from submission to delivery (ms)", scale="log"),
         y=Axis(label="share of deliveries", low=0.0, high=1.02),
         curves=(Curve(label="all receivers", points=distribution_points(xs, ys), marks=False, steps=True),),
@@ -102,8 +102,8 @@ def _drops(rows: RunRows, name: str, marks: tuple[Mark, ...]) -> Html:
     some = (
         f" {len(chosen)} of {len(dropping)} receivers that had some." if len(chosen) < len(dropping) else ""
     )
-    caption = f"Messages that a receiver was told will not come, in windows of {_window(rows)}.{some}"
-    return _figure(rows, f"{name}-drops", title, caption, "notifications in a window", curves, marks)
+    caption = f"Notifications of messages that will not come, in windows of {_window(rows)}.{some}"
+    return _figure(rows, f"{name}-drops", title, caption, "notifications per window", curves, marks)
 
 
 def _configurations(rows: RunRows, name: str, marks: tuple[Mark, ...]) -> Html:
@@ -141,7 +141,7 @@ def _figure(
     held = tuple(curve for curve in curves if curve.points)
     if not held:
         return _nothing(title, "nothing to show.")
-    named = " Numbers above are those of the changes." if marks else ""
+    named = " Numbers above the figure are those of the changes." if marks else ""
     figure = Figure(
         id=name,
         title=title,

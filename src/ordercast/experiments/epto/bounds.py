@@ -128,7 +128,7 @@ def evaluate(results: Results) -> Evaluation:
                 worst = (share.high or 0.0) / limit
                 where = (
                     f"{name.replace('_', ' ')} with n = {processes:,}, K = {fanout} and c = {c:g}:"
-                    f" {share.y:.3g} seen, {share.high:.3g} at most, {limit:.3g} is the bound"
+                    f" {share.y:.3g} measured, at most {share.high:.3g}; the bound is {limit:.3g}"
                 )
     events, holes = sum(results.values("events")), sum(results.values("holes"))
     note = (
@@ -156,12 +156,12 @@ def _figure(results: Results, number: str, name: str, title: str) -> Figure:
     for c in OBSERVED_C:
         seen = _seen(results.where(fanout=FANOUTS[0], c=c), name)
         if seen:
-            curves.append(Curve(label=f"seen, c = {c:g}, K = {FANOUTS[0]}", points=seen))
+            curves.append(Curve(label=f"measured, c = {c:g}, K = {FANOUTS[0]}", points=seen))
     return Figure(
         id=f"epto-{number}",
-        title=f"{title}: bounds, and what is seen",
+        title=f"{title}: bounds and measured frequencies",
         caption=f"After Figure {number} of {PAPER}: events that arrive c n log2(n) times, rounds in step."
-        " Bands: 99% confidence. Where none was seen there is no point.",
+        " Bands: 99% confidence. There is no point if no hole was measured.",
         x=Axis(label="processes", scale="log"),
         y=Axis(label="probability", scale="log"),
         curves=tuple(curves),
@@ -186,7 +186,7 @@ def _seen(results: Results, name: str) -> tuple[Point, ...]:
 EXPERIMENTS = (
     Experiment(
         name="epto-3",
-        title="Bounds on holes, and holes",
+        title="Bounds on holes, and measured holes",
         source=f"{PAPER}, section 4.2, Figure 3",
         claims=(CLAIM,),
         cases=cases,

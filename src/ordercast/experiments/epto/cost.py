@@ -133,14 +133,14 @@ def _figures_6(readings: dict[str, Results]) -> list[Figure]:
         )
         caption = f"{PROCESSES} processes, 5% broadcasts, global clock; {name}."
         variant = "abc"[number]
-        figures.append(distributions("6", f"What order costs: {name}", caption, curves, each, variant))
+        figures.append(distributions("6", f"The cost of order: {name}", caption, curves, each, variant))
     return figures
 
 
 EXPERIMENTS = (
     Experiment(
         name="epto-6",
-        title="What order costs",
+        title="The cost of order",
         source=f"{PAPER}, section 6, Figures 5 and 6",
         claims=(COST, SMALL),
         cases=cases,

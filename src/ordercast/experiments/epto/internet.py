@@ -92,7 +92,7 @@ def evaluate(results: Results) -> Evaluation:
             said.append(f"{size:,} processes and {tracked} events: median {typical(more):.0f}")
     note = "; ".join(said)
     if largest < LARGEST:
-        note = f"{largest:,} processes are the most that were tried; {note}"
+        note = f"the largest run has {largest:,} processes; {note}"
     curves = [
         distribution(f"{size:,} processes, {tracked} events", each)
         for tracked, of_tracked in results.by("tracked").items()

@@ -36,7 +36,7 @@ def find_file(data: Path | None) -> str:
     path = data / FILE
     if not path.is_file():
         raise LocalError(
-            f"no {FILE} in {data}: EpTO's latencies are there, or leave --data out for a stand-in that is"
+            f"no {FILE} in {data}: this file has EpTO's latencies; leave --data out for a stand-in that is"
             " made from the published figures"
         )
     return str(path)
@@ -57,7 +57,7 @@ def latencies_of(model: Model, file: str = "", digest: str = "") -> "Latencies":
     if model == STAND_IN:
         return published()
     if not file:
-        raise LocalError(f"latencies '{model}' need the file that they are in")
+        raise LocalError(f"latencies '{model}' need the file with their values")
     matrix = read_matrix(Path(file))
     if digest and _digest(file) != digest:
         raise LocalError(f"{file} is not the file that the experiment was prepared with")

@@ -61,7 +61,7 @@ def _causes(results: Results) -> list[str]:
     if new:
         processes, rounds = sum(results.values(NEW_PROCESSES)), max(results.values(NEW_ROUNDS))
         said.append(
-            f"{new:.0f} of them at {processes:.0f} newcomers, up to {rounds:.0f} rounds after they joined:"
+            f"{new:.0f} of them at {processes:.0f} newcomers, up to {rounds:.0f} rounds after they joined;"
             " not counted"
         )
     said += [named_holes(each) for each in results.all if each.values[HOLES]][:2]

@@ -73,7 +73,7 @@ class NamedHole(msgspec.Struct, frozen=True):
     """When the process joined; 0: before the first broadcast."""
 
     def __str__(self) -> str:
-        return f"process {self.process} lacks the event of {self.source} at tick {self.born}"
+        return f"process {self.process} lacks the event that {self.source} broadcast at tick {self.born}"
 
 
 def by_lemma(processes: int, clock: Clock, *, loss: float = 0.0, churn: float = 0.0) -> Parameters:

@@ -39,7 +39,7 @@ def ready_world(scenario: Scenario, down: Collection[HostId] = ()) -> World:
         if not any(explained[node].waits for node in nodes):
             return world
         if world.now > _READY_MAX:
-            raise LocalError("the deployment does not come up")
+            raise LocalError("the deployment did not start")
 
 
 def check(scenario: Scenario, world: World) -> None:

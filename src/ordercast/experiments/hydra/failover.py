@@ -125,9 +125,9 @@ def evaluate(results: Results) -> Evaluation:
         id="hydra-9",
         title="Throughput over time when a sequencer fails",
         caption=f"After Figure 9 of {PAPER}, with plain groupcasts: one group of three, a sequencer killed "
-        f"at time 0. What is delivered after a failure at once has waited at receivers. {MODEL}",
+        f"at time 0. Messages that are delivered together after a failure had waited at receivers. {MODEL}",
         x=Axis(label="time since the failure (ms)"),
-        y=Axis(label="messages delivered in a millisecond", low=0.0),
+        y=Axis(label="messages delivered per millisecond", low=0.0),
         curves=tuple(
             Curve(label=str(system), points=_points(each), marks=False) for system, each in by.items()
         ),

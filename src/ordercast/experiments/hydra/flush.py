@@ -85,8 +85,8 @@ def evaluate(results: Results) -> Evaluation:
     figure = Figure(
         id="hydra-3",
         title="Flush policies: latency and throughput, 15 groups, four sequencers",
-        caption=f"After Figure 3 of {PAPER}. Each marker is a load, from one client a group on. Band: all "
-        f"seeds. Of the delays the paper prints only the longest, 100 us. {MODEL}",
+        caption=f"After Figure 3 of {PAPER}. Each marker is a load, from one client per group on. Band: all "
+        f"seeds. The paper gives only the longest of the delays, 100 us. {MODEL}",
         x=Axis(label="throughput (1000 messages/s)", low=0.0),
         y=Axis(label="median latency at clients (us)", scale="log"),
         curves=tuple(

@@ -108,7 +108,7 @@ def evaluate_2a(results: Results) -> Evaluation:
         id="hydra-2a",
         title="Latency and throughput, one group of three receivers",
         caption=f"After Figure 2a of {PAPER}. Each marker is a load, from one client on. Band: all seeds. "
-        f"Dotted: where the paper's ratios put the maximum throughputs. {MODEL}",
+        f"Dotted: the maximum throughputs by the paper's ratios. {MODEL}",
         x=Axis(label="throughput (1000 messages/s)", low=0.0),
         y=Axis(label=_WAIT_AXIS, scale="log"),
         curves=tuple(load_curve(name(*system), pick(results, *system)) for system in SYSTEMS),

@@ -29,9 +29,7 @@ SATURATED = 0.95
 QUANTILES = range(1, 100)
 
 _PAPER = "Hydra (NSDI 2023)"
-_NETWORK = (
-    "FatTree of 2,560 servers and 112 switches, all of which carry background traffic at 0.1 of a server"
-)
+_NETWORK = "FatTree of 2,560 servers and 112 switches, with background traffic at 0.1 of each server's link"
 _SEQUENCERS = {1: "one sequencer", 8: "eight sequencers"}
 
 
@@ -116,8 +114,8 @@ def evaluate_7(results: Results) -> Evaluation:
         id="hydra-7",
         title="Utilisation of links, one and eight sequencers",
         caption=f"After Figure 7 of {_PAPER}. {_NETWORK}; 16 groups of three receivers, each of which gets "
-        f"{FULL_GBPS:.3g} Gb/s. Links of a layer in order of their utilisation, both directions of a cable "
-        "apart. Band: all seeds. Dotted: below which the paper finds all links with eight sequencers.",
+        f"{FULL_GBPS:.3g} Gb/s. Links of a layer in order of their utilisation, the directions of a cable "
+        "separately. Band: all seeds. Dotted: the paper's upper limit of all links with eight sequencers.",
         x=Axis(label="rank of the link, the busiest first", scale="log", low=1.0),
         y=Axis(label="utilisation", low=0.0, high=1.05),
         curves=curves,

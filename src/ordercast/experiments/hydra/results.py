@@ -10,7 +10,7 @@ from ordercast.report.figures import Curve, Point, over_seeds
 
 PAPER = "Hydra (NSDI 2023)"
 MODEL = (
-    "Model: a packet costs 1 us of CPU in or out, each copy of it too, but none at switches; 100 Gb/s star."
+    "Model: each packet or copy costs 1 us of CPU to send or receive, and none at switches; 100 Gb/s star."
 )
 NAMES = {UNORDERED: "unordered multicast", ATOMIC: "atomic multicast", HYDRA: "Hydra"}
 
