@@ -228,7 +228,7 @@ def test_a_hole_is_named_where_it_is_counted() -> None:
     hole = msgspec.to_builtins(NamedHole(process=7, source=8, born=9, joined=0))
     named = Results(msgspec.structs.replace(each, records=[hole]) for each in results.all)
     (measured,) = EXPERIMENTS["epto-9"].evaluate(named).measurements
-    assert "process 7 lacks the event of 8 at tick 9" in measured.note
+    assert "process 7 lacks the event that 8 broadcast at tick 9" in measured.note
     assert "never heard of" in measured.note
 
 

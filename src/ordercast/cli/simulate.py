@@ -66,7 +66,7 @@ def simulate(
     jitter_us: Annotated[
         float | None,
         typer.Option(
-            help="Random extra delay of 0 to this many microseconds, uniformly distributed.",
+            help="Random delay of 0 to this many microseconds, on top of --latency-us (default 50).",
             rich_help_panel=_WORLD,
         ),
     ] = None,

@@ -54,7 +54,7 @@ def unmeasured(claim: Claim, note: str = NO_EXPERIMENT) -> ClaimResult:
 
 
 def broken(claim: Claim, note: str, measurement: Measurement | None = None) -> ClaimResult:
-    """A claim whose runs broke a promise or failed: missed, whatever was measured."""
+    """A claim whose runs broke a promise or failed: missed, with any measured value."""
     return _result(claim, measurement.value if measurement else None, False, note)
 
 

@@ -72,7 +72,7 @@ def _start(role: str, arguments: list[str], log: Path) -> "subprocess.Popen[byte
         "SPARK_DAEMON_JAVA_OPTS": options,
     }
     with log.open("ab") as out:
-        # A group of its own, so that whatever it starts can be ended with it.
+        # In its own process group, so that its child processes can be stopped with it.
         return subprocess.Popen(
             ["/bin/sh", "-c", _KEEPER, "sh", *program, *arguments],
             stdin=subprocess.PIPE,

@@ -204,10 +204,10 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _interrupt_held() -> Iterator[None]:
-    """Let Ctrl-C wait until Java is up: PySpark, interrupted before, would leave it behind for good.
+    """Delay Ctrl-C until Java is up: if PySpark is interrupted earlier, it leaves a Java process behind.
 
-    Afterwards whoever handled Ctrl-C before does so again. PySpark's own handler would call Java while a call
-    to Java is under way.
+    Afterwards the previous handler of Ctrl-C is active again. PySpark's own handler would call Java during
+    another call to Java.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before in (None, signal.SIG_IGN):

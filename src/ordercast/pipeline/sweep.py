@@ -31,7 +31,7 @@ TASKS_A_CORE = 16
 """Enough tasks per core that no core is idle for long while another runs a last large task."""
 RUNS_A_TASK_MAX = 16
 MESSAGES_A_TASK = 4000
-"""About half a second of simulation: a task costs some milliseconds, and what it is at may be lost."""
+"""About half a second of simulation: a task costs some milliseconds, and its current run may be lost."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -163,7 +163,7 @@ def claimed(out: Path, sweep: Sweep) -> Iterator[None]:
         raise LocalError(f"cannot use the folder {out}: {error.strerror or error}") from error
     with lock:
         try:
-            # The system lets go of it when this process ends, in whatever way.
+            # The system releases the lock when this process ends for any reason.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise LocalError(f"{out}: another sweep is running in this folder") from None

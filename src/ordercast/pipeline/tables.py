@@ -68,7 +68,7 @@ def read_table(spark: SparkSession, out: Path, name: str, schema: StructType) ->
         has, wants = found[field.name].simpleString(), field.dataType.simpleString()
         if has != wants:
             raise LocalError(f"{folder}: the column '{field.name}' is {has}, but should be {wants}")
-    # The path is one path, whatever brackets and stars are in it.
+    # The path is taken literally, even if it has brackets or stars.
     return spark.read.schema(schema).option("__globPaths__", "false").parquet(str(folder))
 
 

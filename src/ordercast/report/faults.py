@@ -1,4 +1,4 @@
-"""The sections of a report about what went wrong: broken promises, failures, recoveries, and the judges."""
+"""The sections of a report about broken promises, failures, recoveries, and the two judges."""
 
 from collections import Counter
 from statistics import median
@@ -70,7 +70,7 @@ def _listed(values: list[str]) -> str:
 
 
 def failures(tables: StoredTables) -> Html:
-    """Runs that came to no end, and why."""
+    """Runs that failed, and why."""
     failed = [run for run in tables.rows("runs") if run["status"] == "failed"]
     rows: list[list[Content]] = [[run["run"], run["error"]] for run in failed[:CASES_MAX]]
     more = len(failed) - len(rows)
@@ -119,7 +119,7 @@ def recoveries(tables: StoredTables) -> Html:
 
 
 def judges(tables: StoredTables) -> Html:
-    """Whether the two judges, who share no code, came to the same verdicts."""
+    """Whether the two judges, which share no code, have the same verdicts."""
     if not tables.has("verdicts"):
         return Html("")
     counts: dict[str, Counter[str]] = {}

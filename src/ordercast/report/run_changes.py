@@ -1,4 +1,4 @@
-"""What changed during a run, in the order of time: crashes, returns, configurations; and who recovered when.
+"""The changes of a run in the order of time: crashes, restarts, configurations; and recoveries.
 
 Each change has a number, by which the figures mark it.
 """
@@ -50,7 +50,7 @@ def marks_of(changes: Iterable[Change], rows: RunRows) -> tuple[Mark, ...]:
 
 
 def _lives(rows: RunRows) -> list[Change]:
-    """Crashes and returns, each once for all nodes of its host."""
+    """Crashes and restarts, each once for all nodes of its host."""
     undated = {(_host(row), row["at_ns"]) for row in rows.recoveries if not row["dated"]}
     found: dict[tuple[str, int, int], list[Row]] = {}
     for row in rows.changes:
@@ -71,7 +71,7 @@ def _lives(rows: RunRows) -> list[Change]:
 
 
 def _views(rows: RunRows) -> list[Change]:
-    """Configurations, each once for all nodes that took it; who comes back may take it a second time."""
+    """Configurations, each once for all nodes that installed it; a restarted node may install it again."""
     found: dict[tuple[object, ...], dict[int, int]] = {}
     for row in rows.changes:
         if row["kind"] == "view":
@@ -114,7 +114,7 @@ def _spread(change: Change) -> str | None:
 
 
 def recoveries_table(rows: RunRows) -> Html:
-    """How long receivers needed after each crash and each return."""
+    """How long receivers needed to recover after each crash and each restart."""
     found: dict[tuple[int, bool], list[Row]] = {}
     for row in rows.recoveries:
         found.setdefault((row["fault"], row["struck"]), []).append(row)

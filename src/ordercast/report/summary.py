@@ -22,7 +22,7 @@ class PointKey(NamedTuple):
 
 
 def parameters_text(parameters: str) -> str:
-    """A JSON object of parameters in words, of dotted names the last part; the protocol stands elsewhere."""
+    """A JSON object of parameters as text, with the last part of dotted names, without the protocol."""
     content: dict[str, Any] = msgspec.json.decode(parameters)
     content.pop("protocol", None)
     return ", ".join(f"{name.split('.')[-1]} {_value(value)}" for name, value in content.items())
@@ -33,7 +33,7 @@ def _value(value: object) -> str:
 
 
 class PointSummary(NamedTuple):
-    """What became of the runs of a point, over all seeds; None where it was not measured."""
+    """The results of a point over all seeds; None if not measured."""
 
     key: PointKey
     runs: int
@@ -79,7 +79,7 @@ def by_point(runs: Iterable[Row]) -> dict[PointKey, list[Row]]:
 
 
 class VerdictPair(NamedTuple):
-    """What the two judges say of a run: the properties that it broke; None if one could not judge it."""
+    """The properties that a run broke, by each of the two judges; None if one could not judge it."""
 
     run: str
     protocol: str

@@ -1,6 +1,6 @@
-"""The figures of one run: what was submitted and delivered, how long it took, what was dropped, and when.
+"""The figures of one run over time: submissions and deliveries, latency, drops, configurations.
 
-A figure without anything to show is a sentence instead.
+If a figure has nothing to show, a sentence replaces it.
 """
 
 from collections.abc import Iterable, Sequence
