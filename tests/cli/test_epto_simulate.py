@@ -56,6 +56,7 @@ def test_holes_are_told_by_process_event_and_cause(ordercast: Command) -> None:
     assert f"order       kept in all {found['deliveries']:,} deliveries" in said
 
 
+@pytest.mark.deep
 def test_what_nobody_owes_under_churn_is_told_apart(ordercast: Command) -> None:
     outcome = ordercast(*FEW, "--churn", 0.1)
     assert outcome.code == 0

@@ -10,6 +10,7 @@ import pytest
 
 from ordercast.core import Seen
 from tests.cli.conftest import Command
+from tests.deep import deep_after
 from tests.live.processes import PATIENCE_S, until
 
 
@@ -97,7 +98,7 @@ def at_work(group: int) -> list[int]:
     return [pid for pid, cpu_s in members(group).items() if pid != group and cpu_s > 1.5]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", deep_after(1, [signal.SIGINT, signal.SIGKILL]))
 def test_a_swarm_that_is_stopped_leaves_nobody_behind(how: signal.Signals) -> None:
     # A shell that runs the tests in the background lets its children ignore interrupts.
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"

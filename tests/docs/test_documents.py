@@ -23,6 +23,7 @@ from ordercast.scenario.schedule import schedule
 from ordercast.scenario.spec import PhaseSpec
 from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim import conformance, simulate
+from tests.deep import deep_after
 from tests.live.cluster_files import free_port_range
 from tests.live.processes import alive, until
 
@@ -121,7 +122,7 @@ def test_the_process_of_the_tutorial_is_driven_by_hand() -> None:
     assert names["driver"].waits() == []
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md"])
+@pytest.mark.parametrize("document", deep_after(1, ["README.md", "docs/tutorial.md"]))
 def test_every_command_of_a_document_works(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -125,6 +125,7 @@ def test_the_command_that_chooses_works(capsys: pytest.CaptureFixture[str]) -> N
     assert (row[2], row[5]) == ("24", "77"), "as the table has it"
 
 
+@pytest.mark.deep
 def test_the_runs_of_the_engine_are_as_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
     said = []
     for line in re.findall(r"^ordercast (epto simulate .*)$", PAGE, flags=re.MULTILINE):

@@ -27,5 +27,5 @@ def test_a_host_that_ends_at_its_start_ends_the_benchmark(monkeypatch: pytest.Mo
         return lambda host, leash: [sys.executable, "-c", "import sys; sys.exit('the port is taken')"]
 
     monkeypatch.setattr(bench, "node_command", broken)
-    with pytest.raises(LocalError, match="did not answer or ended: the port is taken"):
+    with pytest.raises(LocalError, match="ended or does not answer: the port is taken"):
         run_bench(BenchSpec(protocol="hydra", receivers=1))

@@ -100,7 +100,7 @@ def test_a_whole_run(tmp_path: Path, said: Said) -> None:
         shown = said("cluster", "up", *config)
         assert "sequencer-1 spare" in shown and "configuration-0 up" in shown
         assert states(cluster, said) == {0: "up", 2: "up", 3: "spare", 4: "up"}
-        assert "is up already" in said("cluster", "up", *config, code=2)
+        assert "is already up" in said("cluster", "up", *config, code=2)
         said("send", "orders", "one", "two", *config)
 
         assert said("cluster", "act", "add-sequencer", *config) == "started host 3 (sequencer-1)"

@@ -108,7 +108,9 @@ def test_peers_find_each_other_lose_some_and_go_on_under_the_commands(tmp_path: 
             said("cluster", "kill", peer, *config)
         purged = int(state(cluster, 0)["sampling peers purged"])
         assert until(lambda: known(cluster, 0) <= 2), "the dead are forgotten"
-        assert until(lambda: int(state(cluster, 0)["sampling peers purged"]) > purged), "having been waited for"
+        assert until(lambda: int(state(cluster, 0)["sampling peers purged"]) > purged), (
+            "having been waited for"
+        )
         said("send", "orders", "d", "--node", 0, *config)
         assert until(lambda: [delivered(cluster, node) for node in (0, 2, 4)] == [4, 4, 4])
 

@@ -16,12 +16,16 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder, and keep those that share a Spark in one worker."""
+    """Mark the tests of this folder, and keep those that share a Spark in one worker.
+
+    They come first: one worker is busy with them for minutes, while the others take all other tests.
+    """
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.spark)
-            if "spark" in getattr(item, "fixturenames", ()):
+            if "_spark_of_session" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.xdist_group("spark"))
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
 
 
 @pytest.fixture(scope="session")

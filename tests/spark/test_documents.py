@@ -25,6 +25,7 @@ def test_the_commands_of_the_documents_are_known(ordercast: Command) -> None:
             assert any(claim.id.startswith(words[1]) for claim in all_claims())
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("here")
 def test_the_sweep_of_the_page_runs_and_is_judged_and_reported(ordercast: Command, tmp_path: Path) -> None:
     (text,) = blocks("docs/pipeline.md", "toml")

@@ -24,7 +24,6 @@ from tests.live.recording import plan_of, record
 
 __all__ = ["ordercast"]  # a fixture
 
-pytestmark = pytest.mark.xdist_group("spark")
 
 CLOCK_NS = 1_700_000_000_000_000_000
 SCHEMAS = {
@@ -167,6 +166,7 @@ def test_the_command_reports_on_a_single_run(ordercast: Command, root: Path, tmp
     assert again.json() == told, "from the tables, without the traces"
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("here")
 def test_the_command_names_what_it_could_not_read(ordercast: Command, root: Path, tmp_path: Path) -> None:
     (cut,), (live,) = root.glob("atomic_multicast-6-*"), (root / "live").iterdir()

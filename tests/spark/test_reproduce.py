@@ -22,6 +22,7 @@ def functions(spark: SparkSession) -> SparkSession:
     return spark
 
 
+@pytest.mark.deep
 def test_from_experiments_to_claims(functions: SparkSession, tmp_path: Path) -> None:
     spark, out, called = functions, tmp_path / "out", tmp_path / "called"
     works = [toy.function_work(called), toy.scenario_work()]

@@ -31,6 +31,7 @@ def test_parquet_and_arrow_udf(spark: SparkSession, tmp_path: Path) -> None:
     assert sum_of_squares(spark, tmp_path / "numbers") == EXPECTED
 
 
+@pytest.mark.deep
 def test_the_java_from_pypi_is_enough(tmp_path: Path) -> None:
     environ = {k: v for k, v in os.environ.items() if k not in {"JAVA_HOME", "SPARK_HOME"}}
     environ["PATH"] = path_without_java(tmp_path / "bin")

@@ -59,6 +59,7 @@ def test_the_command_shows_what_the_tables_say(
     assert "on purpose" in content["failures"][0]["error"]
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("here")
 def test_without_a_terminal_long_work_is_told_in_lines(
     ordercast: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -184,6 +185,7 @@ def test_killed_in_the_middle_and_started_again_it_ends_as_if_nothing_had_happen
     assert trace_bytes(tmp_path / "out") == trace_bytes(tmp_path / "undisturbed")
 
 
+@pytest.mark.deep
 def test_interrupted_it_stops_spark_and_says_so_in_a_word(tmp_path: Path) -> None:
     small_sweep(tmp_path, seeds="0:40", messages=1500)
     process = start(tmp_path)
