@@ -13,8 +13,8 @@
 - Fuzzing beyond the first seed of each protocol.
 - Live runs that take long and differ in the protocol only: messages of a megabyte on a network that loses,
   a bad network below atomic multicast, examples run both ways.
-- Commands of the tutorial, runs of the engine that a page shows, and work on Spark that others show in smaller:
-  a whole reproduction, a sweep of a page, a Java from the package registry.
+- Commands of the tutorial, runs of the engine that a page shows, and work on Spark that smaller tests show
+  too: a whole reproduction, a sweep of a page, a Java from the package registry.
 - The soak, the one benchmark that checks itself on a live cluster.
 """
 
