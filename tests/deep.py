@@ -27,6 +27,11 @@ import pytest
 def deep_after(count: int, values: Iterable[Any]) -> list[Any]:
     """Parameters of a test: the first ones for `make test`, those after them deep."""
     return [
-        value if place < count else pytest.param(value, marks=pytest.mark.deep)
+        value if place < count else pytest.param(*_together(value), marks=pytest.mark.deep)
         for place, value in enumerate(values)
     ]
+
+
+def _together(value: Any) -> tuple[Any, ...]:
+    """The arguments of one case: a tuple has several."""
+    return value if isinstance(value, tuple) else (value,)

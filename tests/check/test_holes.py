@@ -148,6 +148,7 @@ def by_parts(run: Run, size: int) -> Holes | None:
     return judged.holes
 
 
+@pytest.mark.deep
 def test_both_judges_count_the_same_in_runs_of_the_swarm_whole_or_in_parts() -> None:
     standings = set()
     for seed in range(60):

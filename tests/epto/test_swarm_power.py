@@ -4,6 +4,8 @@ A seed on which hardly anything is delivered finds no fault with any order. So o
 not be drawn too often.
 """
 
+import pytest
+
 from ordercast.protocols.epto.peer import Peer
 from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import simulate
@@ -18,6 +20,7 @@ def as_printed(peer: Peer) -> None:
     peer._order = Printed(peer._set.ttl)
 
 
+@pytest.mark.deep
 def test_the_printed_ordering_is_condemned_on_every_tenth_seed_at_least() -> None:
     condemned = 0
     for seed in range(SEEDS):

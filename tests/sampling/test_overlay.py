@@ -61,6 +61,7 @@ def test_nodes_are_about_equally_well_known(seed: int) -> None:
     assert max(indegrees(views)) <= VIEW * 2
 
 
+@pytest.mark.deep
 def test_the_more_nodes_the_more_alike_they_are_known() -> None:
     """An entry lives for as many shuffles as a view has places, unless views overlap, or shuffles do."""
     made = overlay(1, latency=(1, 1), nodes=1000)

@@ -13,6 +13,8 @@ from ordercast.pipeline import session
 from ordercast.pipeline.session import spark_session
 
 HERE = Path(__file__).parent
+SHARED = {"_spark_of_session", "spark", "root"}
+"""Fixtures that are worth making once: tests that use one run in one worker."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.spark)
-            if "_spark_of_session" in getattr(item, "fixturenames", ()):
+            if not SHARED.isdisjoint(getattr(item, "fixturenames", ())):
                 item.add_marker(pytest.mark.xdist_group("spark"))
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
 

@@ -20,6 +20,7 @@ from tests.cli.test_check import (
     truncate,
     unsubmit,
 )
+from tests.deep import deep_after
 
 __all__ = ["ordercast", "traces"]  # fixtures
 
@@ -47,7 +48,7 @@ def test_both_judges_answer_alike(ordercast: Command, traces: Path) -> None:
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("change", "found", "node"),
-    [(lose, "agreement", 0), (unsubmit, "integrity", None), (swap, "total-order", 1)],
+    deep_after(1, [(lose, "agreement", 0), (unsubmit, "integrity", None), (swap, "total-order", 1)]),
 )
 def test_an_altered_trace_is_found_out(
     ordercast: Command, traces: Path, change: Rewrite, found: str, node: int | None

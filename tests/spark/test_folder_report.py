@@ -153,6 +153,7 @@ def test_a_report_inside_a_folder_is_no_trace(root: Path, reported: Path, survey
     assert survey(root).traces == surveyed.traces
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("here")
 def test_the_command_reports_on_a_single_run(ordercast: Command, root: Path, tmp_path: Path) -> None:
     (run,) = (root / "simulated").iterdir()

@@ -107,6 +107,7 @@ def test_a_function_that_fails_misses_its_claims(functions: SparkSession, tmp_pa
     assert sorted(called.read_text().splitlines()) == ["-1 0", "-1 0", "-1 1", "-1 1", "4 0", "4 1"]
 
 
+@pytest.mark.deep
 def test_the_same_again_gives_the_same_bytes(functions: SparkSession, tmp_path: Path) -> None:
     made = []
     for _ in range(2):

@@ -25,6 +25,7 @@ __all__ = ["ordercast"]  # a fixture
 PATIENCE_S = 300.0
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("here")
 def test_the_command_shows_what_the_tables_say(
     ordercast: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
