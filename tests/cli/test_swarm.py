@@ -58,8 +58,13 @@ def test_a_protocol_that_raises_has_failed_and_the_other_seeds_go_on(
     failures = outcome.json()["failures"]
     assert outcome.code == 1
     assert [failure["seed"] for failure in failures] == [0, 1, 2, 3, 4]
-    assert {failure["property"] for failure in failures} == {"exception"}
-    assert "on purpose" in failures[0]["message"]
+    assert {failure["property"] for failure in failures} == {"protocol failed"}
+    assert "ZeroDivisionError: on purpose" in failures[0]["message"]
+    replayed = ordercast("replay", "--protocol", "unordered", "--seed", 0)
+    assert (replayed.code, replayed.err) == (1, "")
+    assert failures[0]["message"] in replayed.out, "the finding"
+    assert "submit" in replayed.out and "receive" in replayed.out, "the events up to it"
+    assert ordercast("simulate", "--protocol", "unordered").code == 1
 
 
 def test_replay_of_a_seed_shows_packets_and_faults(ordercast: Command) -> None:

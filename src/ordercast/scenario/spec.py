@@ -7,7 +7,16 @@ from zlib import crc32
 import msgspec
 
 from ordercast.catalogue import find_protocol
-from ordercast.core import Deployment, HostId, LocalError, Plan
+from ordercast.core import (
+    Deployment,
+    HostId,
+    LocalError,
+    Options,
+    OrdercastError,
+    Plan,
+    Protocol,
+    place_of,
+)
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.faults import FaultSpec
@@ -249,7 +258,18 @@ class Scenario(_Spec, frozen=True, kw_only=True):
             protocol = find_protocol(self.protocol)
         options = convert_options(self.options, protocol)
         with about("membership" if self.membership else "groups"):
-            return protocol.deploy(self.deployment(), options)
+            return _deploy(protocol, self.deployment(), options)
+
+
+def _deploy(protocol: Protocol, deployment: Deployment, options: Options) -> Plan:
+    """The plan of a protocol; an exception in the protocol's own code is told as such."""
+    try:
+        return protocol.deploy(deployment, options)
+    except OrdercastError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error} ({place_of(error)})"
+        raise LocalError(f"deploy() of {protocol.name} failed: {what}") from error
 
 
 def to_scenario(content: dict[str, Any]) -> Scenario:

@@ -14,7 +14,18 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from ordercast.core import MILLISECOND, Explanation, LocalError, MessageId, Nanos, NodeId, Plan
+from ordercast.core import (
+    FAILED,
+    MILLISECOND,
+    Explanation,
+    LocalError,
+    MessageId,
+    Nanos,
+    NodeId,
+    Plan,
+    ProtocolFailed,
+    ProtocolFailure,
+)
 from ordercast.judge import verdict
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.contract import beyond_contract
@@ -24,6 +35,7 @@ from ordercast.scenario.settling import TIME_MAX, SettlingRun
 from ordercast.scenario.spec import Scenario, run_name
 from ordercast.scenario.summary import Summary, sum_up
 from ordercast.sim.build import build_workload, build_world
+from ordercast.sim.workload import Workload
 from ordercast.sim.world import World
 from ordercast.trace import (
     ORDERED,
@@ -47,7 +59,13 @@ class Run:
     """A finished run: its trace, and the findings of the judge."""
 
     def __init__(
-        self, scenario: Scenario, world: World, timed_out: int, hindrance: str, ending: Ending
+        self,
+        scenario: Scenario,
+        world: World,
+        timed_out: int,
+        hindrance: str,
+        ending: Ending,
+        failure: ProtocolFailure | None = None,
     ) -> None:
         self.scenario = scenario
         self.hindrance = hindrance
@@ -68,13 +86,14 @@ class Run:
             described,
             trace_hash=trace_hash(self.table),
             scenario=msgspec.to_builtins(scenario),
+            failure=failure,
         )
         judged = verdict(self.description, self.events())
         self.violations, self.suppressed = judged.violations, judged.suppressed
         self.holes = judged.holes
         self.beyond_contract = beyond_contract(scenario, world.plan)
         """Faults of the scenario that the protocol does not promise to tolerate."""
-        self.waits: dict[NodeId, Explanation] = world.explain()
+        self.waits: dict[NodeId, Explanation] = {} if failure else world.explain()
 
     def events(self) -> list[Event]:
         """The trace, row by row."""
@@ -116,8 +135,16 @@ def simulate(scenario: Scenario, plan: Plan | None = None, progress: Progress | 
 
 
 def drive(scenario: Scenario, world: World, progress: Progress | None = None) -> Run:
-    """Run a scenario in a world that has not begun yet."""
+    """Run a scenario in a world that has not begun yet; a protocol that fails ends the run."""
     workload = build_workload(scenario, world)
+    try:
+        return _drive(scenario, world, workload, progress)
+    except ProtocolFailed as error:
+        hindrance = "the protocol failed"
+        return Run(scenario, world, workload.timed_out, hindrance, FAILED, error.failure)
+
+
+def _drive(scenario: Scenario, world: World, workload: Workload, progress: Progress | None) -> Run:
     for fault in scenario.fault:
         world.scheduler.at(fault.at_ns, fault.strike, world)
     workload.start()

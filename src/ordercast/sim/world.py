@@ -210,7 +210,7 @@ class World:
 
     def explain(self) -> dict[NodeId, Explanation]:
         """What every process that is up waits for."""
-        return {env.me: env.process.explain() for env in self.envs if env.host.up}
+        return {env.me: env.explain() for env in self.envs if env.host.up}
 
     # Packets
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ordercast.core import Agreement, GroupId, Guarantees, HostId, NodeId, Plan
+from ordercast.core import Agreement, GroupId, Guarantees, HostId, NodeId, Plan, ProtocolFailure
 
 FORMAT = 1
 
@@ -36,6 +36,8 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     settled: bool = False
     trace_hash: str | None = None
     scenario: dict[str, object] = msgspec.field(default_factory=dict)
+    failure: ProtocolFailure | None = None
+    """The exception that ended the run, if a handler of the protocol raised one."""
 
     @property
     def may_have_holes(self) -> bool:
