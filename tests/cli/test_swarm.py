@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import Seen
+from ordercast.sim.run import Run, simulate
 from tests.cli.conftest import Command
 from tests.deep import deep_after
 from tests.live.processes import PATIENCE_S, until
@@ -128,3 +129,62 @@ def test_a_file_names_its_own_protocol(ordercast: Command, tmp_path: Path) -> No
     path = tmp_path / "scenario.toml"
     path.write_text('protocol = "unordered"\n')
     assert "remove --protocol" in ordercast("replay", path, "--protocol", "atomic_multicast").err
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_failing_seed_is_shrunk_to_a_file_that_fails_in_the_same_way(
+    ordercast: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    swarm = ordercast("swarm", "--protocol", "unordered", "--seeds", "0:20", "--jobs", 1, "--json")
+    seed = swarm.json()["failures"][0]["seed"]
+    words = ("shrink", "--protocol", "unordered", "--seed", seed)
+    shown = ordercast(*words)
+    assert shown.code == 0
+    for part in (
+        "integrity violated",
+        "events",
+        "messages",
+        "faults",
+        "hosts",
+        "ordercast replay unordered-",
+    ):
+        assert part in shown.out
+    path = tmp_path / f"unordered-{seed}-small.toml"
+    replayed = ordercast("replay", path)
+    assert replayed.code == 1 and "integrity violated" in replayed.out
+    assert "exists; choose another file" in ordercast(*words).err
+    content = ordercast(*words, "--force", "--json").json()
+    assert content["after"]["events"] < content["before"]["events"] and content["finished"]
+    run = ordercast("simulate", path, "--out", tmp_path / "runs", "--json")
+    assert run.code == 1
+    from_folder = ordercast("shrink", tmp_path / "runs", "--out", tmp_path / "again.toml", "--json").json()
+    assert from_folder["violation"]["property"] == "integrity"
+
+
+@pytest.mark.usefixtures("broken")
+def test_an_interrupted_search_keeps_the_smallest_scenario_so_far(
+    ordercast: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    count = iter(range(1000))
+
+    def interrupted(scenario: object, plan: object) -> Run:
+        if next(count) > 8:
+            monkeypatch.undo()
+            monkeypatch.setattr(Seen, "admit", lambda self, number: True)
+            monkeypatch.chdir(tmp_path)
+            raise KeyboardInterrupt
+        return simulate(scenario, plan)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("ordercast.sim.shrinking.simulate", interrupted)
+    swarm = ordercast("swarm", "--protocol", "unordered", "--seeds", "0:20", "--jobs", 1, "--json")
+    seed = swarm.json()["failures"][0]["seed"]
+    outcome = ordercast("shrink", "--protocol", "unordered", "--seed", seed, "--out", "small.toml")
+    assert outcome.code == 130 and "the search was interrupted" in outcome.out
+    assert ordercast("replay", "small.toml").code == 1
+
+
+def test_what_does_not_fail_is_not_shrunk(ordercast: Command) -> None:
+    outcome = ordercast("shrink", "--protocol", "unordered", "--seed", 0)
+    assert outcome.code == 2 and "keeps every promise, so there is nothing to shrink" in outcome.err

@@ -6,14 +6,12 @@ from typing import Annotated
 import msgspec
 import typer
 
+from ordercast.cli.chosen import chosen_scenario
 from ordercast.cli.output import console, print_json, print_violations, violation_object
-from ordercast.core import LocalError, format_ns
-from ordercast.scenario.file import load_scenario
-from ordercast.scenario.spec import Scenario, to_scenario
-from ordercast.scenario.swarm import swarm_scenario
+from ordercast.core import format_ns
 from ordercast.sim.run import Run, simulate
 from ordercast.toml_file import naming_lines_of
-from ordercast.trace import Event, find_runs
+from ordercast.trace import Event
 
 
 def replay(
@@ -39,7 +37,8 @@ def replay(
     ordercast replay --protocol atomic_multicast --seed 17 --no-packets
     """
     with naming_lines_of(scenario if scenario and scenario.is_file() else None):
-        run = simulate(_scenario(scenario, protocol, seed, packets))
+        chosen = chosen_scenario(scenario, protocol, seed)
+        run = simulate(msgspec.structs.replace(chosen, packets=packets))
     events = run.events()
     if run.violations and not whole:
         events = events[: _first_step(run, len(events))]
@@ -57,32 +56,6 @@ def replay(
     else:
         _show(run, events)
     return 1 if run.violations else 0
-
-
-def _scenario(path: Path | None, protocol: str | None, seed: int | None, packets: bool) -> Scenario:
-    if path and protocol:
-        raise LocalError("a scenario file or a trace names its own protocol; remove --protocol")
-    if path and path.is_dir():
-        (run, *more) = find_runs(path)
-        if run.description.source == "live":
-            raise LocalError(
-                f"{path}: a live run cannot be replayed; use ordercast simulate --from-trace {path}"
-            )
-        if run.description.source == "scale engine":
-            again = f"repeat that command with --seed {run.description.seed}"
-            raise LocalError(f"{path}: a run of `ordercast epto simulate` cannot be replayed; {again}")
-        if more or not run.description.scenario:
-            raise LocalError(f"{path}: name the folder of exactly one simulated run")
-        scenario = to_scenario(run.description.scenario)
-    elif path:
-        scenario = load_scenario(path)
-        if seed is not None:
-            scenario = msgspec.structs.replace(scenario, seed=seed)
-    elif protocol is None or seed is None:
-        raise LocalError("nothing to replay: give --protocol NAME --seed S, or a scenario file")
-    else:
-        scenario = swarm_scenario(protocol, seed)
-    return msgspec.structs.replace(scenario, packets=packets)
 
 
 def _first_step(run: Run, events: int) -> int:

@@ -112,4 +112,6 @@ def _show(protocol: str, runs: int, failures: list[SwarmFailure]) -> None:
     for seed in bad[:10]:
         failure = next(failure for failure in failures if failure.seed == seed)
         console.print(f"  seed {seed}: {failure.property}: {failure.message}", markup=False)
-    console.print(f"  to see one: ordercast replay --protocol {protocol} --seed {bad[0]}")
+    which = f"--protocol {protocol} --seed {bad[0]}"
+    console.print(f"  to see one: ordercast replay {which}")
+    console.print(f"  to make it smaller first: ordercast shrink {which}")

@@ -175,10 +175,20 @@ class PhaseSpec(_Spec, frozen=True, kw_only=True):
             )
 
 
+class SubmissionSpec(_Spec, frozen=True, kw_only=True):
+    """One message of a listed workload."""
+
+    at_ms: Size = 0.0
+    sender: Place = 0
+    """Place of the sender in the list of senders, counted from 0."""
+    groups: Annotated[tuple[Place, ...], msgspec.Meta(min_length=1)] = (0,)
+    bytes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 64
+
+
 class WorkloadSpec(_Spec, frozen=True):
     """The workload: which messages are submitted, and when."""
 
-    kind: Literal["poisson", "periodic", "recorded", "trace", "closed"] = "poisson"
+    kind: Literal["poisson", "periodic", "recorded", "trace", "listed", "closed"] = "poisson"
     messages: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100
     """Total number of messages."""
     rate_per_s: Rate = 1000.0
@@ -198,9 +208,13 @@ class WorkloadSpec(_Spec, frozen=True):
     """How long a closed-loop client waits for answers before it goes on without them."""
     phase: tuple[PhaseSpec, ...] = ()
     """Changes of the rate, in order of time. If several have the same time, the last one counts."""
+    submission: tuple[SubmissionSpec, ...] = ()
+    """For a listed workload: all its messages. The fields about numbers, rates and groups are not used."""
 
     def __post_init__(self) -> None:
         self._check_phases()
+        if self.submission and self.kind != "listed":
+            raise KeyedError("submission[0]", f"a {self.kind} workload does not list its messages")
         if self.kind in ("recorded", "trace") and not self.file:
             what = "a file of arrival times" if self.kind == "recorded" else "the folder of a run"
             raise LocalError(f"a {self.kind} workload needs `file`: {what}")
