@@ -44,7 +44,7 @@ from ordercast.core.ids import (
 )
 from ordercast.core.message import Codec, Message, Payload
 from ordercast.core.message_text import message_text
-from ordercast.core.plan import Action, Deployment, Node, Options, Plan, Protocol
+from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol
 from ordercast.core.process import Env, Member, Process
 from ordercast.core.stack import InnerEnv, Stack
 from ordercast.core.states import LifeCycle
@@ -92,6 +92,7 @@ __all__ = [
     "OutOfOrder",
     "Partition",
     "Payload",
+    "Pace",
     "Plan",
     "Process",
     "Protocol",

@@ -3,10 +3,13 @@
 from functools import partial
 from random import Random
 
+import msgspec
+
 from ordercast.components.sampling import MESSAGES as SAMPLING_MESSAGES
 from ordercast.components.sampling import Cyclon, CyclonOptions, Sampler, Uniform
 from ordercast.components.sampling.cyclon import VIEW_MAX
 from ordercast.core import (
+    SECOND,
     Agreement,
     Codec,
     Crashes,
@@ -20,6 +23,7 @@ from ordercast.core import (
     Node,
     Options,
     Order,
+    Pace,
     Partition,
     Plan,
     Protocol,
@@ -103,7 +107,24 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         for node in range(count)
     )
     codec = Codec((*MESSAGES, *SAMPLING_MESSAGES))
-    return Plan("epto", guarantees(options), nodes, setting.groups, senders, codec)
+    return Plan(
+        "epto", guarantees(options), nodes, setting.groups, senders, codec, partial(pace, options, setting)
+    )
+
+
+def pace(options: EptoOptions, setting: Setting, delay: Nanos) -> Pace | None:
+    """An event is delivered when it is as old as its TTL; a newcomer needs that time too.
+
+    Nothing is promised with fewer balls or rounds than the lemmas ask for, with rounds that are shorter than
+    the latency, or where wrong clocks make events unbelievable.
+    """
+    fanout, ttl = _by_lemmas(setting.peers, msgspec.structs.replace(options, fanout=0, ttl=0))
+    enough = setting.fanout >= fanout and setting.ttl >= ttl and setting.round_ns > delay
+    believed = options.clock == "logical" or options.ahead_ns >= SECOND
+    if not (enough and believed):
+        return None
+    delivery = (setting.ttl + 4) * (setting.round_ns + setting.jitter_ns + delay)
+    return Pace(2 * delivery, 4 * delivery)
 
 
 def _by_lemmas(count: int, options: EptoOptions) -> tuple[int, int]:
@@ -142,12 +163,12 @@ def vary(rng: Random) -> dict[str, object]:
     """Options for a seed of the swarm: rounds far shorter than the latency too, and too few of them."""
     sampling = rng.choice(("uniform", "uniform", "cyclon"))
     # Cyclon shuffles once a round, whether or not there is something to relay: long rounds keep runs short.
-    rounds = (5_000_000,) if sampling == "cyclon" else (200_000, 1_000_000, 5_000_000)
+    rounds = (5_000_000,) if sampling == "cyclon" else (200_000, 1_000_000, 5_000_000, 5_000_000)
     return {
         "clock": rng.choice(("logical", "global")),
         "round_ns": rng.choice(rounds),
-        "fanout": rng.choice((0, 0, 1, 2)),
-        "ttl": rng.choice((0, 0, 2, 5)),
+        "fanout": rng.choice((0, 0, 0, 1, 2)),
+        "ttl": rng.choice((0, 0, 0, 2, 5)),
         "jitter": rng.choice((0.0, 0.01, 0.3)),
         "late": rng.choice(("drop", "tag")),
         "memory": rng.choice((16, 1 << 16)),
