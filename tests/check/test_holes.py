@@ -153,10 +153,12 @@ def test_both_judges_count_the_same_in_runs_of_the_swarm_whole_or_in_parts() -> 
     standings = set()
     for seed in range(60):
         run = simulate(swarm_scenario("epto", seed))
-        assert run.holes is not None
+        assert (run.holes is None) == bool(run.hindrance)
         found = audit(run.description, run.table)
         assert found.violations == run.violations == []
         assert found.holes == run.holes
+        if run.holes is None:
+            continue
         assert by_parts(run, 37) == run.holes
         standings |= {found.standing for found in run.holes.nodes}
     assert standings == {"stayed", "down", "lost"}

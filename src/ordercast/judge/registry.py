@@ -14,6 +14,8 @@ from ordercast.judge.columns.clock import clock
 from ordercast.judge.columns.drop_detection import drop_detection
 from ordercast.judge.columns.fifo import fifo
 from ordercast.judge.columns.lifecycle import lifecycle
+from ordercast.judge.columns.probe import probe
+from ordercast.judge.columns.progress import progress
 from ordercast.judge.columns.stamp import stamp
 from ordercast.judge.columns.total_order import total_order
 from ordercast.judge.columns.validity import validity
@@ -26,6 +28,8 @@ from ordercast.judge.online.drop_detection import DropDetection
 from ordercast.judge.online.fifo import Fifo
 from ordercast.judge.online.integrity import Integrity
 from ordercast.judge.online.lifecycle import Lifecycle
+from ordercast.judge.online.probe import Probes
+from ordercast.judge.online.progress import Progress
 from ordercast.judge.online.stamp import Stamps
 from ordercast.judge.online.total_order import TotalOrder
 from ordercast.judge.online.validity import Validity
@@ -150,6 +154,24 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             at_end=True,
             heeds=("agreement",),
             in_parts=True,
+        ),
+        Property(
+            "progress",
+            "While enough nodes are up and connected, by `partition` and `crashes`, a receiver to which"
+            " something is submitted hears something within the time in which the protocol recovers.",
+            "the run is judged for liveness",
+            lambda run: bool(run.stretches),
+            Progress,
+            progress,
+        ),
+        Property(
+            "probe",
+            "What each sender that is up submits to each group after all faults is delivered, in order, by"
+            " every receiver that is up.",
+            "the run is judged for liveness and complete",
+            lambda run: run.probed,
+            Probes,
+            probe,
         ),
     )
 )

@@ -255,6 +255,9 @@ class Scenario(_Spec, frozen=True, kw_only=True):
     """How long a run waits at its end without any delivery before it counts missing messages as lost."""
     bundle_bytes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
     """Pack messages that pile up into packets of this size; 0: each message gets its own packet."""
+    liveness: bool = False
+    """Judge liveness too: how long receivers are silent while enough nodes are up and connected, and whether
+    what each sender submits to each group at the end, after all faults, is delivered."""
     packets: bool = False
     """Record every packet in the trace."""
     codec: bool = False

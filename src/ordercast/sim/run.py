@@ -1,10 +1,12 @@
 """Runs a scenario and judges the run.
 
-A run has two phases. In the first, the workload and the faults of the scenario happen; the protocol must stay
-safe. In the second, the run goes on until everything is delivered. If nothing is delivered for the scenario's
-settling time, the network's loss, duplication and reordering are switched off, if there are any. If again
-nothing comes for that time, the missing deliveries count as missing for good. Then the promises about the end
-are judged, unless the run ended under conditions in which the protocol does not promise to make progress.
+A run has two phases, and a third if it is judged for liveness. In the first, the workload and the faults of
+the scenario happen; the protocol must stay safe. In the second, the run goes on until everything is
+delivered. If nothing is delivered for the scenario's settling time, the network's loss, duplication and
+reordering are switched off, if there are any. If again nothing comes for that time, the missing deliveries
+count as missing for good. Then the promises about the end are judged, unless the run ended under conditions
+in which the protocol does not promise to make progress. In the third phase each sender that is up submits a
+probe to each group, on a network that loses nothing.
 """
 
 from collections.abc import Callable
@@ -33,8 +35,10 @@ from ordercast.scenario.ending import Ending, ending_of, hindrance_of
 from ordercast.scenario.receipts import Receipts
 from ordercast.scenario.settling import TIME_MAX, SettlingRun
 from ordercast.scenario.spec import Scenario, run_name
+from ordercast.scenario.stretches import pace_of, stretches_of
 from ordercast.scenario.summary import Summary, sum_up
 from ordercast.sim.build import build_workload, build_world
+from ordercast.sim.probing import LINGER, STEP, Probing
 from ordercast.sim.workload import Workload
 from ordercast.sim.world import World
 from ordercast.trace import (
@@ -46,10 +50,6 @@ from ordercast.trace import (
     trace_hash,
     write_run,
 )
-
-STEP: Nanos = 10 * MILLISECOND
-LINGER: Nanos = 50 * MILLISECOND
-"""How long a run goes on after everything is delivered, so that a stray duplicate shows."""
 
 Progress = Callable[[int, int], None]
 """Called from time to time with the number of messages submitted so far and the total number."""
@@ -66,6 +66,8 @@ class Run:
         hindrance: str,
         ending: Ending,
         failure: ProtocolFailure | None = None,
+        *,
+        probed: bool = False,
     ) -> None:
         self.scenario = scenario
         self.hindrance = hindrance
@@ -85,6 +87,8 @@ class Run:
         self.description: RunDescription = msgspec.structs.replace(
             described,
             trace_hash=trace_hash(self.table),
+            stretches=stretches_of(scenario, world.plan, world.now),
+            probed=probed,
             scenario=msgspec.to_builtins(scenario),
             failure=failure,
         )
@@ -159,10 +163,14 @@ def _drive(scenario: Scenario, world: World, workload: Workload, progress: Progr
         if progress:
             progress(workload.budget.taken, wanted)
     settling = _Settling(world)
-    healed = settling.settle(round(scenario.settle_ms * MILLISECOND))
+    patience = round(scenario.settle_ms * MILLISECOND)
+    healed = settling.settle(patience)
     ending = ending_of(missing=not settling.complete, healed=healed)
     hindrance = _hindrance(world, finished=workload.finished)
-    return Run(scenario, world, workload.timed_out, hindrance, ending)
+    pace = None if hindrance else pace_of(scenario, world.plan)
+    if pace is not None:
+        Probing(world).run(pace.recovery_ns, patience)
+    return Run(scenario, world, workload.timed_out, hindrance, ending, probed=pace is not None)
 
 
 class _Settling(SettlingRun):

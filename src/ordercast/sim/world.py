@@ -122,7 +122,9 @@ class World:
 
     # Applications
 
-    def submit(self, node: NodeId, groups: Groups, payload: bytes) -> MessageId | None:
+    def submit(
+        self, node: NodeId, groups: Groups, payload: bytes, label: str | None = None
+    ) -> MessageId | None:
         """Submit a message at a sender now; return None if the sender is down or its backlog is full."""
         if node not in self._senders:
             raise LocalError(f"node {node} is not a sender of this plan")
@@ -143,7 +145,7 @@ class World:
         self.rows.append(
             (
                 now, clock, node, _SUBMIT, message, groups, None, now,
-                None, None, None, None, None, len(payload), crc32(payload), None,
+                None, None, None, None, None, len(payload), crc32(payload), label,
             )
         )  # fmt: skip
         env.host.work(0, env.drain)

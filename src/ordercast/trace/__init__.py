@@ -10,8 +10,8 @@ from ordercast.trace.deliveries import (
     SETTLING,
     notice_event,
 )
-from ordercast.trace.description import NodeDescription, RunDescription, describe
-from ordercast.trace.event import ADDED, LOST, PACKETS, REMOVED, SAVED, Event, Kind
+from ordercast.trace.description import NodeDescription, RunDescription, Stretch, describe
+from ordercast.trace.event import ADDED, LOST, PACKETS, PROBE, REMOVED, SAVED, Event, Kind
 from ordercast.trace.store import StoredRun, find_runs, read_run, run_folders, write_run
 from ordercast.trace.table import SCHEMA, build_table, events_of, trace_hash
 
@@ -27,6 +27,7 @@ __all__ = [
     "notice_event",
     "ADDED",
     "LOST",
+    "PROBE",
     "REMOVED",
     "SAVED",
     "SCHEMA",
@@ -35,6 +36,7 @@ __all__ = [
     "NodeDescription",
     "RunDescription",
     "StoredRun",
+    "Stretch",
     "build_table",
     "describe",
     "events_of",
