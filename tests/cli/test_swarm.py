@@ -19,8 +19,20 @@ def test_a_good_protocol_has_no_failures_in_one_process_or_in_two(ordercast: Com
     words = ("swarm", "--protocol", "unordered", "--seeds", "0:12", "--json")
     one, two = (ordercast(*words, "--jobs", jobs) for jobs in (1, 2))
     assert one.code == two.code == 0
-    assert one.json() == two.json() == {"protocol": "unordered", "runs": 12, "failures": []}
+    told = one.json()
+    assert told == two.json()
+    assert (told["protocol"], told["runs"], told["failures"]) == ("unordered", 12, [])
+    assert 0 < told["delivered"] < told["submitted"], "some senders or receivers were down"
+    assert (told["drops"], told["holes"]) == (0, 0)
+    assert sum(told["endings"].values()) == 12 and 0 < told["incomplete"] < 12
+    assert told["slowest_recovery_ns"] == 0, "nothing is sent again"
     assert "on 12 seeds" in ordercast(*words[:-1]).out
+
+
+def test_the_numbers_of_a_swarm_are_told_in_words(ordercast: Command) -> None:
+    said = ordercast("swarm", "--protocol", "hydra", "--seeds", "0:3", "--jobs", "1").out
+    assert " messages delivered, " in said and " drop notifications, 0 holes" in said
+    assert "endings: " in said and "slowest recovery after the last fault: " in said
 
 
 @pytest.fixture
