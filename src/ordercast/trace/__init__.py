@@ -11,8 +11,8 @@ from ordercast.trace.deliveries import (
     notice_event,
 )
 from ordercast.trace.description import NodeDescription, RunDescription, describe
-from ordercast.trace.event import ADDED, LOST, PACKETS, REMOVED, SAVED, Event, Kind
-from ordercast.trace.store import StoredRun, find_runs, read_run, run_folders, write_run
+from ordercast.trace.event import ADDED, LOST, PACKETS, PROBE, REMOVED, SAVED, Event, Kind
+from ordercast.trace.store import FileRows, StoredRun, find_runs, merged, read_run, run_folders, write_run
 from ordercast.trace.table import SCHEMA, build_table, events_of, trace_hash
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "KIND_OF",
     "ORDERED",
     "PACKETS",
+    "PROBE",
     "PROMISED",
     "SETTLING",
     "notice_event",
@@ -31,6 +32,7 @@ __all__ = [
     "SAVED",
     "SCHEMA",
     "Event",
+    "FileRows",
     "Kind",
     "NodeDescription",
     "RunDescription",
@@ -39,6 +41,7 @@ __all__ = [
     "describe",
     "events_of",
     "find_runs",
+    "merged",
     "read_run",
     "run_folders",
     "trace_hash",

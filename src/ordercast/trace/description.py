@@ -35,7 +35,16 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool
     settled: bool = False
     trace_hash: str | None = None
+    files: dict[str, int] | None = None
+    """The number of rows in each of its Parquet files; None if the writer did not count them."""
     scenario: dict[str, object] = msgspec.field(default_factory=dict)
+
+    @property
+    def messages_wanted(self) -> int | None:
+        """The number of messages in the workload of a simulated scenario; None if the run has none."""
+        workload = self.scenario.get("workload")
+        wanted = workload.get("messages") if isinstance(workload, dict) else None
+        return wanted if self.source == "simulator" and isinstance(wanted, int) else None
 
     @property
     def may_have_holes(self) -> bool:
