@@ -139,7 +139,7 @@ def by_parts(run: Run, size: int) -> Holes | None:
     tables = [run.table.slice(first, size) for first in range(0, len(run.table), size)]
     summaries = []
     for number, table in enumerate(tables):
-        summary = summarize(run.description, table, block_bits=2)
+        summary = summarize(run.description, table, key=1, block_bits=2)
         summary.first = number
         summaries.append(summary)
     selection = select(run.description, summaries)

@@ -6,6 +6,7 @@ from functools import partial
 import pyarrow as pa
 
 from ordercast.judge.columns import blocks, judge_columns
+from ordercast.judge.columns.node_order import NodeOrder
 from ordercast.judge.columns.parts import BLOCK_BITS, SUBMITTED
 from ordercast.judge.finding import Verdict, Violation, failed
 from ordercast.judge.online import OnlineJudge
@@ -45,12 +46,18 @@ def judge(
 
 
 def audit(
-    description: RunDescription, table: pa.Table, properties: Iterable[Property] = PROPERTIES
+    description: RunDescription,
+    table: pa.Table,
+    properties: Iterable[Property] = PROPERTIES,
+    order: NodeOrder | None = None,
 ) -> Verdict:
-    """Judge a whole run over its columns; return the findings, and how many more there were."""
+    """Judge a whole run over its columns; return the findings, and how many more there were.
+
+    `order` are the rows of the table by node, if they have been sorted already.
+    """
     wanted = properties_of(description, properties)
-    found = judge_columns(description, table, [(declared.name, declared.columns) for declared in wanted])
-    return _with_failure(description, found)
+    judges = [(declared.name, declared.columns) for declared in wanted]
+    return _with_failure(description, judge_columns(description, table, judges, order))
 
 
 def _with_failure(description: RunDescription, found: Verdict) -> Verdict:

@@ -49,7 +49,7 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         ),
         Property(
             "lifecycle",
-            "A crashed node does nothing until it recovers.",
+            "A crashed node does nothing until it recovers: it has no row of any kind.",
             "always",
             lambda run: True,
             Lifecycle,

@@ -113,7 +113,7 @@ def stored_values(tables: StoredTables) -> dict[str, tuple[Row, dict[str, float]
         stored[run["run"]] = (run, _numbers(run, ""))
     for verdict in tables.rows("verdicts"):
         run, _ = stored[verdict["run"]]
-        if run["status"] == "kept" and (verdict["findings"] or verdict["error"]):
+        if run["status"] == "kept" and (verdict["findings"] or verdict["damage"] or verdict["error"]):
             run |= {"status": "violated", "error": verdict["error"]}
     prefixes = {"latency": "", "rates": "", "client_latency": "client_", "client_rates": "client_"}
     for table, prefix in prefixes.items():

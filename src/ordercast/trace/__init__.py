@@ -12,7 +12,7 @@ from ordercast.trace.deliveries import (
 )
 from ordercast.trace.description import NodeDescription, RunDescription, Stretch, describe
 from ordercast.trace.event import ADDED, LOST, PACKETS, PROBE, REMOVED, SAVED, Event, Kind
-from ordercast.trace.store import StoredRun, find_runs, read_run, run_folders, write_run
+from ordercast.trace.store import FileRows, StoredRun, find_runs, merged, read_run, run_folders, write_run
 from ordercast.trace.table import SCHEMA, build_table, events_of, trace_hash
 
 __all__ = [
@@ -22,16 +22,17 @@ __all__ = [
     "KIND_OF",
     "ORDERED",
     "PACKETS",
+    "PROBE",
     "PROMISED",
     "SETTLING",
     "notice_event",
     "ADDED",
     "LOST",
-    "PROBE",
     "REMOVED",
     "SAVED",
     "SCHEMA",
     "Event",
+    "FileRows",
     "Kind",
     "NodeDescription",
     "RunDescription",
@@ -41,6 +42,7 @@ __all__ = [
     "describe",
     "events_of",
     "find_runs",
+    "merged",
     "read_run",
     "run_folders",
     "trace_hash",

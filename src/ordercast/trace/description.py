@@ -64,9 +64,18 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     probed: bool = False
     """Whether probes were submitted at the end."""
     trace_hash: str | None = None
+    files: dict[str, int] | None = None
+    """The number of rows in each of its Parquet files; None if the writer did not count them."""
     scenario: dict[str, object] = msgspec.field(default_factory=dict)
     failure: ProtocolFailure | None = None
     """The exception that ended the run, if a handler of the protocol raised one."""
+
+    @property
+    def messages_wanted(self) -> int | None:
+        """The number of messages in the workload of a simulated scenario; None if the run has none."""
+        workload = self.scenario.get("workload")
+        wanted = workload.get("messages") if isinstance(workload, dict) else None
+        return wanted if self.source == "simulator" and isinstance(wanted, int) else None
 
     @property
     def may_have_holes(self) -> bool:

@@ -1,5 +1,6 @@
-"""The results of both judges: violations, holes, the verdict."""
+"""The results of both judges: violations, holes, damage, the verdict."""
 
+from ordercast.judge.finding.damage import DAMAGES_MAX, Damage, What
 from ordercast.judge.finding.holes import NAMED_MAX, Holes, NodeHoles, Standing
 from ordercast.judge.finding.verdict import Verdict
 from ordercast.judge.finding.violation import (
@@ -15,14 +16,17 @@ from ordercast.judge.finding.violation import (
 )
 
 __all__ = [
+    "DAMAGES_MAX",
     "END_OF_RUN",
     "NAMED_MAX",
     "VIOLATIONS_MAX",
+    "Damage",
     "Holes",
     "NodeHoles",
     "Standing",
     "Verdict",
     "Violation",
+    "What",
     "failed",
     "in_order",
     "listed",
