@@ -7,7 +7,6 @@ import msgspec
 
 from ordercast.components.sampling import MESSAGES as SAMPLING_MESSAGES
 from ordercast.components.sampling import Cyclon, CyclonOptions, Sampler, Uniform
-from ordercast.components.sampling.cyclon import VIEW_MAX
 from ordercast.core import (
     SECOND,
     Agreement,
@@ -19,7 +18,6 @@ from ordercast.core import (
     Gaps,
     Guarantees,
     LocalError,
-    Nanos,
     Node,
     Options,
     Order,
@@ -34,9 +32,8 @@ from ordercast.protocols.epto.options import EptoOptions
 from ordercast.protocols.epto.parameters import parameters
 from ordercast.protocols.epto.peer import Peer, Setting
 from ordercast.protocols.epto.stability import Stability
+from ordercast.protocols.epto.views import AUTHORS_VIEW, any_peers, cyclon_options
 
-SPARE, SHUFFLE = 6, 8
-"""How many more peers a view has than a ball goes to, and how many entries a shuffle exchanges."""
 PACE = 2.0
 """With rounds that are not in step, an event is relayed along the fastest way about twice in a round's time.
 """
@@ -91,11 +88,12 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         memory=options.memory,
         durable=options.durable,
         ball_bytes=options.relay_bytes // max(1, fanout),
+        together=options.rounds == "together",
     )
     stability = Stability(
         count, max(1, setting.fanout), setting.ttl, loss=options.loss, churn=options.churn, pace=PACE
     )
-    cyclon = cyclon_options(max(1, setting.fanout), setting.round_ns, setting.jitter_ns)
+    cyclon = cyclon_options(options.sampling, max(1, fanout), setting.round_ns, setting.jitter_ns)
 
     def make(env: Env) -> Peer:
         seed = env.rng.getrandbits(64)
@@ -144,19 +142,12 @@ def _by_lemmas(count: int, options: EptoOptions) -> tuple[int, int]:
 
 
 def _sampler(options: EptoOptions, cyclon: CyclonOptions, count: int, seed: int, env: Env) -> Sampler:
-    if options.sampling == "uniform" or count <= options.contacts:  # who knows everybody needs no view
+    drawn = options.sampling == "cyclon-authors"
+    contacts = AUTHORS_VIEW if drawn else options.contacts
+    if options.sampling == "uniform" or count <= contacts:  # who knows everybody needs no view
         return Uniform(env, seed, range(count))
-    return Cyclon(env, seed, range(min(options.contacts, count)), cyclon, range(count))
-
-
-def cyclon_options(fanout: int, round_ns: Nanos, jitter_ns: Nanos) -> CyclonOptions:
-    """A view little larger than the fan-out, for a larger one holds older entries, more of them dead; some of
-    it
-    is exchanged once a round, and answers may take eight."""
-    view = min(fanout + SPARE, VIEW_MAX)
-    return CyclonOptions(
-        view=view, length=min(SHUFFLE, view), period_ns=round_ns, jitter_ns=jitter_ns, patience=8
-    )
+    known = any_peers(seed, env.me, contacts, count) if drawn else range(contacts)
+    return Cyclon(env, seed, known, cyclon, range(count))
 
 
 def vary(rng: Random) -> dict[str, object]:
