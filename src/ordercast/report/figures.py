@@ -40,6 +40,8 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     """A marker at each point; without, for curves of very many points."""
     steps: bool = False
     """Level from each point to the next, as distributions are, instead of straight from point to point."""
+    numbers: dict[str, float] = {}
+    """Numbers of the curve by name, such as percentiles, for the table below the figure."""
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True):
