@@ -18,6 +18,7 @@ from ordercast.core import (
     Gaps,
     Guarantees,
     LocalError,
+    Nanos,
     Node,
     Options,
     Order,
