@@ -106,7 +106,7 @@ ATOMIC_MUTANTS = [
         "agreement",
         quorum_of_one,
         Fault.PARTITION,
-        {"total-order", "acyclic-order", "validity", "stamp"},
+        {"total-order", "acyclic-order", "validity", "stamp", "progress", "probe"},
     ),
     # What comes too late for its place is left out by the receiver itself: nobody gets it.
     _atomic("a receiver does not wait for its clock", "agreement", impatient, None, {"validity"}),
@@ -117,7 +117,7 @@ ATOMIC_MUTANTS = [
         "validity",
         partial(forgetful, NoPromises),
         Fault.RESTART,
-        {"agreement", "total-order", "acyclic-order", "stamp"},
+        {"agreement", "total-order", "acyclic-order", "stamp", "progress", "probe"},
         seeds=60,
     ),
 ]
