@@ -34,7 +34,7 @@ from ordercast.core.ids import (
     message_number,
     message_sender,
 )
-from ordercast.core.message import Codec, Message, Payload
+from ordercast.core.message import Codec, Message, Numbered, Payload
 from ordercast.core.plan import Action, Deployment, Node, Options, Plan, Protocol
 from ordercast.core.process import Env, Member, Process
 from ordercast.core.stack import InnerEnv, Stack
@@ -47,6 +47,7 @@ __all__ = [
     "CARRIERS",
     "Carrier",
     "Notice",
+    "Numbered",
     "MICROSECOND",
     "MILLISECOND",
     "SECOND",

@@ -6,7 +6,7 @@ Every effect of the process is charged to the host and handed to the world.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -24,8 +24,8 @@ class NodeEnv(Env):
     """The simulator's side of one process."""
 
     __slots__ = (
-        "_booted_at", "_bundles", "_scheduler", "_timer_count", "_timers", "_unsynced", "_watched", "_world",
-        "arrival", "backlog", "clock", "host", "process", "saved",
+        "_booted_at", "_bundles", "_on_message", "_scheduler", "_timer_count", "_timers", "_unsynced",
+        "_watched", "_world", "arrival", "backlog", "clock", "host", "process", "saved",
     )  # fmt: skip
 
     process: Process
@@ -128,6 +128,7 @@ class NodeEnv(Env):
             self.read_clock()
         self._booted_at = self.now
         self.process = self._world.plan.nodes[self.me].factory(self)
+        self._on_message: Callable[[NodeId, Message], None] = self.process.on_message
         self.process.on_start(dict(self.saved))
 
     def stop(self, rng: Random) -> None:
@@ -173,7 +174,7 @@ class NodeEnv(Env):
         host.free_at = now
         host.serving = True
         self.now = self.clock.read(now) if self.clock else now
-        self.process.on_message(source, message)
+        self._on_message(source, message)
         if self._bundles:
             self.drain()
         host.serving = False
@@ -184,7 +185,7 @@ class NodeEnv(Env):
         self.now = self.clock.read(now) if self.clock else now
         if self._watched:
             self._world.on_packet(self, Kind.RECEIVE, source, message)
-        self.process.on_message(source, message)
+        self._on_message(source, message)
         if self._bundles:
             self.drain()
 

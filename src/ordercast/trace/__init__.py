@@ -11,7 +11,7 @@ from ordercast.trace.deliveries import (
     notice_event,
 )
 from ordercast.trace.description import NodeDescription, RunDescription, describe
-from ordercast.trace.event import ADDED, LOST, PACKETS, REMOVED, SAVED, Event, Kind
+from ordercast.trace.event import ADDED, LOST, PACKETS, REMOVED, SAVED, UNFOUNDED, Event, Fate, Kind
 from ordercast.trace.store import StoredRun, find_runs, read_run, run_folders, write_run
 from ordercast.trace.table import SCHEMA, build_table, events_of, trace_hash
 
@@ -30,7 +30,9 @@ __all__ = [
     "REMOVED",
     "SAVED",
     "SCHEMA",
+    "UNFOUNDED",
     "Event",
+    "Fate",
     "Kind",
     "NodeDescription",
     "RunDescription",

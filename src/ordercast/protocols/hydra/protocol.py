@@ -123,7 +123,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     )
     nodes += [Node(node, "configuration", node, replica, Crashes.MINORITY) for node in service]
     codec = Codec((*MESSAGES, *CONSENSUS_MESSAGES))
-    return Plan(NAME, _guarantees(options), tuple(nodes), members, senders, codec)
+    return Plan(NAME, _guarantees(options), tuple(nodes), members, senders, codec, options.buffer)
 
 
 class _Ids:
