@@ -122,11 +122,13 @@ def test_nothing_came_of_an_issuer_that_is_removed() -> None:
 
 def test_nothing_of_an_issuer_comes_after_the_view_that_removes_it() -> None:
     trace = Trace(GAPS)
-    deliver(trace, 0, 1)
+    a, b = trace.submit(), trace.submit()
+    trace.numbered(0, a, 1)
     trace.removed(0, 1, OLD, 1)
-    deliver(trace, 1, 1, 2)  # node 1 has not installed it
+    trace.numbered(1, a, 1)  # node 1 has not installed it
+    trace.numbered(1, b, 2)
     trace.clean()
-    deliver(trace, 0, 2)
+    trace.numbered(0, b, 2)
     assert "after view 1, which removed the issuer" in trace.only("drop-detection").detail
     trace.events.pop()
     trace.drop(0, 2)

@@ -75,11 +75,13 @@ def test_oracles_follow_the_promises() -> None:
         trace = Trace(promise, {group: (group,) for group in range(count)})
         return [declared.name for declared in properties_of(trace.description)]
 
-    always = ["clock", "lifecycle", "integrity", "stamp"]
-    assert names(Guarantees()) == always
-    assert names(Guarantees(order=Order.GROUP)) == [*always, "total-order"]
-    assert names(ACROSS) == [*always, "total-order", "acyclic-order"]
-    assert names(ACROSS, 1) == [*always, "total-order"]  # one group: the same question
+    record = ["clock", "lifecycle", "integrity", "digests", "stamp", "stamp-owner"]
+    always = ["configuration", "answers"]
+    assert names(Guarantees()) == [*record, *always]
+    ordered = [*record, "stamp-order", *always, "total-order"]
+    assert names(Guarantees(order=Order.GROUP)) == ordered
+    assert names(ACROSS) == [*ordered, "acyclic-order"]
+    assert names(ACROSS, 1) == ordered  # one group: the same question
     both = {*names(STRICT), *names(NOTIFIED)}
     assert both | {"progress", "probe"} == {declared.name for declared in PROPERTIES}
 

@@ -114,7 +114,7 @@ class Trace:
                     self.deliver(node, message)
 
     def numbered(
-        self, node: NodeId, message: MessageId, *numbers: int, issuer: int = 9, clock: int = 0
+        self, node: NodeId, message: MessageId, *numbers: int, issuer: int = 9, clock: int | None = None
     ) -> None:
         """A delivery with a multi-stamp."""
         self.deliver(node, message, numbers=numbers, stamp_issuer=issuer, stamp_clock=clock)

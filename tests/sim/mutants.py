@@ -31,6 +31,7 @@ from ordercast.scenario.spec import NetworkSpec, WorkloadSpec
 from ordercast.sim.build import build_world
 from ordercast.sim.node_env import NodeEnv
 from ordercast.sim.run import Run, drive, simulate
+from ordercast.sim.scheduler import Action
 from ordercast.sim.world import World
 from tests.sim.meddling import MeddlingEnv, every, meddled
 from tests.sim.models import peers, sequencer
@@ -39,6 +40,7 @@ from tests.sim.mutant import Mutant, calm, deploy, run_calm, run_swarm
 from tests.sim.mutants_atomic import ATOMIC_MUTANTS
 from tests.sim.mutants_epto import EPTO_MUTANTS
 from tests.sim.mutants_hydra import HYDRA_MUTANTS
+from tests.sim.mutants_idle import IDLE_MUTANTS
 
 # Applications and their drivers: what is handed over is not what the protocol meant
 
@@ -74,6 +76,11 @@ def misattributed(env: MeddlingEnv, delivery: Delivered) -> list[Delivery]:
 def restamped(env: MeddlingEnv, delivery: Delivered) -> list[Delivery]:
     """Name another place in the order."""
     return [msgspec.structs.replace(delivery, stamp=Stamp(clock=1_000_000, issuer=0))]
+
+
+def misconfigured(env: MeddlingEnv, delivery: Delivered) -> list[Delivery]:
+    """Name a configuration that never began."""
+    return [msgspec.structs.replace(delivery, config=delivery.config + 1)]
 
 
 def skipped(env: MeddlingEnv, delivery: Delivered) -> list[Delivery]:
@@ -194,6 +201,16 @@ class Phantom(Receiver):
             self.env.deliver(Dropped(self.group, self.sequencer, self.number(message)))
 
 
+class Foreboding(Receiver):
+    """Notifies of a drop of a number that the sequencer never gave."""
+
+    def deliver(self, message: Numbered) -> None:
+        """With every tenth message, call another one lost that is far ahead."""
+        super().deliver(message)
+        if self.number(message) % 10 == 0:
+            self.env.deliver(Dropped(self.group, self.sequencer, 1_000_000 + self.number(message)))
+
+
 class Stranger(ViewReceiver):
     """Believes in another membership from the second view on."""
 
@@ -293,6 +310,37 @@ def misdelivering(seed: int) -> Run:
     return run_in(cross, seed, groups=2)
 
 
+def impatient_client(seed: int) -> Run:
+    """Clients that take the first answer to a message for the answers of all receivers."""
+
+    def spread(world: World) -> None:
+        answer = world.application_send
+
+        def for_all(source: NodeId, target: NodeId, action: Action, node: NodeId, message: int) -> None:
+            for receiver in world.plan.groups[0]:
+                answer(source, target, action, receiver, message)
+
+        world.application_send = for_all  # type: ignore[assignment]
+
+    return run_in(spread, seed, workload=WorkloadSpec(kind="closed", messages=40))
+
+
+def without_digests(seed: int) -> Run:
+    """A driver that forgets the digests of what is delivered."""
+
+    def forget(world: World) -> None:
+        remember = world.remember
+
+        def bare(*bundle: Any) -> Any:
+            facts: list[Any] = remember(*bundle)
+            facts[:] = [(*fact[:3], None) for fact in facts]
+            return facts
+
+        world.remember = bare  # type: ignore[assignment]
+
+    return run_in(forget, seed)
+
+
 def run_in(change: Callable[[World], None], seed: int, **changes: Any) -> Run:
     """Run unordered multicast in a world that is changed before it starts."""
     scenario = calm("unordered", seed, **changes)
@@ -304,10 +352,10 @@ def run_in(change: Callable[[World], None], seed: int, **changes: Any) -> Run:
 # The table
 
 
-def _meddled(name: str, breaks: str, protocol: str, meddle: Any, nodes: tuple[NodeId, ...]) -> Mutant:
+def _meddled(name: str, breaks: set[str], protocol: str, meddle: Any, nodes: tuple[NodeId, ...]) -> Mutant:
     culprit = nodes[0] if len(nodes) == 1 else None
     change = partial(meddled, nodes=nodes, meddle=meddle)
-    return Mutant(name, frozenset({breaks}), partial(run_calm, protocol, change), culprit)
+    return Mutant(name, frozenset(breaks), partial(run_calm, protocol, change), culprit)
 
 
 def _model(name: str, breaks: set[str], make: Callable[[Deployment], Plan], only: Fault | None) -> Mutant:
@@ -334,35 +382,60 @@ def cross_groups(seed: int) -> Run:
 
 
 MUTANTS = [
-    _meddled("a receiver delivers some messages twice", "integrity", "unordered", every(7, twice), (1,)),
-    _meddled("a receiver makes up messages", "integrity", "unordered", every(7, forged), (1,)),
-    _meddled("a receiver changes a byte", "integrity", "unordered", every(7, corrupted), (1,)),
-    _meddled("a receiver hands over garbage", "integrity", "unordered", every(7, mangled), (1,)),
-    _meddled("a receiver names the wrong sender", "integrity", "unordered", every(7, misattributed), (1,)),
-    _meddled("a receiver names another stamp", "stamp", "atomic_multicast", every(9, restamped), (1,)),
+    _meddled("a receiver delivers some messages twice", {"integrity"}, "unordered", every(7, twice), (1,)),
+    _meddled("a receiver makes up messages", {"integrity"}, "unordered", every(7, forged), (1,)),
+    _meddled("a receiver changes a byte", {"integrity"}, "unordered", every(7, corrupted), (1,)),
+    _meddled("a receiver hands over garbage", {"integrity"}, "unordered", every(7, mangled), (1,)),
+    _meddled("a receiver names the wrong sender", {"integrity"}, "unordered", every(7, misattributed), (1,)),
+    _meddled(
+        "a receiver names another stamp",
+        {"stamp", "stamp-order", "stamp-owner"},
+        "atomic_multicast",
+        every(9, restamped),
+        (1,),
+    ),
     Mutant("a receiver delivers for a group it is not in", frozenset({"integrity"}), misrouted, 0),
     Mutant("the network brings packets to the wrong host", frozenset({"integrity"}), misdelivering),
-    _meddled("a receiver swaps two messages", "total-order", "atomic_multicast", swap_pairs, (1,)),
-    Mutant("a group swaps messages shared with another", frozenset({"acyclic-order"}), cross_groups),
-    _meddled("a receiver leaves messages out", "agreement", "atomic_multicast", every(9, skipped), (1,)),
+    _meddled(
+        "a receiver swaps two messages", {"total-order", "stamp-order"}, "atomic_multicast", swap_pairs, (1,)
+    ),
+    Mutant(
+        "a group swaps messages shared with another",
+        frozenset({"acyclic-order", "stamp-order"}),
+        cross_groups,
+    ),
+    _meddled("a receiver leaves messages out", {"agreement"}, "atomic_multicast", every(9, skipped), (1,)),
     Mutant("only a receiver that crashes delivers", frozenset({"agreement"}), witness_crashes, 0),
-    _meddled("no receiver delivers a message", "validity", "atomic_multicast", skip_message(3), (0, 1, 2)),
+    _meddled("no receiver delivers a message", {"validity"}, "atomic_multicast", skip_message(3), (0, 1, 2)),
     _model("a gap is not notified", {"drop-detection", "agreement"}, _lossy(Forgetful), Fault.LOSS),
     _model("a notification comes late", {"drop-detection"}, _lossy(Tardy), Fault.LOSS),
     Mutant(
         "a lost message is delivered after all",
-        frozenset({"drop-detection", "total-order"}),  # it comes too late for its place, too
+        frozenset({"drop-detection", "total-order", "stamp-order"}),  # it comes too late for its place, too
         resurrecting,
         0,
     ),
-    _model("a delivered message is called lost", {"drop-detection"}, _lossy(Phantom), Fault.PAUSE),
+    _model(
+        "a delivered message is called lost", {"drop-detection", "drop-reason"}, _lossy(Phantom), Fault.PAUSE
+    ),
+    _model("what nobody sent is called lost", {"drop-reason", "agreement"}, _lossy(Foreboding), Fault.PAUSE),
     _model("a peer ignores the order of sending", {"fifo"}, _peers(Causality.FIFO, Hasty), Fault.REORDERING),
     _model("a peer ignores causes", {"causal"}, _peers(Causality.CAUSAL, Selfish), Fault.REORDERING),
     _model("a receiver installs another view", {"view-synchrony"}, _views(Stranger), Fault.REORDERING),
     _model("a receiver installs views late", {"view-synchrony"}, _views(LateInstaller), Fault.REORDERING),
+    _meddled(
+        "a receiver names a configuration that it has not installed",
+        {"configuration"},
+        "atomic_multicast",
+        every(9, misconfigured),
+        (1,),
+    ),
+    Mutant("a client does not wait for all answers", frozenset({"answers"}), impatient_client),
+    Mutant("a driver records no digests", frozenset({"digests"}), without_digests),
     *ATOMIC_MUTANTS,
     *HYDRA_MUTANTS,
     *EPTO_MUTANTS,
+    *IDLE_MUTANTS,
     Mutant("a clock runs backwards", frozenset({"clock"}), backward_clock, 0),
     Mutant("a crashed host goes on", frozenset({"lifecycle"}), undead, 0),
 ]

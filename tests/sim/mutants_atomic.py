@@ -100,13 +100,14 @@ def _atomic(
     return Mutant(name, frozenset({breaks}), run, None, frozenset(also or ()), seeds)
 
 
+STAMPS = ("stamp", "stamp-order", "stamp-owner")
 ATOMIC_MUTANTS = [
     _atomic(
         "a replica decides alone",
         "agreement",
         quorum_of_one,
         Fault.PARTITION,
-        {"total-order", "acyclic-order", "validity", "stamp", "progress", "probe"},
+        {"total-order", "acyclic-order", "validity", *STAMPS, "progress", "probe"},
     ),
     # What comes too late for its place is left out by the receiver itself: nobody gets it.
     _atomic("a receiver does not wait for its clock", "agreement", impatient, None, {"validity"}),
@@ -117,7 +118,7 @@ ATOMIC_MUTANTS = [
         "validity",
         partial(forgetful, NoPromises),
         Fault.RESTART,
-        {"agreement", "total-order", "acyclic-order", "stamp", "progress", "probe"},
+        {"agreement", "total-order", "acyclic-order", *STAMPS, "progress", "probe"},
         seeds=60,
     ),
 ]

@@ -194,18 +194,19 @@ def _epto(
     return Mutant(name, frozenset(breaks), run, None if everywhere else CULPRIT, frozenset(also), seeds=6)
 
 
+ORDER = {"total-order", "stamp-order"}
 EPTO_MUTANTS = [
-    _epto("peers order as printed", {"total-order"}, partial(order_by, Printed), everywhere=True),
-    _epto("events of one timestamp go by arrival", {"total-order"}, partial(order_by, ByArrival)),
-    _epto("a peer takes what has passed", {"integrity"}, partial(order_by, Gullible), also={"total-order"}),
-    _epto("late events are handed over as usual", {"total-order"}, late_as_usual, late="tag", ttl=2),
+    _epto("peers order as printed", ORDER, partial(order_by, Printed), everywhere=True),
+    _epto("events of one timestamp go by arrival", ORDER, partial(order_by, ByArrival)),
+    _epto("a peer takes what has passed", {"integrity"}, partial(order_by, Gullible), also=ORDER),
+    _epto("late events are handed over as usual", ORDER, late_as_usual, late="tag", ttl=2),
     _epto("a memory has no floor", {"integrity"}, forgetful, late="tag", memory=16, ttl=12),
     _epto(
         "a disk loses the place in the order",
         {"integrity"},
         bad_disk,
         restart=True,
-        also={"total-order"},
+        also=ORDER,
         durable=True,
     ),
     _epto(
@@ -213,7 +214,7 @@ EPTO_MUTANTS = [
         {"integrity"},
         saves_late,
         restart=True,
-        also={"total-order"},
+        also=ORDER,
         durable=True,
     ),
 ]

@@ -150,7 +150,7 @@ def early_starter(env: Env, make: Make) -> Any:
             lane.front -= 1
         add(lane)
 
-    receiver._merge = receiver._follower._merge = _Proxy(merge, add=add_early)
+    receiver._merge = receiver._follower._merge = Proxy(merge, add=add_early)
     return receiver
 
 
@@ -169,7 +169,7 @@ def self_willed(env: Env, make: Make) -> Any:
         numbers = tuple(min(number, seen.get(step.sequencer, number)) for number in step.numbers)
         install(type(step)(step.change, step.sequencer, step.node, step.config, step.clock, numbers))
 
-    receiver._merge = receiver._follower._merge = _Proxy(receiver._merge, finish=finish_alone)
+    receiver._merge = receiver._follower._merge = Proxy(receiver._merge, finish=finish_alone)
     receiver._install = install_alone
     return receiver
 
@@ -189,7 +189,7 @@ def own_group_only(env: Env, make: Make) -> Any:
     return receiver
 
 
-class _Proxy:
+class Proxy:
     """Another object with some of its methods replaced: a merge has no room for them."""
 
     def __init__(self, inner: Any, **methods: Any) -> None:
@@ -381,16 +381,16 @@ def _sequencers(alter: Alter) -> Change:
     return ("sequencer", alter, None)
 
 
-ORDER = frozenset({"total-order", "acyclic-order"})
+ORDER = frozenset({"total-order", "acyclic-order", "stamp-order"})
 HYDRA_MUTANTS = [
-    _hydra("hydra: a receiver goes by the fastest sequencer", {"total-order"}, scene,
+    _hydra("hydra: a receiver goes by the fastest sequencer", {"total-order", "stamp-order"}, scene,
            _receiver(partial(merging, Hasty)), also=ORDER | {"drop-detection"}),
-    _hydra("hydra: a receiver breaks ties the other way", {"total-order"}, scene,
+    _hydra("hydra: a receiver breaks ties the other way", {"total-order", "stamp-order"}, scene,
            _sequencers(coarse), _receiver(partial(merging, Contrary)), also=ORDER),
     _hydra("hydra: a receiver forgets notifications", {"drop-detection", "agreement"}, lossy,
            _receiver(forgetful)),
-    _hydra("hydra: a receiver takes messages of a removed sequencer", {"drop-detection"}, sequencer_cut_off,
-           _receiver(partial(merging, Unending)), also=ORDER),
+    _hydra("hydra: a receiver takes messages of a removed sequencer", {"drop-detection", "stamp-order"},
+           sequencer_cut_off, _receiver(partial(merging, Unending)), also=ORDER),
     _hydra("hydra: a receiver passes a removal in silence", {"drop-detection"}, tail_lost,
            _receiver(partial(merging, Silent)), also=frozenset({"agreement"})),
     _hydra("hydra: a receiver ends a removed sequencer by itself", {"drop-detection"}, tail_lost,
@@ -399,18 +399,18 @@ HYDRA_MUTANTS = [
            ("sender", eager, None), _receiver(early_starter), also=frozenset({"agreement"})),
     _hydra("hydra: a receiver loses its place", {"drop-detection"}, durable_restart,
            _receiver(on_a_bad_disk)),
-    _hydra("hydra: a sequencer's clock is set back", {"total-order"}, lossy,
+    _hydra("hydra: a sequencer's clock is set back", {"total-order", "stamp-order"}, lossy,
            _sequencers(backward), also=ORDER),
-    _hydra("hydra: a sequencer does not count one of two groups", {"agreement"}, scene,
+    _hydra("hydra: a sequencer does not count one of two groups", {"agreement", "stamp-owner"}, scene,
            _sequencers(partial(miscounting, every_other_of_group_1)), also=ORDER),
-    _hydra("hydra: a sequencer uses a number twice", {"agreement"}, scene,
+    _hydra("hydra: a sequencer uses a number twice", {"agreement", "stamp-owner"}, scene,
            _sequencers(partial(miscounting, every_tenth)), also=ORDER),
     _hydra("hydra: a sequencer stamps copies again", {"integrity", "stamp"}, doubling,
            _sequencers(trusting), also=ORDER | {"drop-detection", "agreement"}),
-    _hydra("hydra: a sequencer comes back under its old number", {"drop-detection"}, sequencer_crash,
-           ("configuration", recycling, None), also=frozenset({"agreement"})),
+    _hydra("hydra: a sequencer comes back under its old number", {"drop-detection", "stamp-owner"},
+           sequencer_crash, ("configuration", recycling, None), also=frozenset({"agreement"})),
     _hydra("hydra: a replica of the service decides alone", {"agreement"}, service_split,
-           ("configuration", dictatorial, None), also=ORDER | {"drop-detection"}),
+           ("configuration", dictatorial, None), also=ORDER | {"drop-detection", "stamp-owner"}),
     _hydra("hydra: the service takes one report for a quorum", {"agreement"}, near_minority,
            ("configuration", hurried, None)),
     _hydra("hydra: receivers report their own group only", {"agreement"}, group_cut_off,

@@ -42,7 +42,7 @@ from ordercast.core.ids import (
     message_number,
     message_sender,
 )
-from ordercast.core.message import Codec, Message, Payload
+from ordercast.core.message import Codec, Message, Numbered, Payload
 from ordercast.core.message_text import message_text
 from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol
 from ordercast.core.process import Env, Member, Process
@@ -57,6 +57,7 @@ __all__ = [
     "FAILED",
     "Carrier",
     "Notice",
+    "Numbered",
     "MICROSECOND",
     "MILLISECOND",
     "SECOND",

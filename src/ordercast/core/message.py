@@ -10,6 +10,7 @@ from typing import Annotated, TypeAlias, Union
 import msgspec
 
 from ordercast.core.errors import LocalError, RemoteError
+from ordercast.core.ids import Groups
 
 PAYLOAD_BYTES_MAX = 1 << 20
 MESSAGE_DATA_MAX = 4 << 20
@@ -18,8 +19,25 @@ Payload: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=PAYLOAD_BYTES_MAX)
 """Opaque bytes of an application, bounded."""
 
 
+Numbered: TypeAlias = tuple[int, int, Groups, tuple[int, ...]]
+"""What a stamped message carries: its issuer, its clock, its groups, and the issuer's number for each."""
+
+
 class Message(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
-    """Base of all protocol messages: ``class Flush(Message, frozen=True, tag=3): clock: int``."""
+    """Base of all protocol messages: ``class Flush(Message, frozen=True, tag=3): clock: int``.
+
+    A protocol that notifies of drops overrides the two methods below where they apply. From them the
+    simulator knows which packet a notification is about, and whether that packet had come. A protocol that
+    overrides neither runs as well, but then the reasons of its notifications cannot be checked.
+    """
+
+    def numbered(self) -> Numbered | None:
+        """For a message that receivers deliver: its stamp. None for all others."""
+        return None
+
+    def closes(self) -> tuple[int, ...]:
+        """Issuers that are being removed: whoever hears this may refuse what comes from them."""
+        return ()
 
 
 class Codec:

@@ -4,6 +4,7 @@ A protocol package turns a `Deployment` (how many receivers, in which groups, ho
 `Plan`. The simulator and the live runtime take a plan and nothing else.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -128,6 +129,8 @@ class Plan:
     pace: Callable[[Nanos], Pace | None] = unhurried
     """The pace of the protocol, by its own timeouts, on a network that takes at most the given time for a
     packet; None if its options promise nothing there."""
+    packets_held_max: int = sys.maxsize
+    """How many numbered packets a receiver holds; it may drop more, and notify of them."""
 
     def __post_init__(self) -> None:
         if [node.id for node in self.nodes] != list(range(len(self.nodes))):

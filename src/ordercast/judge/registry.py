@@ -9,28 +9,40 @@ from ordercast.core import Causality, Gaps, Order
 from ordercast.judge.columns import Case as Columns
 from ordercast.judge.columns.acyclic_order import acyclic_order
 from ordercast.judge.columns.agreement import agreement
+from ordercast.judge.columns.answers import answers
 from ordercast.judge.columns.causal import causal
 from ordercast.judge.columns.clock import clock
+from ordercast.judge.columns.configuration import configuration
+from ordercast.judge.columns.digests import digests
 from ordercast.judge.columns.drop_detection import drop_detection
+from ordercast.judge.columns.drop_reason import drop_reason
 from ordercast.judge.columns.fifo import fifo
 from ordercast.judge.columns.lifecycle import lifecycle
 from ordercast.judge.columns.probe import probe
 from ordercast.judge.columns.progress import progress
 from ordercast.judge.columns.stamp import stamp
+from ordercast.judge.columns.stamp_order import stamp_order
+from ordercast.judge.columns.stamp_owner import stamp_owner
 from ordercast.judge.columns.total_order import total_order
 from ordercast.judge.columns.validity import validity
 from ordercast.judge.columns.view_synchrony import view_synchrony
 from ordercast.judge.online.acyclic_order import AcyclicOrder
 from ordercast.judge.online.agreement import Agreement
+from ordercast.judge.online.answers import Answers
 from ordercast.judge.online.causal import Causal
 from ordercast.judge.online.clock import Clocks
+from ordercast.judge.online.configuration import Configurations
+from ordercast.judge.online.digests import Digests
 from ordercast.judge.online.drop_detection import DropDetection
+from ordercast.judge.online.drop_reason import DropReasons
 from ordercast.judge.online.fifo import Fifo
 from ordercast.judge.online.integrity import Integrity
 from ordercast.judge.online.lifecycle import Lifecycle
 from ordercast.judge.online.probe import Probes
 from ordercast.judge.online.progress import Progress
 from ordercast.judge.online.stamp import Stamps
+from ordercast.judge.online.stamp_order import StampOrder
+from ordercast.judge.online.stamp_owner import StampOwners
 from ordercast.judge.online.total_order import TotalOrder
 from ordercast.judge.online.validity import Validity
 from ordercast.judge.online.view_synchrony import ViewSynchrony
@@ -69,12 +81,60 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             in_parts=True,
         ),
         Property(
+            "digests",
+            "Every submission and every delivery of a message has the digest of its bytes.",
+            "always",
+            lambda run: True,
+            Digests,
+            digests,
+            in_parts=True,
+        ),
+        Property(
             "stamp",
             "All receivers that deliver a message deliver it with the same stamp, or all without a stamp.",
             "always",
             lambda run: True,
             Stamps,
             stamp,
+            in_parts=True,
+        ),
+        Property(
+            "stamp-owner",
+            "A stamp belongs to one message, or to one bundle of messages of one sender. So does each number"
+            " of an issuer for a group. A sender that recovered may use a stamp of its earlier life.",
+            "always, for deliveries with a stamp",
+            lambda run: True,
+            StampOwners,
+            stamp_owner,
+            in_parts=True,
+        ),
+        Property(
+            "stamp-order",
+            "The stamps of a receiver's deliveries never decrease. A delivery is tagged as out of order only"
+            " after a delivery in order whose stamp is not lower; this is judged at receivers in all groups.",
+            "`order` is `group` or `across-groups`, for deliveries with a stamp",
+            lambda run: run.guarantees.order is not Order.NONE,
+            StampOrder,
+            stamp_order,
+            in_parts=True,
+        ),
+        Property(
+            "configuration",
+            "A delivery or a drop notification names the first configuration, which is 0, or one that its"
+            " node has installed.",
+            "always",
+            lambda run: True,
+            Configurations,
+            configuration,
+            in_parts=True,
+        ),
+        Property(
+            "answers",
+            "A client has all answers to a message only after every receiver of the message delivered it.",
+            "always",
+            lambda run: True,
+            Answers,
+            answers,
             in_parts=True,
         ),
         Property(
@@ -122,6 +182,15 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             lambda run: run.guarantees.gaps is Gaps.NOTIFIED,
             DropDetection,
             drop_detection,
+        ),
+        Property(
+            "drop-reason",
+            "A drop notification is about a packet that was lost or late, or that the receiver had to"
+            " refuse. It is never about one that the receiver had received, or that nobody had sent.",
+            "`gaps` is `notified`, in a simulated run",
+            lambda run: run.guarantees.gaps is Gaps.NOTIFIED and run.source == "simulator",
+            DropReasons,
+            drop_reason,
         ),
         Property(
             "view-synchrony",

@@ -6,7 +6,7 @@ Every effect of the process is charged to the host and handed to the world.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -39,8 +39,8 @@ class NodeEnv(Env):
     """The simulator's side of one process."""
 
     __slots__ = (
-        "_booted_at", "_bundles", "_scheduler", "_timer_count", "_timers", "_unsynced", "_watched", "_world",
-        "arrival", "backlog", "clock", "host", "process", "saved",
+        "_booted_at", "_bundles", "_on_message", "_scheduler", "_timer_count", "_timers", "_unsynced",
+        "_watched", "_world", "arrival", "backlog", "clock", "host", "process", "saved",
     )  # fmt: skip
 
     process: Process
@@ -144,6 +144,7 @@ class NodeEnv(Env):
         self._booted_at = self.now
         try:
             self.process = self._world.plan.nodes[self.me].factory(self)
+            self._on_message: Callable[[NodeId, Message], None] = self.process.on_message
             self.process.on_start(dict(self.saved))
         except Exception as error:
             raise self._failed("its start", error) from error
@@ -192,7 +193,7 @@ class NodeEnv(Env):
         host.serving = True
         self.now = self.clock.read(now) if self.clock else now
         try:
-            self.process.on_message(source, message)
+            self._on_message(source, message)
         except Exception as error:
             raise self._failed(packet_text(source, message), error) from error
         if self._bundles:
@@ -206,7 +207,7 @@ class NodeEnv(Env):
         if self._watched:
             self._world.on_packet(self, Kind.RECEIVE, source, message)
         try:
-            self.process.on_message(source, message)
+            self._on_message(source, message)
         except Exception as error:
             raise self._failed(packet_text(source, message), error) from error
         if self._bundles:

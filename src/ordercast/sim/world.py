@@ -6,6 +6,7 @@ busy, work waits its turn. Handlers run at the end of their service time.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from random import Random
 from zlib import crc32
 
@@ -33,6 +34,7 @@ from ordercast.kernel.recipients import Recipients
 from ordercast.scenario.clock import Clock
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
+from ordercast.sim.fates import FateEnv, followed
 from ordercast.sim.host import Host
 from ordercast.sim.latency import Constant
 from ordercast.sim.network import LatencyNetwork, Network, Packet
@@ -95,8 +97,9 @@ class World:
             own = cpu if isinstance(cpu, Cpu) else cpu.get(node.host, Cpu())
             self.hosts.setdefault(node.host, Host(node.host, own, self.scheduler))
         packet_bytes = bundle_bytes + HEAD_BYTES if bundle_bytes else ALONE
+        make_env = self._env_maker()
         self.envs = [
-            NodeEnv(
+            make_env(
                 self,
                 node.id,
                 self.hosts[node.host],
@@ -108,6 +111,11 @@ class World:
         ]
         for env in self.envs:
             self.scheduler.at(0, env.boot)
+
+    def _env_maker(self) -> Callable[..., NodeEnv]:
+        """What makes the environment of a node: one that follows numbered packets, if there are any."""
+        found = followed(self.plan)
+        return NodeEnv if found is None else partial(FateEnv, followed=found)
 
     # Time
 

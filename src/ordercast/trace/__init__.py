@@ -11,7 +11,7 @@ from ordercast.trace.deliveries import (
     notice_event,
 )
 from ordercast.trace.description import NodeDescription, RunDescription, Stretch, describe
-from ordercast.trace.event import ADDED, LOST, PACKETS, PROBE, REMOVED, SAVED, Event, Kind
+from ordercast.trace.event import ADDED, LOST, PACKETS, PROBE, REMOVED, SAVED, UNFOUNDED, Event, Fate, Kind
 from ordercast.trace.store import FileRows, StoredRun, find_runs, merged, read_run, run_folders, write_run
 from ordercast.trace.table import SCHEMA, build_table, events_of, trace_hash
 
@@ -31,8 +31,10 @@ __all__ = [
     "REMOVED",
     "SAVED",
     "SCHEMA",
+    "UNFOUNDED",
     "Event",
     "FileRows",
+    "Fate",
     "Kind",
     "NodeDescription",
     "RunDescription",

@@ -40,6 +40,26 @@ REMOVED = "removed"
 """Label of a view that removes the issuer of its stamp: the group settles all up to the stamp's number."""
 
 
+class Fate(StrEnum):
+    """What had become of the packet of a drop notification; the label of its row in a simulated run."""
+
+    LOST = "lost"
+    """It was sent, and never came."""
+    LATE = "late"
+    """It came after the notification."""
+    REFUSED = "refused"
+    """It had come, but the receiver need not have kept it: its place in the order had passed, its issuer was
+    not added yet or was being removed, or the receiver held as many packets as it may."""
+    RECEIVED = "received"
+    """It had come, and nothing excuses the notification."""
+    UNSENT = "unsent"
+    """Nobody had sent such a packet."""
+
+
+UNFOUNDED = (Fate.RECEIVED, Fate.UNSENT)
+"""The fates of packets for which a drop notification has no reason."""
+
+
 class Event(NamedTuple):
     """One row of a trace."""
 

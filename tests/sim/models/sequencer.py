@@ -39,6 +39,7 @@ from ordercast.core import (
     View,
     Wait,
 )
+from ordercast.core import Numbered as Carried
 
 LOSSY = Guarantees(
     order=Order.ACROSS,
@@ -77,6 +78,11 @@ class Numbered(Message, frozen=True, tag=2):
     groups: Groups
     sender: NodeId
     payload: Payload
+    sequencer: NodeId
+
+    def numbered(self) -> Carried:
+        """Its stamp."""
+        return self.sequencer, self.clock, self.groups, self.numbers
 
 
 class Flush(Message, frozen=True, tag=3):
@@ -133,7 +139,7 @@ class Sequencer(Process):
         for group in message.groups:
             self._numbers[group] += 1
         numbers = tuple(self._numbers[group] for group in message.groups)
-        stamped = Numbered(self._clock, numbers, message.groups, source, message.payload)
+        stamped = Numbered(self._clock, numbers, message.groups, source, message.payload, self.env.me)
         for group in message.groups:
             self.env.multicast(self._members[group], stamped)
 

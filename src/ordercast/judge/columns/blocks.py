@@ -4,7 +4,8 @@ The summaries prove the following, of a run whose record is not damaged (`record
 clocks grow over all parts. Nothing happened between a node's crash and its recovery. All submissions of a
 sender are different messages. Every receiver delivered, from each block, exactly the messages that were
 submitted to it, and all receivers with the same stamps. The protocol's own order grows along every node's
-deliveries, so that no two nodes contradict each other.
+deliveries, so that no two nodes contradict each other. For each issuer there is a receiver that has all its
+messages, so that no stamp belongs to two of them. Messages are complete only after their deliveries.
 
 If the fingerprints of a block differ, or deliveries step back in the order, the messages concerned are read
 from the file with all their rows and judged like a separate run. This is correct because each property except
@@ -21,7 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from ordercast.core import Groups, NodeId, Order
-from ordercast.judge.columns.columns import Ints, filled, is_kind, kinds_of
+from ordercast.judge.columns.columns import Ints, filled, is_kind, kinds_of, null_of
+from ordercast.judge.columns.part_answers import unproved
 from ordercast.judge.columns.parts import BLOCK_BITS, SUBMITTED, Edges, Key, Print, Summary, Turn
 from ordercast.judge.finding import END_OF_RUN, Holes, Verdict
 from ordercast.trace import ORDERED, Kind, RunDescription
@@ -56,7 +58,12 @@ def select(description: RunDescription, summaries: Iterable[Summary]) -> Selecti
     if doubt:
         return Selection(frozenset(), (), doubt)
     down = {node for node, turns in _turns(parts).items() if not turns[-1].up}
-    blocks, total = _differing(description, [p for part in parts for p in part.prints], down)
+    doubt = _doubt_of_issuers(description, parts, down)
+    if doubt:
+        return Selection(frozenset(), (), doubt)
+    complete = {block for part in parts for block in part.answers.blocks}
+    blocks, total = _differing(description, [p for part in parts for p in part.prints], down, complete)
+    blocks |= unproved(parts)
     if len(blocks) > SHARE_MAX * total:
         return Selection(frozenset(), (), "most of its messages need a closer look")
     return Selection(frozenset(blocks), tuple(_stretches(description, parts)))
@@ -102,11 +109,13 @@ def _judge_excerpt(
     """Judge the selected messages, with all their rows, and the crashes and recoveries."""
     blocks = np.array(sorted(selection.blocks), np.int64)
     messages = _messages_in(selection.stretches, read_parts()) if selection.stretches else blocks[:0]
+    if len(blocks):
+        messages = np.union1d(messages, _sharing_clocks(blocks, block_bits, read_parts))
     tables, rows, before = [], [], 0
     for part in read_parts():
         kind, message = kinds_of(part["kind"]), filled(part["message"])
         wanted = np.isin(message >> block_bits, blocks) | np.isin(message, messages)
-        wanted &= is_kind(kind, Kind.SUBMIT, *ORDERED)
+        wanted &= is_kind(kind, Kind.SUBMIT, *ORDERED, Kind.COMPLETE)
         wanted |= is_kind(kind, Kind.CRASH, Kind.RECOVER)
         tables.append(part.filter(wanted))
         rows.append(before + np.flatnonzero(wanted))
@@ -134,6 +143,35 @@ def _messages_in(stretches: tuple[tuple[Key, Key], ...], parts: Iterator[pa.Tabl
         inside = (near >= 0) & (clock <= lasts[near])
         found.append(np.unique(message[inside & is_kind(kinds_of(part["kind"]), *ORDERED)]))
     return np.unique(np.concatenate(found))
+
+
+def _sharing_clocks(blocks: Ints, block_bits: int, read_parts: Callable[[], Iterator[pa.Table]]) -> Ints:
+    """The messages whose stamp has the same clock as one of these blocks: it may be the same stamp."""
+    clocks = [blocks[:0]]
+    for part in read_parts():
+        mine = np.isin(filled(part["message"]) >> block_bits, blocks)
+        clocks.append(np.unique(filled(part["stamp_clock"])[mine]))
+    wanted: Ints = np.unique(np.concatenate(clocks))
+    wanted = wanted[wanted != null_of(wanted)]
+    if not len(wanted):
+        return blocks[:0]
+    parts = [filled(part["message"])[np.isin(filled(part["stamp_clock"]), wanted)] for part in read_parts()]
+    return np.unique(np.concatenate(parts))
+
+
+def _doubt_of_issuers(description: RunDescription, parts: list[Summary], down: set[NodeId]) -> str:
+    """Which issuer's messages no receiver has all; then two of them might share a stamp. Empty if none."""
+    if description.guarantees.order is Order.NONE:
+        return ""
+    if any(members and down.issuperset(members) for members in description.groups.values()):
+        return "all receivers of a group are down"
+    members = {group: set(nodes) for group, nodes in description.groups.items()}
+    having: dict[int, set[NodeId]] = {}
+    for issuer, groups in (pair for part in parts for pair in part.issuers):
+        receivers = set().union(*(members[group] for group in groups)) - down
+        having[issuer] = having.get(issuer, receivers) & receivers
+    torn = sorted(issuer for issuer, nodes in having.items() if not nodes)
+    return f"no receiver has all messages of issuer {torn[0]}" if torn else ""
 
 
 def _doubt_of_nodes(parts: list[Summary]) -> str:
@@ -192,11 +230,14 @@ def _doubt_of_ranges(parts: list[Summary]) -> str:
     return ""
 
 
-def _differing(description: RunDescription, prints: list[Print], down: Set[NodeId]) -> tuple[set[int], int]:
+def _differing(
+    description: RunDescription, prints: list[Print], down: Set[NodeId], complete: Set[int]
+) -> tuple[set[int], int]:
     """The blocks from which some receiver did not deliver exactly what was submitted; and the number of all
     blocks.
 
-    A receiver that is down at the end may lack a whole block, unless holes are counted.
+    A receiver that is down at the end may lack a whole block, unless holes are counted or the block has
+    complete messages.
     """
     if description.counts_holes:
         down = frozenset()
@@ -207,10 +248,10 @@ def _differing(description: RunDescription, prints: list[Print], down: Set[NodeI
             mine[place] = (mine[place] + more) % (1 << 64)
     members = {groups: {n for g in groups for n in description.groups[g]} for _, groups, _ in sums}
     stamps: dict[tuple[Groups, int], int] = {}
-    blocks: set[int] = set()
+    blocks: set[int] = set(complete).difference(block for node, _, block in sums if node == SUBMITTED)
     for (node, groups, block), (count, content, stamped) in sums.items():
         if node == SUBMITTED:
-            owing = members[groups] - down
+            owing = members[groups] if block in complete else members[groups] - down
             same = all((receiver, groups, block) in sums for receiver in owing)
         else:
             submitted = sums.get((SUBMITTED, groups, block), [0, 0, 0])
@@ -228,7 +269,8 @@ def _stretches(description: RunDescription, parts: list[Summary]) -> list[tuple[
     steps = [step for part in parts for step in part.back]
     for node in {node for part in parts for node in part.edges}:
         keys = [edges.key for edges in _edges_of(node, parts) if edges.key is not None]
-        steps += [(b[0], a[1]) for a, b in pairwise(keys) if b[0] <= a[1]]
+        edges = [(a[1], b[0]) for a, b in pairwise(keys)]
+        steps += [(min(edge), max(edge)) for edge in edges if edge[1][:2] <= edge[0][:2]]
     united: list[tuple[Key, Key]] = []
     for first, last in sorted(steps):
         if united and first <= united[-1][1]:

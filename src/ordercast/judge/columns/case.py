@@ -16,6 +16,7 @@ from ordercast.judge.columns.integrity import admit
 from ordercast.judge.columns.ledger import Ledger
 from ordercast.judge.columns.line import Line, sequences
 from ordercast.judge.columns.notices import Drop, InstalledView, drops_of, views_of
+from ordercast.judge.columns.stamped import Stamped
 from ordercast.judge.columns.stays import Stays
 from ordercast.judge.columns.trace import Trace
 
@@ -73,6 +74,19 @@ class Case:
     def line(self) -> Line:
         """The chains of all receivers along one line, whatever their groups."""
         return Line(sequences(self.account), len(self.account.messages))
+
+    @cached_property
+    def stamped(self) -> Stamped:
+        """The stamps of all deliveries in order."""
+        return Stamped(self.account)
+
+    @cached_property
+    def stamps_climb(self) -> bool:
+        """Whether all receivers follow one line, along which the clocks of stamps grow strictly."""
+        if len(self.description.groups) > 1:
+            return False  # messages of different groups have no fixed order on the line
+        order = self.line.order
+        return order is not None and self.line.straight and self.stamped.grow_along(order)
 
     @cached_property
     def ledger(self) -> Ledger:

@@ -52,8 +52,11 @@ class Line:
 
     def __init__(self, chains: list[Sequence], count: int) -> None:
         self.chains = _different(chains)
+        self.order: Ints | None = self.chains[0].places if self.chains else None
+        """The messages along the line; None if they were renumbered."""
         if 4 * sum(len(chain.places) for chain in self.chains) < count:
             self.chains, count = _renumbered(self.chains)
+            self.order = None
         self.rank = np.full(count, -1, np.int64)
         """The place of each message on the line; -1 if no chain has it."""
         if len(self.chains) > 1:
@@ -86,6 +89,8 @@ class Line:
             after = np.where(known >= 0, ranks[known], -1) + 1
             line = np.insert(line, after, chain.places[new])
             self.rank[line] = np.arange(len(line))
+        if self.order is not None:
+            self.order = line
 
     def _steps(self, chain: Sequence) -> list[Stretch]:
         if len(self.chains) == 1:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ordercast.core import Causality, Groups, NodeId, Order
 from ordercast.judge.columns.columns import (
@@ -29,6 +30,7 @@ from ordercast.judge.columns.columns import (
 )
 from ordercast.judge.columns.fingerprints import Mixer, chunks
 from ordercast.judge.columns.node_order import NodeOrder
+from ordercast.judge.columns.part_answers import PartAnswers, part_answers
 from ordercast.judge.columns.record import RecordPart, examine_part
 from ordercast.judge.columns.trace import Trace
 from ordercast.trace import ORDERED, PACKETS, Kind, RunDescription
@@ -107,7 +109,11 @@ class Summary(msgspec.Struct):
     prints: list[Print] = msgspec.field(default_factory=list)
     turns: list[Turn] = msgspec.field(default_factory=list)
     back: list[tuple[Key, Key]] = msgspec.field(default_factory=list)
-    """Where a node's deliveries step back in the protocol's order: from the second key to the first."""
+    """Where a node's deliveries step back in the protocol's order: from the second key to the first. Also
+    where two messages that are not of one bundle have the same stamp."""
+    issuers: list[tuple[int, Groups]] = msgspec.field(default_factory=list)
+    """If the run has several groups: to which groups each issuer's messages go."""
+    answers: PartAnswers = msgspec.field(default_factory=PartAnswers)
 
 
 def summarize(
@@ -133,6 +139,7 @@ def summarize(
         if not summary.doubt:
             walk(rows, summary)
     if not summary.doubt:
+        summary.answers = part_answers(rows.trace, rows.delivered, block_bits)
         summary.prints = _prints(rows, key, block_bits)
     return summary
 
@@ -159,7 +166,8 @@ class _Rows:
         if trace.lost:
             return "a node recovered without its state"
         speaks = self.is_submit | self.is_delivery
-        if (speaks & ((trace.message < 0) | (trace.groups.codes < 0))).any():
+        answered: Flags = trace.is_kind(Kind.COMPLETE) & (trace.message < 0)
+        if answered.any() or (speaks & ((trace.message < 0) | (trace.groups.codes < 0))).any():
             return "rows lack a message or its groups"
         sender = trace.message >> 40
         if (self.is_submit & (sender != trace.node)).any():
@@ -176,6 +184,17 @@ class _Rows:
         other = self.is_delivery & (peer != sender)
         if other.any() and (other & (peer != null_of(peer))).any():
             return "a delivery names another sender"
+        return self._doubt_of_columns(speaks)
+
+    def _doubt_of_columns(self, speaks: Flags) -> str:
+        """Values that single rows must have, or must not have."""
+        table = self.trace.table
+        if table["digest"].null_count and (speaks & ~table["digest"].is_valid().to_numpy()).any():
+            return "rows lack a digest"
+        if any(pc.min_max(table["config"]).as_py().values()):
+            return "rows name a configuration"
+        if table["numbers"].null_count < len(table):
+            return "rows have numbers"
         return ""
 
 
@@ -203,7 +222,11 @@ def _walk_nodes(rows: _Rows, summary: Summary) -> None:
 def _walk_order(rows: _Rows, summary: Summary) -> None:
     """Check that the key grows along each node's deliveries, and note the steps back."""
     trace, delivered = rows.trace, rows.delivered
-    if trace.description.guarantees.order is Order.NONE or not len(delivered):
+    if trace.description.guarantees.order is Order.NONE:
+        if trace.table["stamp_clock"].null_count < len(trace.kind):
+            summary.doubt = "deliveries have stamps, but no order is promised"
+        return
+    if not len(delivered):
         return
     clocks, issuers = trace.column("stamp_clock"), trace.column("stamp_issuer")
     clock, node = clocks[delivered], trace.node[delivered]
@@ -216,14 +239,34 @@ def _walk_order(rows: _Rows, summary: Summary) -> None:
         return int(clocks[row]), int(issuers[row]), int(trace.message[row])
 
     changes = node[1:] != node[:-1]
-    for place in np.flatnonzero((clock[1:] <= clock[:-1]) & ~changes).tolist():
-        if key(place + 1) <= key(place):
-            summary.back.append((key(place + 1), key(place)))
+    near = np.flatnonzero((clock[1:] <= clock[:-1]) & ~changes)
+    for place in near[~_of_one_bundle(trace, delivered[near], delivered[near + 1])].tolist():
+        one, other = sorted((key(place), key(place + 1)))
+        if key(place + 1) <= key(place) or one[:2] == other[:2]:
+            summary.back.append((one, other))
+    if len(trace.description.groups) > 1:
+        summary.issuers = _issuers(trace, delivered)
     firsts = [0, *(np.flatnonzero(changes) + 1).tolist()]
     for first, following in pairwise([*firsts, len(delivered)]):
         edges = summary.edges[int(node[first])]
         ends = (key(first), key(following - 1))
         summary.edges[int(node[first])] = msgspec.structs.replace(edges, key=ends)
+
+
+def _of_one_bundle(trace: Trace, rows: Ints, following: Ints) -> Flags:
+    """For pairs of deliveries in a row, whether they belong to one bundle."""
+    flags = trace.message[following] == trace.message[rows] + 1
+    for column in (trace.column("stamp_clock"), trace.column("stamp_issuer"), trace.groups.codes):
+        flags &= column[following] == column[rows]
+    return np.asarray(flags)
+
+
+def _issuers(trace: Trace, delivered: Ints) -> list[tuple[int, Groups]]:
+    """To which groups the messages of each issuer go."""
+    issuers, issuer = factorize(trace.column("stamp_issuer")[delivered])
+    tuples = trace.groups.tuples
+    pairs = np.unique(issuer.astype(np.int64) * len(tuples) + trace.groups.codes[delivered])
+    return [(int(issuers[pair // len(tuples)]), tuples[pair % len(tuples)]) for pair in pairs.tolist()]
 
 
 def _walk_lanes(rows: _Rows, summary: Summary) -> None:

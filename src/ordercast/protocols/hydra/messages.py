@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from ordercast.core import Message, Payload, message_types
+from ordercast.core import Message, Numbered, Payload, message_types
 
 Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Clock: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
@@ -46,6 +46,10 @@ class Groupcast(Message, frozen=True, tag=2):
     """The multi-stamp: one number a group, in the order of `groups`."""
     sender: Natural
     payload: Payload
+
+    def numbered(self) -> Numbered:
+        """Its stamp."""
+        return self.sequencer, self.clock, self.groups, self.numbers
 
 
 class Flush(Message, frozen=True, tag=3):
@@ -133,6 +137,11 @@ class Announce(Message, frozen=True, tag=20):
     """Those of the active that senders should leave alone: they have not asked for their number yet and stamp
     nothing before they have, or are about to be removed, or the leader has heard nothing of them yet."""
 
+    def closes(self) -> tuple[int, ...]:
+        """The sequencer whose removal is planned, and the one that was removed last."""
+        news = (self.planned, self.latest)
+        return tuple(one.sequencer for one in news if one is not None and one.change == "removed")
+
 
 class Fetch(Message, frozen=True, tag=21):
     """A receiver asks for the decided steps from this one on, counted from 0."""
@@ -145,6 +154,10 @@ class Steps(Message, frozen=True, tag=22):
 
     start: Natural
     steps: tuple[Step, ...]
+
+    def closes(self) -> tuple[int, ...]:
+        """The sequencers that were removed."""
+        return tuple(step.sequencer for step in self.steps if step.change == "removed")
 
 
 class Suspect(Message, frozen=True, tag=23):

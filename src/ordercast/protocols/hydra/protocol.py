@@ -123,7 +123,16 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     )
     nodes += [Node(node, "configuration", node, replica, Crashes.MINORITY) for node in service]
     codec = Codec((*MESSAGES, *CONSENSUS_MESSAGES))
-    return Plan(NAME, _guarantees(options), tuple(nodes), members, senders, codec, options.pace)
+    return Plan(
+        NAME,
+        _guarantees(options),
+        tuple(nodes),
+        members,
+        senders,
+        codec,
+        options.pace,
+        packets_held_max=options.buffer,
+    )
 
 
 class _Ids:

@@ -1,0 +1,87 @@
+"""Order of stamps: receivers deliver in the order of stamps, and tag what they deliver later.
+
+If every receiver follows one line, and the clocks of stamps grow along it, nothing is wrong. Otherwise the
+stamps of each chain are compared with the highest one before.
+"""
+
+import numpy as np
+
+from ordercast.judge.columns.account import Account, Chain
+from ordercast.judge.columns.case import Case
+from ordercast.judge.columns.columns import Flags, Ints
+from ordercast.judge.columns.findings import Findings
+from ordercast.judge.columns.stamped import Stamped
+from ordercast.judge.finding import message_at
+
+Broken = tuple[int, int, bool]
+"""A delivery, the one before it with the highest stamp or -1, and whether it is in order."""
+
+
+def stamp_order(case: Case, findings: Findings) -> None:
+    """Find deliveries with a lower stamp than one before, and tagged ones without a higher stamp before."""
+    account, stamped = case.account, case.stamped
+    if not stamped.has_places or (account.ordered is None and case.stamps_climb):
+        return
+    groups = case.description.groups.values()
+    broken: list[Broken] = []
+    for chain in account.chains:
+        in_all = all(chain.node in members for members in groups)
+        broken += _broken(account, stamped, chain, in_all)
+    broken.sort(key=lambda found: int(account.row[found[0]]))
+    for found in findings.wanted(broken):
+        _tell(account, findings, stamped, found)
+
+
+def _broken(account: Account, stamped: Stamped, chain: Chain, in_all: bool) -> list[Broken]:
+    """The deliveries of a chain that are out of place, or tagged without a reason."""
+    where = np.arange(chain.start, chain.stop)
+    where = where[stamped.whole(account.row[where])]
+    clock, issuer = (column[account.row[where]] for column in stamped.columns[:2])
+    ordered = np.ones(len(where), bool) if account.ordered is None else account.ordered[where]
+    if ordered.all() and _grow(clock, issuer):
+        return []
+    rank = _ranks(clock, issuer)
+    highest = np.maximum.accumulate(np.where(ordered, rank, -1))
+    wrong = np.where(ordered, rank < highest, in_all & (rank > highest))
+    found = []
+    for at in np.flatnonzero(wrong).tolist():
+        first = int(np.argmax(ordered[:at] & (rank[:at] == highest[at]))) if highest[at] >= 0 else -1
+        found.append((int(where[at]), int(where[first]) if first >= 0 else -1, bool(ordered[at])))
+    return found
+
+
+def _grow(clock: Ints, issuer: Ints) -> bool:
+    """Whether stamps never decrease."""
+    if (clock[1:] > clock[:-1]).all():
+        return True
+    same: Flags = (clock[1:] == clock[:-1]) & (issuer[1:] >= issuer[:-1])
+    return bool((same | (clock[1:] > clock[:-1])).all())
+
+
+def _ranks(clock: Ints, issuer: Ints) -> Ints:
+    """The rank of each stamp; equal stamps have the same."""
+    order = np.lexsort((issuer, clock))
+    steps = np.zeros(len(order), np.int64)
+    steps[1:] = (np.diff(clock[order]) != 0) | (np.diff(issuer[order]) != 0)
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.cumsum(steps)
+    return ranks
+
+
+def _tell(account: Account, findings: Findings, stamped: Stamped, broken: Broken) -> None:
+    late, early, ordered = broken
+    named = [
+        f"{message_at(account.message(int(account.place[one])), account.time(one))} with stamp"
+        f" ({', '.join(str(column[account.row[one]]) for column in stamped.columns[:2])})"
+        for one in (late, early)
+        if one >= 0
+    ]
+    how = "after" if ordered else "tagged as out of order, but the last in order was"
+    node = int(account.node[late])
+    findings.add(
+        (node,),
+        [account.message(int(account.place[one])) for one in (late, early) if one >= 0],
+        [account.time(one) for one in (early, late) if one >= 0],
+        f"node {node} delivered {named[0]} {how} {named[1] if early >= 0 else 'none'}",
+        int(account.row[late]),
+    )

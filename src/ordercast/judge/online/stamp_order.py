@@ -1,0 +1,77 @@
+"""Order of stamps: receivers deliver in the order of stamps, and tag what they deliver later.
+
+A stamp is a message's place in its protocol's own order (`core/delivery.py`). In each life of a receiver, the
+stamps (clock, issuer) of its deliveries in order never decrease; the messages of one bundle have the same
+stamp. A delivery that is tagged as out of order has a reason: the receiver had delivered in order, before, a
+message whose stamp is not lower.
+
+A tag is judged only at receivers that are in every group. At others, the place may have been passed by a
+message that they do not receive: EpTO's peers order the messages of all groups.
+"""
+
+from ordercast.core import NodeId
+from ordercast.judge.finding import message_at
+from ordercast.judge.online.case import Case, Handler
+from ordercast.judge.online.oracle import Oracle
+from ordercast.trace import CARRYING, LOST, ORDERED, Event, Kind
+
+Latest = tuple[int, int, Event]
+"""A stamp, and the delivery that had it."""
+
+
+class StampOrder(Oracle):
+    """The stamps of a receiver's deliveries grow; tagged ones come after a later stamp."""
+
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
+        self._latest: dict[NodeId, Latest] = {}
+        """The highest stamp that each receiver delivered in order."""
+        groups = case.description.groups.values()
+        nodes = [node.id for node in case.description.nodes]
+        self._in_all = frozenset(node for node in nodes if all(node in members for members in groups))
+
+    def handlers(self) -> dict[Kind, Handler]:
+        """Deliveries, and recoveries without state, which make a new receiver."""
+        return {
+            **dict.fromkeys(CARRYING, self._on_tagged),
+            **dict.fromkeys(ORDERED, self._on_deliver),
+            Kind.RECOVER: self._on_recover,
+        }
+
+    def _on_deliver(self, event: Event) -> None:
+        clock, issuer = event.stamp_clock, event.stamp_issuer
+        if clock is None or issuer is None:
+            return
+        latest = self._latest.get(event.node)
+        if latest is None or clock > latest[0] or (clock == latest[0] and issuer >= latest[1]):
+            self._latest[event.node] = (clock, issuer, event)
+            return
+        self._tell(event, latest, "after")
+
+    def _on_tagged(self, event: Event) -> None:
+        clock, issuer = event.stamp_clock, event.stamp_issuer
+        if clock is None or issuer is None or event.node not in self._in_all:
+            return
+        latest = self._latest.get(event.node)
+        if latest is None or latest[:2] < (clock, issuer):
+            self._tell(event, latest, "tagged as out of order, but the last in order was")
+
+    def _tell(self, event: Event, latest: Latest | None, how: str) -> None:
+        message = event.message or 0
+        others = [] if latest is None else [latest[2]]
+        last = "none" if latest is None else self._named(latest[2])
+        self.report(
+            (event.node,),
+            (message, *(other.message or 0 for other in others)),
+            (*(other.time_ns for other in others), event.time_ns),
+            f"node {event.node} delivered {self._named(event)} {how} {last}",
+        )
+
+    @staticmethod
+    def _named(event: Event) -> str:
+        stamp = f"stamp ({event.stamp_clock}, {event.stamp_issuer})"
+        return f"{message_at(event.message or 0, event.time_ns)} with {stamp}"
+
+    def _on_recover(self, event: Event) -> None:
+        if event.label == LOST:
+            self._latest.pop(event.node, None)

@@ -1,0 +1,147 @@
+"""Protocols that break no promise about what they deliver, because they hardly deliver anything.
+
+Each makes a plan, so that the swarm and the conformance suite can run it. `IDLE_MUTANTS` has those that do
+something for which there must be a reason: a drop that is notified of, a tag. The others are condemned by
+what they do not do.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from ordercast.catalogue import find_protocol
+from ordercast.core import (
+    MILLISECOND,
+    Delivered,
+    Delivery,
+    Deployment,
+    Env,
+    Message,
+    NodeId,
+    OutOfOrder,
+    Plan,
+)
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.messages import Groupcast, Step
+from tests.sim.meddling import MeddlingEnv
+from tests.sim.mutant import Mutant, deploy, run_swarm
+from tests.sim.mutants_hydra import Make, Proxy, changed
+
+SEEDS = 40
+"""Within so many seeds of the swarm each must be caught."""
+DEAF_NS = 600 * MILLISECOND
+"""By then all faults are over in most seeds."""
+
+
+def mute(env: Env, make: Make) -> Any:
+    """Delivers nothing at all."""
+    return make(MeddlingEnv(env, lambda meddler, delivery: []))
+
+
+def disowning(env: Env, make: Make) -> Any:
+    """Calls everything dropped after the first drop."""
+    receiver = make(env)
+    merge, notify, gaps = receiver._merge, receiver._notify, list[Lane]()
+
+    def offer(lane: Lane, packet: Groupcast, number: int) -> None:
+        if gaps:
+            lane.note(number, packet.clock)
+            lane.hear()
+        else:
+            merge.offer(lane, packet, number)
+
+    def notify_first(lane: Lane) -> None:
+        gaps.append(lane)
+        notify(lane)
+
+    receiver._merge = receiver._follower._merge = Proxy(merge, offer=offer)
+    receiver._notify = notify_first
+    return receiver
+
+
+def dead_after_a_removal(env: Env, make: Make) -> Any:
+    """Does nothing any more after a sequencer was removed."""
+    receiver = make(env)
+    install, on_message, on_timer = receiver._install, receiver.on_message, receiver.on_timer
+    removals = list[Step]()
+
+    def note(step: Step) -> None:
+        install(step)
+        if step.change == "removed":
+            removals.append(step)
+
+    receiver._install = note
+    receiver.on_message = lambda source, message: None if removals else on_message(source, message)
+    receiver.on_timer = lambda name: None if removals else on_timer(name)
+    return receiver
+
+
+def reversing(env: Env, make: Make) -> Any:
+    """Delivers what a round makes stable the other way round, all of it tagged as out of order."""
+    held: list[OutOfOrder] = []
+
+    def hold(meddler: MeddlingEnv, delivery: Delivery) -> list[Delivery]:
+        assert isinstance(delivery, Delivered | OutOfOrder)
+        held.append(
+            OutOfOrder(delivery.payload, delivery.groups, delivery.sender, delivery.stamp, delivery.config)
+        )
+        return []
+
+    peer = make(MeddlingEnv(env, hold))
+    run_round = peer._run_round
+
+    def run_and_reverse() -> None:
+        run_round()
+        for delivery in reversed(held):
+            env.deliver(delivery)
+        held.clear()
+
+    peer._run_round = run_and_reverse
+    return peer
+
+
+def deaf_while_faults_last(env: Env, make: Make) -> Any:
+    """Ignores all packets until the faults of most seeds are over."""
+    receiver = make(env)
+    handler = receiver.on_message
+
+    def on_message(source: NodeId, message: Message) -> None:
+        if env.now > DEAF_NS:
+            handler(source, message)
+
+    receiver.on_message = on_message
+    return receiver
+
+
+def _altered(protocol: str, role: str, alter: Callable[..., Any], deployment: Deployment) -> Plan:
+    return changed(deploy(protocol, deployment), (role, alter, None))
+
+
+def _tagging(alter: Callable[..., Any], deployment: Deployment) -> Plan:
+    """EpTO's peers, which may tag."""
+    protocol = find_protocol("epto")
+    plan = protocol.deploy(deployment, protocol.options(late="tag"))
+    return changed(plan, ("peer", alter, None))
+
+
+IDLE: Mapping[str, Callable[[Deployment], Plan]] = {
+    "hydra delivers nothing": partial(_altered, "hydra", "receiver", mute),
+    "hydra calls everything dropped after its first drop": partial(_altered, "hydra", "receiver", disowning),
+    "hydra is dead after a removal": partial(_altered, "hydra", "receiver", dead_after_a_removal),
+    "epto delivers nothing": partial(_tagging, mute),
+    "epto reverses the order and tags everything": partial(_tagging, reversing),
+    "atomic multicast is deaf while faults last": partial(
+        _altered, "atomic_multicast", "receiver", deaf_while_faults_last
+    ),
+}
+"""Plans of protocols that do as good as nothing."""
+
+
+def _idle(name: str, breaks: str) -> Mutant:
+    return Mutant(name, frozenset({breaks}), partial(run_swarm, IDLE[name], None), seeds=SEEDS)
+
+
+IDLE_MUTANTS = [
+    _idle("hydra calls everything dropped after its first drop", "drop-reason"),
+    _idle("epto reverses the order and tags everything", "stamp-order"),
+]
