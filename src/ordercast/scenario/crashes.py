@@ -32,6 +32,8 @@ class Phase(NamedTuple):
 
     faults_ms: float
     heals: bool = True
+    calm_ms: float = 0.0
+    """Nothing happens before this time."""
 
     @property
     def healed_ms(self) -> float:
@@ -40,7 +42,7 @@ class Phase(NamedTuple):
 
     def strike(self, rng: Random) -> float:
         """When a fault strikes, in milliseconds; if the network never heals, later ones strike too."""
-        return round(rng.uniform(0, self.faults_ms if self.heals else self.healed_ms), 3)
+        return round(rng.uniform(self.calm_ms, self.faults_ms if self.heals else self.healed_ms), 3)
 
 
 def returns(plan: Plan, host: HostId) -> tuple[State, ...]:

@@ -28,7 +28,7 @@ from ordercast.trace import Stretch
 STANDARD_DEVIATIONS = 6
 """A chi-square distribution has no upper bound, but hardly any delay is further above the mean."""
 HOPS = 6
-"""The longest way through a network of links, in links."""
+"""The longest way through a network of links, in links; at most one of them has a full queue."""
 KIBIBITS = 8192
 
 
@@ -105,18 +105,27 @@ class _Surroundings:
 
 def _sides(scenario: Scenario, plan: Plan, end: Nanos) -> Iterator[tuple[Nanos, Nanos, frozenset[HostId]]]:
     """For each time between two faults without bad conditions: its begin, its end, and each side's hosts."""
-    hosts = sorted({node.host for node in plan.nodes})
-    now = _Surroundings(scenario, hosts)
+    changes = [change for change in _changes(scenario, plan) if change[0] < end]
+    for (begin, sides), (until, _) in pairwise((*changes, (end, ()))):
+        for side in sides:
+            yield begin, until, side
+
+
+def _changes(scenario: Scenario, plan: Plan) -> Iterator[tuple[Nanos, tuple[frozenset[HostId], ...]]]:
+    """When the surroundings change, and the sides from then on; none while conditions are bad."""
+    now = _Surroundings(scenario, {node.host for node in plan.nodes})
     pauses = [fault for fault in scenario.fault if isinstance(fault, faults.Pause)]
-    strikes = sorted({0, *(f.at_ns for f in scenario.fault), *(f.ends_ns for f in pauses)})
-    for begin, until in pairwise((*(strike for strike in strikes if strike < end), end)):
-        for fault in scenario.fault:
-            if fault.at_ns == begin:
-                fault.strike(now)
-        now.paused -= sum(pause.ends_ns == begin for pause in pauses)
-        if now.good():
-            for side in _separate(now.up, now.cut_links):
-                yield begin, until, side
+    strikes = {fault.at_ns for fault in scenario.fault} | {pause.ends_ns for pause in pauses}
+    before = None
+    for at_ns in sorted({0} | strikes):
+        struck = [fault for fault in scenario.fault if fault.at_ns == at_ns]
+        for fault in struck:
+            fault.strike(now)
+        now.paused -= sum(pause.ends_ns == at_ns for pause in pauses)
+        sides = tuple(_separate(now.up, now.cut_links)) if now.good() else ()
+        if sides != before or any(isinstance(fault, faults.Restart) for fault in struck):
+            yield at_ns, sides
+        before = sides
 
 
 def _separate(
@@ -185,7 +194,7 @@ def _longest_us(spec: LatencySpec) -> float | None:
             return _longest_of((spec.near, spec.far))
         case LinksSpec():
             narrowest = min(spec.host_gbps, spec.fabric_gbps, *spec.role_gbps.values())
-            return HOPS * (spec.propagation_us + spec.queue_kib * KIBIBITS / (1000 * narrowest))
+            return HOPS * spec.propagation_us + spec.queue_kib * KIBIBITS / (1000 * narrowest)
     return None
 
 

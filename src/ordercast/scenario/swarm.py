@@ -50,7 +50,8 @@ def swarm_scenario(
     rng = Random(f"{seed}/swarm")
     groups, senders = rng.choice((1, 1, 2, 3)), rng.randint(1, 4)
     messages = rng.randint(20, 120)
-    phase = Phase(rng.choice(FAULTS_MS), heals=rng.random() < 0.85)
+    faults_ms = rng.choice(FAULTS_MS)
+    phase = Phase(faults_ms, rng.random() < 0.85, calm_ms=faults_ms * rng.choice((0, 0, 0.6)))
     calm = Scenario(
         protocol=protocol,
         name=f"swarm {seed}",
@@ -82,12 +83,15 @@ def swarm_scenario(
     spread = calm.workload.spread[: len(plan.groups)]
     hosts = sorted({node.host for node in plan.nodes})
     infrastructure = Random(f"{seed}/infrastructure")
+    network, weather = _network(phase, active, hosts, rng)
+    struck = weather + _faults(plan, phase, hosts, active, rng, infrastructure)
+    struck.sort(key=lambda fault: fault.at_ms)
     return msgspec.structs.replace(
         calm,
         workload=msgspec.structs.replace(calm.workload, spread=spread),
-        network=_network(active, hosts, rng),
+        network=network,
         clocks=_clocks(active, rng),
-        fault=tuple(_schedule(plan, phase, hosts, active, rng, infrastructure)),
+        fault=(*struck, Heal(at_ms=phase.healed_ms)) if phase.heals else tuple(struck),
     )
 
 
@@ -131,15 +135,19 @@ def _latency(hosts: list[HostId], rng: Random) -> LatencySpec:
     return rng.choice(simple)
 
 
-def _network(active: list[Fault], hosts: list[HostId], rng: Random) -> NetworkSpec:
-    conditions = _conditions(active, rng)
-    return NetworkSpec(
-        latency=_latency(hosts, rng),
-        loss=conditions.loss,
-        duplication=conditions.duplication,
-        reordering=conditions.reordering,
-        reorder_us=conditions.reorder_us,
-    )
+def _network(
+    phase: Phase, active: list[Fault], hosts: list[HostId], rng: Random
+) -> tuple[NetworkSpec, list[FaultSpec]]:
+    """The network at the start, and how its conditions change: bad from the start, or later, or twice."""
+    first, conditions, latency = Conditions(), _conditions(active, rng), _latency(hosts, rng)
+    changes: list[FaultSpec] = []
+    if phase.calm_ms or rng.random() < 0.3:
+        changes.append(Weather(at_ms=phase.strike(rng), conditions=conditions))
+    else:
+        first = conditions
+    if rng.random() < 0.3:
+        changes.append(Weather(at_ms=phase.strike(rng), conditions=_conditions(active, rng)))
+    return NetworkSpec(latency=latency, **msgspec.structs.asdict(first)), changes
 
 
 def _conditions(active: list[Fault], rng: Random) -> Conditions:
@@ -167,12 +175,10 @@ def _clocks(active: list[Fault], rng: Random) -> ClocksSpec:
     return ClocksSpec(rng.choice((10.0, 1000.0, 50_000.0)), rng.choice((0.0, 10.0, 1000.0)))
 
 
-def _schedule(
+def _faults(
     plan: Plan, phase: Phase, hosts: list[HostId], active: list[Fault], rng: Random, infrastructure: Random
 ) -> list[FaultSpec]:
     faults: list[FaultSpec] = []
-    if rng.random() < 0.3:
-        faults.append(Weather(at_ms=phase.strike(rng), conditions=_conditions(active, rng)))
     if Fault.PAUSE in active:
         faults += [
             Pause(at_ms=phase.strike(rng), host=rng.choice(hosts), for_ms=rng.uniform(1, 100))
@@ -188,8 +194,7 @@ def _schedule(
     faults += draw_crashes(plan, phase, active, rng)
     if Fault.CRASH in active:
         faults += draw_infrastructure_crashes(plan, phase, infrastructure)
-    faults.sort(key=lambda fault: fault.at_ms)
-    return [*faults, Heal(at_ms=phase.healed_ms)] if phase.heals else faults
+    return faults
 
 
 def _partitions(phase: Phase, hosts: list[HostId], rng: Random) -> list[FaultSpec]:

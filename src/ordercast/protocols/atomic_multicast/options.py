@@ -31,7 +31,7 @@ class AtomicMulticastOptions(Options, frozen=True):
     def pace(self, delay: Nanos) -> Pace:
         """A message takes some round trips, and one more if a leader has just answered another; recovery
         takes a new leader, the repetition of what the old one had, and the part of clients that are gone."""
-        delivery = 4 * (self.retry_ns + self.patience_ns) + 30 * delay
+        delivery = 4 * (self.retry_ns + self.patience_ns) + 15 * delay
         repeated = 8 * (self.retry_ns + self.recovery_ns) + self.confirm_ns
         return Pace(delivery, self.consensus.recovery_ns + repeated + 100 * delay)
 
