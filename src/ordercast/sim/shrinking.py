@@ -6,8 +6,8 @@ still violated, and goes round until nothing more can be removed or the budget i
 shrinks in the same way each time. A change also changes which random numbers a packet meets; so a change that
 concerns the whole run is tried with a few seeds.
 
-The settling time stays as it is: with a shorter one, a message that comes a little late would pass for one that
-never comes, and the scenario would fail with a mended protocol too.
+The settling time stays as it is: with a shorter one, a message that comes a little late would pass for one
+that never comes, and the scenario would fail with a mended protocol too.
 """
 
 from collections.abc import Callable
