@@ -1,5 +1,7 @@
 """Messages in words: short, in one line, with what distinguishes them."""
 
+import msgspec
+
 from ordercast.core import Message, Payload, message_id, message_text
 from ordercast.core.bundle import Item, pack
 from ordercast.core.message_text import TEXT_MAX
@@ -14,7 +16,7 @@ class Outer(Message, frozen=True, tag=2):
     ring: int
     entries: tuple[Inner, ...]
     members: tuple[int, ...] = ()
-    places: dict[int, str] = {}
+    places: dict[int, str] = msgspec.field(default_factory=dict)
     names: frozenset[str] = frozenset()
 
 
