@@ -1,6 +1,7 @@
 """`ordercast swarm` and `ordercast replay`, on good protocols and on broken ones."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.core import Seen
+from ordercast.core import Message, Seen
+from ordercast.protocols.atomic_multicast.receiver import Receiver
 from ordercast.sim.run import Run, simulate
 from tests.cli.conftest import Command
 from tests.deep import deep_after
@@ -85,6 +87,7 @@ def test_replay_of_a_seed_shows_packets_and_faults(ordercast: Command) -> None:
     assert outcome.code == 0
     for part in ("group 0: nodes", "submit", "send", "receive", "Request", "kept every promise"):
         assert part in outcome.out
+    assert re.search(r"send .* to node \d+  Request\(.*payload=<\d+#\d+>.*\)", outcome.out), "what it carries"
     quiet = ordercast("replay", "--protocol", "atomic_multicast", "--seed", 2, "--no-packets")
     assert "Request" not in quiet.out and "deliver" in quiet.out
 
@@ -200,3 +203,23 @@ def test_an_interrupted_search_keeps_the_smallest_scenario_so_far(
 def test_what_does_not_fail_is_not_shrunk(ordercast: Command) -> None:
     outcome = ordercast("shrink", "--protocol", "unordered", "--seed", 0)
     assert outcome.code == 2 and "keeps every promise, so there is nothing to shrink" in outcome.err
+
+
+def test_the_replay_of_a_missing_delivery_ends_with_the_last_event_that_was_of_use(
+    ordercast: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    receive = Receiver.on_message
+
+    def deaf(self: Receiver, source: int, message: Message) -> None:
+        if self.env.me != 2:
+            receive(self, source, message)
+
+    monkeypatch.setattr(Receiver, "on_message", deaf)
+    path = tmp_path / "deaf.toml"
+    path.write_text('protocol = "atomic_multicast"\nsettle_ms = 200\n[workload]\nmessages = 3\n')
+    short, whole = (ordercast("replay", path, "--json", *more).json() for more in ((), ("--whole",)))
+    assert {found["property"] for found in short["violations"]} == {"agreement"}
+    assert len(short["events"]) < len(whole["events"])
+    assert "deliver" in short["events"][-1], "what only packets did after that was of no use"
+    more = len(whole["events"]) - len(short["events"])
+    assert f"... and {more} more events; --whole shows them" in ordercast("replay", path).out

@@ -74,6 +74,7 @@ class Run:
         """Why the promises about the end could not be judged; empty if they were."""
         self.ending = ending
         self.rows = world.rows
+        self.carried = world.carried
         self.duration_ns = world.now
         self.packets_lost = world.network.lost
         self.overflowed = sum(host.overflowed for host in world.hosts.values())

@@ -88,6 +88,8 @@ class World:
         self.dropped = 0
         self.submitted = 0
         self.refused = 0
+        self.carried: dict[int, Message] = {}
+        """The message of each row about a packet, by the place of the row; only if packets are recorded."""
         self._record_packets = record_packets
         self._senders = frozenset(plan.senders)
         self._recipients = Recipients(plan.groups)
@@ -260,6 +262,7 @@ class World:
 
     def on_packet(self, env: NodeEnv, kind: Kind, peer: NodeId, message: Message) -> None:
         """Record that a node has sent, received or lost a packet."""
+        self.carried[len(self.rows)] = message
         self._record(env, kind, peer=peer, label=type(message).__name__)
 
     def application_send(self, source: NodeId, target: NodeId, action: Action, *args: object) -> None:

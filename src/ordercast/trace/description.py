@@ -63,6 +63,9 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     """The stretches in which silence is judged; none if the run is not judged for liveness."""
     probed: bool = False
     """Whether probes were submitted at the end."""
+    resumed: tuple[NodeId, ...] = ()
+    """Nodes that began this run with state from an earlier run, such as their place in the order. What they
+    did before is in the trace of that run."""
     trace_hash: str | None = None
     files: dict[str, int] | None = None
     """The number of rows in each of its Parquet files; None if the writer did not count them."""
@@ -75,6 +78,8 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
         """The number of messages in the workload of a simulated scenario; None if the run has none."""
         workload = self.scenario.get("workload")
         wanted = workload.get("messages") if isinstance(workload, dict) else None
+        if isinstance(workload, dict) and workload.get("kind") == "listed":
+            wanted = len(workload.get("submission", ()))
         return wanted if self.source == "simulator" and isinstance(wanted, int) else None
 
     @property

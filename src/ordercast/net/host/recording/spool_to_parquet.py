@@ -125,9 +125,11 @@ def finish_run(
     if (target / DESCRIPTION).exists():
         return target
     spools = spool_folder(target)
+    resumed: set[HostId] = set()
     for host in sorted({node.host for node in plan.nodes}):
         with locked(spools, host):
             state = turn_all(spools, host)
+            resumed |= {host} if state.resumed else set()
             if state.life >= 0 and (host in gone or not state.ended):
                 _bury(target, run, host, state)
     if not any(target.glob("*.parquet")):
@@ -141,7 +143,11 @@ def finish_run(
     whole = complete and not cut and any(files.values())  # of a run without events nothing can be said
     described = describe(plan, run=run, source="live", seed=None, complete=whole)
     described = msgspec.structs.replace(
-        described, settled=settled and not cut, files=files, scenario=scenario or {}
+        described,
+        settled=settled and not cut,
+        files=files,
+        resumed=tuple(node.id for node in plan.nodes if node.host in resumed),
+        scenario=scenario or {},
     )
     _replace(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(described), indent=2))
     for path in spools.iterdir():
