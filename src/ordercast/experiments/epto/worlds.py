@@ -14,9 +14,9 @@ The paper does not say when rounds begin or where processes are. The program of 
 - Cyclon has views of 30 and exchanges 5 entries; newcomers start with 30 living processes.
 
 One thing cannot be known: whether a ball that arrives in the very tick of a round counts for that round. The
-program leaves it to the addresses of two functions in memory. It matters, because some pairs of nodes are only
-two ticks apart (0.8% of those in Figure 6). If a process is a tick early and its neighbour a tick late, an
-event is relayed twice in one round, and its age runs ahead. Here balls come first, as in all runs of the
+program leaves it to the addresses of two functions in memory. It matters, because some pairs of nodes are
+only two ticks apart (0.8% of those in Figure 6). If a process is a tick early and its neighbour a tick late,
+an event is relayed twice in one round, and its age runs ahead. Here balls come first, as in all runs of the
 engine. Figure 6 is also made with rounds first.
 
 The claims are measured in this world. The other world is the one that users have: rounds begin at random
