@@ -6,17 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from ordercast.core import MILLISECOND
 from ordercast.protocols.epto.options import EptoOptions
 from ordercast.protocols.epto.rounds import Rounds, RoundsApart, RoundsTogether
 from ordercast.scenario.spec import ConstantSpec, MatrixSpec, NetworkSpec, Scenario, WorkloadSpec
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import simulate
 from ordercast.trace import Event, Kind
 from tests.epto.lab import ROUND, Bench
 
 ROUND_TICKS, DRIFT = 125, 1
-SEEDS = range(40)
+SEEDS = range(12)
 
 Make = Callable[[int, int, int, int], Rounds]
 
@@ -141,6 +143,16 @@ def test_in_the_simulator_pairs_without_a_measurement_never_hear_each_other(tmp_
     everybody = {(one, other) for one in range(6) for other in range(6) if one != other}
     assert heard == everybody - {(0, 1), (4, 2)}
     assert run.summary().delivered == 30 * 6, "others pass on what a pair cannot tell each other"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_promises_are_kept_under_faults_with_the_authors_rounds_and_views(seed: int) -> None:
+    """Crashes, pauses, wrong clocks and all else that the swarm draws."""
+    scenario = swarm_scenario("epto", seed)
+    options = {**scenario.options, "rounds": "together", "sampling": "cyclon-authors"}
+    run = simulate(replace(scenario, options=options))
+    assert run.violations == []
+    assert run.summary().submitted > 0
 
 
 def test_by_default_they_are_apart() -> None:

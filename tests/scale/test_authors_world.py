@@ -87,6 +87,17 @@ def test_unordered_delivery_counts_at_rounds_and_at_its_source_at_once() -> None
     assert np.flatnonzero(outcome.delays).tolist() == [setup.ttl * ROUND]
 
 
+def test_a_ball_that_arrives_in_the_tick_of_a_round_is_for_that_round_unless_latencies_are_later() -> None:
+    setup = Setup(processes=20, fanout=19, ttl=8, in_step=True, drift=0.0)
+    latencies = Latencies(np.full((20, 20), ROUND, np.int16), np.array([ROUND], np.int32))
+    assert latencies.later().longest == ROUND + 1
+    for network, rounds in ((latencies, 1), (latencies.later(), 2)):
+        outcome = run(setup, network, unordered=True, cores=1)
+        assert np.flatnonzero(outcome.unordered).tolist() == [0, rounds * ROUND]
+    absent = Latencies(np.array([[-1, 3], [4, -1]], np.int16), np.empty(0, np.int32)).later()
+    assert absent.matrix.tolist() == [[-1, 4], [5, -1]]
+
+
 @pytest.mark.parametrize("drift", [0.0, 0.01])
 def test_an_event_is_delivered_ttl_rounds_after_its_broadcast(drift: float) -> None:
     """The authors' TTL is smaller by one: theirs is delivered TTL + 1 rounds after."""

@@ -103,6 +103,7 @@ def run_case(
     loss: float = 0.0,
     churn: float = 0.0,
     sampling: Literal["uniform", "cyclon"] = "uniform",
+    rounds_first: bool = False,
 ) -> Case:
     """A case; two figures that need the same run name it alike, so that it runs once."""
     file = find_file(setup.data)
@@ -117,6 +118,7 @@ def run_case(
             "loss": loss,
             "churn": churn,
             "sampling": sampling,
+            "rounds_first": rounds_first,
             "model": model if file else STAND_IN,
         },
         seed=seed,
@@ -135,23 +137,28 @@ def measure(
     loss: float,
     churn: float,
     sampling: Literal["uniform", "cyclon"],
+    rounds_first: bool,
     model: Model,
     file: str,
     digest: str,
     rounds: int,
     seed: int,
 ) -> CaseValues:
-    """Delays in ticks by percentile, holes by cause, and what broke the order; a TTL of 0 is the lemmas'."""
+    """Delays in ticks by percentile, holes by cause, and what broke the order; a TTL of 0 is the lemmas'.
+
+    With `rounds_first`, a ball that arrives in the tick of a round is for the next round.
+    """
     from ordercast.engines.epto import run as engine
     from ordercast.engines.epto.setup import Setup as Asked
 
     make = authors_setup if world == AUTHORS else random_setup
     some = Asked(processes, 1, 1, clock, rate=rate, rounds=rounds, loss=loss, churn=churn, seed=seed)
     asked = make(some, ttl, sampling)
+    latencies = latencies_of(model, file, digest)
     counts_first = processes <= UNORDERED_MAX
     outcome = engine.run(
         asked,
-        latencies_of(model, file, digest),
+        latencies.later() if rounds_first else latencies,
         arrivals=counts_first and world != AUTHORS,
         unordered=counts_first and world == AUTHORS,
         cores=1,
