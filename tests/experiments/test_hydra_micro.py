@@ -90,7 +90,7 @@ def test_ratios_do_not_depend_on_the_cost_of_a_packet() -> None:
 def test_cases_are_the_setup_of_the_paper(name: str) -> None:
     quick, full = (EXPERIMENTS[name].cases(Setup(quick=quick)) for quick in (True, False))
     assert len(quick) < len(full)
-    assert len({case.seed for case in full}) >= 3
+    assert len({case.seed for case in full}) >= 2
     for case in [*quick, *full]:
         assert case.parameters["flush"] == "" or case.parameters["system"] == "hydra"
         assert "sequencers" not in case.arguments  # two, by default
@@ -154,7 +154,7 @@ def test_the_evaluation_divides_the_highest_rates(name: str, expected: dict[str,
     outcome = experiment.evaluate(made_up.results(experiment.cases(Setup()), fake, fake_loads))
     assert {each.claim: each.value for each in outcome.measurements} == pytest.approx(expected, rel=1e-3)
     assert set(expected) == set(experiment.claims)
-    assert all("over 3 seeds" in each.note for each in outcome.measurements)
+    assert all("over 2 seeds" in each.note for each in outcome.measurements)
     hydra = [each for each in outcome.measurements if "hydra." in each.claim and "latency" not in each.claim]
     assert all("adaptive flushes: " in each.note for each in hydra)
 

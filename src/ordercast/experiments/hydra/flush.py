@@ -62,7 +62,7 @@ def cases(effort: Effort) -> list[Case]:
             },
         )
         for flush, delay in _policies(effort)
-        for seed in range(min(2, effort.seeds))
+        for seed in range(effort.seeds)
     ]
 
 

@@ -129,7 +129,10 @@ def _adaptive(adaptive: Results, other: Results) -> str:
 
 def cases_group_size(effort: Effort) -> list[Case]:
     """One group of three to nine receivers."""
-    return _cases([(1, size) for size in ((3, 5, 7, 9) if effort.thorough else (3, 9))], effort)
+    if effort.thorough:
+        return _cases([(1, size) for size in (3, 5, 7, 9)], effort)
+    cases = _cases([(1, size) for size in (3, 9)], effort)
+    return [case for case in cases if case.parameters["system"] != UNORDERED]  # no claim needs it
 
 
 def evaluate_group_size(results: Results) -> Evaluation:
@@ -176,7 +179,7 @@ def evaluate_group_size(results: Results) -> Evaluation:
 
 def cases_groups(effort: Effort) -> list[Case]:
     """Up to fifteen groups of three; a fifth of the messages goes to two of them."""
-    counts = (1, 5, 10, 15) if effort.thorough else (1, 15)
+    counts = (1, 5, 10, 15) if effort.thorough else (15,)
     return _cases([(count, 3) for count in counts], effort)
 
 

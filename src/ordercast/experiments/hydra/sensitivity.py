@@ -26,7 +26,7 @@ class Effort(msgspec.Struct, frozen=True):
     """All points of the figures and all systems, or only those that claims need."""
 
 
-FULL, QUICK, SMALL = Effort(3, 2_000, True), Effort(2, 1_000, False), Effort(1, 600, False)
+FULL, QUICK, SMALL = Effort(2, 2_000, True), Effort(1, 1_000, False), Effort(1, 600, False)
 PACKETS_NS, LINKS_US = (PUBLISHED.packet_ns, 200, 1_000), (PUBLISHED.link_us, 1.3)
 GRID = tuple(Hardware(packet, link) for packet in PACKETS_NS for link in LINKS_US)
 """The published numbers are the first. A packet of 1 us was the testbed's before these were found; the longer
