@@ -72,7 +72,7 @@ def swarm_scenario(
             outstanding=rng.randint(1, 8),
             timeout_ms=rng.uniform(50, 200),
         ),
-        settle_ms=5000,
+        settle_ms=3000,
         liveness=True,
         bundle_bytes=rng.choice((0, 0, 1400)),
         codec=rng.random() < 0.25,
