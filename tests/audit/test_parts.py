@@ -21,6 +21,7 @@ from tests.sim.mutant import Mutant
 from tests.sim.mutants import MUTANTS
 
 BITS = 2
+KEY = 0x5EED
 
 
 def cut(table: pa.Table, rows: int) -> Iterator[pa.Table]:
@@ -28,7 +29,9 @@ def cut(table: pa.Table, rows: int) -> Iterator[pa.Table]:
 
 
 def selected(description: RunDescription, table: pa.Table, rows: int) -> Selection:
-    return select(description, [summarize(description, part, BITS) for part in cut(table, rows)])
+    return select(
+        description, [summarize(description, part, KEY, block_bits=BITS) for part in cut(table, rows)]
+    )
 
 
 def by_parts(description: RunDescription, table: pa.Table, rows: int) -> tuple[Selection, set[str]]:
@@ -79,7 +82,7 @@ def test_tampered_traces(plan: str, first: int) -> None:
         run = honest(plan, seed)
         for number in range(8):
             events = tampered(run.events(), 1000 * seed + number) if number else run.events()
-            table = build_table("test", [tuple(event) for event in events])
+            table = build_table(run.description.run, [tuple(event) for event in events])
             selection, found = by_parts(run.description, table, 40)
             assert found == whole(run.description, table), (plan, seed, number, selection)
             seen["proved" if selection.nothing else "doubted" if selection.doubt else "selected"] += 1
@@ -93,7 +96,7 @@ def test_a_finding_in_an_excerpt_names_its_row_in_the_run() -> None:
     events = run.events()
     row = next(row for row in range(300, len(events)) if events[row].kind is Kind.DELIVER)
     events[row] = events[row]._replace(digest=1)
-    table = build_table("test", [tuple(event) for event in events])
+    table = build_table(run.description.run, [tuple(event) for event in events])
     selection = selected(run.description, table, 60)
     assert len(selection.blocks) == 1 and not selection.doubt
     verdict = judge_selected(run.description, selection, lambda: cut(table, 60), lambda: table, BITS)
@@ -106,7 +109,7 @@ def test_swapped_deliveries_select_their_stretch_only() -> None:
     rows = [row for row, event in enumerate(events) if event.node == 1 and event.kind is Kind.DELIVER]
     a, b = rows[100], rows[101]
     swap(events, a, b)
-    table = build_table("test", [tuple(event) for event in events])
+    table = build_table(run.description.run, [tuple(event) for event in events])
     selection = selected(run.description, table, 60)
     assert not selection.blocks and not selection.doubt and len(selection.stretches) == 1
     verdict = judge_selected(run.description, selection, lambda: cut(table, 60), lambda: table, BITS)

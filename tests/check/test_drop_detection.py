@@ -133,6 +133,21 @@ def test_a_restart_goes_on_with_its_state_and_begins_anywhere_without() -> None:
             trace.clean()
 
 
+def test_numbers_that_began_in_an_earlier_run_begin_anywhere() -> None:
+    for resumed in ((), (0,)):
+        trace, (a, b, _) = start()
+        trace.description = msgspec.structs.replace(trace.description, resumed=resumed)
+        trace.removed(0, 1, 8, 7)
+        trace.numbered(0, a, 4)
+        trace.numbered(0, b, 5)
+        if resumed:
+            trace.clean()
+            trace.numbered(0, trace.submit(), 7)
+            assert "notification for number 6" in trace.only("drop-detection").detail
+        else:
+            assert "got neither message nor notification" in trace.only("drop-detection", 2).detail
+
+
 def test_not_promised_not_judged() -> None:
     trace, (a, *_) = start(Guarantees())
     trace.numbered(0, a, 5)

@@ -139,7 +139,7 @@ def by_parts(run: Run, size: int) -> Holes | None:
     tables = [run.table.slice(first, size) for first in range(0, len(run.table), size)]
     summaries = []
     for number, table in enumerate(tables):
-        summary = summarize(run.description, table, block_bits=2)
+        summary = summarize(run.description, table, key=1, block_bits=2)
         summary.first = number
         summaries.append(summary)
     selection = select(run.description, summaries)
@@ -153,10 +153,12 @@ def test_both_judges_count_the_same_in_runs_of_the_swarm_whole_or_in_parts() -> 
     standings = set()
     for seed in range(60):
         run = simulate(swarm_scenario("epto", seed))
-        assert run.holes is not None
+        assert (run.holes is None) == bool(run.hindrance)
         found = audit(run.description, run.table)
         assert found.violations == run.violations == []
         assert found.holes == run.holes
+        if run.holes is None:
+            continue
         assert by_parts(run, 37) == run.holes
         standings |= {found.standing for found in run.holes.nodes}
     assert standings == {"stayed", "down", "lost"}

@@ -3,7 +3,7 @@
 import pytest
 
 from ordercast.core import Guarantees
-from ordercast.trace import Event, Kind
+from ordercast.trace import PACKETS, Event, Kind
 from tests.check.traces import Trace
 
 NOTHING = Guarantees(out_of_order=True)
@@ -48,11 +48,22 @@ def test_rows_of_a_node_that_go_back_in_time() -> None:
 
 def test_packets_are_passed_over() -> None:
     trace = Trace(NOTHING)
-    trace.crash(0)
-    for kind in (Kind.SEND, Kind.RECEIVE, Kind.LOSE):
+    trace.deliver(0, trace.submit())
+    for kind in PACKETS:
         trace.events.append(Event(-5, -5, 0, kind, peer=77))
         trace.events.append(Event(-5, -5, 88, kind, peer=77))
     trace.clean()
+
+
+@pytest.mark.parametrize("kind", [Kind.SUBMIT, Kind.COMPLETE, *PACKETS])
+def test_no_answer_and_no_packet_is_of_a_node_that_is_down(kind: Kind) -> None:
+    trace = Trace(NOTHING)
+    message = trace.submit(1)
+    trace.crash(1)
+    trace.row(1, kind, message=message, groups=(0,))
+    found = [violation for violation in trace.judge() if violation.property == "lifecycle"]
+    assert [violation.nodes for violation in found] == [(1,)]
+    assert f"has a row {kind}" in found[0].detail and "while it is down" in found[0].detail
 
 
 def test_a_crash_and_a_recovery() -> None:

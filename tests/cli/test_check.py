@@ -1,5 +1,6 @@
 """`ordercast check` on traces that are whole, altered, damaged or missing."""
 
+import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from ordercast.trace import Event, Kind, build_table
 from tests.cli.conftest import Command
 
 Rewrite = Callable[[pa.Table], pa.Table]
@@ -32,6 +34,33 @@ def run_folder(folder: Path, seed: int) -> Path:
 def rewrite(folder: Path, change: Rewrite, seed: int = 1) -> None:
     path = run_folder(folder, seed) / "events.parquet"
     pq.write_table(change(pq.ParquetFile(path).read()), path)
+
+
+def renumbered(change: Rewrite) -> Rewrite:
+    """The change of a forger who numbers the rows and deliveries of each node anew."""
+
+    def renumber(table: pa.Table) -> pa.Table:
+        changed = change(table)
+        kinds = changed["kind"].cast(pa.string()).to_pylist()
+        numbers = build_table(
+            "", [Event(0, 0, n, Kind(k)) for n, k in zip(changed["node"].to_pylist(), kinds, strict=True)]
+        )
+        for column in ("step", "position"):
+            index = changed.column_names.index(column)
+            changed = changed.set_column(index, changed.schema.field(column), numbers[column])
+        return changed
+
+    return renumber
+
+
+def rewrite_run(folder: Path, change: Rewrite, seed: int = 1) -> None:
+    """Change a run as its writer would have written it: it says how many rows it has, and has no hash."""
+    rewrite(folder, renumbered(change), seed)
+    path = run_folder(folder, seed) / "run.json"
+    rows = pq.ParquetFile(path.with_name("events.parquet")).metadata.num_rows
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {"files": {"events.parquet": rows}, "trace_hash": None})
+    )
 
 
 def rows_of(table: pa.Table, node: int, kind: str = "deliver") -> np.ndarray:
@@ -81,25 +110,54 @@ def test_whole_traces_pass(ordercast: Command, traces: Path) -> None:
         (swap, "total-order", 1),
         (duplicate, "integrity", 2),
         (lose, "agreement", 0),
-        (unsubmit, "integrity", None),
     ],
 )
-def test_an_altered_trace_is_found_out(
+def test_a_violation_is_found_out(
     ordercast: Command, traces: Path, change: Rewrite, found: str, node: int | None
 ) -> None:
-    rewrite(traces, change)
+    rewrite_run(traces, change)
     outcome = ordercast("check", traces, "--json")
     content = outcome.json()
     assert outcome.code == 1
     assert {violation["property"] for violation in content["violations"]} == {found}
     name = run_folder(traces, 1).name
     assert {violation["run"] for violation in content["violations"]} == {name}
-    assert content["altered"] == [name]
+    assert (content["damaged"], content["altered"]) == ([], [])
     violation = content["violations"][0]
     assert set(violation) >= {"property", "run", "nodes", "messages", "detail"}
     assert node is None or node in violation["nodes"]
     text = ordercast("check", traces)
     assert text.code == 1 and f"{found} violated in {name}" in text.out
+
+
+@pytest.mark.parametrize("change", [duplicate, lose, unsubmit])
+def test_lost_and_doubled_rows_are_damage_and_not_blamed_on_the_protocol(
+    ordercast: Command, traces: Path, change: Rewrite
+) -> None:
+    rewrite(traces, change)
+    outcome, name = ordercast("check", traces, "--json"), run_folder(traces, 1).name
+    content = outcome.json()
+    assert outcome.code == 1 and content["violations"] == []
+    assert {damage["run"] for damage in content["damaged"]} == {name}
+    rows = [damage for damage in content["damaged"] if damage["what"] == "steps"]
+    assert rows and all(damage["file"] == "events.parquet" and damage["row"] > 0 for damage in rows)
+    text = ordercast("check", traces).out
+    assert f"trace damaged in {name}\n  events.parquet, row " in text
+    assert f"not judged: the promises of {name}, because its trace is damaged" in text
+    assert f"kept every promise: {run_folder(traces, 2).name} (1 of 2 runs)" in text
+
+
+def test_changed_events_do_not_match_their_hash(ordercast: Command, traces: Path) -> None:
+    rewrite(traces, swap)
+    outcome, name = ordercast("check", traces, "--json"), run_folder(traces, 1).name
+    content = outcome.json()
+    assert outcome.code == 1 and content["altered"] == [name]
+    assert [(damage["what"], damage["file"]) for damage in content["damaged"]] == [("hash", "events.parquet")]
+    assert {violation["property"] for violation in content["violations"]} == {"total-order"}
+    assert {run["run"]: run["verdict"] for run in content["verdicts"]}[name] == "damaged"
+    text = ordercast("check", traces).out
+    assert "do not match the hash in run.json" in text
+    assert f"total-order violated in {name}, whose trace was changed" in text
 
 
 def test_a_run_can_be_checked_alone(ordercast: Command, traces: Path) -> None:
@@ -134,9 +192,13 @@ def test_a_damaged_trace_is_one_clear_line_and_exit_code_2(
 ) -> None:
     damage(run_folder(traces, 1))
     outcome = ordercast("check", traces, "--json")
-    assert outcome.code == 2 and outcome.out == ""
+    assert outcome.code == 2
     assert len(outcome.err.strip().splitlines()) == 1
     assert wanted in outcome.err
+    unreadable = outcome.json()["unreadable"]
+    assert [run["run"] for run in unreadable] == [run_folder(traces, 1).name]
+    assert wanted in unreadable[0]["detail"]
+    assert f"kept every promise: {run_folder(traces, 2).name} (1 of 2 runs)" in ordercast("check", traces).out
 
 
 def test_an_empty_folder_has_no_trace(ordercast: Command, tmp_path: Path) -> None:
@@ -150,9 +212,9 @@ def by_node(table: pa.Table) -> pa.Table:
 
 
 def test_a_trace_ordered_by_node_is_judged_in_order_of_time(ordercast: Command, traces: Path) -> None:
-    rewrite(traces, by_node)
+    rewrite_run(traces, by_node)
     assert ordercast("check", traces).code == 0
-    rewrite(traces, lambda table: by_node(swap(table)), seed=2)
+    rewrite_run(traces, lambda table: by_node(swap(table)), seed=2)
     outcome = ordercast("check", traces, "--json")
     assert {violation["property"] for violation in outcome.json()["violations"]} == {"total-order"}
 
@@ -166,7 +228,7 @@ def test_rows_of_a_node_that_contradict_their_own_times_are_not_put_right(
         order[rows] = rows[::-1]
         return table.take(order)
 
-    rewrite(traces, reverse)
+    rewrite_run(traces, reverse)
     outcome = ordercast("check", traces, "--json")
     assert "clock" in {violation["property"] for violation in outcome.json()["violations"]}
 
@@ -176,7 +238,7 @@ def test_more_findings_than_are_shown_are_counted(ordercast: Command, traces: Pa
         rows = np.arange(len(table))
         return table.take(np.sort(np.concatenate([rows, rows_of(table, 0), rows_of(table, 1)])))
 
-    rewrite(traces, double)
+    rewrite_run(traces, double)
     content = ordercast("check", traces, "--json").json()
     assert {violation["property"] for violation in content["violations"]} == {"integrity"}
     assert len(content["violations"]) == 20 and content["suppressed"] > 20
@@ -187,7 +249,7 @@ def test_of_a_large_run_it_is_said_how_to_judge_it_in_less_memory(
     ordercast: Command, traces: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "--master" not in ordercast("check", traces).err
-    monkeypatch.setattr("ordercast.cli.check.MANY_EVENTS", 10)
+    monkeypatch.setattr("ordercast.cli.judged_runs.MANY_EVENTS", 10)
     outcome = ordercast("check", traces, "--json")
     assert "events; --master judges large runs in parts" in " ".join(outcome.err.split())
     assert outcome.json()["runs"] > 0

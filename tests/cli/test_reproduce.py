@@ -31,7 +31,7 @@ class Job:
     def __call__(
         self, spark: object, works: list[Work], claims: list[Claim], out: Path, report: object
     ) -> Reproduction:
-        self.works, self.claims = works, claims
+        self.works, self.claims, self.out = works, claims, out
         results: list[ClaimResult] = []
         for claim in claims:
             value = self.values.get(claim.id)
@@ -113,11 +113,31 @@ def test_quick_is_less(stand_in: Job, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "folder"),
+    [
+        (["baseline"], "baseline"),
+        (["baseline", "epto.bound", "--quick"], "baseline-epto.bound-quick"),
+        (["--quick"], "all-quick"),
+        (["baseline", "--out", "mine"], None),
+    ],
+)
+def test_without_a_folder_each_selection_has_its_own(
+    stand_in: Job,
+    arguments: list[str],
+    folder: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_app(["reproduce", *arguments, "--json"]) == 0
+    assert stand_in.out == (Path(".ordercast", "reproduced", folder) if folder else Path("mine"))
+
+
+@pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (["reproduce", "hydra.nothing", "--out", "out"], "no claim 'hydra.nothing'; there are: "),
         (["reproduce", "--data", "absent", "--out", "out"], "--data absent: no such folder"),
-        (["reproduce", "baseline"], "Missing option"),
         (["report", "absent"], "absent: no such folder"),
         (["report"], "Missing argument"),
     ],

@@ -1,6 +1,7 @@
 """`ordercast swarm` and `ordercast replay`, on good protocols and on broken ones."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.core import Seen
+from ordercast.core import Message, Seen
+from ordercast.protocols.atomic_multicast.receiver import Receiver
+from ordercast.sim.run import Run, simulate
 from tests.cli.conftest import Command
 from tests.deep import deep_after
 from tests.live.processes import PATIENCE_S, until
@@ -18,8 +21,20 @@ def test_a_good_protocol_has_no_failures_in_one_process_or_in_two(ordercast: Com
     words = ("swarm", "--protocol", "unordered", "--seeds", "0:12", "--json")
     one, two = (ordercast(*words, "--jobs", jobs) for jobs in (1, 2))
     assert one.code == two.code == 0
-    assert one.json() == two.json() == {"protocol": "unordered", "runs": 12, "failures": []}
+    told = one.json()
+    assert told == two.json()
+    assert (told["protocol"], told["runs"], told["failures"]) == ("unordered", 12, [])
+    assert 0 < told["delivered"] < told["submitted"], "some senders or receivers were down"
+    assert (told["drops"], told["holes"]) == (0, 0)
+    assert sum(told["endings"].values()) == 12 and 0 < told["incomplete"] < 12
+    assert told["slowest_recovery_ns"] == 0, "nothing is sent again"
     assert "on 12 seeds" in ordercast(*words[:-1]).out
+
+
+def test_the_numbers_of_a_swarm_are_told_in_words(ordercast: Command) -> None:
+    said = ordercast("swarm", "--protocol", "hydra", "--seeds", "0:3", "--jobs", "1").out
+    assert " messages delivered, " in said and " drop notifications, 0 holes" in said
+    assert "endings: " in said and "slowest recovery after the last fault: " in said
 
 
 @pytest.fixture
@@ -58,8 +73,13 @@ def test_a_protocol_that_raises_has_failed_and_the_other_seeds_go_on(
     failures = outcome.json()["failures"]
     assert outcome.code == 1
     assert [failure["seed"] for failure in failures] == [0, 1, 2, 3, 4]
-    assert {failure["property"] for failure in failures} == {"exception"}
-    assert "on purpose" in failures[0]["message"]
+    assert {failure["property"] for failure in failures} == {"protocol failed"}
+    assert "ZeroDivisionError: on purpose" in failures[0]["message"]
+    replayed = ordercast("replay", "--protocol", "unordered", "--seed", 0)
+    assert (replayed.code, replayed.err) == (1, "")
+    assert failures[0]["message"] in replayed.out, "the finding"
+    assert "submit" in replayed.out and "receive" in replayed.out, "the events up to it"
+    assert ordercast("simulate", "--protocol", "unordered").code == 1
 
 
 def test_replay_of_a_seed_shows_packets_and_faults(ordercast: Command) -> None:
@@ -67,6 +87,7 @@ def test_replay_of_a_seed_shows_packets_and_faults(ordercast: Command) -> None:
     assert outcome.code == 0
     for part in ("group 0: nodes", "submit", "send", "receive", "Request", "kept every promise"):
         assert part in outcome.out
+    assert re.search(r"send .* to node \d+  Request\(.*payload=<\d+#\d+>.*\)", outcome.out), "what it carries"
     quiet = ordercast("replay", "--protocol", "atomic_multicast", "--seed", 2, "--no-packets")
     assert "Request" not in quiet.out and "deliver" in quiet.out
 
@@ -123,3 +144,82 @@ def test_a_file_names_its_own_protocol(ordercast: Command, tmp_path: Path) -> No
     path = tmp_path / "scenario.toml"
     path.write_text('protocol = "unordered"\n')
     assert "remove --protocol" in ordercast("replay", path, "--protocol", "atomic_multicast").err
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_failing_seed_is_shrunk_to_a_file_that_fails_in_the_same_way(
+    ordercast: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    swarm = ordercast("swarm", "--protocol", "unordered", "--seeds", "0:20", "--jobs", 1, "--json")
+    seed = swarm.json()["failures"][0]["seed"]
+    words = ("shrink", "--protocol", "unordered", "--seed", seed)
+    shown = ordercast(*words)
+    assert shown.code == 0
+    for part in (
+        "integrity violated",
+        "events",
+        "messages",
+        "faults",
+        "hosts",
+        "ordercast replay unordered-",
+    ):
+        assert part in shown.out
+    path = tmp_path / f"unordered-{seed}-small.toml"
+    replayed = ordercast("replay", path)
+    assert replayed.code == 1 and "integrity violated" in replayed.out
+    assert "exists; choose another file" in ordercast(*words).err
+    content = ordercast(*words, "--force", "--json").json()
+    assert content["after"]["events"] < content["before"]["events"] and content["finished"]
+    run = ordercast("simulate", path, "--out", tmp_path / "runs", "--json")
+    assert run.code == 1
+    from_folder = ordercast("shrink", tmp_path / "runs", "--out", tmp_path / "again.toml", "--json").json()
+    assert from_folder["violation"]["property"] == "integrity"
+
+
+@pytest.mark.usefixtures("broken")
+def test_an_interrupted_search_keeps_the_smallest_scenario_so_far(
+    ordercast: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    count = iter(range(1000))
+
+    def interrupted(scenario: object, plan: object) -> Run:
+        if next(count) > 8:
+            monkeypatch.undo()
+            monkeypatch.setattr(Seen, "admit", lambda self, number: True)
+            monkeypatch.chdir(tmp_path)
+            raise KeyboardInterrupt
+        return simulate(scenario, plan)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("ordercast.sim.shrinking.simulate", interrupted)
+    swarm = ordercast("swarm", "--protocol", "unordered", "--seeds", "0:20", "--jobs", 1, "--json")
+    seed = swarm.json()["failures"][0]["seed"]
+    outcome = ordercast("shrink", "--protocol", "unordered", "--seed", seed, "--out", "small.toml")
+    assert outcome.code == 130 and "the search was interrupted" in outcome.out
+    assert ordercast("replay", "small.toml").code == 1
+
+
+def test_what_does_not_fail_is_not_shrunk(ordercast: Command) -> None:
+    outcome = ordercast("shrink", "--protocol", "unordered", "--seed", 0)
+    assert outcome.code == 2 and "keeps every promise, so there is nothing to shrink" in outcome.err
+
+
+def test_the_replay_of_a_missing_delivery_ends_with_the_last_event_that_was_of_use(
+    ordercast: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    receive = Receiver.on_message
+
+    def deaf(self: Receiver, source: int, message: Message) -> None:
+        if self.env.me != 2:
+            receive(self, source, message)
+
+    monkeypatch.setattr(Receiver, "on_message", deaf)
+    path = tmp_path / "deaf.toml"
+    path.write_text('protocol = "atomic_multicast"\nsettle_ms = 200\n[workload]\nmessages = 3\n')
+    short, whole = (ordercast("replay", path, "--json", *more).json() for more in ((), ("--whole",)))
+    assert {found["property"] for found in short["violations"]} == {"agreement"}
+    assert len(short["events"]) < len(whole["events"])
+    assert "deliver" in short["events"][-1], "what only packets did after that was of no use"
+    more = len(whole["events"]) - len(short["events"])
+    assert f"... and {more} more events; --whole shows them" in ordercast("replay", path).out

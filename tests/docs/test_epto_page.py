@@ -15,7 +15,7 @@ from ordercast.engines.epto.setup import Setup
 from ordercast.engines.epto.types import Offsets
 from ordercast.net.api.pending import Pending
 from ordercast.protocols.epto.parameters import Parameters, parameters
-from ordercast.protocols.epto.protocol import SHUFFLE, SPARE, cyclon_options
+from ordercast.protocols.epto.views import SHUFFLE, SPARE, cyclon_options
 
 pytestmark = pytest.mark.xdist_group("compiled")  # so that functions are compiled once
 
@@ -89,7 +89,7 @@ def test_ages_run_ahead_as_the_page_says() -> None:
 
 def test_the_sizes_of_cyclon_are_those_of_the_page() -> None:
     assert f"A view has K + {SPARE} entries, {SHUFFLE} are exchanged, once a round" in PAGE
-    options = cyclon_options(19, 125, 1)
+    options = cyclon_options("cyclon", 19, 125, 1)
     (taken,) = [row for row in table("entries, exchanged") if row[0].endswith("(taken)")]
     assert (
         taken[0]

@@ -7,7 +7,8 @@ from ordercast.core import Delivered, LocalError, NodeId, OutOfOrder, RemoteErro
 from ordercast.protocols.epto.messages import CLOCK_MAX, Ball, Event, Hello, LogicalTime
 from ordercast.protocols.epto.newcomer import NEWCOMER_LIFE, Newcomer, NewcomerState
 from ordercast.protocols.epto.ordering import START
-from ordercast.protocols.epto.peer import SLEPT_MAX, Peer
+from ordercast.protocols.epto.peer import Peer
+from ordercast.protocols.epto.rounds import SLEPT_MAX
 from tests.core.life_cycles import record
 from tests.epto.lab import ROUND, SECOND, Bench, event, global_clock
 

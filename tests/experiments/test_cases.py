@@ -8,8 +8,10 @@ import pytest
 from ordercast.core import LocalError
 from ordercast.pipeline.cases import Case, CaseResult, CaseValues, Results, sweep_of
 from ordercast.pipeline.claims import Measurement, broken, claim_rows, judged, unmeasured, write_claims
+from ordercast.pipeline.figures import write_figures
 from ordercast.pipeline.functions import call
 from ordercast.pipeline.reproduce import stored_values
+from ordercast.report.figures import Axis, Curve, Figure, Point
 from ordercast.report.stored_tables import StoredTables
 from ordercast.scenario.spec import MatrixSpec, NetworkSpec, Scenario, WorkloadSpec
 from ordercast.sim.run import simulate
@@ -158,3 +160,20 @@ def test_a_run_has_kept_its_promises_only_if_both_judges_say_so(tmp_path: Path) 
     }
     assert stored["calm-0"][1]["messages_per_s"] == 1234.0
     assert stored["calm-0"][1]["delivered"] == 30.0
+
+
+def test_figures_as_a_file_with_every_point_and_number(tmp_path: Path) -> None:
+    curve = Curve(label="unordered", points=(Point(0.0, 0.05), Point(373.0, 0.5)), numbers={"p50": 373.0})
+    axis = Axis(label="ticks")
+    figure = Figure(id="toy-1", title="t", caption="c", x=axis, y=axis, curves=(curve,), beside="toy-1")
+    (content,) = msgspec.json.decode(write_figures([("toy", figure)], tmp_path).read_bytes())["figures"]
+    assert (content["experiment"], content["id"], content["beside"]) == ("toy", "toy-1", "toy-1")
+    assert content["curves"][0]["numbers"] == {"p50": 373.0}
+    assert content["curves"][0]["points"][1] == {"x": 373.0, "y": 0.5, "low": None, "high": None}
+    assert (
+        msgspec.convert({name: content[name] for name in content if name != "experiment"}, Figure) == figure
+    )
+    (tmp_path / "figures.json").unlink()
+    (tmp_path / "figures.json").mkdir()
+    with pytest.raises(LocalError, match="cannot write"):
+        write_figures([], tmp_path)

@@ -16,11 +16,14 @@ from ordercast.experiments.epto.runs import (
     BY_LEMMA,
     HOLES_NAMED,
     NamedHole,
+    authors_setup,
     by_lemma,
     measure,
     percentiles,
+    random_setup,
     run_case,
 )
+from ordercast.experiments.epto.worlds import AUTHORS, RANDOM, WORLDS
 from ordercast.experiments.published import all_claims
 from ordercast.pipeline.cases import CaseValues, Results
 from ordercast.pipeline.functions import call
@@ -40,7 +43,8 @@ def cases_of(name: str, setup: Setup = QUICK) -> list[Case]:
 def tiny(**changes: object) -> CaseValues:
     """A run of 60 processes."""
     arguments: dict[str, object] = {"processes": 60, "clock": "global", "ttl": 0, "rate": 0.05, "loss": 0.0}
-    arguments |= {"churn": 0.0, "sampling": "uniform", "in_step": False, "model": STAND_IN}
+    arguments |= {"churn": 0.0, "sampling": "uniform", "world": RANDOM, "model": STAND_IN}
+    arguments["rounds_first"] = False
     arguments |= {"file": "", "digest": "", "rounds": 20, "seed": 3, **changes}
     return measure(**arguments)  # type: ignore[arg-type]  # the names of its arguments
 
@@ -83,6 +87,29 @@ def test_the_sizes_rates_and_shares_are_those_of_the_paper() -> None:
     assert varied("epto-9", "sampling") == {"uniform", "cyclon"}
 
 
+@pytest.mark.parametrize("name", ["epto-6", "epto-7a", "epto-7b", "epto-8", "epto-9", "epto-10"])
+@pytest.mark.parametrize("quick", [True, False])
+def test_every_figure_has_the_same_points_in_both_worlds(name: str, quick: bool) -> None:
+    points: dict[object, set[str]] = {world: set() for world in WORLDS}
+    for case in cases_of(name, Setup(quick=quick)):
+        if "world" in case.parameters and not case.parameters["rounds_first"]:
+            others = {key: value for key, value in case.parameters.items() if key != "world"}
+            points[case.parameters["world"]].add(str(others))
+    assert points[AUTHORS] == points[RANDOM] != set()
+
+
+def test_in_the_authors_world_rounds_are_together_and_k_is_not_raised() -> None:
+    some = Asked(500, 1, 1, loss=0.1, churn=0.05)
+    ours, theirs = random_setup(some, 0, "cyclon"), authors_setup(some, 0, "cyclon")
+    assert (theirs.in_step, theirs.drift, theirs.sampling) == (True, 0.01, "cyclon-authors")
+    assert theirs.fanout == by_lemma(500, "global").fanout < ours.fanout
+    assert (ours.in_step, ours.sampling, ours.ttl) == (False, "cyclon", 21)
+    assert theirs.ttl == 21 + 1, "their first ball has age 0"
+    logical = authors_setup(msgspec.structs.replace(some, clock="logical"), 0, "uniform")
+    assert logical.ttl == 2 * 21 + 1
+    assert authors_setup(some, 5, "uniform").ttl == 5 + 1
+
+
 def test_a_million_is_left_out_of_quick_runs() -> None:
     most = [max(made_up.number(case, "processes") for case in cases_of("epto-internet", setup))
             for setup in (QUICK, Setup())]  # fmt: skip
@@ -94,7 +121,8 @@ def test_with_data_the_latencies_are_the_authors(tmp_path: Path) -> None:
     target.parent.mkdir()
     np.savez(target, lat_ticks=np.array([[-1, 9], [30, -1]], np.int16))
     data = Setup(quick=True, data=tmp_path)
-    assert {case.parameters["model"] for case in cases_of("epto-6", data)} == {"drawn", "matrix"}
+    models = {(case.parameters.get("world"), case.parameters["model"]) for case in cases_of("epto-6", data)}
+    assert models == {(AUTHORS, "matrix"), (RANDOM, "drawn"), (None, "matrix")}
     assert {case.arguments["file"] for case in cases_of("epto-6", data)} == {str(target)}
     assert {case.parameters["model"] for case in cases_of("epto-6")} == {"stand-in"}
 
@@ -128,6 +156,32 @@ def test_under_churn_what_is_missing_has_its_cause() -> None:
     found = tiny(churn=0.1).numbers
     assert found["left_before"] > 0 and found["holes"] == found["holes_at_newcomers"] == 0
     assert found["fanout"] == by_lemma(60, "global", churn=0.1).fanout > tiny().numbers["fanout"]
+
+
+def test_in_the_authors_world_curves_are_steps_at_multiples_of_a_round() -> None:
+    def share_near_a_step(world: str, prefix: str) -> float:
+        found = tiny(world=world).numbers
+        ticks = [found[f"{prefix}p{share:02}"] for share in range(101)]
+        return float(np.mean([min(at % 125, -at % 125) <= 2 for at in ticks]))
+
+    assert share_near_a_step(AUTHORS, "") == share_near_a_step(AUTHORS, "first_") == 1
+    assert share_near_a_step(RANDOM, "") < 0.2
+    authors = tiny(world=AUTHORS).numbers
+    assert (authors["fanout"], authors["ttl"], authors["holes"]) == (16, 15, 0)
+    assert authors["first_p00"] == 0, "a source has its own event at once"
+    assert authors["p50"] > 1.5 * tiny().numbers["p50"]
+
+
+def test_what_comes_first_in_a_tick_is_told() -> None:
+    """The authors' program does not say whether balls or rounds do; ages run ahead less if rounds do."""
+    first, later = (tiny(world=AUTHORS, rounds_first=each).numbers for each in (False, True))
+    assert first["p50"] < later["p50"] <= 15 * 125 + 2
+    (figure,) = (
+        each
+        for each in EXPERIMENTS["epto-6"].evaluate(made_up.results(cases_of("epto-6"), fake)).figures
+        if each.id == "epto-6-ties"
+    )
+    assert figure.beside == "epto-6" and "rounds before the balls" in figure.title
 
 
 def test_percentiles_are_those_of_the_deliveries() -> None:
@@ -183,6 +237,7 @@ def delays(median: float, **others: float) -> dict[str, float]:
     causes = ("holes_never_heard_of", "holes_came_too_late", "left_before", "gone_with_source")
     counts = dict.fromkeys((*causes, "holes", "violations", "holes_at_newcomers"), 0.0)
     counts |= dict.fromkeys(("newcomers_with_holes", "newcomers_rounds_most"), 0.0)
+    counts |= dict.fromkeys(("holes_as_authors", "processes_with_holes_as_authors"), 0.0)
     counts |= {"deliveries": 1_000.0, "fanout": 20.0, "ttl": 15.0, BY_LEMMA: 1.0}
     return shares | first | counts | {"cpu_seconds": 3.0, "memory_bytes": 2.0**30} | others
 
@@ -190,7 +245,7 @@ def delays(median: float, **others: float) -> dict[str, float]:
 def fake(case: Case) -> Mapping[str, float]:
     """Delays grow by a tenth with the rate, with the logarithm of the size, and with what is lost."""
     if "processes" not in case.parameters:
-        return delays(125)
+        return {f"all_{name}": value for name, value in delays(125).items()}
     number = {name: made_up.number(case, name) for name in ("processes", "rate", "loss", "churn")
               if name in case.parameters}  # fmt: skip
     clock = 2 if case.parameters.get("clock") == "logical" else 1
@@ -198,6 +253,8 @@ def fake(case: Case) -> Mapping[str, float]:
     small = case.parameters.get("ttl") == 5
     cyclon = case.parameters.get("sampling") == "cyclon" and number["churn"] == 0.1
     holes = 3.0 if small else 1.0 if cyclon else 0.0
+    if case.parameters.get("world") == RANDOM:
+        median, holes = median / 2, 10 * holes
     counts = {"holes": holes, "holes_never_heard_of": holes, BY_LEMMA: float(not small)}
     return delays(median, **counts)
 
@@ -211,7 +268,7 @@ def fake(case: Case) -> Mapping[str, float]:
         ("epto-8", {"epto.churn": 0.0}),
         ("epto-9", {"epto.cyclon": 2 * 1}),
         ("epto-10", {"epto.loss10": 1.15 / 1.05}),
-        ("epto-all", {"epto.holes": 2 * 1, "epto.order_violations": 0.0}),
+        ("epto-all", {"epto.holes": 2 * 1 + 2 * 10, "epto.order_violations": 0.0}),
         ("epto-internet", {"epto.internet.growth": 5 / 4, "epto.internet.holes": 0.0}),
     ],
 )
@@ -221,6 +278,45 @@ def test_evaluations_are_arithmetic(name: str, expected: dict[str, float]) -> No
     assert measured == pytest.approx(expected)
     for figure in outcome.figures:
         assert all(curve.points for curve in figure.curves), figure.id
+
+
+@pytest.mark.parametrize("name", ["epto-6", "epto-7a", "epto-7b", "epto-8", "epto-9", "epto-10"])
+def test_figures_stand_side_by_side_with_percentiles_of_every_curve(name: str) -> None:
+    figures = EXPERIMENTS[name].evaluate(made_up.results(cases_of(name), fake)).figures
+    number = name.removeprefix("epto-")
+    authors, random, *_ = (figure for figure in figures if figure.beside == f"epto-{number}")
+    assert (authors.id, random.id) == (f"epto-{number}", f"epto-{number}-random")
+    assert "begin together" in authors.title and "random times" in random.title
+    labels = [curve.label for curve in authors.curves]
+    assert labels == [curve.label for curve in random.curves] != []
+    for theirs, ours in zip(authors.curves, random.curves, strict=True):
+        assert list(theirs.numbers) == ["p5", "p50", "p95"]
+        assert theirs.numbers == {name: pytest.approx(2 * value) for name, value in ours.numbers.items()}
+        at = {point.y: point.x for point in theirs.points}
+        assert theirs.numbers == {"p5": at[0.05], "p50": at[0.5], "p95": at[0.95]}
+
+
+def test_figure_5_shows_the_latencies_of_all_pairs_and_of_figure_6(tmp_path: Path) -> None:
+    target = tmp_path / FILE
+    target.parent.mkdir()
+    matrix = np.full((120, 120), 30, np.int16)
+    matrix[:100, :100] = 10
+    matrix[:50, 50] = -1
+    np.savez(target, lat_ticks=matrix)
+    shown, *_ = cases_of("epto-6", Setup(quick=True, data=tmp_path))
+    found = call(shown).numbers
+    assert (found["all_p05"], found["all_p95"], found["first_p95"]) == (10, 30, 10)
+    assert found["absent_share"] == pytest.approx(50 / (100 * 99))
+
+
+def test_holes_are_counted_as_the_authors_do_beside_the_present_count() -> None:
+    def newcomers(case: Case) -> Mapping[str, float]:
+        more = {"holes_as_authors": 2.0, "processes_with_holes_as_authors": 1.0}
+        return {**fake(case), **(more if case.parameters["churn"] else {})}
+
+    (measured,) = EXPERIMENTS["epto-9"].evaluate(made_up.results(cases_of("epto-9"), newcomers)).measurements
+    assert measured.value == 2, "newcomers do not count here"
+    assert measured.note.count("as the authors count, newcomers too: 4 at 2 processes") == 2, "in each world"
 
 
 def test_a_hole_is_named_where_it_is_counted() -> None:
@@ -259,6 +355,6 @@ def test_the_claim_of_the_bound_is_the_largest_share_of_it() -> None:
 
 
 def test_a_case_runs_as_a_task_would_run_it() -> None:
-    case = run_case(QUICK, 1, processes=100, churn=0.05, sampling="cyclon")
+    case = run_case(QUICK, 1, world=AUTHORS, processes=100, churn=0.05, sampling="cyclon")
     found = call(case).numbers
     assert found["violations"] == 0 and found["deliveries"] > 1_000

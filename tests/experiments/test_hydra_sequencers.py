@@ -1,14 +1,20 @@
 """Hydra's Figures 3, 4, 9 and 10: cases as the paper has them, and the arithmetic of the evaluations."""
 
+from typing import Any
+
 import pytest
 
 from ordercast.experiments import Case, Evaluation, Setup, all_experiments
 from ordercast.experiments.hydra import failover, flush, scale, skew
-from ordercast.experiments.hydra.bench import LATENCY, MEAN, RATE
+from ordercast.experiments.hydra.calibration import PUBLISHED
+from ordercast.experiments.hydra.saturation import LATENCY, MEAN, PEAK
+from ordercast.experiments.hydra.sensitivity import FULL, QUICK, Effort
+from ordercast.pipeline.cases import Record
 from ordercast.protocols.hydra.options import HydraOptions
 from tests.experiments import made_up
 
 EXPERIMENTS = {experiment.name: experiment for experiment in all_experiments()}
+NUMBERS: dict[str, Any] = {"packet_ns": PUBLISHED.packet_ns, "link_us": PUBLISHED.link_us}
 NAMES = ["hydra-3", "hydra-4a", "hydra-4b", "hydra-9", "hydra-10"]
 
 
@@ -24,9 +30,9 @@ def test_quick_is_less_and_no_case_is_there_twice(name: str) -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("quick", [True, False])
-def test_flush_policies_have_the_delays_that_claims_compare(quick: bool) -> None:
-    cases = flush.cases(Setup(quick=quick))
+@pytest.mark.parametrize("effort", [FULL, QUICK])
+def test_flush_policies_have_the_delays_that_claims_compare(effort: Effort) -> None:
+    cases = flush.cases(effort)
     named = {(case.parameters["flush"], case.parameters["flush_ns"]) for case in cases}
     assert {("periodic", 10_000), ("periodic", 100_000), ("aggregated", 10_000), ("adaptive", -1)} <= named
     assert {case.arguments["sequencers"] for case in cases} == {4}
@@ -38,11 +44,15 @@ def made_up_flush(case: Case) -> dict[str, float]:
     losses = {"periodic": 1_000.0, "aggregated": 500.0}
     rate = 1e6 * (1 - losses.get(str(policy), 0.0) / max(delay, 1_000.0))
     wait = {"": 8e3, "adaptive": 12e3}.get(str(policy), delay)
-    return {RATE: rate * min(1.0, made_up.number(case, "clients") / 240), LATENCY: wait}
+    return {PEAK: rate, LATENCY: wait}
+
+
+def three_loads(case: Case) -> list[Record]:
+    return made_up.loads(case, 3, 1e6, 8e3)
 
 
 def test_flush_policies_are_compared_at_their_shortest_delay() -> None:
-    evaluation = flush.evaluate(made_up.results(flush.cases(Setup()), made_up_flush))
+    evaluation = flush.evaluate(made_up.results(flush.cases(FULL), made_up_flush, three_loads))
     expected = {
         "hydra.flush.gen_throughput_loss": 0.9 / 0.99,
         "hydra.flush.agg_gain": 0.95 / 0.9,
@@ -64,11 +74,10 @@ def test_scaling_is_measured_against_one_sequencer(kind: str) -> None:
     }[kind]
 
     def fake(case: Case) -> dict[str, float]:
-        count, load = made_up.number(case, "sequencers"), made_up.number(case, "load")
-        shared = count**0.9
-        return {RATE: 1e6 * shared * min(load, 1.0), LATENCY: 5e3 * count if load < 1 else 1e6}
+        count = made_up.number(case, "sequencers")
+        return {PEAK: 1e6 * count**0.9, LATENCY: 5e3, scale.SUSTAINED: 5e3 * count}
 
-    evaluation = evaluate(made_up.results(cases(Setup()), fake))
+    evaluation = evaluate(made_up.results(cases(FULL), fake))
     assert values(evaluation) == pytest.approx({claim: 8**-0.1})
     rates, waits = evaluation.figures
     assert [point.x for point in rates.curves[0].points] == [1.0, 2.0, 4.0, 6.0, 8.0]
@@ -79,27 +88,41 @@ def test_scaling_is_measured_against_one_sequencer(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [scale.SWITCH, scale.HOST])
 def test_a_sequencer_beyond_its_limit_stamps_as_much_as_it_can(kind: str) -> None:
-    found = scale.measure(kind=kind, sequencers=1, load=scale.BEYOND, measured_us=300.0, seed=1)
-    assert found[RATE] == pytest.approx(scale.capacity_per_s(kind), rel=0.05)
-    below = scale.measure(kind=kind, sequencers=1, load=scale.BELOW, measured_us=300.0, seed=1)
-    assert below[RATE] == pytest.approx(0.8 * scale.capacity_per_s(kind), rel=0.2)
-    assert below[LATENCY] < found[LATENCY]
+    found = scale.measure(kind=kind, sequencers=1, messages=2_000, seed=1, **NUMBERS)
+    assert found.numbers[PEAK] == pytest.approx(scale.capacity_per_s(kind, PUBLISHED), rel=0.05)
+    loads = [record["clients"] for record in found.records]
+    assert loads == [1 << load for load in range(len(loads))]
+    assert found.numbers[LATENCY] <= found.numbers[scale.SUSTAINED] < found.records[-1]["p50_ns"]  # type: ignore[operator]
+
+
+def test_eight_end_hosts_are_measured_without_questions_too() -> None:
+    (unasked,) = (case for case in scale.cases_host(FULL) if case.parameters["kind"] == scale.UNASKED)
+    assert unasked.arguments["flush"] == "periodic"
+    evaluation = scale.evaluate_host(
+        made_up.results(scale.cases_host(FULL), lambda case: {PEAK: 1e6, LATENCY: 2e3, scale.SUSTAINED: 4e3})
+    )
+    assert "for which nobody asks: 4 us" in evaluation.measurements[0].note
 
 
 def test_skew_adds_latency_and_divides_rates() -> None:
-    def fake(case: Case) -> dict[str, float]:
-        amount, light = made_up.number(case, "skew_us"), made_up.number(case, "clients") < 100
-        wait = (10.0 + 0.4 * amount) * 1e3
-        rate = 1e5 if light else 1e6 - 100 * amount
-        return {RATE: rate, LATENCY: 1.0, MEAN: wait + case.seed}
+    def wait(case: Case) -> float:
+        return (10.0 + 0.4 * made_up.number(case, "skew_us")) * 1e3
 
-    evaluation = skew.evaluate(made_up.results(skew.cases(Setup()), fake))
+    def fake(case: Case) -> dict[str, float]:
+        rate = 1e6 - 100 * made_up.number(case, "skew_us")
+        return {PEAK: rate, LATENCY: 1.0, MEAN: wait(case) + case.seed}
+
+    def fake_loads(case: Case) -> list[Record]:
+        return made_up.loads(case, 3, 1e6, wait(case))
+
+    evaluation = skew.evaluate(made_up.results(skew.cases(FULL), fake, fake_loads))
     expected = {
         "hydra.skew.throughput": 0.98,
         "hydra.skew.latency_10us": 4.0,
         "hydra.skew.latency_200us": 80.0,
     }
     assert values(evaluation) == pytest.approx(expected)
+    assert "us added by clients a group: 1: 80, 2: 160, 4: 320" in evaluation.measurements[-1].note
     waits, rates = evaluation.figures
     assert [point.x for point in waits.curves[0].points] == [0.0, 1.0, 10.0, 50.0, 100.0, 200.0]
     assert rates.curves[0].points[0].y == pytest.approx(1_000.0)
@@ -112,7 +135,7 @@ def test_downtimes_are_divided_and_drawn_over_time() -> None:
         bins = {f"bin_{index:03}": float(index) for index in range(failover.BEFORE + failover.AFTER)}
         return bins | {failover.DOWNTIME: 120.0 if long else 30.0, failover.SLOW: 100.0 if long else 31.0}
 
-    evaluation = failover.evaluate(made_up.results(failover.cases(Setup()), fake))
+    evaluation = failover.evaluate(made_up.results(failover.cases(FULL), fake))
     assert values(evaluation) == {failover.CLAIM: 4.0}
     assert "Hydra 30.0 ms, one sequencer 120.0 ms" in evaluation.measurements[0].note
     (figure,) = evaluation.figures
@@ -122,7 +145,9 @@ def test_downtimes_are_divided_and_drawn_over_time() -> None:
 
 def test_a_failure_stops_deliveries_for_the_time_of_detection_or_of_rerouting() -> None:
     assert HydraOptions().suspect_ns == failover.DETECTION  # the paper's, and the default
-    many, one = (failover.measure(system=system, seed=1) for system in (failover.MANY, failover.ONE))
+    many, one = (
+        failover.measure(system=system, seed=1, **NUMBERS) for system in (failover.MANY, failover.ONE)
+    )
     assert 30 <= many[failover.DOWNTIME] < 40
     assert 130 <= one[failover.DOWNTIME] < 135
     assert many[failover.SLOW] == pytest.approx(many[failover.DOWNTIME], abs=1.5)

@@ -81,13 +81,19 @@ def test_solicited_without_delay_it_asks_at_once() -> None:
     assert (22, 2, 10) in solicits(lab)
 
 
-def test_the_threshold_is_the_highest_clock_of_all_that_waits() -> None:
+def test_a_sequencer_is_asked_for_a_flush_above_what_waits_first() -> None:
+    """Not above all that waits: a sequencer whose clock is behind answers when it has reached the clock asked
+    for, and the first message would wait for the skew of the last."""
     lab = receiver(SOLICITED)
     lab.hears(A, B, "<G,1,{(1,3)},35>")
     lab.pass_time(DELAY)
-    asked = solicits(lab)
-    assert (22, 2, 35) in asked
-    assert {clock for _, _, clock in asked} == {35}
+    assert solicits(lab) == [(22, 2, 10)]
+    assert lab.gives("<F,2,{(1,0)},11>") == [A]
+    lab.pass_time(DELAY)
+    assert solicits(lab) == [(22, 2, 20)]
+    assert lab.gives("<F,2,{(1,0)},40>") == [B, "<G,1,{(1,3)},35>"]
+    lab.pass_time(5 * MILLISECOND)
+    assert solicits(lab) == []
 
 
 def test_only_sequencers_that_are_behind_are_asked() -> None:

@@ -126,6 +126,25 @@ def test_a_whole_run(tmp_path: Path, said: Said) -> None:
         assert said("cluster", "down", *config) == "the cluster 'test' is not up"
 
 
+def test_a_cluster_that_goes_on_with_its_saved_state_raises_no_alarm(tmp_path: Path, said: Said) -> None:
+    with cluster_of(tmp_path) as cluster:
+        config = ("--config", cluster.file)
+        for run in (1, 2):
+            said("cluster", "up", *config, "--run", f"run-{run}")
+
+            def heard() -> bool:
+                # What is sent before the sequencer has been added again may be lost.
+                said("send", "orders", "one", *config)
+                return delivered(cluster, said) > 2
+
+            assert until(heard)
+            said("cluster", "down", *config)
+        first, second = (json.loads((cluster.traces / f"run-{run}/run.json").read_text()) for run in (1, 2))
+        assert first["resumed"] == [] and 0 in second["resumed"], "the receiver goes on where it was"
+        judged = json.loads(said("check", cluster.traces, "--json"))
+        assert (judged["runs"], judged["violations"], judged["incomplete"]) == (2, [], [])
+
+
 @contextmanager
 def flow(cluster: Cluster) -> Iterator[list[int]]:
     """A message each few milliseconds, all the time; gives the list of their identities."""

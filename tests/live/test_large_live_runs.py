@@ -9,7 +9,7 @@ import pytest
 
 from ordercast.core import Causality
 from ordercast.judge import audit, judge_selected
-from ordercast.judge.columns import COLUMNS
+from ordercast.judge.columns import STORED
 from ordercast.judge.columns.blocks import files_in_order, select
 from ordercast.judge.columns.parts import Summary, summarize
 from ordercast.scenario.spec import ClocksSpec, Scenario, WorkloadSpec
@@ -39,12 +39,12 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
 
 
 def parts_of(run: StoredRun) -> list[pa.Table]:
-    return [segment.read([*COLUMNS, "step"]) for segment in run.open_segments()]
+    return [segment.read(STORED) for segment in run.open_segments()]
 
 
 def summaries(description: RunDescription, parts: list[pa.Table]) -> Iterator[Summary]:
     for number, part in enumerate(parts):
-        summary = summarize(description, part, BITS)
+        summary = summarize(description, part, key=1, block_bits=BITS)
         summary.segment = number
         yield summary
 

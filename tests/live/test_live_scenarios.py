@@ -235,10 +235,13 @@ def test_a_simulated_run_runs_live_from_its_trace_and_back(tmp_path: Path) -> No
 
 
 def test_what_has_no_live_meaning_is_said_in_words() -> None:
-    modelled = hydra(network=NetworkSpec(latency=LinksSpec()), cpu=Cpu(receive_ns=1000), packets=True)
+    modelled = hydra(
+        network=NetworkSpec(latency=LinksSpec()), cpu=Cpu(receive_ns=1000), liveness=True, packets=True
+    )
     assert [words.split(":")[0] for words in ignored(modelled)] == [
         "the latency 'links' is not imitated",
         "the costs of CPUs are not imitated",
+        "liveness is not judged",
         "packets are not traced",
     ]
     assert ignored(hydra()) == []

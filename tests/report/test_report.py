@@ -1,6 +1,7 @@
 """The report of a sweep: whole in one file, safe, readable on a phone and on paper, and always the same."""
 
 import re
+import shutil
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -8,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import LocalError, RemoteError
+from ordercast.pipeline import schemas
+from ordercast.pipeline.figures import figure_rows
 from ordercast.pipeline.schemas import RUNS
 from ordercast.report.build import report
+from ordercast.report.figures import Axis, Curve, Figure, Point
 from tests.report.report_tables import EVIL, claim_tables, run_row, sweep_tables, write
 
 VOID = {"meta", "path", "use", "rect", "wbr"}
@@ -190,6 +194,39 @@ def test_a_reproduction_draws_the_figures_of_its_experiments_only(claims: str) -
     assert claims.count("<svg") == 1
     assert ">by the paper</text>" in claims
     assert 'aria-label="The toy: y against' in claims
+
+
+def distribution(figure: str, label: str, beside: str = "", **numbers: float) -> Figure:
+    return Figure(
+        id=figure,
+        title=f"The title of {figure}",
+        caption="As it was.",
+        x=Axis(label="delay (ticks)"),
+        y=Axis(label="share"),
+        curves=(Curve(label=label, points=(Point(1, 0), Point(2, 1)), numbers=numbers),),
+        beside=beside,
+    )
+
+
+def test_figures_that_belong_together_stand_side_by_side_with_numbers(tmp_path: Path) -> None:
+    claim_tables(tmp_path)
+    shutil.rmtree(tmp_path / "tables" / "figures")
+    figures = [
+        distribution("one", "alone"),
+        distribution("two", EVIL, "pair", p5=125.0, p50=1626.0),
+        distribution("three", "later", "pair", p5=54.0, p50=848.5),
+    ]
+    write(tmp_path, "figures", schemas.FIGURES, figure_rows([("toy", figure) for figure in figures]))
+    text = report(tmp_path).read_text(encoding="utf-8")
+    alone, together = text.split('<div class="beside">')
+    assert alone.count("<svg") == 1 and "<th>curve</th>" not in alone
+    assert together.count("<svg") == 2
+    reader = Reader()
+    reader.feed(text)
+    assert reader.open == []
+    said = " ".join("".join(f"{word} " for word in reader.words).split())
+    assert f"curve p5 p50 {EVIL} 125 1,626" in said
+    assert "curve p5 p50 later 54 848.5" in said
 
 
 def test_what_comes_from_experiments_is_escaped(claims: str) -> None:

@@ -1,8 +1,10 @@
 """Cyclon's rules, one a test."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ordercast.components.sampling import Cyclon, CyclonOptions, choose, draw, stream
 from ordercast.components.sampling.cyclon import ANSWERS, OFFERS, SHUFFLE_TIMER, WAITS
@@ -53,9 +55,9 @@ class Node:
         assert not self.env.sent
 
 
-def aged(*ages: int) -> Node:
+def aged(*ages: int, options: CyclonOptions = OPTIONS) -> Node:
     """A node that knows the nodes 0, 1, 2... of these ages."""
-    node = Node([])
+    node = Node([], options)
     node.cyclon._view = list(range(len(ages)))
     node.cyclon._ages = list(ages)
     return node
@@ -216,6 +218,36 @@ def test_what_finds_no_place_is_dropped() -> None:
     assert not {entry[0] for entry in request.entries} & set(known)
 
 
+OVER_OLDEST = replace(OPTIONS, replaces="oldest")
+
+
+def test_if_the_oldest_make_room_what_comes_takes_their_places() -> None:
+    """As in the simulator of EpTO's authors."""
+    node = aged(4, 9, 2, 9, 0, 1, options=OVER_OLDEST)
+    node.ask(50, (51, 3), (52, 7))
+    assert node.entries == [(52, 7), (50, 0), (2, 2), (51, 3), (4, 0), (5, 1)]
+
+
+def test_if_the_oldest_make_room_free_places_still_come_first() -> None:
+    node = aged(4, 9, options=OVER_OLDEST)
+    node.ask(50, (51, 3))
+    assert node.entries == [(0, 4), (1, 9), (50, 0), (51, 3)]
+
+
+def test_if_the_oldest_make_room_the_age_that_came_counts() -> None:
+    node = aged(4, 9, 2, options=OVER_OLDEST)
+    node.ask(50, (0, 6), (1, 1))
+    assert node.entries == [(0, 6), (1, 1), (2, 2), (50, 0)]
+
+
+def test_if_the_oldest_make_room_an_asker_does_so_too() -> None:
+    node = aged(4, 9, 2, 3, 0, 1, options=OVER_OLDEST)
+    asked, request = node.shuffle()
+    assert asked == 1
+    node.answer(1, request.number, (50, 0), (51, 0), (52, 0))
+    assert node.entries == [(51, 0), (2, 3), (52, 0), (4, 1), (5, 2), (50, 0)]
+
+
 def test_what_was_sent_and_left_meanwhile_gives_no_place() -> None:
     node = aged(9, 1, 2, 3, 4, 5)
     asked, request = node.shuffle()
@@ -355,9 +387,10 @@ def test_a_new_life_begins_anew() -> None:
         ({"period_ns": 50, "jitter_ns": 50}, "less than period_ns, which is 50"),
         ({"patience": 0}, "patience must be 1 to 64 shuffles"),
         ({"patience": 65}, "not 65"),
+        ({"replaces": "youngest"}, "'sent' or 'oldest', not 'youngest'"),
     ],
 )
-def test_options_that_cannot_be_are_refused_with_a_reason(options: dict[str, int], lesson: str) -> None:
+def test_options_that_cannot_be_are_refused_with_a_reason(options: dict[str, Any], lesson: str) -> None:
     with pytest.raises(LocalError, match=lesson):
         CyclonOptions(**options)
 

@@ -17,7 +17,8 @@ from ordercast.engines.epto.setup import Setup
 from ordercast.engines.epto.timeline import CHURN, PROCESSES
 from ordercast.protocols.epto.clocks import GlobalClock, LogicalClock, StampClock
 from ordercast.protocols.epto.messages import Ball
-from ordercast.protocols.epto.peer import PERIODS, Peer, Setting
+from ordercast.protocols.epto.peer import Peer, Setting
+from ordercast.protocols.epto.rounds import PERIODS
 from ordercast.protocols.epto.stability import Stability
 from ordercast.testing import RecordingEnv
 
@@ -39,6 +40,8 @@ class Story:
     """By process and event, the tick of the first ball that it could relay."""
     balls: dict[Event, int] = field(default_factory=lambda: defaultdict(int))
     """How many such balls arrived."""
+    relayed: dict[tuple[int, Event], int] = field(default_factory=dict)
+    """By process and event, the tick of the first round in which the process relayed it."""
 
 
 class TickEnv(RecordingEnv):
@@ -112,6 +115,7 @@ class World:
         self.peers: dict[NodeId, Peer] = {}
         self.turn: dict[NodeId, tuple[int, int]] = {}
         """The tick and the number of a process's next round."""
+        self.joined: dict[NodeId, int] = {}
         self.under_way: dict[int, list[tuple[NodeId, NodeId, Ball]]] = defaultdict(list)
         steps = (ticks - 1) // setup.round_ticks if setup.leavers else 0
         self.everyone = setup.processes + steps * setup.leavers
@@ -128,6 +132,7 @@ class World:
             tags=False,
             memory=16,
             durable=False,
+            together=setup.in_step,
         )
         self.stability = Stability(setup.processes, setup.fanout, setup.ttl)
 
@@ -147,9 +152,8 @@ class World:
         peer = Peer(env, self.setting, clock, sampler, self.stability, seed)
         peer.on_start({})
         phase = 0 if setup.in_step else below(draw(stream(seed, PERIODS), 0, 0), setup.round_ticks)
-        if setup.in_step:
-            peer._due = self.now
         self.peers[process] = peer
+        self.joined[process] = self.now
         self.turn[process] = (self.now + phase, 1)
 
     def throw(self, source: NodeId, targets: Sequence[NodeId], ball: Ball) -> None:
@@ -224,8 +228,15 @@ class World:
         due = env.timers.pop("round", None)
         if due is not None:
             assert due == self.now, "a peer runs its rounds when the model says"
+            for relayed in peer._next.events.values():
+                self.story.relayed.setdefault((process, name_of(relayed.payload)), self.now)
             peer.on_timer("round")
-        width = setup.drift_ticks
-        periods = stream(self.seed(process), PERIODS)
-        wait = setup.round_ticks - width + below(draw(periods, number, 1), 2 * width + 1)
-        self.turn[process] = (self.now + wait, number + 1)
+        self.turn[process] = (self.next_round(process, number), number + 1)
+
+    def next_round(self, process: NodeId, number: int) -> int:
+        """The tick of the round after this one, which is now."""
+        setup, width = self.setup, self.setup.drift_ticks
+        drift = below(draw(stream(self.seed(process), PERIODS), number, 1), 2 * width + 1) - width
+        if setup.in_step:
+            return self.joined[process] + number * setup.round_ticks + drift
+        return self.now + setup.round_ticks + drift

@@ -1,6 +1,7 @@
 """The engine and the peers tell the same story, event for event."""
 
 from collections import Counter
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -10,9 +11,14 @@ from ordercast.engines.epto.cyclon import cyclon_targets
 from ordercast.engines.epto.network import Latencies
 from ordercast.engines.epto.run import CONTACTS, WARMUP_ROUNDS, Outcome, run
 from ordercast.engines.epto.setup import Setup
-from ordercast.protocols.epto.protocol import cyclon_options
+from ordercast.protocols.epto.views import AUTHORS_VIEW, cyclon_options
 from tests.scale.reference import Event, Story, Views, World
 
+CYCLONS: dict[str, Any] = {
+    "cyclon": {"contacts": CONTACTS, "warmup_ticks": WARMUP_ROUNDS * 125},
+    "cyclon-authors": {"contacts": AUTHORS_VIEW, "drawn": True},
+}
+"""How views begin."""
 FAR = 700
 """Latencies up to six rounds, as measured between distant hosts."""
 
@@ -27,17 +33,16 @@ def spread_out(seed: int, measured: int = 0) -> Latencies:
 
 
 def both(setup: Setup, latencies: Latencies) -> tuple[Outcome, Story]:
-    outcome = run(setup, latencies, arrivals=True, balls=True, keep=True, cores=1)
-    views = views_of(outcome, latencies) if setup.sampling == "cyclon" else None
+    outcome = run(setup, latencies, arrivals=True, unordered=True, balls=True, keep=True, cores=1)
+    views = None if setup.sampling == "uniform" else views_of(outcome, latencies)
     return outcome, World(setup, latencies, outcome.line.ticks, views).run()
 
 
 def views_of(outcome: Outcome, latencies: Latencies) -> Views:
     """What Cyclon's arrays choose; `test_cyclon` proves that Cyclon itself does so too."""
     setup, line = outcome.setup, outcome.line
-    options = cyclon_options(setup.fanout, setup.round_ticks, setup.drift_ticks)
-    warmup = WARMUP_ROUNDS * setup.round_ticks
-    targets = cyclon_targets(setup, latencies, line, options, contacts=CONTACTS, warmup_ticks=warmup)
+    options = cyclon_options(setup.sampling, setup.fanout, setup.round_ticks, setup.drift_ticks)
+    targets = cyclon_targets(setup, latencies, line, options, **CYCLONS[setup.sampling])
     process_of = {
         (int(line.slot[process]), int(line.first_turn[process]) + turn): (process, turn + 1)
         for process in range(len(line.slot))
@@ -76,6 +81,13 @@ def assert_same(outcome: Outcome, story: Story) -> None:
         assert sequence == expected
     assert outcome.violations == 0
     assert outcome.balls.tolist() == [story.balls[name] for name in events]
+    born = dict(zip(events, outcome.events.born.tolist(), strict=True))
+    waits = [
+        tick - born[name]
+        for (process, name), tick in story.relayed.items()
+        if born[name] >= line.joined[process]
+    ]
+    assert outcome.unordered.tolist() == np.bincount(waits).tolist()
 
 
 CASES = {
@@ -98,6 +110,16 @@ CASES = {
         processes=40, fanout=6, ttl=16, sampling="cyclon", churn=0.05, loss=0.1, clock="logical"
     ),
     "in step": Setup(processes=30, fanout=8, ttl=10, in_step=True, drift=0.0),
+    "together": Setup(processes=30, fanout=8, ttl=10, in_step=True),
+    "together, logical": Setup(processes=30, fanout=8, ttl=20, in_step=True, clock="logical", loss=0.05),
+    "together, great drift": Setup(processes=30, fanout=4, ttl=6, in_step=True, drift=0.4, loss=0.1),
+    "together, churn": Setup(processes=30, fanout=8, ttl=10, in_step=True, churn=0.1, loss=0.05),
+    "together, short rounds": Setup(
+        processes=20, fanout=6, ttl=20, round_ticks=20, drift=0.2, rounds=30, rate=0.02, in_step=True
+    ),
+    "together, the authors' cyclon": Setup(
+        processes=50, fanout=8, ttl=10, in_step=True, sampling="cyclon-authors", churn=0.1, loss=0.05
+    ),
     "short rounds": Setup(processes=20, fanout=6, ttl=20, round_ticks=20, drift=0.1, rounds=30, rate=0.02),
     "busy": Setup(processes=20, fanout=6, ttl=8, rate=0.9, clock="logical", rounds=8),
 }

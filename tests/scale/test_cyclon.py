@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from ordercast.components.sampling import Cyclon, CyclonOptions, choose, draw, stream
+from ordercast.components.sampling import CONTACTS, Cyclon, CyclonOptions, choose, draw, stream
 from ordercast.core import LocalError
 from ordercast.engines.epto.cyclon import cyclon_health, cyclon_targets
-from ordercast.engines.epto.cyclon_steps import ANSWER_LOSS, CONTACTS, REQUEST_LOSS
+from ordercast.engines.epto.cyclon_steps import ANSWER_LOSS, REQUEST_LOSS
 from ordercast.engines.epto.network import LATENCY, Latencies, latency_of
 from ordercast.engines.epto.setup import Setup
 from ordercast.engines.epto.timeline import PROCESSES, Timeline, timeline
@@ -39,6 +39,7 @@ class Reference:
         options: CyclonOptions,
         contacts: int,
         warmup: int,
+        drawn: bool = False,
     ) -> None:
         self.setup, self.latencies, self.line, self.contacts, self.warmup = (
             setup,
@@ -52,7 +53,7 @@ class Reference:
         self.ever: list[Cyclon] = []
         self.living = list(range(setup.processes))
         for process in self.living:
-            self.join(process, range(contacts))
+            self.join(process, self.meet(process, process) if drawn else range(contacts))
 
     def seed(self, process: int) -> int:
         return draw(stream(self.setup.seed, PROCESSES), process, 0)
@@ -82,9 +83,13 @@ class Reference:
             self.overlay.crash(self.living[slot])
             self.living[slot] = process
         for process, slot in joining:
-            others = self.living[:slot] + self.living[slot + 1 :]
-            places = choose(stream(self.seed(process), CONTACTS), 0, self.contacts, len(others))
-            self.join(process, [others[place] for place in places])
+            self.join(process, self.meet(process, slot))
+
+    def meet(self, process: int, slot: int) -> list[int]:
+        """Some that are there now."""
+        others = self.living[:slot] + self.living[slot + 1 :]
+        places = choose(stream(self.seed(process), CONTACTS), 0, self.contacts, len(others))
+        return [others[place] for place in places]
 
     def targets(self) -> list[list[int]]:
         found = []
@@ -109,6 +114,7 @@ CASES = {
     "churn": replace(CALM, churn=0.06),
     "loss and churn": replace(CALM, loss=0.1, churn=0.1),
     "in step": replace(CALM, in_step=True, drift=0.0, churn=0.04),
+    "together": replace(CALM, in_step=True, churn=0.04),
 }
 
 
@@ -164,6 +170,21 @@ def test_small_views_and_any_number_of_contacts_agree_too(view: int, length: int
     expected = Reference(setup, latencies, line, options, contacts, warmup=0).targets()
     found = cyclon_targets(setup, latencies, line, options, contacts=contacts)
     assert [[target for target in turn if target >= 0] for turn in found.tolist()] == expected
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_views_whose_oldest_entries_make_room_agree_too(case: str) -> None:
+    """As in the authors' simulator, where views begin with processes drawn from all."""
+    setup = replace(CASES[case], seed=5)
+    options = replace(OPTIONS, replaces="oldest")
+    latencies = random_latencies(5, 20)
+    line = timeline(setup, ROUNDS * ROUND_TICKS)
+    reference = Reference(setup, latencies, line, options, contacts=12, warmup=0, drawn=True)
+    expected = reference.targets()
+    found = cyclon_targets(setup, latencies, line, options, contacts=12, drawn=True)
+    assert [[target for target in turn if target >= 0] for turn in found.tolist()] == expected
+    swapped = cyclon_targets(setup, latencies, line, OPTIONS, contacts=12, drawn=True)
+    assert not np.array_equal(found, swapped)
 
 
 def test_processes_without_contacts_are_refused() -> None:

@@ -84,6 +84,12 @@ def test_a_setup_that_arrays_cannot_hold_is_refused(wrong: dict[str, Any]) -> No
         Setup(**good | wrong)
 
 
+def test_rounds_in_step_that_would_overtake_each_other_are_refused() -> None:
+    assert Setup(processes=20, fanout=5, ttl=10, in_step=True, drift=0.49).in_step
+    with pytest.raises(LocalError, match=r"must be below 0\.5"):
+        Setup(processes=20, fanout=5, ttl=10, in_step=True, drift=0.5)
+
+
 def test_latencies_that_cannot_be_are_refused() -> None:
     with pytest.raises(LocalError, match="a tick or more"):
         Latencies.constant(0)

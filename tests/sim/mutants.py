@@ -41,6 +41,7 @@ from tests.sim.mutants_atomic import ATOMIC_MUTANTS
 from tests.sim.mutants_epto import EPTO_MUTANTS
 from tests.sim.mutants_hydra import HYDRA_MUTANTS
 from tests.sim.mutants_idle import IDLE_MUTANTS
+from tests.sim.mutants_ring import RING_MUTANTS
 
 # Applications and their drivers: what is handed over is not what the protocol meant
 
@@ -436,6 +437,7 @@ MUTANTS = [
     *HYDRA_MUTANTS,
     *EPTO_MUTANTS,
     *IDLE_MUTANTS,
+    *RING_MUTANTS,
     Mutant("a clock runs backwards", frozenset({"clock"}), backward_clock, 0),
     Mutant("a crashed host goes on", frozenset({"lifecycle"}), undead, 0),
 ]

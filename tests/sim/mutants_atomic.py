@@ -107,7 +107,7 @@ ATOMIC_MUTANTS = [
         "agreement",
         quorum_of_one,
         Fault.PARTITION,
-        {"total-order", "acyclic-order", "validity", *STAMPS},
+        {"total-order", "acyclic-order", "validity", *STAMPS, "progress", "probe"},
     ),
     # What comes too late for its place is left out by the receiver itself: nobody gets it.
     _atomic("a receiver does not wait for its clock", "agreement", impatient, None, {"validity"}),
@@ -118,7 +118,7 @@ ATOMIC_MUTANTS = [
         "validity",
         partial(forgetful, NoPromises),
         Fault.RESTART,
-        {"agreement", "total-order", "acyclic-order", *STAMPS},
+        {"agreement", "total-order", "acyclic-order", *STAMPS, "progress", "probe"},
         seeds=60,
     ),
 ]

@@ -1,8 +1,7 @@
 """Protocols that break no promise about what they deliver, because they hardly deliver anything.
 
-Each makes a plan, so that the swarm and the conformance suite can run it. `IDLE_MUTANTS` has those that do
-something for which there must be a reason: a drop that is notified of, a tag. The others are condemned by
-what they do not do.
+Each makes a plan, so that the swarm and the conformance suite can run it. Two do something for which there
+must be a reason: a drop that is notified of, a tag. The others are condemned by what they do not do.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,13 +22,14 @@ from ordercast.core import (
 )
 from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.messages import Groupcast, Step
-from ordercast.scenario.crashes import HEALED_MS
 from tests.sim.meddling import MeddlingEnv
 from tests.sim.mutant import Mutant, deploy, run_swarm
 from tests.sim.mutants_hydra import Make, Proxy, changed
 
 SEEDS = 40
 """Within so many seeds of the swarm each must be caught."""
+DEAF_NS = 600 * MILLISECOND
+"""By then all faults are over in most seeds."""
 
 
 def mute(env: Env, make: Make) -> Any:
@@ -100,12 +100,12 @@ def reversing(env: Env, make: Make) -> Any:
 
 
 def deaf_while_faults_last(env: Env, make: Make) -> Any:
-    """Ignores all packets until the faults of a scenario of the swarm are over."""
+    """Ignores all packets until the faults of most seeds are over."""
     receiver = make(env)
     handler = receiver.on_message
 
     def on_message(source: NodeId, message: Message) -> None:
-        if env.now > HEALED_MS * MILLISECOND:
+        if env.now > DEAF_NS:
             handler(source, message)
 
     receiver.on_message = on_message
@@ -136,11 +136,16 @@ IDLE: Mapping[str, Callable[[Deployment], Plan]] = {
 """Plans of protocols that do as good as nothing."""
 
 
-def _idle(name: str, breaks: str) -> Mutant:
-    return Mutant(name, frozenset({breaks}), partial(run_swarm, IDLE[name], None), seeds=SEEDS)
+def _idle(name: str, breaks: str, *also: str) -> Mutant:
+    run = partial(run_swarm, IDLE[name], None)
+    return Mutant(name, frozenset({breaks}), run, also=frozenset(also), seeds=SEEDS)
 
 
 IDLE_MUTANTS = [
-    _idle("hydra calls everything dropped after its first drop", "drop-reason"),
-    _idle("epto reverses the order and tags everything", "stamp-order"),
+    _idle("hydra delivers nothing", "probe", "progress"),
+    _idle("hydra calls everything dropped after its first drop", "drop-reason", "probe"),
+    _idle("hydra is dead after a removal", "probe", "progress", "agreement"),
+    _idle("epto delivers nothing", "probe", "progress"),
+    _idle("epto reverses the order and tags everything", "stamp-order", "probe"),
+    _idle("atomic multicast is deaf while faults last", "progress"),
 ]

@@ -20,7 +20,8 @@ from ordercast.core import (
 from ordercast.scenario.faults import Crash, FaultSpec, Heal, Partition, Pause, Restart
 from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.scenario.summary import Summary
-from ordercast.sim.run import LINGER, Run, simulate
+from ordercast.sim.probing import LINGER
+from ordercast.sim.run import Run, simulate
 from ordercast.trace import Event, Kind, find_runs, trace_hash
 from tests.sim.probes import Parcel, Probe, probe_plan
 

@@ -96,8 +96,8 @@ def test_one_kind_alone_may_be_asked_for(fault: Fault) -> None:
 def test_no_more_receivers_of_a_group_are_down_for_good_than_the_contract_allows(crashes: Crashes) -> None:
     most = 0
     for scenario in scenarios(crashes, *Fault):
-        returned = {fault.host for fault in scenario.fault if isinstance(fault, Restart)}
-        gone = {fault.host for fault in scenario.fault if isinstance(fault, Crash)} - returned
+        last = {fault.host: fault for fault in scenario.fault if isinstance(fault, Crash | Restart)}
+        gone = {host for host, fault in last.items() if isinstance(fault, Crash)}
         for members in scenario.deployment().groups:
             dead = len(gone & set(members))
             most = max(most, dead)
@@ -108,25 +108,56 @@ def test_no_more_receivers_of_a_group_are_down_for_good_than_the_contract_allows
     assert most == {Crashes.NONE: 0, Crashes.MINORITY: 2, Crashes.ANY: 5}[crashes]
 
 
-def test_faults_come_in_order_and_everything_heals_at_the_end() -> None:
+def test_faults_come_in_order_and_in_most_seeds_everything_heals_at_the_end() -> None:
+    healed = 0
     for scenario in scenarios(Crashes.ANY, *Fault):
         times = [fault.at_ms for fault in scenario.fault]
         assert times == sorted(times)
-        assert isinstance(scenario.fault[-1], Heal)
+        healed += bool(scenario.fault) and isinstance(scenario.fault[-1], Heal)
+    assert 140 < healed < 190
 
 
-def test_a_host_crashes_before_it_restarts_and_never_twice() -> None:
+def test_faults_strike_late_too_and_messages_are_submitted_after_healing() -> None:
+    drawn = scenarios(Crashes.ANY, *Fault)
+    assert max(fault.at_ms for scenario in drawn for fault in scenario.fault[:-1]) > 1500
+    late = 0
+    for scenario in drawn:
+        workload = scenario.workload
+        seconds = workload.messages / scenario.senders / workload.rate_per_s
+        late += workload.kind != "closed" and seconds * 1000 > max(f.at_ms for f in scenario.fault)
+    assert late > 10
+
+
+def test_every_seed_is_judged_for_liveness() -> None:
+    assert all(scenario.liveness for scenario in scenarios(Crashes.ANY, *Fault))
+
+
+def test_a_host_that_comes_back_has_its_state_at_times_and_at_times_not() -> None:
+    mixed = 0
+    for scenario in scenarios(Crashes.ANY, *Fault):
+        states: dict[int, set[str]] = {}
+        for fault in scenario.fault:
+            if isinstance(fault, Restart):
+                states.setdefault(fault.host, set()).add(fault.state)
+        mixed += any(len(found) > 1 for found in states.values())
+    assert mixed > 10
+
+
+def test_a_host_crashes_before_it_restarts_and_may_crash_again() -> None:
+    most = 0
     for scenario in scenarios(Crashes.ANY, *Fault):
         down = set[int]()
         crashed = Counter[int]()
         for fault in scenario.fault:
             if isinstance(fault, Crash):
+                assert fault.host not in down, scenario.name
                 down.add(fault.host)
                 crashed[fault.host] += 1
             elif isinstance(fault, Restart):
                 assert fault.host in down, scenario.name
                 down.remove(fault.host)
-        assert not crashed or max(crashed.values()) == 1
+        most = max(most, *crashed.values(), 0)
+    assert most >= 6
 
 
 def test_scenarios_survive_being_written_and_read() -> None:
@@ -182,10 +213,11 @@ def test_seeds_differ_in_the_options_of_a_protocol() -> None:
 
 
 def test_options_change_nothing_else_in_a_scenario(request: pytest.FixtureRequest) -> None:
-    plain = [swarm_scenario("unordered", seed) for seed in range(30)]
+    before = [swarm_scenario("unordered", seed) for seed in range(30)]
     request.getfixturevalue("varied")
-    assert [without_options(swarm_scenario("unordered", seed)) for seed in range(30)] == plain
-    assert all(each.options == {} for each in plain)
+    after = [swarm_scenario("unordered", seed) for seed in range(30)]
+    assert any(one.options != other.options for one, other in zip(before, after, strict=True))
+    assert list(map(without_options, after)) == list(map(without_options, before))
 
 
 @pytest.mark.usefixtures("varied")

@@ -93,7 +93,7 @@ def test_a_survey_names_what_it_cannot_read_and_has_the_rest(root: Path, surveye
     assert {row["start_ns"] for row in rows.values() if row["source"] == "simulator"} == {0}
     copies = [name for name in rows if name.startswith(("copied/", "simulated/"))]
     assert len(copies) == 2, "two that call themselves the same are named by their places"
-    (damaged,) = surveyed.damaged
+    (damaged,) = surveyed.unreadable
     assert damaged.name.startswith("atomic_multicast-6-") and "the run was cut off" in damaged.reason
 
 
@@ -149,7 +149,7 @@ def test_the_tables_count_from_the_start_of_a_live_run(reported: Path, surveyed:
 
 def test_a_report_inside_a_folder_is_no_trace(root: Path, reported: Path, surveyed: Survey) -> None:
     assert reported.is_relative_to(root) and any((reported / "tables").rglob("*.parquet"))
-    assert survey(root).damaged == surveyed.damaged
+    assert survey(root).unreadable == surveyed.unreadable
     assert survey(root).traces == surveyed.traces
 
 

@@ -1,10 +1,12 @@
 """Traces on disk: whole or refused, in one line that names the file."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -44,7 +46,7 @@ def rewrite(folder: Path, table: pa.Table) -> None:
 
 def test_a_run_comes_back_as_it_was(folder: Path) -> None:
     run = only(folder)
-    assert run.description == description()
+    assert run.description == msgspec.structs.replace(description(), files={"events.parquet": len(TABLE)})
     assert run.table().equals(TABLE)
     assert list(events_of(run.table())) == run_of_three()
 
@@ -258,3 +260,26 @@ def test_segments_do_not_hide_a_clock_that_ran_back(folder: Path) -> None:
 def test_rows_of_another_run_are_refused(folder: Path) -> None:
     pq.write_table(build_table("hand-2", run_of_three()), folder / "hand-1" / "more.parquet")
     assert "events of several runs: hand-1, hand-2" in complaint(lambda: only(folder).table())
+
+
+def test_a_column_twice_is_refused_by_name(folder: Path) -> None:
+    twice = TABLE.append_column("digest", TABLE["digest"]).append_column("kind", TABLE["kind"])
+    pq.write_table(twice, folder / "hand-1" / "events.parquet")
+    assert complaint(only(folder).table).endswith(
+        "events.parquet: has the column kind, digest more than once"
+    )
+
+
+@pytest.mark.parametrize("name", ["events.parquet", "run.json"])
+def test_a_named_pipe_in_place_of_a_file_is_refused_at_once(folder: Path, name: str) -> None:
+    path = folder / "hand-1" / name
+    path.unlink()
+    os.mkfifo(path)
+    assert complaint(lambda: only(folder).table()) == f"{path}: not a regular file"
+
+
+def test_a_description_that_is_nested_too_deeply_is_refused(folder: Path) -> None:
+    path = folder / "hand-1" / "run.json"
+    deep = "[" * 50_000 + "]" * 50_000
+    path.write_text(path.read_text().replace('"scenario": {}', f'"scenario": {{"a": {deep}}}'))
+    assert "nested too deeply" in complaint(lambda: only(folder))

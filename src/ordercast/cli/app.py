@@ -26,6 +26,7 @@ COMMANDS = (
     "swarm",
     "sweep",
     "replay",
+    "shrink",
     "check",
     "model",
     "reproduce",

@@ -1,50 +1,27 @@
 """`ordercast check`: judge traces on disk, from any source."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
 import typer
+from rich.markup import escape
 
+from ordercast.cli.judged_runs import JudgedRun, judge_by_oracles, judge_on_spark
 from ordercast.cli.output import (
+    VIOLATIONS_SHOWN,
     console,
     errors,
     holes_object,
     print_holes,
     print_json,
     print_uncounted,
-    print_verdict,
-    progress_bar,
+    print_violations,
     uncounted_object,
     violation_object,
 )
 from ordercast.cli.properties import at_end_named, print_properties
-from ordercast.cli.sweep import progress_shown
-from ordercast.core import RemoteError
-from ordercast.judge import Holes, NodeHoles, Violation, verdict
-from ordercast.trace import CARRYING, ORDERED, StoredRun, events_of, find_runs, trace_hash
-
-MANY_EVENTS = 3_000_000
-
-
-class Judgement(msgspec.Struct):
-    """What the judge found in a folder of runs."""
-
-    runs: int = 0
-    events: int = 0
-    found: list[tuple[str, Violation]] = []
-    suppressed: int = 0
-    incomplete: list[str] = []
-    holes: list[tuple[str, Holes]] = []
-    """The holes of each settled run whose protocol promises agreement with a probability only."""
-    uncounted: list[str] = []
-    """The runs of such protocols that did not settle, so that their holes cannot be counted."""
-    out_of_order: int | None = None
-    """Deliveries tagged as out of order; no order is checked for them. None if they were not counted."""
-    altered: list[str] | None = None
-    """Runs whose events do not match the stored hash; None if hashes were not compared."""
+from ordercast.judge.finding import listed
 
 
 def check(
@@ -64,15 +41,21 @@ def check(
         ),
     ] = False,
 ) -> int:
-    """Judge the traces in a folder by the promises of their protocols.
+    """Judge the traces in a folder: is each record whole, and did each protocol keep its promises?
 
-    The exit code is 1 if a run broke a promise. Each violation is printed with a counterexample.
+    There are four verdicts on a run. It [bold]kept every promise[/]; a promise was [bold]violated[/], with a
+    counterexample; the [bold]trace is damaged[/] (rows are missing, doubled, at a wrong place or changed),
+    with the file and the row; or the run [bold]cannot be read[/]. Every run is judged, even if another one
+    cannot be read. Promises are not judged if rows of the trace may be missing.
+
+    The exit code is 1 if a promise was violated or a trace is damaged. Otherwise it is 2 if a run cannot be
+    read, and 0 if every run kept its promises.
 
     Without [bold]--master[/], oracles read one event after the other in this process. With it, Spark tasks
     judge the same properties over whole columns; this is for many runs or for large ones. The two judges were
-    written independently; use both if much depends on the verdict. Only the oracles compare the events with
-    the stored hash and count deliveries tagged as out of order. Spark takes seconds to start, so a few small
-    runs are judged faster without it.
+    written independently; use both if much depends on the verdict. Spark does not compare a run of more than
+    four million events with its stored hash, and it does not count deliveries tagged as out of order. Spark
+    takes seconds to start, so a few small runs are judged faster without it.
 
     [bold]Examples[/]
 
@@ -80,91 +63,99 @@ def check(
 
     ordercast check traces --master 'local[*]'
     """
-    judged = _by_oracles(folder) if master is None else _on_spark(folder, master)
+    runs = judge_by_oracles(folder) if master is None else judge_on_spark(folder, master)
+    for run in runs:
+        if run.error:
+            errors.print(f"ordercast: {run.name}: {run.error}", markup=False, soft_wrap=True)
     if json:
-        violations = [violation_object(violation, run=name) for name, violation in judged.found]
-        counts: dict[str, object] = {"events": judged.events, "runs": judged.runs}
-        counts |= {
-            "out_of_order": judged.out_of_order,
-            "violations": violations,
-            "suppressed": judged.suppressed,
-        }
-        counted = [holes_object(holes, run=name) for name, holes in judged.holes]
-        counts |= {"holes": counted + [uncounted_object(run=name) for name in judged.uncounted]}
-        print_json(counts | {"altered": judged.altered, "incomplete": judged.incomplete})
-        return 1 if judged.found else 0
-    for name in judged.altered or ():
-        note = f"note: the events of {name} do not match the hash stored with it; the trace was changed"
-        errors.print(note, markup=False, soft_wrap=True)
-    print_verdict(
-        [(f"in {name}", violation) for name, violation in judged.found],
-        judged.suppressed,
-        [f"{at_end_named()} of {name}, because the run is not complete" for name in judged.incomplete],
-        f": {judged.runs} run{'' if judged.runs == 1 else 's'}, {judged.events} events",
-    )
-    if judged.out_of_order:
-        plural = "y" if judged.out_of_order == 1 else "ies"
-        console.print(f"{judged.out_of_order} deliver{plural} tagged as out of order")
-    if judged.holes:
-        print_holes([(f"in {name}", holes) for name, holes in judged.holes])
-    print_uncounted(judged.uncounted)
-    return 1 if judged.found else 0
+        print_json(_content(runs))
+    else:
+        _print(runs)
+    verdicts = {run.verdict for run in runs}
+    if verdicts & {"violated", "damaged"}:
+        return 1
+    return 2 if "unreadable" in verdicts else 0
 
 
-def _by_oracles(folder: Path) -> Judgement:
-    runs = list(find_runs(folder))
-    judged = Judgement(runs=len(runs), altered=[])
-    late, late_kinds = 0, pa.array([kind for kind in CARRYING if kind not in ORDERED], pa.string())
-    with progress_bar() as bar:
-        for run in bar.track(runs, description="judging"):
-            _warn_of_size(run)
-            table = run.table()
-            judged.events += len(table)
-            late += pc.sum(pc.is_in(table["kind"].cast(pa.string()), late_kinds)).as_py() or 0
-            name = run.description.run
-            if not run.description.complete:
-                judged.incomplete.append(name)
-            if judged.altered is not None and run.description.trace_hash not in (None, trace_hash(table)):
-                judged.altered.append(name)
-            found = verdict(run.description, events_of(table))
-            judged.found += [(name, violation) for violation in found.violations]
-            judged.suppressed += sum(found.suppressed.values())
-            if found.holes is not None:
-                judged.holes.append((name, found.holes))
-            elif run.description.may_have_holes:
-                judged.uncounted.append(name)
-    judged.out_of_order = late
-    return judged
+def _content(runs: list[JudgedRun]) -> dict[str, Any]:
+    """What was found, for programs."""
+    late = [run.out_of_order for run in runs if run.judged]
+    return {
+        "events": sum(run.events for run in runs),
+        "runs": len(runs),
+        "verdicts": [{"run": run.name, "verdict": run.verdict} for run in runs],
+        "out_of_order": None if None in late else sum(count or 0 for count in late),
+        "violations": [violation_object(found, run=run.name) for run in runs for found in run.violations],
+        "suppressed": sum(run.suppressed for run in runs),
+        "holes": [holes_object(run.holes, run=run.name) for run in runs if run.holes is not None]
+        + [uncounted_object(run=run.name) for run in _uncounted(runs)],
+        "damaged": [
+            {"run": run.name, **msgspec.to_builtins(damage)} for run in runs for damage in run.damage
+        ],
+        "altered": [run.name for run in runs if any(damage.what == "hash" for damage in run.damage)],
+        "unhashed": [run.name for run in runs if run.unhashed],
+        "unreadable": [{"run": run.name, "detail": run.error} for run in runs if run.error],
+        "incomplete": [run.name for run in _incomplete(runs)],
+    }
 
 
-def _warn_of_size(run: StoredRun) -> None:
-    """Warn about a large run: the oracles keep it in memory, with 600 to 800 bytes per event."""
-    events = sum(segment.rows for segment in run.open_segments())
-    if events > MANY_EVENTS:
-        note = f"note: {run.description.run} has {events} events; --master judges large runs in parts"
-        errors.print(note, markup=False, soft_wrap=True)
+def _print(runs: list[JudgedRun]) -> None:
+    """Print what was found, for people."""
+    _print_damage([run for run in runs if run.damage])
+    found = [(f"in {run.name}{_doubt(run)}", violation) for run in runs for violation in run.violations]
+    if found:
+        print_violations(found, sum(run.suppressed for run in runs))
+    _print_kept(runs)
+    late = sum(run.out_of_order or 0 for run in runs)
+    if late:
+        console.print(f"{late} deliver{'y' if late == 1 else 'ies'} tagged as out of order")
+    holes = [(f"in {run.name}", run.holes) for run in runs if run.holes is not None]
+    if holes:
+        print_holes(holes)
+    print_uncounted(run.name for run in _uncounted(runs))
 
 
-def _on_spark(folder: Path, master: str) -> Judgement:
-    from ordercast.pipeline.session import running_spark
-    from ordercast.pipeline.traces import list_traces, open_run
-    from ordercast.pipeline.verify import judge_all
+def _print_damage(runs: list[JudgedRun]) -> None:
+    found = [(run.name, damage) for run in runs for damage in run.damage]
+    for name, damage in found[:VIOLATIONS_SHOWN]:
+        console.print(f"[bold red]trace damaged[/] in {escape(name)}", soft_wrap=True)
+        console.print(f"  {damage}", markup=False, soft_wrap=True)
+    if len(found) > VIOLATIONS_SHOWN:
+        console.print(f"  ... and at least {len(found) - VIOLATIONS_SHOWN} more")
 
-    traces = list_traces(folder)  # report errors in the folder before Spark starts
-    with progress_shown() as report, running_spark(master, f"ordercast check {folder}") as spark:
-        rows = judge_all(spark.createDataFrame(traces), report)
-    for row in rows:
-        if row["error"]:
-            raise RemoteError(row["error"])
-    judged = Judgement(runs=len(rows), events=sum(row["events"] for row in rows))
-    for row in rows:
-        if not row["complete"]:
-            judged.incomplete.append(row["run"])
-        judged.found += [(row["run"], msgspec.convert(one.asDict(), Violation)) for one in row["findings"]]
-        judged.suppressed += sum(row["suppressed"].values())
-        if row["holes"] is not None:
-            nodes = tuple(msgspec.convert(one.asDict(), NodeHoles) for one in row["holes"])
-            judged.holes.append((row["run"], Holes(nodes, row["nowhere"])))
-        elif not row["complete"] and open_run(row["folder"]).description.may_have_holes:
-            judged.uncounted.append(row["run"])
-    return judged
+
+def _doubt(run: JudgedRun) -> str:
+    return ", whose trace was changed; this may be the fault of the change" if run.damage else ""
+
+
+def _print_kept(runs: list[JudgedRun]) -> None:
+    """Print which runs kept their promises, and what was not judged."""
+    kept, incomplete = [run for run in runs if run.verdict == "kept"], _incomplete(runs)
+    events = sum(run.events for run in runs)
+    if len(kept) == len(runs):
+        judged = " that could be judged" if incomplete else ""
+        count = f"{len(runs)} run{'' if len(runs) == 1 else 's'}, {events} events"
+        console.print(f"[green]kept every promise[/]{judged}: {count}", soft_wrap=True)
+    elif kept:
+        judged = " that could be judged" if any(not run.complete for run in kept) else ""
+        names = escape(listed(run.name for run in kept))
+        console.print(
+            f"[green]kept every promise[/]{judged}: {names} ({len(kept)} of {len(runs)} runs)", soft_wrap=True
+        )
+    for run in runs:
+        if run.damage and not run.judged:
+            _print_unjudged(f"the promises of {run.name}, because its trace is damaged")
+    for run in incomplete:
+        _print_unjudged(f"{at_end_named()} of {run.name}, because the run is not complete")
+
+
+def _print_unjudged(what: str) -> None:
+    console.print(f"[yellow]not judged[/]: {escape(what)}", soft_wrap=True)
+
+
+def _incomplete(runs: list[JudgedRun]) -> list[JudgedRun]:
+    return [run for run in runs if run.judged and not run.complete]
+
+
+def _uncounted(runs: list[JudgedRun]) -> list[JudgedRun]:
+    return [run for run in runs if run.judged and run.uncounted]

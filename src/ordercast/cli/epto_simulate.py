@@ -6,7 +6,7 @@ import os
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import msgspec
 import typer
@@ -14,6 +14,7 @@ import typer
 from ordercast.cli.output import console, print_json, progress_bar
 from ordercast.core import LocalError
 from ordercast.protocols.epto.parameters import lemma_parameters
+from ordercast.protocols.epto.views import Sampling
 
 if TYPE_CHECKING:  # imported only when something runs: Numba is an optional extra and slow to import
     from rich.progress import Progress
@@ -54,7 +55,11 @@ def simulate(
         int, typer.Option(help="Follow only this many first events; 0 follows all.", rich_help_panel=_WHO)
     ] = 0,
     sampling: Annotated[
-        str, typer.Option(help="Peer sampling: uniform or cyclon.", rich_help_panel=_WHO)
+        str,
+        typer.Option(
+            help="Peer sampling: uniform, cyclon, or cyclon-authors (as in the paper's simulator).",
+            rich_help_panel=_WHO,
+        ),
     ] = "uniform",
     seed: Annotated[int, typer.Option(help="Seed of all random choices.", rich_help_panel=_WHO)] = 0,
     latencies: Annotated[
@@ -92,7 +97,11 @@ def simulate(
     ] = 0.0,
     in_step: Annotated[
         bool,
-        typer.Option("--in-step", help="All processes begin their rounds together.", rich_help_panel=_WORLD),
+        typer.Option(
+            "--in-step",
+            help="All processes begin their rounds together, and drift does not add up.",
+            rich_help_panel=_WORLD,
+        ),
     ] = False,
     cores: Annotated[
         int, typer.Option(help="Number of cores to use; 0 uses all.", rich_help_panel=_RESULT)
@@ -129,15 +138,15 @@ def simulate(
 
     network = _latencies(latencies, nodes)
     chosen = lemma_parameters(processes, c, loss=loss, churn=churn, clock=_clock(clock))
-    if sampling not in ("uniform", "cyclon"):
-        raise LocalError(f"--sampling must be uniform or cyclon, not '{sampling}'")
+    if sampling not in get_args(Sampling):
+        raise LocalError(f"--sampling must be uniform, cyclon or cyclon-authors, not '{sampling}'")
     setup = _setup(
         processes=processes,
         fanout=fanout or max(1, chosen.fanout),
         ttl=ttl or chosen.ttl,
         clock=clock,
         round_ticks=round_ticks,
-        drift=0.0 if in_step else drift,
+        drift=drift,
         rate=rate,
         rounds=rounds,
         loss=loss,

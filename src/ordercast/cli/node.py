@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from ordercast.cli.config import CONFIG, ConfigOption
-from ordercast.core import HostId, LocalError
+from ordercast.core import HostId, LocalError, ProtocolFailed
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 
@@ -26,6 +26,8 @@ GRACE_S = 5.0
 DRAIN_S = 2.0
 """Seconds that a stopping host has to send what applications handed over."""
 LEFT_BEHIND = 1
+PROTOCOL_FAILED = 1
+"""Exit code if a handler of the protocol raised an exception: a defect of the protocol, not of ordercast."""
 
 _log = logging.getLogger("ordercast")
 
@@ -171,6 +173,9 @@ async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws
             await host.drain(DRAIN_S)
     finally:
         await host.stop()
+    if isinstance(host.failure, ProtocolFailed):
+        _log.critical("stopped: %s", host.failure)
+        return PROTOCOL_FAILED
     if host.failure is not None or defects:
         _log.critical("stopped by a defect in ordercast: %s", host.failure or defects[0])
         return DEFECT

@@ -64,7 +64,7 @@ def print_violations(violations: Iterable[tuple[str, Violation]], suppressed: in
     """Print counterexamples for people, each with its run."""
     found = list(violations)
     for where, violation in found[:VIOLATIONS_SHOWN]:
-        console.print(f"[bold red]{violation.property}[/] violated {escape(where)}".rstrip())
+        console.print(f"[bold red]{violation.headline()}[/] {escape(where)}".rstrip())
         console.print(f"  {violation.detail}", markup=False, soft_wrap=True)
     more = max(0, len(found) - VIOLATIONS_SHOWN) + suppressed
     if more:

@@ -6,14 +6,12 @@ from typing import Annotated
 import msgspec
 import typer
 
+from ordercast.cli.chosen import chosen_scenario
 from ordercast.cli.output import console, print_json, print_violations, violation_object
-from ordercast.core import LocalError, format_ns
-from ordercast.scenario.file import load_scenario
-from ordercast.scenario.spec import Scenario, to_scenario
-from ordercast.scenario.swarm import swarm_scenario
+from ordercast.core import format_ns, message_text
+from ordercast.judge import END_OF_RUN
 from ordercast.sim.run import Run, simulate
 from ordercast.toml_file import naming_lines_of
-from ordercast.trace import Event, find_runs
 
 
 def replay(
@@ -39,10 +37,10 @@ def replay(
     ordercast replay --protocol atomic_multicast --seed 17 --no-packets
     """
     with naming_lines_of(scenario if scenario and scenario.is_file() else None):
-        run = simulate(_scenario(scenario, protocol, seed, packets))
-    events = run.events()
-    if run.violations and not whole:
-        events = events[: _first_step(run, len(events))]
+        chosen = chosen_scenario(scenario, protocol, seed)
+        run = simulate(msgspec.structs.replace(chosen, packets=packets))
+    lines = _lines(run)
+    end = len(lines) if whole or not run.violations else _end(run)
     if json:
         print_json(
             {
@@ -50,47 +48,37 @@ def replay(
                 "seed": run.scenario.seed,
                 "trace_hash": run.description.trace_hash,
                 "scenario": run.description.scenario,
-                "events": [str(event) for event in events],
+                "events": lines[:end],
                 "violations": [violation_object(violation) for violation in run.violations],
             }
         )
     else:
-        _show(run, events)
+        _show(run, lines[:end], len(lines) - end)
     return 1 if run.violations else 0
 
 
-def _scenario(path: Path | None, protocol: str | None, seed: int | None, packets: bool) -> Scenario:
-    if path and protocol:
-        raise LocalError("a scenario file or a trace names its own protocol; remove --protocol")
-    if path and path.is_dir():
-        (run, *more) = find_runs(path)
-        if run.description.source == "live":
-            raise LocalError(
-                f"{path}: a live run cannot be replayed; use ordercast simulate --from-trace {path}"
-            )
-        if run.description.source == "scale engine":
-            again = f"repeat that command with --seed {run.description.seed}"
-            raise LocalError(f"{path}: a run of `ordercast epto simulate` cannot be replayed; {again}")
-        if more or not run.description.scenario:
-            raise LocalError(f"{path}: name the folder of exactly one simulated run")
-        scenario = to_scenario(run.description.scenario)
-    elif path:
-        scenario = load_scenario(path)
-        if seed is not None:
-            scenario = msgspec.structs.replace(scenario, seed=seed)
-    elif protocol is None or seed is None:
-        raise LocalError("nothing to replay: give --protocol NAME --seed S, or a scenario file")
-    else:
-        scenario = swarm_scenario(protocol, seed)
-    return msgspec.structs.replace(scenario, packets=packets)
+def _lines(run: Run) -> list[str]:
+    """The events of a run in words; a packet with the fields of its message."""
+    return [
+        str(event._replace(label=message_text(run.carried[place])) if place in run.carried else event)
+        for place, event in enumerate(run.events())
+    ]
 
 
-def _first_step(run: Run, events: int) -> int:
-    steps = [violation.step for violation in run.violations if violation.step >= 0]
-    return min(steps) + 1 if steps else events
+def _end(run: Run) -> int:
+    """How many events lead to the first violation.
+
+    If a violation shows only at the end, these are the events up to the last one that is not about a packet:
+    nothing that the packets after it did was of use.
+    """
+    steps = [violation.step for violation in run.violations if violation.step != END_OF_RUN]
+    if steps or run.description.failure:
+        return min(steps, default=len(run.rows) - 1) + 1
+    rows = range(len(run.rows))
+    return max((place for place in rows if place not in run.carried), default=-1) + 1
 
 
-def _show(run: Run, events: list[Event]) -> None:
+def _show(run: Run, lines: list[str], more: int) -> None:
     scenario = run.scenario
     roles: dict[str, list[str]] = {}
     for described in run.description.nodes:
@@ -105,8 +93,10 @@ def _show(run: Run, events: list[Event]) -> None:
         console.print(f"  options: {options}", markup=False, soft_wrap=True)
     for fault in scenario.fault:
         console.print(f"  fault: {fault}", markup=False, soft_wrap=True)
-    for event in events:
-        console.print(str(event), markup=False, soft_wrap=True)
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
+    if more:
+        console.print(f"  ... and {more} more events; --whole shows them")
     if run.violations:
         print_violations(("", violation) for violation in run.violations)
         for node, explanation in run.waits.items():

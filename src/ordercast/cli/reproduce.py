@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     # Imported only when something is reproduced: Spark is an optional extra and slow to import.
     from ordercast.pipeline.claims import ClaimResult
 
+REPRODUCED = Path(".ordercast", "reproduced")
 _SHOWN = ("id", "published", "accept_low", "accept_high", "measured", "met", "note")
 _DERIVED = {
     "baseline.": "two published ratios, and so are the bands",
@@ -23,10 +24,17 @@ _VERDICTS = {True: "[green]met[/]", False: "[bold red]missed[/]", None: "[dim]no
 
 
 def reproduce(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for traces, tables and the report.")],
     claims: Annotated[
         list[str] | None,
         typer.Argument(metavar="[ID or prefix]...", help="Claims to reproduce. Default: all."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder for traces, tables and the report. Default: a folder below .ordercast/reproduced "
+            "that is named after the claims.",
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Use fewer seeds and loads.")] = False,
     data: Annotated[
@@ -44,8 +52,8 @@ def reproduce(
     experiment simulates what the paper did and measures the number. A claim without an experiment is not
     measured.
 
-    DIR gets report.html for a browser, claims.json, and all tables and traces. If the command was stopped,
-    give the same command again: it continues where it stopped.
+    DIR gets report.html for a browser, claims.json, figures.json with all points of the figures, and all
+    tables and traces. If the command was stopped, give the same command again: it continues where it stopped.
 
     The exit code is 1 if a selected claim was missed, or if a run broke a promise of its protocol.
 
@@ -66,13 +74,19 @@ def reproduce(
     setup = Setup(quick=quick, data=data.absolute() if data else None)
     works = [experiment.prepare(setup) for experiment in measuring(claim.id for claim in selected)]
     with progress_shown() as report, running_spark(master, "ordercast reproduce") as spark:
-        done = run(spark, works, selected, out, report)
+        done = run(spark, works, selected, out or _default_out(claims or [], quick), report)
     if json:
         print_json({"claims": [{name: getattr(claim, name) for name in _SHOWN} for claim in done.claims]})
     else:
         _show(done.claims, done.report, done.broken)
     missed = any(claim.met is False for claim in done.claims)
     return 1 if missed or done.broken else 0
+
+
+def _default_out(claims: list[str], quick: bool) -> Path:
+    """A folder for this selection alone: two selections cannot share one."""
+    words = [*(claims or ["all"]), *(["quick"] if quick else [])]
+    return REPRODUCED / "-".join(words)
 
 
 def _show(claims: "list[ClaimResult]", report: Path, broken: int) -> None:

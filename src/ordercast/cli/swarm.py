@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -14,10 +15,11 @@ import typer
 
 from ordercast.catalogue import find_protocol
 from ordercast.cli.output import console, print_json, progress_bar
-from ordercast.core import LocalError, exception_text
+from ordercast.core import LocalError, Nanos, exception_text, format_ns
 from ordercast.scenario.seeds import parse_seeds
 from ordercast.scenario.swarm import swarm_scenario
-from ordercast.sim.run import simulate
+from ordercast.sim.run import Run, simulate
+from ordercast.trace import CARRYING
 
 
 class SwarmFailure(msgspec.Struct, frozen=True):
@@ -28,6 +30,21 @@ class SwarmFailure(msgspec.Struct, frozen=True):
     message: str
 
 
+class SeedResult(msgspec.Struct, frozen=True):
+    """What one seed did, and what it found."""
+
+    failures: list[SwarmFailure]
+    submitted: int = 0
+    delivered: int = 0
+    """Different messages that some receiver delivered."""
+    drops: int = 0
+    holes: int = 0
+    complete: bool = False
+    ending: str = ""
+    recovery_ns: Nanos = 0
+    """How long after the last fault the last message was delivered that had been submitted before."""
+
+
 def swarm(
     protocol: Annotated[str, typer.Option(help="Protocol name; `ordercast protocols` lists them.")],
     seeds: Annotated[str, typer.Option(help="Seeds A:B, from A to B-1; or one seed.")] = "0:100",
@@ -36,8 +53,10 @@ def swarm(
 ) -> int:
     """Test a protocol on many seeds, with all faults that it claims to tolerate.
 
-    Each seed draws a deployment, a network, a load and a schedule of faults. At the end all faults heal, and
-    every message that the protocol owes must be delivered. `ordercast replay` shows what a seed did.
+    Each seed draws a deployment, a network, a load, options and a schedule of faults. While faults last,
+    enough nodes that are up and connected must go on. In most seeds all faults heal at the end; then every
+    message that the protocol owes must be delivered, and so must new ones. `ordercast replay` shows what a
+    seed did.
 
     [bold]Example[/]
 
@@ -45,20 +64,22 @@ def swarm(
     """
     find_protocol(protocol)
     wanted = parse_seeds(seeds)
-    failures: list[SwarmFailure] = []
+    results: list[SeedResult] = []
     with progress_bar() as bar:
         task = bar.add_task(f"{protocol}", total=len(wanted))
-        for found in _results(protocol, wanted, jobs or os.cpu_count() or 1):
-            failures += found
+        for result in _results(protocol, wanted, jobs or os.cpu_count() or 1):
+            results.append(result)
             bar.advance(task)
+    failures = [failure for result in results for failure in result.failures]
     if json:
-        print_json({"protocol": protocol, "runs": len(wanted), "failures": failures})
+        print_json({"protocol": protocol, "runs": len(wanted), "failures": failures, **_numbers(results)})
     else:
         _show(protocol, len(wanted), failures)
+        _show_numbers(_numbers(results))
     return 1 if failures else 0
 
 
-def _results(protocol: str, seeds: range, jobs: int) -> Iterator[list[SwarmFailure]]:
+def _results(protocol: str, seeds: range, jobs: int) -> Iterator[SeedResult]:
     if jobs == 1 or len(seeds) == 1:
         for seed in seeds:
             yield try_seed(protocol, seed)
@@ -94,13 +115,61 @@ def _be_a_child() -> None:
     threading.Thread(target=follow, daemon=True).start()
 
 
-def try_seed(protocol: str, seed: int) -> list[SwarmFailure]:
+def try_seed(protocol: str, seed: int) -> SeedResult:
     """Run one seed. An exception in the protocol is a failure of this seed only."""
     try:
         run = simulate(swarm_scenario(protocol, seed))
     except Exception as error:
-        return [SwarmFailure(seed, "exception", exception_text(error))]
-    return [SwarmFailure(seed, violation.property, violation.detail) for violation in run.violations]
+        return SeedResult([SwarmFailure(seed, "exception", exception_text(error))])
+    summary = run.summary()
+    return SeedResult(
+        [SwarmFailure(seed, violation.property, violation.detail) for violation in run.violations],
+        submitted=summary.submitted,
+        delivered=len({event.message for event in run.events() if event.kind in CARRYING}),
+        drops=summary.dropped,
+        holes=run.holes.count if run.holes else 0,
+        complete=run.description.complete,
+        ending=run.ending,
+        recovery_ns=_recovery(run),
+    )
+
+
+def _recovery(run: Run) -> Nanos:
+    healed = max((fault.ends_ns for fault in run.scenario.fault), default=0)
+    late = [
+        event.time_ns - healed
+        for event in run.events()
+        if event.kind in CARRYING and event.submitted_ns is not None and event.submitted_ns <= healed
+    ]
+    return max(0, *late) if healed and late else 0
+
+
+def _numbers(results: list[SeedResult]) -> dict[str, object]:
+    """The numbers of all seeds together."""
+    return {
+        "submitted": sum(result.submitted for result in results),
+        "delivered": sum(result.delivered for result in results),
+        "drops": sum(result.drops for result in results),
+        "holes": sum(result.holes for result in results),
+        "incomplete": sum(not result.complete for result in results),
+        "endings": dict(sorted(Counter(result.ending for result in results if result.ending).items())),
+        "slowest_recovery_ns": max((result.recovery_ns for result in results), default=0),
+    }
+
+
+def _show_numbers(numbers: dict[str, object]) -> None:
+    endings = numbers["endings"]
+    assert isinstance(endings, dict)
+    console.print(
+        f"  {numbers['delivered']} of {numbers['submitted']} messages delivered,"
+        f" {numbers['drops']} drop notifications, {numbers['holes']} holes",
+        soft_wrap=True,
+    )
+    told = ", ".join(f"{count} {ending}" for ending, count in endings.items())
+    console.print(f"  endings: {told or 'none'}; {numbers['incomplete']} runs not complete", soft_wrap=True)
+    slowest = numbers["slowest_recovery_ns"]
+    assert isinstance(slowest, int)
+    console.print(f"  slowest recovery after the last fault: {format_ns(slowest, 3)}")
 
 
 def _show(protocol: str, runs: int, failures: list[SwarmFailure]) -> None:
@@ -112,4 +181,6 @@ def _show(protocol: str, runs: int, failures: list[SwarmFailure]) -> None:
     for seed in bad[:10]:
         failure = next(failure for failure in failures if failure.seed == seed)
         console.print(f"  seed {seed}: {failure.property}: {failure.message}", markup=False)
-    console.print(f"  to see one: ordercast replay --protocol {protocol} --seed {bad[0]}")
+    which = f"--protocol {protocol} --seed {bad[0]}"
+    console.print(f"  to see one: ordercast replay {which}")
+    console.print(f"  to make it smaller first: ordercast shrink {which}")

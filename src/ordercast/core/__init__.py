@@ -13,6 +13,14 @@ from ordercast.core.delivery import (
 )
 from ordercast.core.errors import LocalError, OrdercastError, RemoteError, exception_text
 from ordercast.core.explain import Explanation, Wait
+from ordercast.core.failure import (
+    FAILED,
+    ProtocolFailed,
+    ProtocolFailure,
+    packet_text,
+    place_of,
+    protocol_failed,
+)
 from ordercast.core.guarantees import (
     Agreement,
     Causality,
@@ -35,7 +43,8 @@ from ordercast.core.ids import (
     message_sender,
 )
 from ordercast.core.message import Codec, Message, Numbered, Payload
-from ordercast.core.plan import Action, Deployment, Node, Options, Plan, Protocol
+from ordercast.core.message_text import message_text
+from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol
 from ordercast.core.process import Env, Member, Process
 from ordercast.core.stack import InnerEnv, Stack
 from ordercast.core.states import LifeCycle
@@ -45,6 +54,7 @@ from ordercast.core.window import Seen
 
 __all__ = [
     "CARRIERS",
+    "FAILED",
     "Carrier",
     "Notice",
     "Numbered",
@@ -83,9 +93,12 @@ __all__ = [
     "OutOfOrder",
     "Partition",
     "Payload",
+    "Pace",
     "Plan",
     "Process",
     "Protocol",
+    "ProtocolFailed",
+    "ProtocolFailure",
     "RemoteError",
     "Seen",
     "Stack",
@@ -98,5 +111,9 @@ __all__ = [
     "message_name",
     "message_number",
     "message_sender",
+    "message_text",
     "message_types",
+    "packet_text",
+    "place_of",
+    "protocol_failed",
 ]

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,8 +17,23 @@ from ordercast.core.guarantees import Crashes, Guarantees
 from ordercast.core.ids import NODE_MAX, GroupId, HostId, NodeId
 from ordercast.core.message import Codec
 from ordercast.core.process import Env, Member, Process
+from ordercast.core.time import SECOND, Nanos
 
 Factory = Callable[[Env], Process]
+
+
+class Pace(NamedTuple):
+    """How fast a protocol is on a network that loses nothing, while enough nodes are up and connected."""
+
+    delivery_ns: Nanos
+    """A receiver hears something within this time after something is submitted to it."""
+    recovery_ns: Nanos
+    """That is true from this time on after the last fault."""
+
+
+def unhurried(delay: Nanos) -> Pace | None:
+    """The pace of a plan that says nothing about it: a second, and a hundred times the delay."""
+    return Pace(SECOND + 100 * delay, SECOND + 100 * delay)
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,6 +126,9 @@ class Plan:
     groups: Mapping[GroupId, tuple[NodeId, ...]]
     senders: tuple[NodeId, ...]
     codec: Codec
+    pace: Callable[[Nanos], Pace | None] = unhurried
+    """The pace of the protocol, by its own timeouts, on a network that takes at most the given time for a
+    packet; None if its options promise nothing there."""
     packets_held_max: int = sys.maxsize
     """How many numbered packets a receiver holds; it may drop more, and notify of them."""
 

@@ -31,9 +31,14 @@ def all_claims() -> list[Claim]:
     return [claim for name in FILES for claim in read_claims(name)]
 
 
+def claim_of(name: str) -> Claim:
+    """The claim with this id."""
+    return next(each for each in all_claims() if each.id == name)
+
+
 def published(claim: str) -> float:
     """The published value of a claim, for the mark of the paper in a figure."""
-    return next(each.published for each in all_claims() if each.id == claim)
+    return claim_of(claim).published
 
 
 def select_claims(wanted: Sequence[str], claims: Sequence[Claim]) -> list[Claim]:

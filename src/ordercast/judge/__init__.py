@@ -6,7 +6,7 @@ and the run's description, by the properties that the run promises. They are wri
 each tests the other: they share only the registry of properties and the form of a finding.
 """
 
-from ordercast.judge.finding import END_OF_RUN, VIOLATIONS_MAX, Holes, NodeHoles, Verdict, Violation
+from ordercast.judge.finding import END_OF_RUN, VIOLATIONS_MAX, Damage, Holes, NodeHoles, Verdict, Violation
 from ordercast.judge.judges import (
     Judge,
     audit,
@@ -18,22 +18,28 @@ from ordercast.judge.judges import (
 )
 from ordercast.judge.property import Property, rows_of
 from ordercast.judge.registry import PROPERTIES
+from ordercast.judge.stored import Judged, audit_files, damaged, verdict_on_files
 
 __all__ = [
     "END_OF_RUN",
     "PROPERTIES",
     "VIOLATIONS_MAX",
+    "Damage",
     "Holes",
     "Judge",
+    "Judged",
     "NodeHoles",
     "Property",
     "Verdict",
     "Violation",
     "audit",
+    "audit_files",
+    "damaged",
     "judge",
     "judge_selected",
     "may_be_parted",
     "properties_of",
     "rows_of",
     "verdict",
+    "verdict_on_files",
 ]

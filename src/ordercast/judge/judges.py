@@ -6,8 +6,9 @@ from functools import partial
 import pyarrow as pa
 
 from ordercast.judge.columns import blocks, judge_columns
+from ordercast.judge.columns.node_order import NodeOrder
 from ordercast.judge.columns.parts import BLOCK_BITS, SUBMITTED
-from ordercast.judge.finding import Verdict, Violation
+from ordercast.judge.finding import Verdict, Violation, failed
 from ordercast.judge.online import OnlineJudge
 from ordercast.judge.property import Property
 from ordercast.judge.registry import PROPERTIES
@@ -34,7 +35,7 @@ def verdict(
     court = Judge(description, properties)
     court.observe_whole(events if isinstance(events, Sequence) else list(events))
     court.finish()
-    return Verdict(court.violations, court.suppressed, court.holes())
+    return _with_failure(description, Verdict(court.violations, court.suppressed, court.holes()))
 
 
 def judge(
@@ -45,15 +46,31 @@ def judge(
 
 
 def audit(
-    description: RunDescription, table: pa.Table, properties: Iterable[Property] = PROPERTIES
+    description: RunDescription,
+    table: pa.Table,
+    properties: Iterable[Property] = PROPERTIES,
+    order: NodeOrder | None = None,
 ) -> Verdict:
-    """Judge a whole run over its columns; return the findings, and how many more there were."""
+    """Judge a whole run over its columns; return the findings, and how many more there were.
+
+    `order` are the rows of the table by node, if they have been sorted already.
+    """
     wanted = properties_of(description, properties)
-    return judge_columns(description, table, [(declared.name, declared.columns) for declared in wanted])
+    judges = [(declared.name, declared.columns) for declared in wanted]
+    return _with_failure(description, judge_columns(description, table, judges, order))
+
+
+def _with_failure(description: RunDescription, found: Verdict) -> Verdict:
+    """The verdict, with the exception that ended the run if there was one."""
+    if description.failure is None:
+        return found
+    return found._replace(violations=[*found.violations, failed(description.failure)])
 
 
 def may_be_parted(description: RunDescription, properties: Iterable[Property] = PROPERTIES) -> bool:
     """Whether the summaries of a run's parts can prove everything that the run promises."""
+    if description.failure is not None:
+        return False
     promised = [declared for declared in properties if declared.applies(description)]
     return all(declared.in_parts for declared in promised) and all(
         node.id > SUBMITTED for node in description.nodes

@@ -18,6 +18,8 @@ from ordercast.judge.columns.drop_detection import drop_detection
 from ordercast.judge.columns.drop_reason import drop_reason
 from ordercast.judge.columns.fifo import fifo
 from ordercast.judge.columns.lifecycle import lifecycle
+from ordercast.judge.columns.probe import probe
+from ordercast.judge.columns.progress import progress
 from ordercast.judge.columns.stamp import stamp
 from ordercast.judge.columns.stamp_order import stamp_order
 from ordercast.judge.columns.stamp_owner import stamp_owner
@@ -36,6 +38,8 @@ from ordercast.judge.online.drop_reason import DropReasons
 from ordercast.judge.online.fifo import Fifo
 from ordercast.judge.online.integrity import Integrity
 from ordercast.judge.online.lifecycle import Lifecycle
+from ordercast.judge.online.probe import Probes
+from ordercast.judge.online.progress import Progress
 from ordercast.judge.online.stamp import Stamps
 from ordercast.judge.online.stamp_order import StampOrder
 from ordercast.judge.online.stamp_owner import StampOwners
@@ -57,7 +61,7 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         ),
         Property(
             "lifecycle",
-            "A crashed node does nothing until it recovers.",
+            "A crashed node does nothing until it recovers: it has no row of any kind.",
             "always",
             lambda run: True,
             Lifecycle,
@@ -219,6 +223,24 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             at_end=True,
             heeds=("agreement",),
             in_parts=True,
+        ),
+        Property(
+            "progress",
+            "While enough nodes are up and connected, by `partition` and `crashes`, a receiver to which"
+            " something is submitted hears something within the time in which the protocol recovers.",
+            "the run is judged for liveness",
+            lambda run: bool(run.stretches),
+            Progress,
+            progress,
+        ),
+        Property(
+            "probe",
+            "What each sender that is up submits to each group after all faults is delivered, in order, by"
+            " every receiver that is up.",
+            "the run is judged for liveness and complete",
+            lambda run: run.probed,
+            Probes,
+            probe,
         ),
     )
 )

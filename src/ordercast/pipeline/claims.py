@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from ordercast.core import LocalError
+from ordercast.pipeline.json_file import write_json
 
 CLAIMS_FILE = "claims.json"
 NO_EXPERIMENT = "no experiment yet"
@@ -96,16 +96,8 @@ def write_claims(results: Sequence[ClaimResult], out: Path, seconds: float) -> P
     `seconds` is the time of the whole job. It is in this file and in no table, because tables are the same
     each time.
     """
-    target = out / CLAIMS_FILE
     claims = [
         msgspec.to_builtins(result) | {"seconds": None if result.met is None else round(seconds, 1)}
         for result in results
     ]
-    content = msgspec.json.format(msgspec.json.encode({"claims": claims}), indent=2)
-    try:
-        partial = out / f".{CLAIMS_FILE}"
-        partial.write_bytes(content + b"\n")
-        partial.replace(target)
-    except OSError as error:
-        raise LocalError(f"cannot write {target}: {error.strerror or error}") from error
-    return target
+    return write_json({"claims": claims}, out / CLAIMS_FILE)

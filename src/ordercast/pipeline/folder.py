@@ -16,16 +16,18 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ordercast.core import LocalError
+from ordercast.judge import Damage
 from ordercast.pipeline.events import happenings
 from ordercast.pipeline.job import write_verdicts
 from ordercast.pipeline.measure import dealt, write_metrics, write_timelines
 from ordercast.pipeline.progress import Report, silent, watched
 from ordercast.pipeline.schemas import RUNS
 from ordercast.pipeline.tables import read_table, write_table
-from ordercast.pipeline.traces import DamagedRun, Survey
+from ordercast.pipeline.traces import Survey
 from ordercast.pipeline.verify import judge_all
 from ordercast.report.build import report as build_report
 from ordercast.trace import CARRYING, SETTLING, Kind
+from ordercast.trace.survey import UnreadableRun
 
 REPORTED = "report.json"
 UNKNOWN = "unknown"
@@ -54,7 +56,7 @@ def report_folder(
     _sign(out, root)
     verdicts = judge_all(spark.createDataFrame(survey.traces), report)
     write_verdicts(spark, verdicts, root, out)
-    unread = {row["run"]: row["error"] for row in verdicts if row["error"]}
+    unread = {row["run"] for row in verdicts if _error(row)}
     readable = pa.array([name not in unread for name in survey.traces["run"].to_pylist()], pa.bool_())
     whole = survey.traces.filter(readable)
     traces = dealt(spark.createDataFrame(whole))
@@ -102,20 +104,26 @@ def _run_rows(
     for trace in survey.traces.to_pylist():
         name, verdict = trace["run"], judged[trace["run"]]
         row = {"place": len(rows), **trace, "parameters": "{}", "status": _status(verdict)}
-        row |= {"error": verdict["error"], "folder": str(Path(trace["folder"]).relative_to(root))}
+        row |= {"error": _error(verdict), "folder": str(Path(trace["folder"]).relative_to(root))}
         row |= {"start_ns": trace["start_ns"] or None}
-        if not verdict["error"]:
+        if not _error(verdict):
             row |= counts.get(name, _NOTHING)
         rows.append(row)
-    return rows + [_damaged_row(len(rows) + place, run) for place, run in enumerate(survey.damaged)]
+    return rows + [_unreadable_row(len(rows) + place, run) for place, run in enumerate(survey.unreadable)]
+
+
+def _error(verdict: Row) -> str | None:
+    """Why the run counts as failed; None if it was judged."""
+    damage = [msgspec.convert(one.asDict(), Damage) for one in verdict["damage"]]
+    return f"trace damaged: {damage[0]}" if damage else verdict["error"]
 
 
 def _status(verdict: Row) -> str:
-    if verdict["error"]:
+    if _error(verdict):
         return "failed"
     return "violated" if verdict["findings"] else "kept"
 
 
-def _damaged_row(place: int, run: DamagedRun) -> dict[str, Any]:
+def _unreadable_row(place: int, run: UnreadableRun) -> dict[str, Any]:
     about = {"place": place, "run": run.name, "protocol": UNKNOWN, "parameters": "{}"}
     return about | {"status": "failed", "error": run.reason}

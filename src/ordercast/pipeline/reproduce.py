@@ -29,6 +29,7 @@ from ordercast.pipeline.claims import (
     unmeasured,
     write_claims,
 )
+from ordercast.pipeline.figures import figure_rows, write_figures
 from ordercast.pipeline.functions import call_functions
 from ordercast.pipeline.job import verify_sweep
 from ordercast.pipeline.measure import measure, measure_clients
@@ -89,15 +90,17 @@ def reproduce(
     for work, each, evaluation in zip(works, results, evaluations, strict=True):
         judgements |= _judge(work, each, evaluation, claims)
     judged_claims = [judgements.get(claim.id) or unmeasured(claim) for claim in claims]
+    drawn = _drawn(works, evaluations)
     rows: dict[str, tuple[StructType, list[dict[str, Any]]]] = {
         "cases": (schemas.CASES, _case_rows(works, results)),
         "experiments": (schemas.EXPERIMENTS, _experiment_rows(works, results)),
-        "figures": (schemas.FIGURES, _figure_rows(works, evaluations)),
+        "figures": (schemas.FIGURES, figure_rows(drawn)),
         "claims": (schemas.CLAIMS, claim_rows(claims, judged_claims)),
     }
     for name, (schema, content) in rows.items():
         table = pa.Table.from_pylist(content, schema=to_arrow_schema(schema))
         write_table(spark.createDataFrame(table), out, name, ["place"])
+    write_figures(drawn, out)
     write_claims(judged_claims, out, time.monotonic() - start)
     count = sum(len(_broken(each)) for each in results)
     return Reproduction(judged_claims, report(out), count)
@@ -113,7 +116,7 @@ def stored_values(tables: StoredTables) -> dict[str, tuple[Row, dict[str, float]
         stored[run["run"]] = (run, _numbers(run, ""))
     for verdict in tables.rows("verdicts"):
         run, _ = stored[verdict["run"]]
-        if run["status"] == "kept" and (verdict["findings"] or verdict["error"]):
+        if run["status"] == "kept" and (verdict["findings"] or verdict["damage"] or verdict["error"]):
             run |= {"status": "violated", "error": verdict["error"]}
     prefixes = {"latency": "", "rates": "", "client_latency": "client_", "client_rates": "client_"}
     for table, prefix in prefixes.items():
@@ -202,14 +205,10 @@ def _experiment_rows(works: Sequence[Work], results: Sequence[Results]) -> list[
     ]
 
 
-def _figure_rows(works: Sequence[Work], evaluations: Sequence[Evaluation]) -> list[dict[str, Any]]:
-    drawn = [
-        (work, figure)
+def _drawn(works: Sequence[Work], evaluations: Sequence[Evaluation]) -> list[tuple[str, Figure]]:
+    """All figures, with the names of their experiments."""
+    return [
+        (work.name, figure)
         for work, evaluation in zip(works, evaluations, strict=True)
         for figure in evaluation.figures
-    ]
-    return [
-        {"place": place, "experiment": work.name, "figure": figure.id}
-        | {"content": msgspec.json.encode(figure).decode()}
-        for place, (work, figure) in enumerate(drawn)
     ]

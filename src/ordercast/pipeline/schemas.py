@@ -111,6 +111,15 @@ NODES = _table(
     required=("run", "node", "role", "name", "host", "groups"),
 )
 
+DAMAGE = _table(
+    ("what", StringType()),  # the rule that the record breaks, see docs/checks.md
+    ("detail", StringType()),
+    ("file", StringType()),
+    ("row", LongType()),  # in the file, from 0; null: it is not about one row
+    ("node", IntegerType()),
+    required=("what", "detail", "file"),
+)
+
 VERDICTS = _table(
     ("run", StringType()),
     ("folder", StringType()),
@@ -123,8 +132,10 @@ VERDICTS = _table(
     ("suppressed", MapType(StringType(), LongType(), False)),
     ("holes", ArrayType(HOLES, False)),  # holes by node; null unless agreement is probabilistic
     ("nowhere", LongType()),  # messages that no receiver delivered; null like `holes`
+    ("damage", ArrayType(DAMAGE, False)),  # what is wrong with the record of the run
+    ("hashed", BooleanType()),  # whether the events were compared with the stored hash
     ("error", StringType()),  # why the trace could not be judged; null if it was
-    required=("run", "folder", "protocol", "complete", "findings", "suppressed"),
+    required=("run", "folder", "protocol", "complete", "findings", "suppressed", "damage", "hashed"),
 )
 
 DELIVERIES = _table(

@@ -1,7 +1,7 @@
 """Lists the traces of a folder: one row per run, simulated or live."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,17 +9,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from ordercast.core import OrdercastError, RemoteError
+from ordercast.core import RemoteError
 from ordercast.core.time import TIME_OF_DAY
 from ordercast.pipeline.schemas import NODES, TRACES
-from ordercast.trace import StoredRun, find_runs, read_run, run_folders
-
-
-class DamagedRun(NamedTuple):
-    """A run that cannot be read, and why."""
-
-    name: str
-    reason: str
+from ordercast.trace import RunDescription, StoredRun, find_runs, read_run
+from ordercast.trace.survey import NamedRun, UnreadableRun, survey_folder
 
 
 class Survey(NamedTuple):
@@ -27,7 +21,7 @@ class Survey(NamedTuple):
 
     traces: pa.Table
     nodes: pa.Table
-    damaged: list[DamagedRun]
+    unreadable: list[UnreadableRun]
 
 
 def traces(spark: SparkSession, root: Path) -> DataFrame:
@@ -37,8 +31,12 @@ def traces(spark: SparkSession, root: Path) -> DataFrame:
 
 def list_traces(root: Path) -> pa.Table:
     """The same before Spark has started; an error if there is no trace, or one that cannot be read."""
-    rows = [_row(run.description.run, run) for run in find_runs(root.absolute())]
-    return pa.Table.from_pylist(rows, schema=to_arrow_schema(TRACES))
+    return traces_table(NamedRun(run.description.run, run) for run in find_runs(root.absolute()))
+
+
+def traces_table(runs: Iterable[NamedRun]) -> pa.Table:
+    """TRACES of these runs."""
+    return pa.Table.from_pylist([_row(*named) for named in runs], schema=to_arrow_schema(TRACES))
 
 
 def survey(root: Path) -> Survey:
@@ -46,38 +44,16 @@ def survey(root: Path) -> Survey:
 
     An error if there is none that can be read.
     """
-    root = root.absolute()
-    runs, damaged = [], []
-    for folder in run_folders(root):
-        try:
-            run = read_run(folder)
-            run.open_segments()
-            runs.append(run)
-        except OrdercastError as error:
-            damaged.append(DamagedRun(_place(folder, root), str(error)))
+    runs, unreadable = survey_folder(root.absolute())
     if not runs:
-        more = f" (and {len(damaged) - 1} more)" if len(damaged) > 1 else ""
-        raise RemoteError(f"{damaged[0].reason}{more}")
-    names = _names(runs, root)
-    rows = [_row(name, run) for name, run in zip(names, runs, strict=True)]
-    nodes = [row for name, run in zip(names, runs, strict=True) for row in _node_rows(name, run)]
+        more = f" (and {len(unreadable) - 1} more)" if len(unreadable) > 1 else ""
+        raise RemoteError(f"{unreadable[0].reason}{more}")
+    nodes = [row for name, run in runs for row in _node_rows(name, run)]
     return Survey(
-        pa.Table.from_pylist(rows, schema=to_arrow_schema(TRACES)),
+        traces_table(runs),
         pa.Table.from_pylist(nodes, schema=to_arrow_schema(NODES)),
-        damaged,
+        unreadable,
     )
-
-
-def _names(runs: Sequence[StoredRun], root: Path) -> list[str]:
-    """The name of each run; its path if two runs have the same name because one was copied."""
-    counts = Counter(run.description.run for run in runs)
-    return [
-        run.description.run if counts[run.description.run] == 1 else _place(run.folder, root) for run in runs
-    ]
-
-
-def _place(folder: Path, root: Path) -> str:
-    return root.name if folder == root else str(folder.relative_to(root))
 
 
 def _row(name: str, run: StoredRun) -> dict[str, object]:
@@ -86,12 +62,18 @@ def _row(name: str, run: StoredRun) -> dict[str, object]:
         "run": name,
         "folder": str(run.folder),
         "protocol": description.protocol,
-        "seed": description.seed,
+        "seed": table_seed(description),
         "source": description.source,
         "complete": description.complete,
         "events": sum(segment.rows for segment in run.open_segments()),
         "start_ns": start_of(run),
     }
+
+
+def table_seed(description: RunDescription) -> int | None:
+    """The seed of a run in a table; None for a seed beyond 64 bits with sign, which no column holds."""
+    seed = description.seed
+    return seed if seed is not None and -(1 << 63) <= seed < 1 << 63 else None
 
 
 def start_of(run: StoredRun) -> int:

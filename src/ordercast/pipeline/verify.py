@@ -5,9 +5,10 @@ the parts. One task then collects the summaries of a run and judges in depth wha
 not pass through Spark: tasks read the files themselves.
 """
 
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -17,14 +18,15 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from ordercast.core import OrdercastError
-from ordercast.judge import Verdict, audit, judge_selected, may_be_parted
-from ordercast.judge.columns import COLUMNS
+from ordercast.judge import Verdict, audit_files, damaged, judge_selected, may_be_parted
+from ordercast.judge.columns import COLUMNS, STORED
 from ordercast.judge.columns.blocks import files_in_order, select
-from ordercast.judge.columns.parts import Summary, summarize
+from ordercast.judge.columns.parts import Place, Summary, summarize
+from ordercast.judge.columns.record import damage_of
 from ordercast.pipeline.progress import Report, silent, watched
 from ordercast.pipeline.schemas import VERDICTS
-from ordercast.pipeline.traces import open_run
-from ordercast.trace import CARRYING, StoredRun
+from ordercast.pipeline.traces import open_run, table_seed
+from ordercast.trace import CARRYING, SCHEMA, StoredRun
 
 WHOLE_MAX = 4_000_000
 """The most events that one task reads at once."""
@@ -52,6 +54,15 @@ _SUMMARIES = StructType(
 )
 
 
+class RunVerdict(NamedTuple):
+    """What a task found in a run."""
+
+    verdict: Verdict
+    deliveries: int = 0
+    hashed: bool = False
+    """Whether the events were compared with the stored hash. For a run in parts this would take too long."""
+
+
 def verify(traces: DataFrame, whole_max: int = WHOLE_MAX, part_rows: int = PART_ROWS) -> DataFrame:
     """VERDICTS of TRACES: every run, judged by all its promises."""
     runs = traces.select("run", "folder", "events")
@@ -62,7 +73,8 @@ def verify(traces: DataFrame, whole_max: int = WHOLE_MAX, part_rows: int = PART_
         return small
     cut = partial(_cut_runs, part_rows=part_rows)
     parts = runs.where(is_large).coalesce(1).mapInArrow(cut, _PARTS)
-    summaries = _dealt(parts, TASKS_MAX).mapInArrow(_sum_up, _SUMMARIES)
+    sum_up = partial(_sum_up, key=secrets.randbits(64))
+    summaries = _dealt(parts, TASKS_MAX).mapInArrow(sum_up, _SUMMARIES)
 
     def put_together(table: pa.Table) -> pa.Table:
         return _judge_summaries(table, part_rows)
@@ -95,9 +107,12 @@ def _judge_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield _verdict_batch(run, row["run"], row["events"], partial(_judge_whole, run))
 
 
-def _judge_whole(run: StoredRun) -> tuple[Verdict, int]:
-    table = run.table(COLUMNS)
-    return audit(run.description, table), _deliveries(table)
+def _judge_whole(run: StoredRun) -> RunVerdict:
+    hashed = run.description.trace_hash is not None
+    verdict, table = audit_files(run.description, run.files(SCHEMA.names if hashed else STORED))
+    if table is None:
+        return RunVerdict(verdict)
+    return RunVerdict(verdict, _deliveries(table), hashed)
 
 
 def _cut_runs(batches: Iterator[pa.RecordBatch], part_rows: int) -> Iterator[pa.RecordBatch]:
@@ -128,8 +143,8 @@ def _cuts(group_rows: list[int], part_rows: int) -> Iterator[tuple[int, int]]:
             first, rows = group + 1, 0
 
 
-def _sum_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What a task does with the parts of large runs."""
+def _sum_up(batches: Iterator[pa.RecordBatch], key: int) -> Iterator[pa.RecordBatch]:
+    """What a task does with the parts of large runs; `key` is that of their fingerprints."""
     pa.set_cpu_count(1)
     for row in _rows(batches):
         found: dict[str, object] = {"run": row["run"], "folder": row["folder"], "events": 0}
@@ -137,10 +152,11 @@ def _sum_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             try:
                 run = open_run(row["folder"])
                 segment = run.open_segments()[row["segment"]]
-                groups = range(row["first"], row["first"] + row["groups"])
-                summary = summarize(run.description, segment.read([*COLUMNS, "step"], groups))
-                summary.segment, summary.first = row["segment"], row["first"]
-                found |= {"summary": msgspec.msgpack.encode(summary), "events": summary.rows}
+                table = segment.read(STORED, range(row["first"], row["first"] + row["groups"]))
+                before = sum(segment.group_rows[: row["first"]])
+                place = Place(segment.path.name, row["segment"], before, row["first"])
+                summary = summarize(run.description, table, key, place)
+                found |= {"summary": msgspec.msgpack.encode(summary), "events": len(table)}
             except OrdercastError as error:
                 found |= {"error": str(error)}
         yield pa.RecordBatch.from_pylist([found], schema=to_arrow_schema(_SUMMARIES))
@@ -151,13 +167,17 @@ def _judge_summaries(table: pa.Table, part_rows: int) -> pa.Table:
     rows = table.to_pylist()
     run = open_run(rows[0]["folder"])
 
-    def judge() -> tuple[Verdict, int]:
+    def judge() -> RunVerdict:
         error = next((row["error"] for row in rows if row["error"]), None)
         if error:
             raise OrdercastError(error)
         if rows[0]["summary"] is None:
             return _judge_whole(run)
         parts = [msgspec.msgpack.decode(row["summary"], type=Summary) for row in rows]
+        parts.sort(key=lambda part: (part.segment, part.first))
+        damage = damage_of(run.description, [part.record for part in parts])
+        if damage:
+            return RunVerdict(damaged(damage))
         selection = select(run.description, parts)
         if not selection.nothing and not files_in_order(parts):
             # An excerpt of several files would not be in the order of its nodes.
@@ -168,7 +188,7 @@ def _judge_summaries(table: pa.Table, part_rows: int) -> pa.Table:
             lambda: _read_parts(run, part_rows),
             lambda: run.table(COLUMNS),
         )
-        return verdict, sum(part.deliveries for part in parts)
+        return RunVerdict(verdict, sum(part.deliveries for part in parts))
 
     events = sum(segment.rows for segment in run.open_segments())
     return pa.Table.from_batches([_verdict_batch(run, rows[0]["run"], events, judge)])
@@ -180,27 +200,28 @@ def _read_parts(run: StoredRun, part_rows: int) -> Iterator[pa.Table]:
             yield segment.read([*COLUMNS, "step"], range(first, first + groups))
 
 
-def _verdict_batch(
-    run: StoredRun, name: str, events: int, judge: Callable[[], tuple[Verdict, int]]
-) -> pa.RecordBatch:
+def _verdict_batch(run: StoredRun, name: str, events: int, judge: Callable[[], RunVerdict]) -> pa.RecordBatch:
     """A row of VERDICTS; `error` says why a run could not be judged."""
     description, error = run.description, None
     try:
-        verdict, deliveries = judge()
+        judged = judge()
     except OrdercastError as reason:
-        verdict, deliveries, error = Verdict([], {}), 0, str(reason)
+        judged, error = RunVerdict(Verdict([], {})), str(reason)
+    verdict = judged.verdict
     row = {
         "run": name,
         "folder": str(run.folder),
         "protocol": description.protocol,
-        "seed": description.seed,
+        "seed": table_seed(description),
         "complete": description.complete,
         "events": events,
-        "deliveries": deliveries,
+        "deliveries": judged.deliveries,
         "findings": msgspec.to_builtins(verdict.violations),
         "suppressed": list(verdict.suppressed.items()),
         "holes": None if verdict.holes is None else msgspec.to_builtins(verdict.holes.nodes),
         "nowhere": None if verdict.holes is None else verdict.holes.nowhere,
+        "damage": msgspec.to_builtins(verdict.damage),
+        "hashed": judged.hashed,
         "error": error,
     }
     return pa.RecordBatch.from_pylist([row], schema=to_arrow_schema(VERDICTS))

@@ -1,6 +1,7 @@
 """The sections of a report about published claims: what was reproduced, claim by claim, figure by figure."""
 
 from collections import Counter
+from itertools import groupby
 
 import msgspec
 
@@ -69,6 +70,10 @@ def _number(value: float | None) -> str | None:
 
 
 def figures(tables: StoredTables) -> Html:
-    """The figures of all experiments, in their order."""
-    drawn = [figure_html(msgspec.json.decode(row["content"], type=Figure)) for row in tables.rows("figures")]
+    """The figures of all experiments, in their order; those that belong together side by side."""
+    found = [msgspec.json.decode(row["content"], type=Figure) for row in tables.rows("figures")]
+    drawn = []
+    for _, together in groupby(found, key=lambda figure: figure.beside or figure.id):
+        parts = [figure_html(figure) for figure in together]
+        drawn.append(element("div", *parts, kind="beside") if len(parts) > 1 else parts[0])
     return section("Figures", *drawn)

@@ -3,7 +3,7 @@
 from collections import Counter
 from statistics import median
 
-from ordercast.core import format_ns, message_name
+from ordercast.core import FAILED, format_ns, message_name
 from ordercast.report.page import Content, Html, element, join, section, table
 from ordercast.report.runs import count, duration, plural
 from ordercast.report.stored_tables import Row, StoredTables
@@ -45,9 +45,8 @@ def _case(rows: list[Row], run: Row | None) -> Html:
     about = (
         f" in {first['run']}, seed {first['seed']}" if first["seed"] is not None else f" in {first['run']}"
     )
-    lines = [
-        element("p", element("b", first["property"], kind="bad"), f" violated{about}; found by {judges}")
-    ]
+    verb = "" if first["property"] == FAILED else " violated"
+    lines = [element("p", element("b", first["property"], kind="bad"), f"{verb}{about}; found by {judges}")]
     if run and (words := parameters_text(run["parameters"])):
         lines.append(element("p", words, kind="soft"))
     lines.append(element("p", first["detail"]))

@@ -40,6 +40,8 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     """A marker at each point; without, for curves of very many points."""
     steps: bool = False
     """Level from each point to the next, as distributions are, instead of straight from point to point."""
+    numbers: dict[str, float] = {}
+    """Numbers of the curve by name, such as percentiles, for the table below the figure."""
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +74,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     curves: tuple[Curve, ...]
     references: tuple[Reference, ...] = ()
     marks: tuple[Mark, ...] = ()
+    beside: str = ""
+    """Figures that follow each other and have the same words here stand side by side."""
 
     def description(self) -> str:
         """The figure in words, for those who cannot see it."""

@@ -15,7 +15,7 @@ RUNS_SHOWN = 8
 """Runs that have figures of their own; the table has all."""
 RUNS_LISTED = 200
 NODES_SHOWN = 40
-_VERDICTS = {"kept": ("kept", "good"), "violated": ("broken", "bad"), "failed": ("unreadable", "bad")}
+_VERDICTS = {"kept": ("kept", "good"), "violated": ("broken", "bad"), "failed": ("not judged", "bad")}
 
 
 def head(tables: StoredTables) -> tuple[str, Html]:

@@ -48,6 +48,11 @@ figure { margin: 1rem 0 1.75rem; }
 figure svg { display: block; width: 100%; max-width: 34rem; height: auto; }
 figcaption { font-size: .875rem; line-height: 1.4; margin-top: .4rem; }
 figcaption b { display: block; }
+.beside { display: grid; gap: 0 1.5rem; }
+@media (min-width: 60rem) {
+  .beside { grid-template-columns: 1fr 1fr; width: 76rem; max-width: 94vw; margin-left: 50%;
+    transform: translateX(-50%); }
+}
 .case { border-left: 3px solid var(--bad); padding-left: .8rem; margin: 1rem 0; }
 @media print {
   @page { margin: 15mm; }

@@ -21,9 +21,24 @@ CURVE_POINTS_MAX = 150
 
 
 def figure_html(figure: Figure) -> Html:
-    """A figure with its caption below."""
+    """A figure with its caption below, and a table of the numbers of its curves if they have some."""
     caption = element("figcaption", element("b", figure.title), figure.caption)
-    return element("figure", Html(draw_svg(figure)), caption)
+    return element("figure", Html(draw_svg(figure)), caption, _numbers_html(figure))
+
+
+def _numbers_html(figure: Figure) -> Html:
+    """A row for each curve."""
+    names = list(dict.fromkeys(name for curve in figure.curves for name in curve.numbers))
+    if not names:
+        return Html("")
+    rows: list[list[Content]] = [
+        [curve.label, *(_number(curve.numbers.get(name)) for name in names)] for curve in figure.curves
+    ]
+    return table(f"{figure.title}: {figure.x.label}", ["curve", *names], rows)
+
+
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:,.6g}"
 
 
 def count(number: int | None) -> str | None:

@@ -99,7 +99,9 @@ def both_verdicts(tables: StoredTables) -> list[VerdictPair]:
             verdict["run"],
             verdict["protocol"],
             frozenset(told.get(verdict["run"], ())) if verdict["run"] in ran else None,
-            None if verdict["error"] else frozenset(one["property"] for one in verdict["findings"]),
+            None
+            if verdict["error"] or verdict.get("damage")
+            else frozenset(one["property"] for one in verdict["findings"]),
         )
         for verdict in tables.rows("verdicts")
     ]

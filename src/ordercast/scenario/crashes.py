@@ -6,15 +6,15 @@ of a configuration service) crashes as the plan's nodes say. A host that runs bo
 
 from math import inf
 from random import Random
-from typing import Literal
+from typing import Literal, NamedTuple
+
+import msgspec
 
 from ordercast.core import Crashes, Fault, HostId, Node, NodeId, Plan
 from ordercast.scenario.faults import Crash, FaultSpec, Restart
 
-FAULTS_MS = 400.0
-"""About how long the phase of faults and submissions lasts."""
-HEALED_MS = FAULTS_MS * 1.5
-"""When all faults are over: the hosts that should come back are up, and the network is good."""
+LIVES = (1, 1, 2, 3, 6)
+"""How often a host that comes back crashes; a host takes one of them."""
 
 State = Literal["saved", "lost"]
 
@@ -27,9 +27,22 @@ _RETURNS: dict[Crashes | None, tuple[State, ...]] = {
 """The states with which infrastructure may come back."""
 
 
-def strike_time(rng: Random) -> float:
-    """When a fault strikes, in milliseconds."""
-    return round(rng.uniform(0, FAULTS_MS), 3)
+class Phase(NamedTuple):
+    """The phase of faults: how long it lasts, and whether the network heals after it."""
+
+    faults_ms: float
+    heals: bool = True
+    calm_ms: float = 0.0
+    """Nothing happens before this time."""
+
+    @property
+    def healed_ms(self) -> float:
+        """When all faults are over: the hosts that should come back are up, and the network is good."""
+        return 1.5 * self.faults_ms
+
+    def strike(self, rng: Random) -> float:
+        """When a fault strikes, in milliseconds; if the network never heals, later ones strike too."""
+        return round(rng.uniform(self.calm_ms, self.faults_ms if self.heals else self.healed_ms), 3)
 
 
 def returns(plan: Plan, host: HostId) -> tuple[State, ...]:
@@ -56,52 +69,69 @@ def by_role(plan: Plan) -> dict[str, list[Node]]:
     return roles
 
 
-def draw_crashes(plan: Plan, active: list[Fault], rng: Random) -> list[FaultSpec]:
+def draw_crashes(plan: Plan, phase: Phase, active: list[Fault], rng: Random) -> list[FaultSpec]:
     """Crashes of receivers and senders: some for good, as many as the guarantees allow, and some not."""
     faults: list[Crash | Restart] = []
     shared = {node.host for node in plan.infrastructure()}
-    struck: list[HostId] = []
+    struck: set[HostId] = set()
     gone: list[NodeId] = []  # for good, or without their state
-    state: State = "saved" if Fault.RESTART in active else "lost"
-    can_return = Fault.RESTART in active or Fault.AMNESIA in active
+    states = _states(active)
     for members in plan.groups.values():
         bound = _bound(plan.guarantees.crashes, len(members))
         for_good = rng.randint(0, bound) if Fault.CRASH in active else 0
         for index, node in enumerate(rng.sample(members, len(members))):
             host = plan.nodes[node].host
             stays_down = index < for_good
-            if host in struck or (not stays_down and not (can_return and rng.random() < 0.5)):
+            if host in struck or (not stays_down and not (states and rng.random() < 0.5)):
                 continue
-            # A receiver that comes back without its state counts as gone.
-            if stays_down or state == "lost":
+            lives = _lives(phase, states, stays_down, rng)
+            if stays_down or any(life.state == "lost" for life in lives if isinstance(life, Restart)):
                 if not _may_go(node, gone, plan):
                     continue
                 gone.append(node)
-            struck.append(host)
-            crash = Crash(at_ms=strike_time(rng), host=host)
-            faults.append(crash)
-            if not stays_down:
-                when = rng.choice((crash.at_ms, rng.uniform(crash.at_ms, HEALED_MS)))
-                faults.append(Restart(at_ms=when, host=host, state=state))
+            struck.add(host)
+            faults += [msgspec.structs.replace(life, host=host) for life in lives]
     receivers = {plan.nodes[node].host for members in plan.groups.values() for node in members}
     for sender in plan.senders:
         host = plan.nodes[sender].host
         if host not in receivers and Fault.CRASH in active and rng.random() < 0.3:
-            faults.append(Crash(at_ms=strike_time(rng), host=host))
-            if can_return and rng.random() < 0.5:
-                faults.append(Restart(at_ms=FAULTS_MS, host=host, state=state))
+            lives = _lives(phase, states, not states or rng.random() < 0.5, rng)
+            faults += [msgspec.structs.replace(life, host=host) for life in lives]
     # Shared hosts were drawn too and count as gone, which errs on the safe side.
     return [fault for fault in faults if fault.host not in shared]
 
 
-def draw_infrastructure_crashes(plan: Plan, rng: Random) -> list[FaultSpec]:
-    """One to three crashes of infrastructure. Most crashed hosts come back, and may crash again."""
+def _states(active: list[Fault]) -> tuple[State, ...]:
+    """The states with which receivers and senders may come back."""
+    allowed: dict[State, Fault] = {"saved": Fault.RESTART, "lost": Fault.AMNESIA}
+    return tuple(state for state, fault in allowed.items() if fault in active)
+
+
+def _lives(phase: Phase, states: tuple[State, ...], stays_down: bool, rng: Random) -> list[Crash | Restart]:
+    """The crashes and restarts of a host that is not named yet, in order.
+
+    A receiver that comes back without its state counts as gone, so a host that may do that does so often.
+    """
+    count = rng.choice(LIVES) if states else 1
+    mixed = states if rng.random() < 0.5 else (rng.choice(states),) if states else ()
+    crashes = sorted(phase.strike(rng) for _ in range(count))
+    lives: list[Crash | Restart] = []
+    for crash, following in zip(crashes, [*crashes[1:], phase.healed_ms], strict=True):
+        lives.append(Crash(at_ms=crash, host=0))
+        if not (stays_down and crash == crashes[-1]):
+            back = rng.choice((crash, round(rng.uniform(crash, following), 3)))
+            lives.append(Restart(at_ms=back, host=0, state=rng.choice(mixed)))
+    return lives
+
+
+def draw_infrastructure_crashes(plan: Plan, phase: Phase, rng: Random) -> list[FaultSpec]:
+    """One to six crashes of infrastructure. Most crashed hosts come back, and may crash again."""
     faults: list[FaultSpec] = []
     hosts = sorted({node.host for node in plan.infrastructure()})
     back_ms = {host: 0.0 for host in hosts if returns(plan, host)}
     roles = by_role(plan)
     gone: list[HostId] = []
-    for at_ms in sorted(strike_time(rng) for _ in range(rng.randint(1, 3))):
+    for at_ms in sorted(phase.strike(rng) for _ in range(rng.choice((1, 2, 3, 6)))):
         up = [host for host, since in back_ms.items() if since <= at_ms]
         if not up:
             break
@@ -111,7 +141,7 @@ def draw_infrastructure_crashes(plan: Plan, rng: Random) -> list[FaultSpec]:
             gone.append(host)
             back_ms[host] = inf
             continue
-        back_ms[host] = rng.choice((at_ms, round(rng.uniform(at_ms, HEALED_MS), 3)))
+        back_ms[host] = rng.choice((at_ms, round(rng.uniform(at_ms, phase.healed_ms), 3)))
         faults.append(Restart(at_ms=back_ms[host], host=host, state=rng.choice(returns(plan, host))))
     return faults
 

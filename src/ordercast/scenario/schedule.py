@@ -8,6 +8,7 @@ from pathlib import Path
 from ordercast.core import Plan
 from ordercast.scenario.arrivals import arrivals_of
 from ordercast.scenario.destinations import Destinations
+from ordercast.scenario.listed import listed_submissions
 from ordercast.scenario.recorded_run import submissions_of
 from ordercast.scenario.seeds import workload_stream
 from ordercast.scenario.spec import Scenario
@@ -18,6 +19,9 @@ from ordercast.toml_file import about
 def schedule(scenario: Scenario, plan: Plan) -> Iterator[Submission]:
     """All submissions of a scenario that has an open-loop workload, in order of time."""
     spec = scenario.workload
+    if spec.kind == "listed":
+        yield from listed_submissions(spec, plan)
+        return
     if spec.kind == "trace":
         with about("workload.file"):
             for submission in submissions_of(Path(spec.file))[: spec.messages]:

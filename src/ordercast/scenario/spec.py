@@ -7,7 +7,16 @@ from zlib import crc32
 import msgspec
 
 from ordercast.catalogue import find_protocol
-from ordercast.core import Deployment, HostId, LocalError, Plan
+from ordercast.core import (
+    Deployment,
+    HostId,
+    LocalError,
+    Options,
+    OrdercastError,
+    Plan,
+    Protocol,
+    place_of,
+)
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.faults import FaultSpec
@@ -166,10 +175,20 @@ class PhaseSpec(_Spec, frozen=True, kw_only=True):
             )
 
 
+class SubmissionSpec(_Spec, frozen=True, kw_only=True):
+    """One message of a listed workload."""
+
+    at_ms: Size = 0.0
+    sender: Place = 0
+    """Place of the sender in the list of senders, counted from 0."""
+    groups: Annotated[tuple[Place, ...], msgspec.Meta(min_length=1)] = (0,)
+    bytes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 64
+
+
 class WorkloadSpec(_Spec, frozen=True):
     """The workload: which messages are submitted, and when."""
 
-    kind: Literal["poisson", "periodic", "recorded", "trace", "closed"] = "poisson"
+    kind: Literal["poisson", "periodic", "recorded", "trace", "listed", "closed"] = "poisson"
     messages: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100
     """Total number of messages."""
     rate_per_s: Rate = 1000.0
@@ -189,9 +208,13 @@ class WorkloadSpec(_Spec, frozen=True):
     """How long a closed-loop client waits for answers before it goes on without them."""
     phase: tuple[PhaseSpec, ...] = ()
     """Changes of the rate, in order of time. If several have the same time, the last one counts."""
+    submission: tuple[SubmissionSpec, ...] = ()
+    """For a listed workload: all its messages. The fields about numbers, rates and groups are not used."""
 
     def __post_init__(self) -> None:
         self._check_phases()
+        if self.submission and self.kind != "listed":
+            raise KeyedError("submission[0]", f"a {self.kind} workload does not list its messages")
         if self.kind in ("recorded", "trace") and not self.file:
             what = "a file of arrival times" if self.kind == "recorded" else "the folder of a run"
             raise LocalError(f"a {self.kind} workload needs `file`: {what}")
@@ -232,6 +255,9 @@ class Scenario(_Spec, frozen=True, kw_only=True):
     """How long a run waits at its end without any delivery before it counts missing messages as lost."""
     bundle_bytes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
     """Pack messages that pile up into packets of this size; 0: each message gets its own packet."""
+    liveness: bool = False
+    """Judge liveness too: how long receivers are silent while enough nodes are up and connected, and whether
+    what each sender submits to each group at the end, after all faults, is delivered."""
     packets: bool = False
     """Record every packet in the trace."""
     codec: bool = False
@@ -249,7 +275,18 @@ class Scenario(_Spec, frozen=True, kw_only=True):
             protocol = find_protocol(self.protocol)
         options = convert_options(self.options, protocol)
         with about("membership" if self.membership else "groups"):
-            return protocol.deploy(self.deployment(), options)
+            return _deploy(protocol, self.deployment(), options)
+
+
+def _deploy(protocol: Protocol, deployment: Deployment, options: Options) -> Plan:
+    """The plan of a protocol; an exception in the protocol's own code is told as such."""
+    try:
+        return protocol.deploy(deployment, options)
+    except OrdercastError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error} ({place_of(error)})"
+        raise LocalError(f"deploy() of {protocol.name} failed: {what}") from error
 
 
 def to_scenario(content: dict[str, Any]) -> Scenario:

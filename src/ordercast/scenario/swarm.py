@@ -1,8 +1,9 @@
 """Swarm testing: one seed draws a whole scenario, with faults that the protocol promises to tolerate.
 
 Each kind of fault is switched on or off at random, so that seeds differ in kind and not only in degree.
-Faults happen while messages flow. Then everything heals: crashed hosts come back, as far as the protocol
-needs them, and all that should be delivered must be delivered.
+Faults happen while messages flow. Then, in most seeds, everything heals: crashed hosts come back, as far as
+the protocol needs them, messages flow for a while, and all that should be delivered must be delivered. In
+some seeds the network stays as it is until the end. Every seed is judged for liveness.
 """
 
 from collections.abc import Callable
@@ -14,13 +15,7 @@ from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, Fault, HostId, LocalError, Plan
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
-from ordercast.scenario.crashes import (
-    FAULTS_MS,
-    HEALED_MS,
-    draw_crashes,
-    draw_infrastructure_crashes,
-    strike_time,
-)
+from ordercast.scenario.crashes import Phase, draw_crashes, draw_infrastructure_crashes
 from ordercast.scenario.faults import FaultSpec, Heal, Partition, Pause, SetClock, Weather
 from ordercast.scenario.spec import (
     ChiSquareSpec,
@@ -39,6 +34,9 @@ from ordercast.toml_file import about
 
 MakePlan = Callable[[Deployment], Plan]
 
+FAULTS_MS = (400.0, 400.0, 400.0, 1600.0)
+"""How long the phase of faults lasts; a seed takes one. In a long one, protocols recover in between."""
+
 
 def swarm_scenario(
     protocol: str, seed: int, make_plan: MakePlan | None = None, only: Fault | None = None
@@ -52,6 +50,8 @@ def swarm_scenario(
     rng = Random(f"{seed}/swarm")
     groups, senders = rng.choice((1, 1, 2, 3)), rng.randint(1, 4)
     messages = rng.randint(20, 120)
+    faults_ms = rng.choice(FAULTS_MS)
+    phase = Phase(faults_ms, rng.random() < 0.85, calm_ms=faults_ms * rng.choice((0, 0, 0.6)))
     calm = Scenario(
         protocol=protocol,
         name=f"swarm {seed}",
@@ -65,14 +65,15 @@ def swarm_scenario(
         workload=WorkloadSpec(
             kind=rng.choice(("poisson", "poisson", "periodic", "closed")),
             messages=messages,
-            rate_per_s=messages / senders / (FAULTS_MS / 1000) * rng.uniform(0.8, 3.0),
+            rate_per_s=messages / senders / (phase.faults_ms / 1000) * rng.uniform(0.4, 3.0),
             jitter=rng.choice((0.0, 0.01, 0.5)),
             bytes=rng.choice((0, 8, 64, 1000)),
             spread=tuple(rng.random() for _ in range(rng.randint(1, groups))),
             outstanding=rng.randint(1, 8),
             timeout_ms=rng.uniform(50, 200),
         ),
-        settle_ms=5000,
+        settle_ms=3000,
+        liveness=True,
         bundle_bytes=rng.choice((0, 0, 1400)),
         codec=rng.random() < 0.25,
     )
@@ -82,12 +83,15 @@ def swarm_scenario(
     spread = calm.workload.spread[: len(plan.groups)]
     hosts = sorted({node.host for node in plan.nodes})
     infrastructure = Random(f"{seed}/infrastructure")
+    network, weather = _network(phase, active, hosts, rng)
+    struck = weather + _faults(plan, phase, hosts, active, rng, infrastructure)
+    struck.sort(key=lambda fault: fault.at_ms)
     return msgspec.structs.replace(
         calm,
         workload=msgspec.structs.replace(calm.workload, spread=spread),
-        network=_network(active, hosts, rng),
+        network=network,
         clocks=_clocks(active, rng),
-        fault=tuple(_schedule(plan, hosts, active, rng, infrastructure)),
+        fault=(*struck, Heal(at_ms=phase.healed_ms)) if phase.heals else tuple(struck),
     )
 
 
@@ -131,15 +135,19 @@ def _latency(hosts: list[HostId], rng: Random) -> LatencySpec:
     return rng.choice(simple)
 
 
-def _network(active: list[Fault], hosts: list[HostId], rng: Random) -> NetworkSpec:
-    conditions = _conditions(active, rng)
-    return NetworkSpec(
-        latency=_latency(hosts, rng),
-        loss=conditions.loss,
-        duplication=conditions.duplication,
-        reordering=conditions.reordering,
-        reorder_us=conditions.reorder_us,
-    )
+def _network(
+    phase: Phase, active: list[Fault], hosts: list[HostId], rng: Random
+) -> tuple[NetworkSpec, list[FaultSpec]]:
+    """The network at the start, and how its conditions change: bad from the start, or later, or twice."""
+    first, conditions, latency = Conditions(), _conditions(active, rng), _latency(hosts, rng)
+    changes: list[FaultSpec] = []
+    if phase.calm_ms or rng.random() < 0.3:
+        changes.append(Weather(at_ms=phase.strike(rng), conditions=conditions))
+    else:
+        first = conditions
+    if rng.random() < 0.3:
+        changes.append(Weather(at_ms=phase.strike(rng), conditions=_conditions(active, rng)))
+    return NetworkSpec(latency=latency, **msgspec.structs.asdict(first)), changes
 
 
 def _conditions(active: list[Fault], rng: Random) -> Conditions:
@@ -167,41 +175,39 @@ def _clocks(active: list[Fault], rng: Random) -> ClocksSpec:
     return ClocksSpec(rng.choice((10.0, 1000.0, 50_000.0)), rng.choice((0.0, 10.0, 1000.0)))
 
 
-def _schedule(
-    plan: Plan, hosts: list[HostId], active: list[Fault], rng: Random, infrastructure: Random
+def _faults(
+    plan: Plan, phase: Phase, hosts: list[HostId], active: list[Fault], rng: Random, infrastructure: Random
 ) -> list[FaultSpec]:
     faults: list[FaultSpec] = []
-    if rng.random() < 0.3:
-        faults.append(Weather(at_ms=strike_time(rng), conditions=_conditions(active, rng)))
     if Fault.PAUSE in active:
         faults += [
-            Pause(at_ms=strike_time(rng), host=rng.choice(hosts), for_ms=rng.uniform(1, 100))
+            Pause(at_ms=phase.strike(rng), host=rng.choice(hosts), for_ms=rng.uniform(1, 100))
             for _ in range(rng.randint(1, 4))
         ]
     if Fault.CLOCK in active:
         faults += [
-            SetClock(at_ms=strike_time(rng), host=rng.choice(hosts), step_us=rng.uniform(-50_000, 50_000))
+            SetClock(at_ms=phase.strike(rng), host=rng.choice(hosts), step_us=rng.uniform(-50_000, 50_000))
             for _ in range(rng.randint(0, 3))
         ]
     if Fault.PARTITION in active:
-        faults += _partitions(hosts, rng)
-    faults += draw_crashes(plan, active, rng)
+        faults += _partitions(phase, hosts, rng)
+    faults += draw_crashes(plan, phase, active, rng)
     if Fault.CRASH in active:
-        faults += draw_infrastructure_crashes(plan, infrastructure)
-    return [*sorted(faults, key=lambda fault: fault.at_ms), Heal(at_ms=HEALED_MS)]
+        faults += draw_infrastructure_crashes(plan, phase, infrastructure)
+    return faults
 
 
-def _partitions(hosts: list[HostId], rng: Random) -> list[FaultSpec]:
+def _partitions(phase: Phase, hosts: list[HostId], rng: Random) -> list[FaultSpec]:
     """Full, partial and one-way cuts; sometimes everything heals in between."""
     faults: list[FaultSpec] = []
     if len(hosts) < 2:
         return faults
     if rng.random() < 0.3:
-        faults.append(Heal(at_ms=strike_time(rng)))
+        faults.append(Heal(at_ms=phase.strike(rng)))
     for _ in range(rng.randint(1, 3)):
         shuffled = rng.sample(hosts, len(hosts))
         cut = rng.randint(1, len(hosts) - 1)
         end = len(hosts) if rng.random() < 0.6 else rng.randint(cut + 1, len(hosts))
         sides = (tuple(shuffled[:cut]), tuple(shuffled[cut:end]))
-        faults.append(Partition(at_ms=strike_time(rng), sides=sides, one_way=rng.random() < 0.3))
+        faults.append(Partition(at_ms=phase.strike(rng), sides=sides, one_way=rng.random() < 0.3))
     return faults

@@ -7,18 +7,21 @@ from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.build import build_world
 from ordercast.sim.conformance import Failure, conformance
 from ordercast.sim.run import Run, drive, simulate
+from ordercast.sim.shrinking import Shrunk, shrink
 from ordercast.sim.world import World
 
 __all__ = [
     "Failure",
     "Run",
     "Scenario",
+    "Shrunk",
     "Summary",
     "World",
     "build_world",
     "conformance",
     "drive",
     "load_scenario",
+    "shrink",
     "simulate",
     "swarm_scenario",
 ]

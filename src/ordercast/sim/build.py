@@ -10,6 +10,7 @@ from ordercast.scenario.clock import clocks_of
 from ordercast.scenario.contract import check_faults
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.destinations import Destinations
+from ordercast.scenario.listed import listed_submissions
 from ordercast.scenario.recorded_run import submissions_of
 from ordercast.scenario.spec import (
     ChiSquareSpec,
@@ -61,6 +62,8 @@ def build_workload(scenario: Scenario, world: World) -> Workload:
     if spec.kind == "closed":
         return ClosedLoop(world, spec)
     destinations = Destinations.of(spec, world.plan)
+    if spec.kind == "listed":
+        return Replayed(world, listed_submissions(spec, world.plan))
     if spec.kind == "trace":
         with about("workload.file"):
             return Replayed(world, submissions_of(Path(spec.file))[: spec.messages])

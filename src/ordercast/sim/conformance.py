@@ -9,7 +9,16 @@ from dataclasses import replace
 
 import msgspec
 
-from ordercast.core import Deployment, Explanation, Fault, LocalError, Plan, exception_text
+from ordercast.core import (
+    FAILED,
+    Deployment,
+    Explanation,
+    Fault,
+    LocalError,
+    Plan,
+    ProtocolFailed,
+    exception_text,
+)
 from ordercast.scenario.spec import Scenario, WorkloadSpec
 from ordercast.scenario.swarm import MakePlan, swarm_scenario
 from ordercast.sim.run import Run, simulate
@@ -38,9 +47,14 @@ def _held(
     """The failures of one clause; an exception of the protocol is a failure."""
     try:
         return list(clause(make_plan, seed))
+    except ProtocolFailed as failed:
+        return [Failure(_name(clause), seed, FAILED, str(failed.failure))]
     except Exception as error:
-        name = clause.__name__.strip("_").replace("_", " ")
-        return [Failure(name, seed, "exception", exception_text(error))]
+        return [Failure(_name(clause), seed, "exception", exception_text(error))]
+
+
+def _name(clause: Callable[[MakePlan, int], Iterator[Failure]]) -> str:
+    return clause.__name__.strip("_").replace("_", " ")
 
 
 def _judged(clause: str, run: Run) -> Iterator[Failure]:

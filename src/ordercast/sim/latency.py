@@ -6,7 +6,7 @@ Each model draws a delay in nanoseconds. A negative delay means that there is no
 import math
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
 from pathlib import Path
 from random import Random
@@ -17,6 +17,7 @@ import numpy as np
 from ordercast.core import HostId, LocalError, Nanos
 
 NO_PATH: Nanos = -1
+Draw = Callable[[HostId, HostId, Random], Nanos]
 
 # All that NumPy raises for a file that is cut off, damaged, or of another type.
 _UNREADABLE = (
@@ -42,6 +43,21 @@ class Constant(Latency):
     def draw(self, source: HostId, target: HostId, rng: Random) -> Nanos:
         """The constant."""
         return self.delay_ns
+
+
+class Steady(Latency):
+    """For each way, the first delay that another model drew; so nothing overtakes anything."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._delays: dict[tuple[HostId, HostId], Nanos] = {}
+
+    def draw(self, source: HostId, target: HostId, rng: Random) -> Nanos:
+        """The first delay of this way."""
+        way = (source, target)
+        if way not in self._delays:
+            self._delays[way] = self._draw(source, target, rng)
+        return self._delays[way]
 
 
 class Uniform(Latency):

@@ -190,6 +190,9 @@ class LinkNetwork(Network):
         self.topology = topology
         self._paths: dict[tuple[HostId, HostId], list[Link]] = {}
 
+    def steady(self) -> None:
+        """Do nothing: packets on the same path never overtake each other."""
+
     def carry(self, departure: Nanos, packet: Packet) -> bool:
         """Send the packet along its path."""
         path = self._path(packet.link)

@@ -9,7 +9,7 @@ import msgspec
 
 from ordercast.core import MICROSECOND, HostId, Nanos
 from ordercast.scenario.conditions import Conditions
-from ordercast.sim.latency import Latency
+from ordercast.sim.latency import Latency, Steady
 from ordercast.sim.scheduler import Action, Scheduler
 
 
@@ -44,6 +44,10 @@ class Network(ABC):
         self.conditions = conditions
         self.calm = conditions.calm
 
+    @abstractmethod
+    def steady(self) -> None:
+        """From now on, packets on the same way do not overtake each other."""
+
     def transmit(self, departure: Nanos, packet: Packet) -> bool:
         """Carry a packet that leaves at this time; False if it is already known to be lost."""
         if self.blocked and packet.link in self.blocked:
@@ -76,6 +80,10 @@ class LatencyNetwork(Network):
         super().__init__(scheduler, rng, conditions)
         self._draw = latency.draw
         self._heap, self._ties = scheduler.heap, scheduler.ties
+
+    def steady(self) -> None:
+        """From now on, each packet takes as long as the first one on the same way."""
+        self._draw = Steady(self._draw).draw
 
     def carry(self, departure: Nanos, packet: Packet) -> bool:
         """Draw the delay and arrive after it."""

@@ -10,7 +10,22 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
-from ordercast.core import CARRIERS, Delivery, Env, Message, Nanos, NodeId, Notice, Process
+from ordercast.core import (
+    CARRIERS,
+    Delivery,
+    Env,
+    Explanation,
+    LocalError,
+    Member,
+    Message,
+    Nanos,
+    NodeId,
+    Notice,
+    Process,
+    ProtocolFailed,
+    packet_text,
+    protocol_failed,
+)
 from ordercast.kernel.backlog import Backlog
 from ordercast.scenario.clock import Clock
 from ordercast.sim.host import Host
@@ -127,9 +142,12 @@ class NodeEnv(Env):
             self.clock.hold(self._booted_at + 1)
             self.read_clock()
         self._booted_at = self.now
-        self.process = self._world.plan.nodes[self.me].factory(self)
-        self._on_message: Callable[[NodeId, Message], None] = self.process.on_message
-        self.process.on_start(dict(self.saved))
+        try:
+            self.process = self._world.plan.nodes[self.me].factory(self)
+            self._on_message: Callable[[NodeId, Message], None] = self.process.on_message
+            self.process.on_start(dict(self.saved))
+        except Exception as error:
+            raise self._failed("its start", error) from error
 
     def stop(self, rng: Random) -> None:
         """Stop: the host has crashed. Saves that nothing depended on yet may not have reached the disk."""
@@ -174,7 +192,10 @@ class NodeEnv(Env):
         host.free_at = now
         host.serving = True
         self.now = self.clock.read(now) if self.clock else now
-        self._on_message(source, message)
+        try:
+            self._on_message(source, message)
+        except Exception as error:
+            raise self._failed(packet_text(source, message), error) from error
         if self._bundles:
             self.drain()
         host.serving = False
@@ -185,7 +206,10 @@ class NodeEnv(Env):
         self.now = self.clock.read(now) if self.clock else now
         if self._watched:
             self._world.on_packet(self, Kind.RECEIVE, source, message)
-        self._on_message(source, message)
+        try:
+            self._on_message(source, message)
+        except Exception as error:
+            raise self._failed(packet_text(source, message), error) from error
         if self._bundles:
             self.drain()
 
@@ -198,7 +222,10 @@ class NodeEnv(Env):
         if self.host.up and self._timers.get(name) == token:
             del self._timers[name]
             self.read_clock()
-            self.process.on_timer(name)
+            try:
+                self.process.on_timer(name)
+            except Exception as error:
+                raise self._failed(f"its timer '{name}'", error) from error
             if self._bundles:
                 self.drain()
 
@@ -211,7 +238,26 @@ class NodeEnv(Env):
         member = self._world.plan.member(self.process)
         while bundles:
             bundle = bundles[0]
-            packed = self.backlog.offer(member)
+            packed = self._offer(member)
             if packed is None:
                 return
             self._world.remember(packed, bundle.first, bundle.times, bundle.payloads)
+
+    def _offer(self, member: Member) -> bytes | None:
+        """Offer the first bundle of the backlog to the protocol."""
+        try:
+            return self.backlog.offer(member)
+        except LocalError:  # the protocol refuses it: the caller's fault
+            raise
+        except Exception as error:
+            raise self._failed("a submission", error) from error
+
+    def explain(self) -> Explanation:
+        """What waits at the process."""
+        try:
+            return self.process.explain()
+        except Exception as error:
+            raise self._failed("a call of explain()", error) from error
+
+    def _failed(self, event: str, error: Exception) -> ProtocolFailed:
+        return protocol_failed(self.me, self._scheduler.now, event, error)

@@ -1,10 +1,12 @@
 """Runs a scenario and judges the run.
 
-A run has two phases. In the first, the workload and the faults of the scenario happen; the protocol must stay
-safe. In the second, the run goes on until everything is delivered. If nothing is delivered for the scenario's
-settling time, the network's loss, duplication and reordering are switched off, if there are any. If again
-nothing comes for that time, the missing deliveries count as missing for good. Then the promises about the end
-are judged, unless the run ended under conditions in which the protocol does not promise to make progress.
+A run has two phases, and a third if it is judged for liveness. In the first, the workload and the faults of
+the scenario happen; the protocol must stay safe. In the second, the run goes on until everything is
+delivered. If nothing is delivered for the scenario's settling time, the network's loss, duplication and
+reordering are switched off, if there are any. If again nothing comes for that time, the missing deliveries
+count as missing for good. Then the promises about the end are judged, unless the run ended under conditions
+in which the protocol does not promise to make progress. In the third phase each sender that is up submits a
+probe to each group, on a network that loses nothing.
 """
 
 from collections.abc import Callable
@@ -14,7 +16,18 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from ordercast.core import MILLISECOND, Explanation, LocalError, MessageId, Nanos, NodeId, Plan
+from ordercast.core import (
+    FAILED,
+    MILLISECOND,
+    Explanation,
+    LocalError,
+    MessageId,
+    Nanos,
+    NodeId,
+    Plan,
+    ProtocolFailed,
+    ProtocolFailure,
+)
 from ordercast.judge import verdict
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.contract import beyond_contract
@@ -22,8 +35,11 @@ from ordercast.scenario.ending import Ending, ending_of, hindrance_of
 from ordercast.scenario.receipts import Receipts
 from ordercast.scenario.settling import TIME_MAX, SettlingRun
 from ordercast.scenario.spec import Scenario, run_name
+from ordercast.scenario.stretches import pace_of, stretches_of
 from ordercast.scenario.summary import Summary, sum_up
 from ordercast.sim.build import build_workload, build_world
+from ordercast.sim.probing import LINGER, STEP, Probing
+from ordercast.sim.workload import Workload
 from ordercast.sim.world import World
 from ordercast.trace import (
     ORDERED,
@@ -35,10 +51,6 @@ from ordercast.trace import (
     write_run,
 )
 
-STEP: Nanos = 10 * MILLISECOND
-LINGER: Nanos = 50 * MILLISECOND
-"""How long a run goes on after everything is delivered, so that a stray duplicate shows."""
-
 Progress = Callable[[int, int], None]
 """Called from time to time with the number of messages submitted so far and the total number."""
 
@@ -47,13 +59,22 @@ class Run:
     """A finished run: its trace, and the findings of the judge."""
 
     def __init__(
-        self, scenario: Scenario, world: World, timed_out: int, hindrance: str, ending: Ending
+        self,
+        scenario: Scenario,
+        world: World,
+        timed_out: int,
+        hindrance: str,
+        ending: Ending,
+        failure: ProtocolFailure | None = None,
+        *,
+        probed: bool = False,
     ) -> None:
         self.scenario = scenario
         self.hindrance = hindrance
         """Why the promises about the end could not be judged; empty if they were."""
         self.ending = ending
         self.rows = world.rows
+        self.carried = world.carried
         self.duration_ns = world.now
         self.packets_lost = world.network.lost
         self.overflowed = sum(host.overflowed for host in world.hosts.values())
@@ -67,14 +88,17 @@ class Run:
         self.description: RunDescription = msgspec.structs.replace(
             described,
             trace_hash=trace_hash(self.table),
+            stretches=stretches_of(scenario, world.plan, world.now),
+            probed=probed,
             scenario=msgspec.to_builtins(scenario),
+            failure=failure,
         )
         judged = verdict(self.description, self.events())
         self.violations, self.suppressed = judged.violations, judged.suppressed
         self.holes = judged.holes
         self.beyond_contract = beyond_contract(scenario, world.plan)
         """Faults of the scenario that the protocol does not promise to tolerate."""
-        self.waits: dict[NodeId, Explanation] = world.explain()
+        self.waits: dict[NodeId, Explanation] = {} if failure else world.explain()
 
     def events(self) -> list[Event]:
         """The trace, row by row."""
@@ -116,8 +140,16 @@ def simulate(scenario: Scenario, plan: Plan | None = None, progress: Progress | 
 
 
 def drive(scenario: Scenario, world: World, progress: Progress | None = None) -> Run:
-    """Run a scenario in a world that has not begun yet."""
+    """Run a scenario in a world that has not begun yet; a protocol that fails ends the run."""
     workload = build_workload(scenario, world)
+    try:
+        return _drive(scenario, world, workload, progress)
+    except ProtocolFailed as error:
+        hindrance = "the protocol failed"
+        return Run(scenario, world, workload.timed_out, hindrance, FAILED, error.failure)
+
+
+def _drive(scenario: Scenario, world: World, workload: Workload, progress: Progress | None) -> Run:
     for fault in scenario.fault:
         world.scheduler.at(fault.at_ns, fault.strike, world)
     workload.start()
@@ -132,10 +164,14 @@ def drive(scenario: Scenario, world: World, progress: Progress | None = None) ->
         if progress:
             progress(workload.budget.taken, wanted)
     settling = _Settling(world)
-    healed = settling.settle(round(scenario.settle_ms * MILLISECOND))
+    patience = round(scenario.settle_ms * MILLISECOND)
+    healed = settling.settle(patience)
     ending = ending_of(missing=not settling.complete, healed=healed)
     hindrance = _hindrance(world, finished=workload.finished)
-    return Run(scenario, world, workload.timed_out, hindrance, ending)
+    pace = None if hindrance else pace_of(scenario, world.plan)
+    if pace is not None:
+        Probing(world).run(pace.recovery_ns, patience)
+    return Run(scenario, world, workload.timed_out, hindrance, ending, probed=pace is not None)
 
 
 class _Settling(SettlingRun):

@@ -88,6 +88,8 @@ class World:
         self.dropped = 0
         self.submitted = 0
         self.refused = 0
+        self.carried: dict[int, Message] = {}
+        """The message of each row about a packet, by the place of the row; only if packets are recorded."""
         self._record_packets = record_packets
         self._senders = frozenset(plan.senders)
         self._recipients = Recipients(plan.groups)
@@ -130,7 +132,9 @@ class World:
 
     # Applications
 
-    def submit(self, node: NodeId, groups: Groups, payload: bytes) -> MessageId | None:
+    def submit(
+        self, node: NodeId, groups: Groups, payload: bytes, label: str | None = None
+    ) -> MessageId | None:
         """Submit a message at a sender now; return None if the sender is down or its backlog is full."""
         if node not in self._senders:
             raise LocalError(f"node {node} is not a sender of this plan")
@@ -151,7 +155,7 @@ class World:
         self.rows.append(
             (
                 now, clock, node, _SUBMIT, message, groups, None, now,
-                None, None, None, None, None, len(payload), crc32(payload), None,
+                None, None, None, None, None, len(payload), crc32(payload), label,
             )
         )  # fmt: skip
         env.host.work(0, env.drain)
@@ -218,7 +222,7 @@ class World:
 
     def explain(self) -> dict[NodeId, Explanation]:
         """What every process that is up waits for."""
-        return {env.me: env.process.explain() for env in self.envs if env.host.up}
+        return {env.me: env.explain() for env in self.envs if env.host.up}
 
     # Packets
 
@@ -258,6 +262,7 @@ class World:
 
     def on_packet(self, env: NodeEnv, kind: Kind, peer: NodeId, message: Message) -> None:
         """Record that a node has sent, received or lost a packet."""
+        self.carried[len(self.rows)] = message
         self._record(env, kind, peer=peer, label=type(message).__name__)
 
     def application_send(self, source: NodeId, target: NodeId, action: Action, *args: object) -> None:

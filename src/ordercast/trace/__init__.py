@@ -10,9 +10,9 @@ from ordercast.trace.deliveries import (
     SETTLING,
     notice_event,
 )
-from ordercast.trace.description import NodeDescription, RunDescription, describe
-from ordercast.trace.event import ADDED, LOST, PACKETS, REMOVED, SAVED, UNFOUNDED, Event, Fate, Kind
-from ordercast.trace.store import StoredRun, find_runs, read_run, run_folders, write_run
+from ordercast.trace.description import NodeDescription, RunDescription, Stretch, describe
+from ordercast.trace.event import ADDED, LOST, PACKETS, PROBE, REMOVED, SAVED, UNFOUNDED, Event, Fate, Kind
+from ordercast.trace.store import FileRows, StoredRun, find_runs, merged, read_run, run_folders, write_run
 from ordercast.trace.table import SCHEMA, build_table, events_of, trace_hash
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "KIND_OF",
     "ORDERED",
     "PACKETS",
+    "PROBE",
     "PROMISED",
     "SETTLING",
     "notice_event",
@@ -32,15 +33,18 @@ __all__ = [
     "SCHEMA",
     "UNFOUNDED",
     "Event",
+    "FileRows",
     "Fate",
     "Kind",
     "NodeDescription",
     "RunDescription",
     "StoredRun",
+    "Stretch",
     "build_table",
     "describe",
     "events_of",
     "find_runs",
+    "merged",
     "read_run",
     "run_folders",
     "trace_hash",

@@ -76,7 +76,7 @@ CONFIGURING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.
 PROMISED: dict[Kind, str] = {one.kind: one.promise for one in DELIVERY_KINDS if one.promise}
 """For each kind that may occur only if it is promised: the field of `Guarantees`."""
 ACTIONS: tuple[Kind, ...] = (Kind.SUBMIT, *DELIVERED)
-"""The kinds of rows that only a node that is up can have."""
+"""The kinds of rows in which a node submits or delivers."""
 
 _COLUMNS = {one.delivery: one.columns for one in DELIVERY_KINDS if one.columns is not None}
 

@@ -2,7 +2,16 @@
 
 import msgspec
 
-from ordercast.core import Agreement, GroupId, Guarantees, HostId, NodeId, Plan
+from ordercast.core import (
+    Agreement,
+    GroupId,
+    Guarantees,
+    HostId,
+    Nanos,
+    NodeId,
+    Plan,
+    ProtocolFailure,
+)
 
 FORMAT = 1
 
@@ -13,6 +22,22 @@ class NodeDescription(msgspec.Struct, frozen=True):
     id: NodeId
     role: str
     host: HostId
+
+
+class Stretch(msgspec.Struct, frozen=True):
+    """A stretch of time in which the protocol must go on: enough nodes are up and connected."""
+
+    begin_ns: Nanos
+    """From when on submissions count."""
+    end_ns: Nanos
+    silence_ns: Nanos
+    """How long these receivers may be silent after one of these senders submits something to them."""
+    senders: tuple[NodeId, ...]
+    receivers: tuple[NodeId, ...]
+
+    def counts(self, submitted_ns: Nanos) -> bool:
+        """Whether the silence after a submission at this time is judged."""
+        return self.begin_ns <= submitted_ns <= self.end_ns - self.silence_ns
 
 
 class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,8 +59,28 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     groups: dict[GroupId, tuple[NodeId, ...]]
     complete: bool
     settled: bool = False
+    stretches: tuple[Stretch, ...] = ()
+    """The stretches in which silence is judged; none if the run is not judged for liveness."""
+    probed: bool = False
+    """Whether probes were submitted at the end."""
+    resumed: tuple[NodeId, ...] = ()
+    """Nodes that began this run with state from an earlier run, such as their place in the order. What they
+    did before is in the trace of that run."""
     trace_hash: str | None = None
+    files: dict[str, int] | None = None
+    """The number of rows in each of its Parquet files; None if the writer did not count them."""
     scenario: dict[str, object] = msgspec.field(default_factory=dict)
+    failure: ProtocolFailure | None = None
+    """The exception that ended the run, if a handler of the protocol raised one."""
+
+    @property
+    def messages_wanted(self) -> int | None:
+        """The number of messages in the workload of a simulated scenario; None if the run has none."""
+        workload = self.scenario.get("workload")
+        wanted = workload.get("messages") if isinstance(workload, dict) else None
+        if isinstance(workload, dict) and workload.get("kind") == "listed":
+            wanted = len(workload.get("submission", ()))
+        return wanted if self.source == "simulator" and isinstance(wanted, int) else None
 
     @property
     def may_have_holes(self) -> bool:

@@ -26,6 +26,13 @@ _TABLES, _JOBS = "tables", ("sweep.json", "report.json")
 """The folder in which a pipeline job keeps its tables, and the files that name the job."""
 
 
+class FileRows(NamedTuple):
+    """The rows of one file of a run, in the order of the file."""
+
+    name: str
+    table: pa.Table
+
+
 class StoredRun(NamedTuple):
     """A run found on disk; its events are read on demand."""
 
@@ -41,14 +48,17 @@ class StoredRun(NamedTuple):
 
         The table has at least the requested columns.
         """
-        wanted = {*columns, "run", "step", "time_ns", "node", "kind"}
-        segments = self.open_segments()
-        tables = [segment.read([name for name in SCHEMA.names if name in wanted]) for segment in segments]
-        table = pa.concat_tables(tables)
-        runs = pc.unique(table["run"].cast(pa.string())).to_pylist()
+        files = self.files(columns)
+        runs = pc.unique(pa.chunked_array([pc.unique(rows.table["run"].cast(pa.string())) for rows in files]))
         if len(runs) > 1:
             raise RemoteError(f"{self.folder}: has events of several runs: {runs[0]}, {runs[1]}")
-        return _in_order_of_time(table, several=len(tables) > 1)
+        return merged(files)
+
+    def files(self, columns: Iterable[str] = SCHEMA.names) -> list[FileRows]:
+        """The rows of each file as they are; they have at least the requested columns."""
+        wanted = {*columns, "run", "step", "time_ns", "node", "kind"}
+        named = [name for name in SCHEMA.names if name in wanted]
+        return [FileRows(segment.path.name, segment.read(named)) for segment in self.open_segments()]
 
     def open_segments(self) -> list["Segment"]:
         """The Parquet files of this run, ready to be read; at least one."""
@@ -63,6 +73,7 @@ class Segment:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        _require_file(path)
         try:
             self._file = pq.ParquetFile(path)
         except (OSError, ValueError, pa.ArrowException) as error:
@@ -115,6 +126,12 @@ def _least_time(group: pq.RowGroupMetaData) -> int | None:
     return None
 
 
+def merged(files: Sequence[FileRows]) -> pa.Table:
+    """All rows of a run in order of time; the rows of each node stay in their order."""
+    table = files[0].table if len(files) == 1 else pa.concat_tables([rows.table for rows in files])
+    return _in_order_of_time(table, several=len(files) > 1)
+
+
 def _in_order_of_time(table: pa.Table, several: bool) -> pa.Table:
     """Merge the rows of all nodes by time; the rows of each node stay in their order.
 
@@ -140,6 +157,7 @@ def _in_order_of_time(table: pa.Table, several: bool) -> pa.Table:
 
 def write_run(folder: Path, description: RunDescription, table: pa.Table) -> None:
     """Write one whole run into its folder; files with the same names are replaced."""
+    description = msgspec.structs.replace(description, files={EVENTS: len(table)})
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / DESCRIPTION).unlink(missing_ok=True)
@@ -195,11 +213,20 @@ def _aside(path: Path, root: Path) -> bool:
     return any((owner / job).exists() for owner in owners for job in _JOBS)
 
 
+def _require_file(path: Path) -> None:
+    """Refuse what is not a regular file: to read a named pipe would wait for ever."""
+    if path.exists() and not path.is_file():
+        raise RemoteError(f"{path}: not a regular file")
+
+
 def _read_description(path: Path) -> RunDescription:
+    _require_file(path)
     try:
         description = msgspec.json.decode(path.read_bytes(), type=RunDescription)
     except (OSError, msgspec.MsgspecError) as error:
         raise RemoteError(f"{path}: not a description of a run: {error}") from error
+    except RecursionError as error:
+        raise RemoteError(f"{path}: not a description of a run: it is nested too deeply") from error
     if description.format != FORMAT:
         raise RemoteError(f"{path}: has format {description.format}, but this version reads format {FORMAT}")
     return description

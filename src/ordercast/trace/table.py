@@ -1,6 +1,7 @@
 """Traces as Arrow tables: the schema, conversion from rows and back, and the hash of a trace."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -91,9 +92,13 @@ def _positions(nodes: np.ndarray, kinds: pa.DictionaryArray) -> pa.Array:
 
 def conform(table: pa.Table, origin: str) -> pa.Table:
     """Convert a table that another tool wrote to our schema; `RemoteError` says what is wrong with it."""
-    missing = [name for name in SCHEMA.names if name not in table.column_names]
+    counts = Counter(table.column_names)
+    missing = [name for name in SCHEMA.names if not counts[name]]
     if missing:
         raise RemoteError(f"{origin}: no column {', '.join(missing)}")
+    several = [name for name in SCHEMA.names if counts[name] > 1]
+    if several:
+        raise RemoteError(f"{origin}: has the column {', '.join(several)} more than once")
     columns = []
     for field in SCHEMA:
         try:

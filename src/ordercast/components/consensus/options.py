@@ -2,7 +2,7 @@
 
 from ordercast.core import MILLISECOND, LocalError, Nanos, Options
 
-BACKOFF_MAX = 6
+BACKOFF_MAX = 3
 """Repetitions, and timeouts after failed elections, wait at most 2 to this power times as long as the first,
 so that they do not overload replicas that are only slow."""
 
@@ -36,6 +36,11 @@ class ConsensusOptions(Options, frozen=True):
     """The largest size of a Promise or a Learn in bytes; one entry always fits."""
     burst: int = 64
     """How many Accepts one tick repeats."""
+
+    @property
+    def recovery_ns(self) -> Nanos:
+        """Within this time after the last fault, a majority that is connected has a leader and decides."""
+        return (self.election_ns_max + self.retry_ns << BACKOFF_MAX) + 4 * self.election_ns_max
 
     def __post_init__(self) -> None:
         if self.election_ns_max < self.election_ns_min or self.election_ns_min <= self.heartbeat_ns:

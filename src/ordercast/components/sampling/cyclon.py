@@ -10,6 +10,10 @@ A node's view is a list of neighbours with ages. Every period a node, the asker:
    and then to the places of the entries that were sent, in the order in which they were. An entry that was
    sent and came in too stays. What then finds no place is dropped: a view never outgrows its size.
 
+With `replaces="oldest"`, rule 3 is another one, that of the simulator of EpTO's authors: what comes into a
+full view takes the place of its oldest entry, and an entry that the view has already gets the age that came.
+Entries are then copied, not swapped, and the dead are forgotten sooner.
+
 So the link from the asker to the oldest neighbour turns round, and nodes stay about equally well known. A
 neighbour that does not answer is gone from the view already: that is how the dead are forgotten, and why
 the oldest is asked. A living one whose answer was lost is in other views, and comes back.
@@ -23,6 +27,7 @@ the answer), both counted from 0 in each life.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
 
 from ordercast.components.sampling.draws import choose, draw, stream
 from ordercast.components.sampling.messages import (
@@ -53,6 +58,10 @@ OFFERS = 102
 """The stream that chooses what a request carries."""
 ANSWERS = 103
 """The stream that chooses what an answer carries."""
+CONTACTS = 104
+"""The stream that chooses whom a node knows when it starts, where contacts are drawn from all nodes."""
+
+Replaces = Literal["sent", "oldest"]
 
 VIEW_MAX = 1024
 PATIENCE_MAX = 64
@@ -72,6 +81,8 @@ class CyclonOptions(Options, frozen=True):
     """How much shorter or longer a period may be."""
     patience: int = 4
     """How many latest shuffles may still get an answer: the time of a round trip, in periods."""
+    replaces: Replaces = "sent"
+    """Which entries of a full view make room: those that were sent, or the oldest."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.view <= VIEW_MAX:
@@ -92,6 +103,8 @@ class CyclonOptions(Options, frozen=True):
             )
         if not 1 <= self.patience <= PATIENCE_MAX:
             raise LocalError(f"cyclon: patience must be 1 to {PATIENCE_MAX} shuffles, not {self.patience}")
+        if self.replaces not in get_args(Replaces):
+            raise LocalError(f"cyclon: replaces must be 'sent' or 'oldest', not '{self.replaces}'")
 
 
 class _Asked:
@@ -252,7 +265,27 @@ class Cyclon(Sampler):
         self._merge(answer.entries, asked.sent)
 
     def _merge(self, received: Sequence[Entry], sent: Sequence[NodeId]) -> None:
-        """Rule 3: what was sent may have left the view meanwhile, through another shuffle."""
+        """Rule 3, in one of its two forms."""
+        if self._options.replaces == "oldest":
+            self._merge_over_oldest(received)
+        else:
+            self._merge_over_sent(received, sent)
+
+    def _merge_over_oldest(self, received: Sequence[Entry]) -> None:
+        """What comes in takes a free place or that of the oldest, which may have come in just now."""
+        view, ages = self._view, self._ages
+        for node, age in received:
+            if node in view:
+                ages[view.index(node)] = age
+            elif len(view) < self._options.view:
+                view.append(node)
+                ages.append(age)
+            else:
+                place = ages.index(max(ages))
+                view[place], ages[place] = node, age
+
+    def _merge_over_sent(self, received: Sequence[Entry], sent: Sequence[NodeId]) -> None:
+        """What was sent may have left the view meanwhile, through another shuffle."""
         view, ages = self._view, self._ages
         came = [node for node, _ in received]
         replaceable = iter([view.index(node) for node in sent if node in view and node not in came])

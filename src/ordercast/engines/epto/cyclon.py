@@ -6,9 +6,9 @@ Cyclon does not depend on what EpTO sends, so all its choices are made beforehan
 were sent, then those shuffle whose time it is, in the order of their slots, and then the rounds of EpTO
 follow.
 
-The first processes know the first slots. A process that joins knows some that are there, as an introducer
-would tell it. With `warmup_ticks`, Cyclon runs for so long before the first round: EpTO is then started in a
-system whose views are mixed.
+The first processes know the first slots, or others `drawn` from all. A process that joins knows some that
+are there, as an introducer would tell it. With `warmup_ticks`, Cyclon runs for so long before the first
+round: EpTO is then started in a system whose views are mixed.
 """
 
 from __future__ import annotations
@@ -20,18 +20,8 @@ import numpy as np
 from ordercast.components.sampling.cyclon import CyclonOptions
 from ordercast.components.sampling.draws import stream as stream_of
 from ordercast.core import LocalError
-from ordercast.engines.epto.cyclon_steps import (
-    IGNORED,
-    LOST,
-    NOBODY,
-    PURGED,
-    SENT,
-    Mail,
-    Nodes,
-    Rules,
-    begin_all,
-    ticks,
-)
+from ordercast.engines.epto.cyclon_state import IGNORED, LOST, NOBODY, PURGED, SENT, Mail, Nodes, Rules
+from ordercast.engines.epto.cyclon_steps import begin_all, ticks
 from ordercast.engines.epto.network import LATENCY, Latencies
 from ordercast.engines.epto.setup import Setup
 from ordercast.engines.epto.timeline import PROCESSES, Timeline
@@ -76,13 +66,14 @@ def cyclon_targets(
     options: CyclonOptions,
     *,
     contacts: int = 3,
+    drawn: bool = False,
     warmup_ticks: int = 0,
 ) -> Numbers:
     """[turn, place] Whom each turn of `line.slots` sends to: processes, -1 beyond what the view has.
 
     The period and the jitter of the options are in ticks.
     """
-    overlay = _overlay(setup, latencies, line, options, contacts)
+    overlay = _overlay(setup, latencies, line, options, contacts, drawn)
     targets = np.empty((line.slots.shape[0], setup.fanout), np.int32)
     _run(overlay, setup, line, warmup_ticks, 0, warmup_ticks + line.ticks, targets)
     return targets
@@ -95,10 +86,11 @@ def cyclon_health(
     options: CyclonOptions,
     *,
     contacts: int = 3,
+    drawn: bool = False,
     warmup_ticks: int = 0,
 ) -> list[Health]:
     """How the views are after each round's time, the warm-up included."""
-    overlay = _overlay(setup, latencies, line, options, contacts)
+    overlay = _overlay(setup, latencies, line, options, contacts, drawn)
     targets = np.empty((0, setup.fanout), np.int32)
     end = warmup_ticks + line.ticks
     found = []
@@ -110,7 +102,7 @@ def cyclon_health(
 
 
 def _overlay(
-    setup: Setup, latencies: Latencies, line: Timeline, options: CyclonOptions, contacts: int
+    setup: Setup, latencies: Latencies, line: Timeline, options: CyclonOptions, contacts: int, drawn: bool
 ) -> _Overlay:
     if contacts < 1:
         raise LocalError(f"cyclon: a process must know at least 1 contact when it starts, not {contacts}")
@@ -121,6 +113,7 @@ def _overlay(
         period=options.period_ns,
         jitter=options.jitter_ns,
         patience=options.patience,
+        over_oldest=options.replaces == "oldest",
         seed=np.uint64(stream_of(setup.seed, PROCESSES)),
         loss=np.uint64(int(setup.loss * 2**64)),
         latency_seed=np.uint64(stream_of(setup.seed, LATENCY)),
@@ -129,7 +122,7 @@ def _overlay(
     )
     nodes = _nodes(rules, setup.processes, min(contacts, setup.processes))
     mail = _mail(rules, setup, latencies.longest)
-    begin_all(rules, nodes)
+    begin_all(rules, nodes, drawn)
     return _Overlay(rules, nodes, mail)
 
 

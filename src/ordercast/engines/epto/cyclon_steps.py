@@ -3,98 +3,36 @@
 A row of the arrays is a slot, in which one process lives after another. Messages under way are in lists, one
 for each tick to come, in the order in which they were sent.
 
-Numba's cache sees changes of the file that a function is in, and not of files it calls into: so all steps are
-in this file, and only what is called from elsewhere is kept in the cache.
+Only what is called from elsewhere is kept in Numba's cache.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from ordercast.components.sampling.cyclon import ANSWERS, OFFERS, WAITS
+from ordercast.components.sampling.cyclon import ANSWERS, CONTACTS, OFFERS, WAITS
 from ordercast.components.sampling.messages import AGE_MAX
 from ordercast.components.sampling.sampler import TARGETS
+from ordercast.engines.epto.cyclon_state import (
+    ANSWER,
+    FREE,
+    IGNORED,
+    LOST,
+    NOBODY,
+    PURGED,
+    REQUEST,
+    SENT,
+    Mail,
+    Nodes,
+    Rules,
+)
 from ordercast.engines.epto.draws import choose, draw, stream
 from ordercast.engines.epto.network import latency_of
 from ordercast.engines.epto.timeline import process_seed
-from ordercast.engines.epto.types import Bytes, Numbers, Offsets, Seeds, Ticks
+from ordercast.engines.epto.types import Numbers, Offsets
 
-CONTACTS = 104
-"""The stream of a process's seed that says whom it knows when it joins."""
 REQUEST_LOSS = 105
 ANSWER_LOSS = 106
 """The streams of a process's seed that say what is lost of its messages."""
-
-NOBODY = -1
-REQUEST, ANSWER = 0, 1
-SENT, LOST, PURGED, IGNORED, FREE = range(5)
-"""Places in `Mail.totals`: what happened so far, and the first message that is not in use."""
-
-
-class Rules(NamedTuple):
-    """What is the same for all processes and all the time."""
-
-    slot: Numbers
-    """[process] Where it lives."""
-    view_size: int
-    length: int
-    period: int
-    jitter: int
-    patience: int
-    seed: np.uint64
-    """The stream that draws the seeds of processes."""
-    loss: np.uint64
-    """A message is lost if 64 bits are below this."""
-    latency_seed: np.uint64
-    matrix: NDArray[np.int16]
-    values: Ticks
-
-
-class Nodes(NamedTuple):
-    """The state of `Cyclon`, of the process in each slot."""
-
-    process: Numbers
-    """[slot] Who lives there now."""
-    seed: Seeds
-    rounds: Numbers
-    """How many rounds of EpTO it had."""
-    due: Ticks
-    """When it shuffles next."""
-    shuffles: Numbers
-    answers: Numbers
-    size: Numbers
-    known: Numbers
-    """[slot, place] The neighbours in its view, `size` of them."""
-    ages: Numbers
-    contacts: Numbers
-    """[slot, place] Whom it knew first, NOBODY after the last."""
-    asked_number: Numbers
-    """[slot, shuffle modulo patience] The shuffle that waits for its answer, or NOBODY."""
-    asked_node: Numbers
-    asked_count: Numbers
-    asked_sent: Numbers
-    """[slot, shuffle modulo patience, place] What was sent."""
-
-
-class Mail(NamedTuple):
-    """Messages under way."""
-
-    first: Numbers
-    """[tick modulo the longest latency + 1] The first message that arrives then, or NOBODY."""
-    last: Numbers
-    next: Numbers
-    """[message] The one after it in its list, or NOBODY."""
-    kind: Bytes
-    source: Numbers
-    target: Numbers
-    number: Numbers
-    carried: Numbers
-    nodes: Numbers
-    """[message, place] What it carries."""
-    ages: Numbers
-    totals: Offsets
 
 
 @njit(nogil=True)
@@ -304,7 +242,7 @@ def _merge(
     sent: Numbers,
     sent_count: int,
 ) -> None:
-    """Rule 3; an asker is the first entry, of age 0."""
+    """Rule 3, in one of its two forms; an asker is the first entry, of age 0."""
     view = nodes.known[slot]
     ages = nodes.ages[slot]
     came = mail.nodes[message]
@@ -316,11 +254,13 @@ def _merge(
         age = mail.ages[message, index] if index >= 0 else 0
         place = _find(view, size, node)
         if place != NOBODY:
-            ages[place] = min(ages[place], age)
+            ages[place] = age if rules.over_oldest else min(ages[place], age)
             continue
         if size < rules.view_size:
             place = size
             size += 1
+        elif rules.over_oldest:
+            place = int(np.argmax(ages[:size]))
         while place == NOBODY and next_sent < sent_count:
             gone = sent[next_sent]
             next_sent += 1
@@ -356,9 +296,12 @@ def _sample(nodes: Nodes, slot: int, chosen: Numbers) -> None:
 
 
 @njit(cache=True, nogil=True)
-def begin_all(rules: Rules, nodes: Nodes) -> None:
-    """The first processes begin, all at once."""
+def begin_all(rules: Rules, nodes: Nodes, drawn: bool) -> None:
+    """The first processes begin, all at once; their contacts are `drawn` from all, or known."""
+    places = np.empty(nodes.contacts.shape[1], np.int32)
     for slot in range(nodes.process.shape[0]):
+        if drawn:
+            _meet(rules, nodes, slot, places)
         _begin(rules, nodes, slot, 0)
 
 

@@ -54,6 +54,11 @@ class Latencies:
         """The longest there is."""
         return int(max(self.values.max(initial=1), self.matrix.max(initial=1)))
 
+    def later(self) -> Latencies:
+        """The same, each a tick longer: as if what arrives in the tick of a round came after that round."""
+        matrix = np.where(self.matrix == ABSENT, ABSENT, self.matrix + 1).astype(np.int16)
+        return Latencies(matrix, self.values + 1)
+
     @staticmethod
     def constant(ticks: int) -> Latencies:
         """The same for all."""

@@ -143,6 +143,29 @@ def settle(
 
 
 @njit(cache=True, nogil=True)
+def count_unordered(
+    block: Numbers,
+    base: Numbers,
+    known: Bytes,
+    slot: Numbers,
+    turn_tick: Ticks,
+    joined: Ticks,
+    born: Ticks,
+    histogram: Offsets,
+) -> None:
+    """Add the delays to the turns in which processes learnt of events, in ticks, to `histogram`.
+
+    Events from before a process joined do not count.
+    """
+    for process in range(known.shape[0]):
+        for event in range(known.shape[1]):
+            learnt = known[process, event]
+            if learnt > 0 and born[event] >= joined[process]:
+                turn = base[block[event], process] + learnt - 1
+                histogram[turn_tick[slot[process], turn] - born[event]] += 1
+
+
+@njit(cache=True, nogil=True)
 def list_missing(
     chosen: Numbers,
     order: Numbers,
@@ -160,10 +183,11 @@ def list_missing(
     round_ticks: int,
     missing: Numbers,
 ) -> tuple[int, int]:
-    """List (process, event, turn it was learnt of or NEVER) in `missing`, of what some processes lack.
+    """List what some processes lack: (process, event, turn it was learnt of or NEVER, `passed`) in `missing`.
 
-    What a process lacks because it left before is only counted (see `holes.py` for who owes what). Returns
-    how many that are, and how many others there are, of which as many are listed as there is room.
+    It was passed if the process delivered a later event. What a process lacks because it left before is only
+    counted (see `holes.py` for who owes what). Returns how many that are, and how many others there are, of
+    which as many are listed as there is room.
     """
     count = order.shape[0]
     delivered = np.empty(count, np.int32)
@@ -187,5 +211,6 @@ def list_missing(
                 missing[found, 0] = process
                 missing[found, 1] = event
                 missing[found, 2] = base[block[event], process] + learnt - 1 if learnt > 0 else NEVER
+                missing[found, 3] = place < last
             found += 1
     return left_before, found

@@ -17,12 +17,12 @@ from ordercast.engines.epto.cyclon import cyclon_targets
 from ordercast.engines.epto.events import Events, events_of, threshold
 from ordercast.engines.epto.holes import Hole, Missing, find_holes
 from ordercast.engines.epto.network import LATENCY, Latencies
-from ordercast.engines.epto.order import list_missing, logical_times, settle
+from ordercast.engines.epto.order import count_unordered, list_missing, logical_times, settle
 from ordercast.engines.epto.setup import Setup
 from ordercast.engines.epto.spread import DONE, TOO_LONG, spread
 from ordercast.engines.epto.timeline import PROCESSES, Timeline, timeline
 from ordercast.engines.epto.types import Bytes, Numbers, Offsets, Ticks
-from ordercast.protocols.epto.protocol import cyclon_options
+from ordercast.protocols.epto.views import AUTHORS_VIEW, cyclon_options
 
 BLOCK_BYTES = 192 << 20
 """Memory of one block under way, about."""
@@ -60,6 +60,9 @@ class Outcome:
     """[ticks] How many deliveries took so long, from broadcast to ordered delivery."""
     arrivals: Offsets
     """[ticks] The same to the arrival of the first ball, if that was asked for."""
+    unordered: Offsets
+    """[ticks] The same to the round in which a process first relays it, if that was asked for: then Algorithm
+    1 alone delivers it. A source delivers its own event in the round in which it broadcasts it."""
     deliveries: int
     violations: int
     """Deliveries out of order."""
@@ -101,12 +104,13 @@ def run(
     latencies: Latencies,
     *,
     arrivals: bool = False,
+    unordered: bool = False,
     balls: bool = False,
     keep: bool = False,
     cores: int = 0,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Run the engine. `arrivals`, `balls` and `keep` ask for results that cost more."""
+    """Run the engine. `arrivals`, `unordered`, `balls` and `keep` ask for results that cost more."""
     if cores < 0:
         raise LocalError(f"cores must be 1 or more, or 0 for all cores, not {cores}")
     latencies.check(setup.processes)
@@ -125,19 +129,29 @@ def run(
         events = events_of(setup, line, views)
         found = _spread_all(setup, latencies, line, events, views, arrivals, balls, cores, progress)
         if found is not None:
-            return _settle_all(setup, line, events, found, arrivals, keep, cores)
+            return _settle_all(setup, line, events, found, arrivals, unordered, keep, cores)
         rounds *= 2
     raise LocalError("events still spread long after the end of their life")
 
 
 def _views(setup: Setup, latencies: Latencies, line: Timeline) -> Numbers:
-    """Whom each turn's ball goes to, where that is not drawn from all; Cyclon has mixed its views before."""
+    """Whom each turn's ball goes to, where that is not drawn from all.
+
+    Our Cyclon has mixed its views before, from few contacts; that of the authors begins with mixed ones.
+    """
     if setup.sampling == "uniform":
         return np.empty((0, 0), np.int32)
-    options = cyclon_options(setup.fanout, setup.round_ticks, setup.drift_ticks)
-    warmup = WARMUP_ROUNDS * setup.round_ticks
-    contacts = min(CONTACTS, setup.processes)
-    return cyclon_targets(setup, latencies, line, options, contacts=contacts, warmup_ticks=warmup)
+    options = cyclon_options(setup.sampling, setup.fanout, setup.round_ticks, setup.drift_ticks)
+    drawn = setup.sampling == "cyclon-authors"
+    return cyclon_targets(
+        setup,
+        latencies,
+        line,
+        options,
+        contacts=min(AUTHORS_VIEW if drawn else CONTACTS, setup.processes),
+        drawn=drawn,
+        warmup_ticks=0 if drawn else WARMUP_ROUNDS * setup.round_ticks,
+    )
 
 
 def _blocks(setup: Setup, latencies: Latencies, events: Events, cores: int) -> list[tuple[int, int]]:
@@ -156,7 +170,9 @@ def _blocks(setup: Setup, latencies: Latencies, events: Events, cores: int) -> l
 
 def _ring(setup: Setup, latencies: Latencies) -> int:
     """How many turns there may be while a ball is under way, and one more."""
-    return latencies.longest // (setup.round_ticks - setup.drift_ticks) + 2
+    # In step, a round may be late and the next one early.
+    shortest = setup.round_ticks - setup.drift_ticks * (2 if setup.in_step else 1)
+    return latencies.longest // shortest + 2
 
 
 def _spread_all(
@@ -236,7 +252,14 @@ def _spread_all(
 
 
 def _settle_all(
-    setup: Setup, line: Timeline, events: Events, found: _Spread, arrivals: bool, keep: bool, cores: int
+    setup: Setup,
+    line: Timeline,
+    events: Events,
+    found: _Spread,
+    arrivals: bool,
+    unordered: bool,
+    keep: bool,
+    cores: int,
 ) -> Outcome:
     """Stamp the events, and put them in order at every process."""
     stamps = events.born.astype(np.int64)
@@ -268,6 +291,7 @@ def _settle_all(
         order=order,
         delays=_trim(np.sum([delays for _, delays, _ in answers], axis=0)),
         arrivals=_arrival_delays(found.arrived, events) if arrivals else np.zeros(1, np.int64),
+        unordered=_unordered_delays(line, events, found) if unordered else np.zeros(1, np.int64),
         deliveries=sum(counts[0] for counts, *_ in answers),
         violations=sum(counts[1] for counts, *_ in answers),
         missing=_missing(setup, line, events, found, order, last_tick, lacks),
@@ -290,7 +314,7 @@ def _missing(
 ) -> Missing:
     """What is missing, once it is known when each event was delivered by the last who did."""
     chosen = np.flatnonzero(lacks).astype(np.int32)
-    rows = np.empty((min(MISSING_MAX, int(lacks.sum())), 3), np.int32)
+    rows = np.empty((min(MISSING_MAX, int(lacks.sum())), 4), np.int32)
     left_before, others = list_missing(
         chosen, order, found.block, found.base, found.known, found.stable, line.first_turn, line.turns,
         line.joined, line.left, events.born, last_tick, line.ticks, setup.round_ticks, rows,
@@ -314,6 +338,15 @@ def _arrival_delays(arrived: Ticks, events: Events) -> Offsets:
     took = arrived - events.born
     took[events.source, np.arange(len(events))] = -1
     return np.bincount(took[(arrived >= 0) & (took >= 0)]).astype(np.int64)
+
+
+def _unordered_delays(line: Timeline, events: Events, found: _Spread) -> Offsets:
+    """How long it took until a process first relayed an event."""
+    histogram = np.zeros(line.ticks + 1, np.int64)
+    count_unordered(
+        found.block, found.base, found.known, line.slot, line.turn_tick, line.joined, events.born, histogram
+    )
+    return _trim(histogram)
 
 
 def _trim(histogram: Offsets) -> Offsets:

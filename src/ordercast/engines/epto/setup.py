@@ -6,6 +6,7 @@ import msgspec
 
 from ordercast.core import LocalError
 from ordercast.protocols.epto.messages import TTL_MAX
+from ordercast.protocols.epto.views import Sampling
 
 Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
 
@@ -20,7 +21,7 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clock: Literal["global", "logical"] = "global"
     round_ticks: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = 125
     drift: Share = 0.01
-    """Each round is longer or shorter by at most this share."""
+    """Each round is longer or shorter by at most this share; in step, earlier or later."""
     rate: Share = 0.05
     """The probability that a process broadcasts in a round."""
     rounds: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 20
@@ -28,9 +29,11 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     loss: Share = 0.0
     churn: Share = 0.0
     """The share of processes that leave in the time of a round; as many join."""
-    sampling: Literal["uniform", "cyclon"] = "uniform"
+    sampling: Sampling = "uniform"
     in_step: bool = False
-    """All processes begin their rounds at once, and no round drifts: the synchronous model of section 4."""
+    """All processes begin their rounds at once, and drift does not add up: round k is at k times its length,
+    a little earlier or later. So do the authors' processes in section 6. Without drift it is the synchronous
+    model of section 4."""
     tracked: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Follow only this many first events; 0: all. Other events do not make any event late."""
     seed: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)] = 0
@@ -43,8 +46,10 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise LocalError(
                     f"{name} {getattr(self, name)}: {str(error)[0].lower()}{str(error)[1:]}"
                 ) from None
-        if self.in_step and self.drift:
-            raise LocalError("in_step and drift exclude each other: processes that drift do not stay in step")
+        if self.in_step and self.drift >= 0.5:
+            raise LocalError(
+                f"drift {self.drift}: in step it must be below 0.5, so that rounds do not overtake each other"
+            )
 
     @property
     def drift_ticks(self) -> int:

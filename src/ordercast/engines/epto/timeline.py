@@ -18,7 +18,7 @@ from ordercast.engines.epto.setup import Setup
 from ordercast.engines.epto.types import Numbers, Offsets, Ticks
 
 PERIODS = 2
-"""As in `protocols.epto.peer`: the stream of a process's seed that says how long its rounds last."""
+"""As in `protocols.epto.rounds`: the stream of a process's seed that says how long its rounds last."""
 CHURN = 13
 PROCESSES = 14
 """Streams of the run's seed: who leaves, and the seeds of processes."""
@@ -90,8 +90,17 @@ def _left(slot: Numbers, joined: Ticks, processes: int, ticks: int) -> Ticks:
 
 @njit(cache=True, nogil=True, inline="always")
 def _begin(periods: np.uint64, joined: int, period: int, in_step: bool) -> int:
-    """When the first round of a process is: at a random phase."""
+    """When the first round of a process is: at a random phase, or at once."""
     return joined if in_step else joined + below(draw(periods, 0, 0), period)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _following(
+    periods: np.uint64, begin: int, at: int, number: int, period: int, width: int, in_step: bool
+) -> int:
+    """When the round after round `number` is, which is `at`; in step, by its number alone."""
+    nominal = begin + number * period if in_step else at + period
+    return nominal - width + below(draw(periods, number, 1), 2 * width + 1)
 
 
 @njit(cache=True, nogil=True)
@@ -100,11 +109,11 @@ def _count(joined: Ticks, left: Ticks, period: int, width: int, in_step: bool, s
     turns = np.zeros(joined.shape, np.int32)
     for process in range(joined.shape[0]):
         periods = stream(process_seed(seed, process), PERIODS)
-        at = _begin(periods, joined[process], period, in_step)
+        at = begin = _begin(periods, joined[process], period, in_step)
         number = 0
         while at < left[process]:
             number += 1
-            at += period - width + below(draw(periods, number, 1), 2 * width + 1)
+            at = _following(periods, begin, at, number, period, width, in_step)
         turns[process] = number
     return turns
 
@@ -134,10 +143,10 @@ def _write(
     """The ticks of all rounds."""
     for process in range(slot.shape[0]):
         periods = stream(process_seed(seed, process), PERIODS)
-        at = _begin(periods, joined[process], period, in_step)
+        at = begin = _begin(periods, joined[process], period, in_step)
         for number in range(turns[process]):
             turn_tick[slot[process], first_turn[process] + number] = at
-            at += period - width + below(draw(periods, number + 1, 1), 2 * width + 1)
+            at = _following(periods, begin, at, number + 1, period, width, in_step)
 
 
 @njit(cache=True, nogil=True)

@@ -35,7 +35,13 @@ def trace_of(outcome: Outcome) -> tuple[RunDescription, list[Event]]:
             f"a trace has room for {ROWS_MAX:,} deliveries: run fewer processes or rounds, or follow only "
             "the first events (tracked)"
         )
-    options = EptoOptions(clock=setup.clock, fanout=setup.fanout, ttl=setup.ttl, sampling=setup.sampling)
+    options = EptoOptions(
+        clock=setup.clock,
+        fanout=setup.fanout,
+        ttl=setup.ttl,
+        sampling=setup.sampling,
+        rounds="together" if setup.in_step else "apart",
+    )
     plan = deploy(Deployment((tuple(range(count)),), count, colocated=True), options)
     name = f"epto-scale-{setup.seed}-{crc32(msgspec.json.encode(setup)):08x}"
     description = describe(plan, run=name, source="scale engine", seed=setup.seed, complete=True)

@@ -1,7 +1,8 @@
 """EpTO with as many processes as the Internet has peers: 10,000 to a million (beyond section 6, Figure 7b).
 
 The paper stops at 10,000 processes. What it finds up to there, that two orders of magnitude less than double
-the delay, is expected to hold for two more.
+the delay, is expected to hold for two more. Rounds begin at random times and latencies are drawn, as nothing
+keeps so many processes in step.
 
 With a million processes, 50,000 events are broadcast in each round. The engine follows the first of them
 only: with a global clock nothing that comes later is before them in the order, so their delays are what they

@@ -3,11 +3,11 @@
 The authors took them from 226 nodes of PlanetLab, one tick being a millisecond. Where their file is at hand
 (`planetlab226/latency_ticks.npz` below the folder of data), there are two ways to use it:
 
-- `DRAWN`: each pair of processes has one of the measured values, at all sizes alike. The paper says that its
-  latencies are "drawn from a sample", and sizes beyond 226 can have them in no other way. All claims are
-  measured with these.
 - `MATRIX`: the first 226 processes are the nodes themselves, and pairs without a measurement never hear each
-  other, as in the authors' simulator. Figure 6 shows both.
+  other, as in the authors' simulator. Pairs beyond them have one of the measured values. This is the authors'
+  world.
+- `DRAWN`: each pair of processes has one of the measured values, at all sizes alike. Runs with random phases
+  have these.
 
 Without the file there is `STAND_IN`, made from what the paper prints: see `ordercast.engines.epto.latencies`.
 """

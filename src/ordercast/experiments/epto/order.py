@@ -2,7 +2,7 @@
 
 The runs are those of the figures, and each of them runs once, whoever asks for it. The paper has seen no hole
 in any of its experiments; order it promises always. So holes are counted in runs with the parameters of the
-lemmas, and broken order in all, those with a TTL far too small included.
+lemmas, and broken order in all, those with a TTL far too small included. Both worlds count.
 """
 
 from ordercast.experiments.epto import adversity, cost, growth

@@ -2,17 +2,16 @@
 
 From the paper: rounds of 125 ticks with a uniformly random drift of 1%, a broadcast by each process with a
 probability in each round, latencies as measured between nodes of PlanetLab, and K and TTL as the lemmas give
-them for c = 1.25: only that gives the printed TTL of 15 for 100 processes. Neither drift nor latency enters
-into them, or it would be more. Under churn and loss, K is that of Lemma 7.
+them for c = 1.25. Neither drift nor latency enters into them, or it would be more. All else depends on the
+world: see `worlds.py`.
 
-Ours: processes begin their rounds at random phases, for nothing in the paper makes them begin together.
-There are broadcasts for so many rounds that some hundred events come together. Cyclon has run for a while
-when they begin.
+Ours: there are broadcasts for so many rounds that some hundred events come together.
 
 A *hole* is an event that a process owes and never delivers: it was there when the event was broadcast, and
 until the others had delivered it. The paper looks at processes "that remained in the system long enough":
 here, those that were there before the first broadcast. What processes lack that joined later is counted by
-itself, and what is missing at processes that left, or left with its source, by its cause.
+itself, and what is missing at processes that left, or left with its source, by its cause. Beside that, holes
+are counted as the authors' program does, with newcomers: see `engines.epto.holes`.
 """
 
 from collections.abc import Iterable
@@ -24,23 +23,26 @@ from numpy.typing import NDArray
 
 from ordercast.experiments.epto.latencies import (
     DRAWN,
+    MATRIX,
     STAND_IN,
     Model,
     file_arguments,
     find_file,
     latencies_of,
 )
+from ordercast.experiments.epto.worlds import AUTHORS, World
 from ordercast.experiments.experiment import Case, CaseResult, CaseValues, Setup
 from ordercast.protocols.epto.parameters import Parameters, lemma_parameters
 
 if TYPE_CHECKING:  # at run time only in a task: the engine is an extra
     from ordercast.engines.epto.holes import Hole
     from ordercast.engines.epto.run import Outcome
+    from ordercast.engines.epto.setup import Setup as Asked
 
 C = 1.25
 TICKS_A_SECOND = 1_000
-ARRIVALS_MAX = 1_000
-"""Up to so many processes the first arrivals of events are kept too."""
+UNORDERED_MAX = 100
+"""Up to so many processes, which are those of Figure 6, unordered deliveries are counted too."""
 HOLES_NAMED = 3
 
 Clock = Literal["global", "logical"]
@@ -59,6 +61,8 @@ HOLES, VIOLATIONS, BY_LEMMA = "holes", "violations", "by_lemma"
 NEW_HOLES, NEW_PROCESSES, NEW_ROUNDS = "holes_at_newcomers", "newcomers_with_holes", "newcomers_rounds_most"
 """Of processes that joined during the run: how many events they lack, how many such processes there are, and
 how many rounds one of them had been there at most when such an event was broadcast."""
+AUTHORS_HOLES, AUTHORS_PROCESSES = "holes_as_authors", "processes_with_holes_as_authors"
+"""Holes as the authors' program counts them, at newcomers too; and the processes that have some."""
 
 
 class NamedHole(msgspec.Struct, frozen=True):
@@ -77,7 +81,7 @@ class NamedHole(msgspec.Struct, frozen=True):
 
 
 def by_lemma(processes: int, clock: Clock, *, loss: float = 0.0, churn: float = 0.0) -> Parameters:
-    """K and TTL of the evaluation."""
+    """K and TTL by the lemmas; the authors' K is that without loss and churn."""
     return lemma_parameters(processes, C, loss=loss, churn=churn, clock=clock)
 
 
@@ -91,6 +95,7 @@ def run_case(
     setup: Setup,
     seed: int,
     *,
+    world: World,
     processes: int,
     clock: Clock = GLOBAL,
     ttl: int = 0,
@@ -98,13 +103,14 @@ def run_case(
     loss: float = 0.0,
     churn: float = 0.0,
     sampling: Literal["uniform", "cyclon"] = "uniform",
-    in_step: bool = False,
-    model: Model = DRAWN,
+    rounds_first: bool = False,
 ) -> Case:
     """A case; two figures that need the same run name it alike, so that it runs once."""
     file = find_file(setup.data)
+    model = MATRIX if world == AUTHORS else DRAWN
     return Case(
         parameters={
+            "world": world,
             "processes": processes,
             "clock": clock,
             "ttl": ttl,
@@ -112,7 +118,7 @@ def run_case(
             "loss": loss,
             "churn": churn,
             "sampling": sampling,
-            "in_step": in_step,
+            "rounds_first": rounds_first,
             "model": model if file else STAND_IN,
         },
         seed=seed,
@@ -123,6 +129,7 @@ def run_case(
 
 def measure(
     *,
+    world: World,
     processes: int,
     clock: Clock,
     ttl: int,
@@ -130,39 +137,54 @@ def measure(
     loss: float,
     churn: float,
     sampling: Literal["uniform", "cyclon"],
-    in_step: bool,
+    rounds_first: bool,
     model: Model,
     file: str,
     digest: str,
     rounds: int,
     seed: int,
 ) -> CaseValues:
-    """Delays in ticks by percentile, holes by cause, and what broke the order; a TTL of 0 is the lemmas'."""
+    """Delays in ticks by percentile, holes by cause, and what broke the order; a TTL of 0 is the lemmas'.
+
+    With `rounds_first`, a ball that arrives in the tick of a round is for the next round.
+    """
     from ordercast.engines.epto import run as engine
     from ordercast.engines.epto.setup import Setup as Asked
 
-    chosen = by_lemma(processes, clock, loss=loss, churn=churn)
-    asked = Asked(
-        processes=processes,
-        fanout=chosen.fanout,
-        ttl=ttl or chosen.ttl,
-        clock=clock,
-        drift=0.0 if in_step else 0.01,
-        rate=rate,
-        rounds=rounds,
-        loss=loss,
-        churn=churn,
-        sampling=sampling,
-        in_step=in_step,
-        seed=seed,
-    )
+    make = authors_setup if world == AUTHORS else random_setup
+    some = Asked(processes, 1, 1, clock, rate=rate, rounds=rounds, loss=loss, churn=churn, seed=seed)
+    asked = make(some, ttl, sampling)
+    latencies = latencies_of(model, file, digest)
+    counts_first = processes <= UNORDERED_MAX
     outcome = engine.run(
-        asked, latencies_of(model, file, digest), arrivals=processes <= ARRIVALS_MAX, cores=1
+        asked,
+        latencies.later() if rounds_first else latencies,
+        arrivals=counts_first and world != AUTHORS,
+        unordered=counts_first and world == AUTHORS,
+        cores=1,
     )
-    more = {BY_LEMMA: float(asked.ttl >= chosen.ttl)}
-    if processes <= ARRIVALS_MAX:
-        more |= percentiles(outcome.arrivals, "first_")
+    more = {BY_LEMMA: float(not ttl or ttl >= by_lemma(processes, clock).ttl)}
+    if counts_first:
+        more |= percentiles(outcome.unordered if world == AUTHORS else outcome.arrivals, "first_")
     return summary(outcome, more)
+
+
+def authors_setup(some: "Asked", ttl: int, sampling: Literal["uniform", "cyclon"]) -> "Asked":
+    """What is asked of the engine in the authors' world; a TTL of 0 is the lemmas'."""
+    chosen = by_lemma(some.processes, some.clock)
+    return msgspec.structs.replace(
+        some,
+        fanout=chosen.fanout,
+        ttl=(ttl or chosen.ttl) + 1,
+        in_step=True,
+        sampling="cyclon-authors" if sampling == "cyclon" else "uniform",
+    )
+
+
+def random_setup(some: "Asked", ttl: int, sampling: Literal["uniform", "cyclon"]) -> "Asked":
+    """What is asked of the engine with random phases; a TTL of 0 is the lemmas'."""
+    chosen = by_lemma(some.processes, some.clock, loss=some.loss, churn=some.churn)
+    return msgspec.structs.replace(some, fanout=chosen.fanout, ttl=ttl or chosen.ttl, sampling=sampling)
 
 
 def summary(outcome: "Outcome", more: dict[str, float]) -> CaseValues:
@@ -177,12 +199,17 @@ def summary(outcome: "Outcome", more: dict[str, float]) -> CaseValues:
 
 
 def holes(outcome: "Outcome", missing: list["Hole"]) -> dict[str, float]:
-    """Holes by cause, apart from those of newcomers."""
+    """Holes by cause, apart from those of newcomers; and as the authors count them."""
+    from ordercast.engines.epto.holes import count_as_authors
+
     stayed, new = _owed(missing)
     # More may be missing than is listed; then none of what is not listed is excused.
     unlisted = outcome.missing.not_listed
     counts = {HOLES: len(stayed) + unlisted, NEW_HOLES: len(new)}
     counts[NEW_PROCESSES] = len({hole.process for hole in new})
+    as_authors = count_as_authors(missing, outcome.setup)
+    counts[AUTHORS_HOLES] = len(as_authors)
+    counts[AUTHORS_PROCESSES] = len({hole.process for hole in as_authors})
     longest = max((hole.born - hole.joined for hole in new), default=0)
     counts[NEW_ROUNDS] = -(-longest // outcome.setup.round_ticks)
     for cause, name in CAUSES.items():

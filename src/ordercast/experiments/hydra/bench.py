@@ -9,27 +9,59 @@ is said of the end of such a run, but what was delivered must have kept all prom
 from collections.abc import Collection
 from statistics import fmean, median_low
 
-from ordercast.core import MICROSECOND, MILLISECOND, SECOND, HostId, LocalError, Nanos
-from ordercast.experiments.hydra.testbed import HYDRA, hydra_options, microbenchmark
+import msgspec
+
+from ordercast.core import (
+    MICROSECOND,
+    MILLISECOND,
+    SECOND,
+    Groups,
+    HostId,
+    LocalError,
+    MessageId,
+    Nanos,
+    NodeId,
+)
+from ordercast.scenario.clock import Clock
 from ordercast.scenario.spec import Scenario
 from ordercast.sim.build import build_workload, build_world
 from ordercast.sim.run import Run
 from ordercast.sim.world import World
 from ordercast.trace import Kind
 
-RATE, LATENCY, MEAN = "messages_per_s", "p50_ns", "mean_ns"
-
 _READY_ROLES = ("sender", "switch", "sequencer")
 _READY_MAX: Nanos = 1 * SECOND
+_SLICE: Nanos = 5 * MICROSECOND
+"""How long a run goes on before its completions are counted again."""
+_COUNTED_MAX: Nanos = 1 * SECOND
+ROUNDS_OF_WARMING, ROUNDS_COUNTED = 1, 3
+"""Messages of each client at least; in its first round it meets queues that are not full yet."""
 
 
-def ready_world(scenario: Scenario, down: Collection[HostId] = ()) -> World:
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """What was counted in a run with some number of clients."""
+
+    clients: int
+    messages_per_s: float
+    """Completed: all receivers have answered."""
+    p50_ns: float
+    """The median latency at clients."""
+    mean_ns: float
+    seconds: float
+    """Of virtual time, counted."""
+
+
+def ready_world(
+    scenario: Scenario, *, down: Collection[HostId] = (), order_ns: Nanos = 0, skew_us: float = 0.0
+) -> World:
     """A world in which messages can be sent: everybody who must know of a sequencer does.
 
     Some hosts may be down from the start.
     """
     plan = scenario.plan()
     world = build_world(scenario, plan)
+    spread_clocks(world, skew_us)
+    charge_order(world, order_ns)
     for host in down:
         world.crash(host)
     nodes = [node.id for node in plan.nodes if node.role in _READY_ROLES and node.host not in down]
@@ -42,6 +74,33 @@ def ready_world(scenario: Scenario, down: Collection[HostId] = ()) -> World:
             raise LocalError("the deployment did not start")
 
 
+def spread_clocks(world: World, skew_us: float) -> None:
+    """Set the sequencers' clocks ahead by equal steps, from none for the first to the skew for the last.
+
+    So the largest difference between any two of them is the skew, as in the paper's appendix A.1.
+    """
+    sequencers = sequencer_nodes(world) if skew_us else []
+    for place, node in enumerate(sequencers):
+        share = place / max(1, len(sequencers) - 1)
+        world.envs[node].clock = Clock(round(skew_us * MICROSECOND * share))
+
+
+def sequencer_nodes(world: World) -> list[NodeId]:
+    """The nodes that stamp messages, on switches or on hosts."""
+    return [node.id for node in world.plan.nodes if node.role in ("switch", "sequencer")]
+
+
+def charge_order(world: World, order_ns: Nanos) -> None:
+    """Charge a host for each message that it delivers, besides its packets, and before it answers."""
+    hosts = [env.host for env in world.envs]
+
+    def on_delivery(node: NodeId, message: MessageId, groups: Groups) -> None:
+        hosts[node].charge(order_ns)
+
+    if order_ns:
+        world.observers.append(on_delivery)
+
+
 def check(scenario: Scenario, world: World) -> None:
     """Raise an error if a promise was broken by what was delivered so far."""
     run = Run(scenario, world, 0, "it was cut off", "deliveries missing")
@@ -49,54 +108,40 @@ def check(scenario: Scenario, world: World) -> None:
         raise LocalError(f"a promise was broken: {run.violations[0]}")
 
 
-def closed_loop(
-    *,
-    system: str,
-    groups: int,
-    receivers: int,
-    clients: int,
-    seed: int,
-    warm_us: float,
-    measured_us: float,
-    clients_a_host: int = 1,
-    sequencers: int = 2,
-    flush: str = "",
-    flush_ns: int = -1,
-    skew_us: float = 0.0,
-) -> dict[str, float]:
-    """What closed-loop clients complete by second, and how long it takes them: the microbenchmark.
-
-    Without a flush policy Hydra has its own default; for the baselines it means nothing.
-    """
-    scenario = microbenchmark(
-        system,
-        clients=clients // clients_a_host,
-        seed=seed,
-        groups=groups,
-        receivers=receivers,
-        outstanding=clients_a_host,
-        options=hydra_options(sequencers=sequencers, flush=flush, flush_ns=flush_ns)
-        if system == HYDRA
-        else {},
-        skew_us=skew_us,
-    )
-    world = ready_world(scenario)
+def count(scenario: Scenario, world: World, *, clients: int, messages: int, least_us: float = 0.0) -> Counted:
+    """Let closed-loop clients warm up, then count so many messages, for so long at least."""
     build_workload(scenario, world).start()
-    world.run(world.now + round(warm_us * MICROSECOND))
-    start = world.now
-    world.run(start + round(measured_us * MICROSECOND))
-    latencies = [
-        time - submitted
-        for time, _, _, kind, _, _, _, submitted, *_ in world.rows
-        if kind is Kind.COMPLETE and isinstance(submitted, int) and isinstance(time, int) and time > start
-    ]
+    _run_until(world, max(messages // 4, ROUNDS_OF_WARMING * clients), 0)
+    start, wanted = world.now, max(messages, ROUNDS_COUNTED * clients)
+    latencies = _run_until(world, wanted, round(least_us * MICROSECOND))
     check(scenario, world)
-    if not latencies:
-        raise LocalError("no client completed a message")
     seconds = (world.now - start) / SECOND
-    return {
-        RATE: len(latencies) / seconds,
-        LATENCY: median_low(latencies),
-        MEAN: fmean(latencies),
-        "seconds": seconds,
-    }
+    return Counted(
+        clients=clients,
+        messages_per_s=len(latencies) / seconds,
+        p50_ns=median_low(latencies),
+        mean_ns=fmean(latencies),
+        seconds=seconds,
+    )
+
+
+def _run_until(world: World, messages: int, least: Nanos) -> list[Nanos]:
+    """Go on until so many messages are completed, for this time at least; returns their latencies."""
+    seen, start = len(world.rows), world.now
+    latencies: list[Nanos] = []
+    while len(latencies) < messages or world.now - start < least:
+        world.run(world.now + _SLICE)
+        latencies += latencies_of(world, Kind.COMPLETE, seen)
+        seen = len(world.rows)
+        if world.now - start > _COUNTED_MAX:
+            raise LocalError(f"only {len(latencies)} of {messages} messages were completed in a second")
+    return latencies
+
+
+def latencies_of(world: World, kind: Kind, first: int) -> list[Nanos]:
+    """From submission to each event of a kind, among the rows from the given one on."""
+    return [
+        time - submitted
+        for time, _, _, what, _, _, _, submitted, *_ in world.rows[first:]
+        if what is kind and isinstance(submitted, int) and isinstance(time, int)
+    ]

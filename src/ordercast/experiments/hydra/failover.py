@@ -18,9 +18,11 @@ from itertools import pairwise
 from statistics import median
 
 from ordercast.core import MILLISECOND, SECOND, HostId, Nanos, Plan
-from ordercast.experiments.experiment import Case, Evaluation, Experiment, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Results
 from ordercast.experiments.hydra.bench import check, ready_world
-from ordercast.experiments.hydra.results import MODEL, PAPER, compared, seeds
+from ordercast.experiments.hydra.calibration import Hardware
+from ordercast.experiments.hydra.results import MODEL, PAPER, compared
+from ordercast.experiments.hydra.sensitivity import Effort, on_testbed
 from ordercast.experiments.hydra.testbed import HYDRA, MESSAGES_MAX, hydra_options, testbed
 from ordercast.report.figures import Axis, Curve, Figure, Point
 from ordercast.scenario.spec import WorkloadSpec
@@ -37,9 +39,9 @@ DETECTION, REROUTING = 30 * MILLISECOND, 100 * MILLISECOND
 DOWNTIME, SLOW = "downtime_ms", "below_half_ms"
 
 
-def measure(*, system: str, seed: int) -> dict[str, float]:
+def measure(*, system: str, packet_ns: int, link_us: float, seed: int) -> dict[str, float]:
     """Messages delivered in each millisecond around the failure, and for how long none was."""
-    sequencers = 2 if system == MANY else 1
+    sequencers, hardware = 2 if system == MANY else 1, Hardware(packet_ns, link_us)
     scenario = testbed(
         HYDRA,
         seed=seed,
@@ -48,9 +50,10 @@ def measure(*, system: str, seed: int) -> dict[str, float]:
         options=hydra_options(
             sequencers=sequencers, spares=0 if system == MANY else 1, suspect_ns=DETECTION, target=sequencers
         ),
+        hardware=hardware,
     )
     first, *spare = _switches(scenario.plan())
-    world = ready_world(scenario, down=spare if system == ONE else ())
+    world = ready_world(scenario, down=spare if system == ONE else (), order_ns=hardware.order_ns(HYDRA))
     start = world.now
     failure = start + BEFORE * MILLISECOND
     world.scheduler.at(failure, world.crash, first)
@@ -99,7 +102,7 @@ def _downtime(world: World, failure: Nanos) -> Nanos:
     return longest
 
 
-def cases(setup: Setup) -> list[Case]:
+def cases(effort: Effort) -> list[Case]:
     """Both systems."""
     return [
         Case(
@@ -108,7 +111,7 @@ def cases(setup: Setup) -> list[Case]:
             function="ordercast.experiments.hydra.failover:measure",
         )
         for system in (MANY, ONE)
-        for seed in seeds(setup)
+        for seed in range(effort.seeds)
     ]
 
 
@@ -148,7 +151,7 @@ def _points(results: Results) -> tuple[Point, ...]:
 
 
 EXPERIMENTS = (
-    Experiment(
+    on_testbed(
         name="hydra-9",
         title="A sequencer fails",
         source=f"{PAPER}, section 7.5, Figure 9",

@@ -6,7 +6,8 @@ that send periodic multicasts, each to a group chosen at random; one or eight ra
 simulator was NS3, which has no model of CPUs, so there is none here: only the network takes time.
 
 The paper prints no sizes, rates or loads. These are ours. They were set by what the paper says of one
-sequencer, before eight were tried; nothing is fitted to a ratio of the two:
+sequencer, before eight were tried; nothing is fitted to a ratio of the two. So what it says of one sequencer
+is used up: it is a calibration (`docs/protocols/hydra.md`).
 
 - **The shape.** 16 cores and 32 aggregation switches are a FatTree of 8 pods; 64 racks of 40 servers make up
   the rest. So a rack has four uplinks.
@@ -22,8 +23,7 @@ sequencer, before eight were tried; nothing is fitted to a ratio of the two:
 - **Flushes** are periodic, the protocol without its options (section 4.3.3), every 50 us: about as long as a
   message takes through an idle network. That is 0.13 Gb/s at a receiver, of eight sequencers. Their periods
   begin together, as they join together; at times of their own, the median of eight is about an eighth higher.
-- **Congestion-aware routing** measures round trips every 100 us, a few times in a burst. (Set last: with the
-  protocol's default of 1 ms, as long as a burst, it came too late to improve the tail.)
+- **Congestion-aware routing** measures round trips every 100 us, a few times in a burst.
 
 Each copy of a multicast is a packet from the sequencer on: the sequencer's switch makes the copies.
 """

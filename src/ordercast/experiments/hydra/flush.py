@@ -6,11 +6,12 @@ switch aggregates for receivers that ask (AGG).
 
 The paper prints one delay, the longest: 100 us. The shortest is ours: a tenth of it, with 20 and 50 us
 between. How much the shortest period of GEN costs follows from it and from the cost of a packet, neither of
-which the paper prints: four sequencers at a period of T us take 4/T of a receiver's CPU in this model. So the
-claims about GEN and AGG say as much about these two numbers as about Hydra, and their notes name all periods.
+which the paper prints: four sequencers at a period of T us send a receiver 4/T packets a microsecond. So the
+claims about GEN and AGG say as much about these two numbers as about Hydra, and the note of the first names
+all periods.
 """
 
-from ordercast.experiments.experiment import Case, Evaluation, Experiment, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Results
 from ordercast.experiments.hydra.results import (
     MODEL,
     PAPER,
@@ -18,9 +19,9 @@ from ordercast.experiments.hydra.results import (
     latencies,
     load_curve,
     ratio,
-    seeds,
     typical_ratio,
 )
+from ordercast.experiments.hydra.sensitivity import Effort, on_testbed
 from ordercast.experiments.hydra.testbed import HYDRA, UNORDERED
 from ordercast.report.figures import Axis, Figure
 
@@ -28,51 +29,40 @@ GROUPS, RECEIVERS, SEQUENCERS = 15, 3, 4
 GEN, SOL, ADP, AGG = "periodic", "solicited", "adaptive", "aggregated"
 LABELS = {GEN: "GEN", SOL: "SOL", ADP: "ADP", AGG: "AGG", "": "unordered multicast"}
 SHORTEST, LONGEST = 10_000, 100_000
-DELAYS = (SHORTEST, 20_000, 50_000, LONGEST)
 DEFAULT = -1
 """In cases without a delay of their own."""
-CLIENTS_A_HOST = 8
-"""At the highest load: waits of 100 us need many clients."""
+PERIODS_COUNTED = 3
+"""At least, of delays."""
 
 GEN_CLAIM, AGG_CLAIM = "hydra.flush.gen_throughput_loss", "hydra.flush.agg_gain"
 WAIT_CLAIM, RATE_CLAIM = "hydra.flush.adp_latency_us", "hydra.flush.adp_throughput"
 
 
-def _policies(setup: Setup) -> list[tuple[str, int]]:
+def _policies(effort: Effort) -> list[tuple[str, int]]:
     """Policies and their delays; unordered multicast has none."""
-    ends = (SHORTEST, LONGEST)
-    if setup.quick:
-        return [("", DEFAULT), (ADP, DEFAULT), (GEN, SHORTEST), (GEN, LONGEST), (AGG, SHORTEST)]
-    periodic = [(GEN, delay) for delay in DELAYS]
-    others = [(policy, delay) for policy in (SOL, AGG) for delay in ends]
-    return [("", DEFAULT), (ADP, DEFAULT), *periodic, *others]
+    periods = (SHORTEST, 20_000, 50_000, LONGEST) if effort.thorough else (SHORTEST, LONGEST)
+    needed = [("", DEFAULT), (ADP, DEFAULT), *((GEN, period) for period in periods), (AGG, SHORTEST)]
+    others = [(SOL, SHORTEST), (SOL, LONGEST), (AGG, LONGEST)]
+    return [*needed, *others] if effort.thorough else needed
 
 
-def cases(setup: Setup) -> list[Case]:
-    """From one client a group to far beyond saturation."""
-    loads = ((1, 1), (128, CLIENTS_A_HOST)) if setup.quick else ((1, 1), (16, 1), (128, CLIENTS_A_HOST))
+def cases(effort: Effort) -> list[Case]:
+    """All policies."""
     return [
         Case(
-            parameters={
-                "system": HYDRA if flush else UNORDERED,
-                "flush": flush,
-                "flush_ns": delay,
-                "clients": load * GROUPS,
-            },
+            parameters={"system": HYDRA if flush else UNORDERED, "flush": flush, "flush_ns": delay},
             seed=seed,
-            function="ordercast.experiments.hydra.bench:closed_loop",
+            function="ordercast.experiments.hydra.saturation:closed_loop",
             arguments={
                 "groups": GROUPS,
                 "receivers": RECEIVERS,
                 "sequencers": SEQUENCERS,
-                "clients_a_host": at_once,
-                "warm_us": 600.0,
-                "measured_us": 800.0,
+                "messages": effort.messages,
+                "least_us": PERIODS_COUNTED * max(delay, 0) / 1e3,
             },
         )
-        for flush, delay in _policies(setup)
-        for load, at_once in loads
-        for seed in seeds(setup, quick=1, full=2)
+        for flush, delay in _policies(effort)
+        for seed in range(effort.seeds)
     ]
 
 
@@ -117,7 +107,7 @@ def _by_period(generated: Results, longest: Results) -> str:
 
 
 EXPERIMENTS = (
-    Experiment(
+    on_testbed(
         name="hydra-3",
         title="Flush policies",
         source=f"{PAPER}, section 7.1.2, Figure 3",

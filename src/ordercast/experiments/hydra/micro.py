@@ -4,9 +4,6 @@ Clients are added until throughput rises no more. Hydra has two switch sequencer
 flush as soon as a message waits for one: the plainest of the policies of section 4.6.1, which the paper names
 here. The adaptive policy, the default of the product, is measured beside it and never counts for a claim.
 
-The highest load, 64 clients, was added when 32 still gained: there Hydra came to 3.6 times atomic multicast,
-the edge of the band.
-
 How far apart the two baselines are follows from what the paper prints of Hydra against each; these derived
 claims need no Hydra.
 """
@@ -14,7 +11,7 @@ claims need no Hydra.
 from collections.abc import Iterable
 from statistics import median
 
-from ordercast.experiments.experiment import Case, Evaluation, Experiment, Results, Setup
+from ordercast.experiments.experiment import Case, Evaluation, Results
 from ordercast.experiments.hydra.results import (
     MODEL,
     NAMES,
@@ -26,9 +23,9 @@ from ordercast.experiments.hydra.results import (
     peak_curve,
     peaks,
     ratio,
-    seeds,
     typical_ratio,
 )
+from ordercast.experiments.hydra.sensitivity import Effort, on_testbed
 from ordercast.experiments.hydra.testbed import ATOMIC, HYDRA, UNORDERED
 from ordercast.experiments.published import published
 from ordercast.report.figures import Axis, Curve, Figure, Reference
@@ -48,31 +45,19 @@ _RATE_AXIS = "max throughput (1000 messages/s)"
 _WAIT_AXIS = "median latency at clients (us)"
 
 
-def _cases(
-    shapes: Iterable[tuple[int, int]],
-    loads: Iterable[int],
-    warm_us: float,
-    measured_us: float,
-    setup: Setup,
-) -> list[Case]:
-    """All combinations of systems, (groups, receivers) and clients for each group."""
+def _cases(shapes: Iterable[tuple[int, int]], effort: Effort) -> list[Case]:
+    """All systems with so many groups of so many receivers."""
     return [
         Case(
-            parameters={
-                "system": system,
-                "flush": flush,
-                "groups": groups,
-                "receivers": receivers,
-                "clients": load * groups,
-            },
+            parameters={"system": system, "flush": flush, "groups": groups, "receivers": receivers},
             seed=seed,
-            function="ordercast.experiments.hydra.bench:closed_loop",
-            arguments={"warm_us": warm_us, "measured_us": measured_us, "flush_ns": _flush_ns(flush)},
+            function="ordercast.experiments.hydra.saturation:closed_loop",
+            arguments={"messages": effort.messages, "flush_ns": _flush_ns(flush)},
         )
         for system, flush in SYSTEMS
+        if effort.thorough or flush != ADAPTIVE
         for groups, receivers in shapes
-        for load in loads
-        for seed in seeds(setup)
+        for seed in range(effort.seeds)
     ]
 
 
@@ -91,10 +76,9 @@ def name(system: str, flush: str) -> str:
     return f"{NAMES[system]}, {flush}" if flush else NAMES[system]
 
 
-def cases_2a(setup: Setup) -> list[Case]:
-    """One group of three receivers, more and more clients."""
-    loads = (1, 4, 16, 64) if setup.quick else (1, 2, 3, 4, 6, 8, 16, 32, 64)
-    return _cases([(1, 3)], loads, 1_000.0, 4_000.0 if setup.quick else 8_000.0, setup)
+def cases_2a(effort: Effort) -> list[Case]:
+    """One group of three receivers."""
+    return _cases([(1, 3)], effort)
 
 
 def evaluate_2a(results: Results) -> Evaluation:
@@ -102,8 +86,7 @@ def evaluate_2a(results: Results) -> Evaluation:
     unordered, atomic = pick(results, UNORDERED), pick(results, ATOMIC)
     hydra, adaptive = pick(results, HYDRA, SOLICITED), pick(results, HYDRA, ADAPTIVE)
     highest = median(peaks(unordered).values()) / 1e3
-    waits = {system: latencies(each) for system, each in ((UNORDERED, unordered), (ATOMIC, atomic))}
-    alone, lazy = latencies(hydra), latencies(adaptive)
+    base, slow, alone, lazy = map(latencies, (unordered, atomic, hydra, adaptive))
     figure = Figure(
         id="hydra-2a",
         title="Latency and throughput, one group of three receivers",
@@ -111,7 +94,7 @@ def evaluate_2a(results: Results) -> Evaluation:
         f"Dotted: the maximum throughputs by the paper's ratios. {MODEL}",
         x=Axis(label="throughput (1000 messages/s)", low=0.0),
         y=Axis(label=_WAIT_AXIS, scale="log"),
-        curves=tuple(load_curve(name(*system), pick(results, *system)) for system in SYSTEMS),
+        curves=tuple(load_curve(name(*system), pick(results, *system)) for system in _shown(results)),
         references=tuple(
             Reference(label=f"{system}, by the paper ({share:.3g} of unordered)", x=share * highest)
             for system, share in (
@@ -121,33 +104,35 @@ def evaluate_2a(results: Results) -> Evaluation:
         ),
     )
     measured = (
-        ratio(f"{MICRO}throughput_vs_atomic", hydra, atomic, _adaptive(typical_ratio(adaptive, atomic))),
-        compared(
-            f"{MICRO}latency_vs_atomic",
-            {seed: alone[seed] / waits[ATOMIC][seed] for seed in alone},
-            _adaptive(median(lazy.values()) / median(waits[ATOMIC].values())),
-        ),
+        ratio(f"{MICRO}throughput_vs_atomic", hydra, atomic, _adaptive(adaptive, atomic)),
+        compared(f"{MICRO}latency_vs_atomic", {seed: alone[seed] / slow[seed] for seed in alone}),
         compared(
             f"{MICRO}latency_penalty_us",
-            {seed: alone[seed] - waits[UNORDERED][seed] for seed in alone},
-            _adaptive(median(lazy.values()) - median(waits[UNORDERED].values())),
+            {seed: alone[seed] - base[seed] for seed in alone},
+            f"unordered multicast {median(base.values()):.3g} us"
+            + (f", adaptive flushes {median(lazy.values()):.3g} us" if lazy else ""),
         ),
-        ratio(
-            f"{MICRO}throughput_vs_unordered", hydra, unordered, _adaptive(typical_ratio(adaptive, unordered))
-        ),
+        ratio(f"{MICRO}throughput_vs_unordered", hydra, unordered, _adaptive(adaptive, unordered)),
         ratio(ATOMIC_CLAIM, atomic, unordered),
     )
     return Evaluation(measurements=measured, figures=(figure,))
 
 
-def _adaptive(value: float) -> str:
-    return f"adaptive flushes: {value:.4g}"
+def _shown(results: Results) -> list[tuple[str, str]]:
+    """The systems that were measured."""
+    return [system for system in SYSTEMS if pick(results, *system).all]
 
 
-def cases_group_size(setup: Setup) -> list[Case]:
-    """One group of three to nine receivers, at loads around saturation."""
-    sizes = (3, 9) if setup.quick else (3, 5, 7, 9)
-    return _cases([(1, size) for size in sizes], (8, 16), 1_000.0, 3_000.0 if setup.quick else 6_000.0, setup)
+def _adaptive(adaptive: Results, other: Results) -> str:
+    return f"adaptive flushes: {typical_ratio(adaptive, other):.4g}" if adaptive.all else ""
+
+
+def cases_group_size(effort: Effort) -> list[Case]:
+    """One group of three to nine receivers."""
+    if effort.thorough:
+        return _cases([(1, size) for size in (3, 5, 7, 9)], effort)
+    cases = _cases([(1, size) for size in (3, 9)], effort)
+    return [case for case in cases if case.parameters["system"] != UNORDERED]  # no claim needs it
 
 
 def evaluate_group_size(results: Results) -> Evaluation:
@@ -179,23 +164,23 @@ def evaluate_group_size(results: Results) -> Evaluation:
             f"{SIZE}drop_3_to_9",
             hydra.where(**large),
             hydra.where(**small),
-            _adaptive(typical_ratio(adaptive.where(**large), adaptive.where(**small))),
+            _adaptive(adaptive.where(**large), adaptive.where(**small)),
         ),
         ratio(
             f"{SIZE}throughput_vs_atomic_9",
             hydra.where(**large),
             atomic.where(**large),
-            _adaptive(typical_ratio(adaptive.where(**large), atomic.where(**large))),
+            _adaptive(adaptive.where(**large), atomic.where(**large)),
         ),
         ratio(ATOMIC_SIZE_CLAIM, atomic.where(**large), atomic.where(**small)),
     )
     return Evaluation(measurements=measured, figures=(figure,))
 
 
-def cases_groups(setup: Setup) -> list[Case]:
+def cases_groups(effort: Effort) -> list[Case]:
     """Up to fifteen groups of three; a fifth of the messages goes to two of them."""
-    counts = (1, 15) if setup.quick else (1, 5, 10, 15)
-    return _cases([(count, 3) for count in counts], (1, 16), 400.0, 300.0 if setup.quick else 500.0, setup)
+    counts = (1, 5, 10, 15) if effort.thorough else (15,)
+    return _cases([(count, 3) for count in counts], effort)
 
 
 def evaluate_groups(results: Results) -> Evaluation:
@@ -212,7 +197,9 @@ def evaluate_groups(results: Results) -> Evaluation:
         caption=f"After Figure 2b {about} One client for each group.",
         x=groups,
         y=Axis(label=_WAIT_AXIS, low=0.0),
-        curves=tuple(latency_curve(name(*system), pick(results, *system), "groups") for system in SYSTEMS),
+        curves=tuple(
+            latency_curve(name(*system), pick(results, *system), "groups") for system in _shown(results)
+        ),
     )
     rates = Figure(
         id="hydra-2c",
@@ -238,20 +225,20 @@ def evaluate_groups(results: Results) -> Evaluation:
             f"{GROUPS}throughput_vs_unordered",
             hydra,
             unordered,
-            _adaptive(typical_ratio(adaptive, unordered)),
+            _adaptive(adaptive, unordered),
         ),
-        ratio(f"{GROUPS}throughput_vs_atomic", hydra, atomic, _adaptive(typical_ratio(adaptive, atomic))),
+        ratio(f"{GROUPS}throughput_vs_atomic", hydra, atomic, _adaptive(adaptive, atomic)),
         ratio(ATOMIC_GROUPS_CLAIM, atomic, unordered),
     )
     return Evaluation(measurements=measured, figures=(waits, rates))
 
 
 def _peak_curves(results: Results, parameter: str) -> tuple[Curve, ...]:
-    return tuple(peak_curve(name(*system), pick(results, *system), parameter) for system in SYSTEMS)
+    return tuple(peak_curve(name(*system), pick(results, *system), parameter) for system in _shown(results))
 
 
 EXPERIMENTS = (
-    Experiment(
+    on_testbed(
         name="hydra-2a",
         title="Latency and throughput",
         source=f"{PAPER}, section 7.1.1, Figure 2a",
@@ -265,7 +252,7 @@ EXPERIMENTS = (
         cases=cases_2a,
         evaluate=evaluate_2a,
     ),
-    Experiment(
+    on_testbed(
         name="hydra-group-size",
         title="Larger groups",
         source=f"{PAPER}, section 7.1.1",
@@ -273,7 +260,7 @@ EXPERIMENTS = (
         cases=cases_group_size,
         evaluate=evaluate_group_size,
     ),
-    Experiment(
+    on_testbed(
         name="hydra-2c",
         title="More groups",
         source=f"{PAPER}, section 7.1.1, Figures 2b and 2c",

@@ -3,41 +3,37 @@
 from collections.abc import Iterable, Mapping
 from statistics import median
 
-from ordercast.experiments.experiment import Measurement, Results, Setup
-from ordercast.experiments.hydra.bench import LATENCY, RATE
+import msgspec
+
+from ordercast.experiments.experiment import CaseResult, Measurement, Results
+from ordercast.experiments.hydra.bench import Counted
+from ordercast.experiments.hydra.calibration import PACKETS_OF_ORDER, PUBLISHED
+from ordercast.experiments.hydra.saturation import LATENCY, PEAK
 from ordercast.experiments.hydra.testbed import ATOMIC, HYDRA, UNORDERED
 from ordercast.report.figures import Curve, Point, over_seeds
 
 PAPER = "Hydra (NSDI 2023)"
 MODEL = (
-    "Model: each packet or copy costs 1 us of CPU to send or receive, and none at switches; 100 Gb/s star."
+    f"Model: each packet or copy costs {PUBLISHED.packet_ns} ns of CPU to send or receive, and none at "
+    f"switches; order costs a message of Hydra {PACKETS_OF_ORDER[HYDRA]:.3g} packets, and one of atomic "
+    f"multicast {PACKETS_OF_ORDER[ATOMIC]:.3g}; a link takes {PUBLISHED.link_us:.4g} us; 100 Gb/s star."
 )
 NAMES = {UNORDERED: "unordered multicast", ATOMIC: "atomic multicast", HYDRA: "Hydra"}
 
 
-def seeds(setup: Setup, quick: int = 2, full: int = 3) -> range:
-    """The seeds of each point."""
-    return range(quick if setup.quick else full)
-
-
 def peaks(results: Results) -> dict[int, float]:
-    """For each seed, the highest throughput over all loads."""
-    found: dict[int, float] = {}
-    for result in results.all:
-        seed = result.case.seed
-        found[seed] = max(found.get(seed, 0.0), result.values[RATE])
-    return found
-
-
-def lightest(results: Results) -> Results:
-    """Those with the fewest clients."""
-    by = results.by("clients")
-    return by[min(by, key=lambda clients: int(clients))]
+    """For each seed the maximum throughput."""
+    return {result.case.seed: result.values[PEAK] for result in results.all}
 
 
 def latencies(results: Results, value: str = LATENCY) -> dict[int, float]:
     """For each seed the latency at the lightest load, in microseconds; by default the median."""
-    return {result.case.seed: result.values[value] / 1e3 for result in lightest(results).all}
+    return {result.case.seed: result.values[value] / 1e3 for result in results.all}
+
+
+def loads(result: CaseResult) -> list[Counted]:
+    """All loads of a case, the lightest first."""
+    return msgspec.convert(result.records, list[Counted])
 
 
 def compared(claim: str, values: Mapping[int, float], note: str = "") -> Measurement:
@@ -48,7 +44,7 @@ def compared(claim: str, values: Mapping[int, float], note: str = "") -> Measure
 
 
 def ratio(claim: str, above: Results, below: Results, note: str = "") -> Measurement:
-    """The ratio of two highest throughputs."""
+    """The ratio of two maximum throughputs."""
     over, under = peaks(above), peaks(below)
     return compared(claim, {seed: over[seed] / under[seed] for seed in over}, note)
 
@@ -59,11 +55,15 @@ def typical_ratio(above: Results, below: Results) -> float:
 
 
 def load_curve(label: str, results: Results) -> Curve:
-    """Latency over throughput, a marker a load."""
+    """Latency over throughput, a marker a load; seeds may differ in how many loads they need."""
+    by_clients: dict[int, list[Counted]] = {}
+    for result in results.all:
+        for load in loads(result):
+            by_clients.setdefault(load.clients, []).append(load)
     points: list[Point] = []
-    for load in results.by("clients").values():
-        rates, waits = load.values(RATE), load.values(LATENCY)
-        points += over_seeds([(median(rates) / 1e3, [wait / 1e3 for wait in waits])])
+    for found in by_clients.values():
+        rate = median(load.messages_per_s for load in found) / 1e3
+        points += over_seeds([(rate, [load.p50_ns / 1e3 for load in found])])
     return Curve(label=label, points=tuple(points))
 
 

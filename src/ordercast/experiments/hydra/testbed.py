@@ -1,52 +1,39 @@
-"""The testbed of Hydra's evaluation (NSDI 2023, section 7) as a scenario, and its one calibration.
+"""The testbed of Hydra's evaluation (NSDI 2023, section 7) as a scenario.
 
 The paper: hosts with 100 GbE at one switch; closed-loop clients, each with one message under way, which wait
 for the replies of all receivers (section 7.1). It prints ratios between systems and no absolute throughput or
-latency of unordered multicast, so there is nothing to fit the two free numbers to. They were chosen once, by
-what unordered multicast alone should do, and hold for all experiments of this paper but those of its section
-7.4, which the authors simulated:
-
-- **A packet costs 1 us of CPU, in or out**: about a million packets a second and core, usual for a polling
-  stack that bypasses the kernel, with some logic of the application. Section 5 says that the evaluation uses
-  such a stack (DPDK). A receiver of unordered multicast takes one packet and sends one reply a message, so it
-  receives 500,000 messages a second. Where CPUs are the bottleneck, this number is only the unit of both
-  axes: ratios do not depend on it. Claims in microseconds do, they scale with it; that was known when it was
-  chosen. It was first set to 5 us, for sockets of the kernel, before section 5 was read closely.
-- **A link takes 0.5 us**, so a packet is 1 us on its way through the switch, and has 100 Gb/s there.
+latency of unordered multicast. What a packet and a link cost comes from outside (`calibration.py`), for all
+experiments of this paper but those of its section 7.4, which the authors simulated.
 
 Choices of the model that matter to one system and not to the others. They were made before it was measured,
-from the paper's words, and are not fitted:
+from the paper's words, and are not fitted. `docs/protocols/hydra.md` says what was known when they were made.
 
 - **Each copy of a packet costs a send.** Section 7.1 has senders send "to all the receivers", and its atomic
-  multicast slows down with the number of receivers, so nothing copies for them. If a multicast cost one send
-  instead, the leader of three receivers would handle 7 packets a message instead of 8, and atomic multicast
-  would come to 2/7 of unordered multicast's throughput instead of 2/8. That count was known when the choice
-  was made, and so was that 2/8 lies within the band of the derived claim and 2/7 a little above it.
+  multicast slows down with the number of receivers, so nothing copies for them.
 - **Saves are free.** The paper's consensus is not said to write to disk.
 - **Sequencers and aggregators on switches are the switch** (section 5): they have no CPU to wait for, the
   way through them is no longer than the way past them, and their copies leave at line rate. So a sender of
   Hydra sends one packet.
 - **A sequencer on an end host** has a CPU like all hosts. It sends one stamped packet, which the switch
-  copies: groupcast addresses are those of multicast groups. The paper does not say so; with a send for each
-  copy, periodic flushes alone would take much of its CPU, which was known when the choice was made.
+  copies: groupcast addresses are those of multicast groups. The paper does not say so.
 
 One message is one packet (no bundling) of 64 bytes; the paper does not say how large its messages are.
 """
 
 from typing import Any
 
+from ordercast.experiments.hydra.calibration import PUBLISHED, Hardware
 from ordercast.scenario.cpu import Cpu
-from ordercast.scenario.spec import ClocksSpec, LinksSpec, NetworkSpec, Scenario, WorkloadSpec
+from ordercast.scenario.spec import LinksSpec, NetworkSpec, Scenario, WorkloadSpec
 
-PACKET_NS = 1_000
-CPU = Cpu(receive_ns=PACKET_NS, send_ns=PACKET_NS, copies=True)
-SEQUENCER_CPU = Cpu(receive_ns=PACKET_NS, send_ns=PACKET_NS)
 SWITCH_CPU = Cpu()
-LINKS = LinksSpec(topology="star", host_gbps=100.0, propagation_us=0.5)
+HOST_GBPS = 100.0
 SPREAD_OF_MANY_GROUPS = (0.8, 0.2)
 """Section 7.1.1: shares of messages to one and to two groups, when there are several."""
 MESSAGES_MAX = 100_000_000
 """For clients that go on until the run is cut off."""
+CLIENT_HOSTS_MAX = 16
+"""For each group; more clients share hosts. That is enough for the CPUs of clients never to be the limit."""
 
 UNORDERED, ATOMIC, HYDRA = "unordered", "atomic_multicast", "hydra"
 
@@ -67,6 +54,22 @@ def hydra_options(
     return options
 
 
+def host_cpu(hardware: Hardware) -> Cpu:
+    """The CPU of a client or a receiver."""
+    return Cpu(receive_ns=hardware.packet_ns, send_ns=hardware.packet_ns, copies=True)
+
+
+def sequencer_cpu(hardware: Hardware) -> Cpu:
+    """The CPU of a sequencer on an end host."""
+    return Cpu(receive_ns=hardware.packet_ns, send_ns=hardware.packet_ns)
+
+
+def star(hardware: Hardware, switch_gbps: float | None = None) -> LinksSpec:
+    """All hosts at one switch; the way through each sequencer on it may be limited."""
+    limits = {} if switch_gbps is None else {"switch": switch_gbps}
+    return LinksSpec(topology="star", host_gbps=HOST_GBPS, propagation_us=hardware.link_us, role_gbps=limits)
+
+
 def testbed(
     protocol: str,
     *,
@@ -76,8 +79,8 @@ def testbed(
     groups: int = 1,
     receivers: int = 3,
     options: dict[str, Any] | None = None,
-    skew_us: float = 0.0,
-    links: LinksSpec = LINKS,
+    hardware: Hardware = PUBLISHED,
+    switch_gbps: float | None = None,
 ) -> Scenario:
     """A run on the testbed."""
     options = options or {}
@@ -88,16 +91,16 @@ def testbed(
         receivers=receivers,
         senders=clients,
         options=options,
-        cpu=CPU,
-        role_cpu=_role_cpus(options) if protocol == HYDRA else {},
-        network=NetworkSpec(latency=links),
-        clocks=ClocksSpec(skew_us=skew_us),
+        cpu=host_cpu(hardware),
+        role_cpu=_role_cpus(options, hardware) if protocol == HYDRA else {},
+        network=NetworkSpec(latency=star(hardware, switch_gbps)),
         workload=workload,
     )
 
 
-def _role_cpus(options: dict[str, Any]) -> dict[str, Cpu]:
-    cpus = {"switch": SWITCH_CPU} if options.get("kind") == "switch" else {"sequencer": SEQUENCER_CPU}
+def _role_cpus(options: dict[str, Any], hardware: Hardware) -> dict[str, Cpu]:
+    on_switch = options.get("kind") == "switch"
+    cpus = {"switch": SWITCH_CPU} if on_switch else {"sequencer": sequencer_cpu(hardware)}
     if options.get("flush") == "aggregated":
         cpus["aggregator"] = SWITCH_CPU
     return cpus
@@ -110,20 +113,24 @@ def microbenchmark(
     seed: int,
     groups: int = 1,
     receivers: int = 3,
-    outstanding: int = 1,
     options: dict[str, Any] | None = None,
-    skew_us: float = 0.0,
+    hardware: Hardware = PUBLISHED,
 ) -> Scenario:
-    """Closed-loop clients that never stop; of several clients on one host, `outstanding` says how many."""
-    spread = SPREAD_OF_MANY_GROUPS if groups > 1 else (1.0,)
-    workload = WorkloadSpec(kind="closed", messages=MESSAGES_MAX, spread=spread, outstanding=outstanding)
+    """Closed-loop clients that never stop."""
+    hosts = min(clients, CLIENT_HOSTS_MAX * groups)
+    workload = WorkloadSpec(
+        kind="closed",
+        messages=MESSAGES_MAX,
+        spread=SPREAD_OF_MANY_GROUPS if groups > 1 else (1.0,),
+        outstanding=clients // hosts,
+    )
     return testbed(
         protocol,
         seed=seed,
         workload=workload,
-        clients=clients,
+        clients=hosts,
         groups=groups,
         receivers=receivers,
         options=options,
-        skew_us=skew_us,
+        hardware=hardware,
     )

@@ -8,6 +8,6 @@ judge at whole columns. The two share only the registry of properties and the fo
 from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.judge import ColumnJudge, judge_columns
-from ordercast.judge.columns.trace import COLUMNS
+from ordercast.judge.columns.trace import COLUMNS, STORED
 
-__all__ = ["COLUMNS", "Case", "ColumnJudge", "Findings", "judge_columns"]
+__all__ = ["COLUMNS", "STORED", "Case", "ColumnJudge", "Findings", "judge_columns"]

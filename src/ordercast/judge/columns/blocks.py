@@ -1,11 +1,11 @@
 """Combines the summaries of a large run's parts: what they prove, and what must be judged in depth.
 
-The summaries prove the following. Each node's steps, times and clocks grow over all parts. Nothing happened
-between a node's crash and its recovery. All submissions of a sender are different messages. Every receiver
-delivered, from each block, exactly the messages that were submitted to it, and all receivers with the same
-stamps. The protocol's own order grows along every node's deliveries, so that no two nodes contradict each
-other. For each issuer there is a receiver that has all its messages, so that no stamp belongs to two of them.
-Messages are complete only after their deliveries.
+The summaries prove the following, of a run whose record is not damaged (`record.py`). Each node's times and
+clocks grow over all parts. Nothing happened between a node's crash and its recovery. All submissions of a
+sender are different messages. Every receiver delivered, from each block, exactly the messages that were
+submitted to it, and all receivers with the same stamps. The protocol's own order grows along every node's
+deliveries, so that no two nodes contradict each other. For each issuer there is a receiver that has all its
+messages, so that no stamp belongs to two of them. Messages are complete only after their deliveries.
 
 If the fingerprints of a block differ, or deliveries step back in the order, the messages concerned are read
 from the file with all their rows and judged like a separate run. This is correct because each property except
@@ -180,16 +180,13 @@ def _doubt_of_nodes(parts: list[Summary]) -> str:
     for node in {node for part in parts for node in part.edges}:
         edges = _edges_of(node, parts)
         for a, b in pairwise(edges):
-            back = b.time_ns[0] < a.time_ns[1] or b.clock_ns[0] < a.clock_ns[1]
-            if back or b.step[0] <= a.step[1]:
-                return f"the steps, times or clocks of node {node} go back"
+            if b.time_ns[0] < a.time_ns[1] or b.clock_ns[0] < a.clock_ns[1]:
+                return f"the times or clocks of node {node} go back"
         turns = all_turns.get(node, [])
-        if _out_of_order(node, parts):
-            return f"the rows of node {node} are not in the order of its steps"
         for place, turn in enumerate(turns):
             if turn.up == (place % 2 == 0):
                 return f"the crashes and recoveries of node {node} do not alternate"
-            until = turns[place + 1].step if place + 1 < len(turns) else edges[-1].step[1] + 1
+            until = turns[place + 1].step if place + 1 < len(turns) else _steps(node, parts)
             if not turn.up and until != turn.step + 1:
                 return f"node {node} has rows while it is down"
     return ""
@@ -201,10 +198,9 @@ def _edges_of(node: NodeId, parts: list[Summary]) -> list[Edges]:
     return sorted(edges, key=lambda found: found.step)
 
 
-def _out_of_order(node: NodeId, parts: list[Summary]) -> bool:
-    """Whether the steps of a node go back from one part of a file to the next: then its rows do, too."""
-    steps = [(part.segment, part.edges[node].step) for part in parts if node in part.edges]
-    return any(a[0] == b[0] and b[1] < a[1] for a, b in pairwise(steps))
+def _steps(node: NodeId, parts: list[Summary]) -> int:
+    """The number of steps of a node; packets count."""
+    return 1 + max(part.record.spans[node].highest for part in parts if node in part.record.spans)
 
 
 def _turns(parts: list[Summary]) -> dict[NodeId, list[Turn]]:

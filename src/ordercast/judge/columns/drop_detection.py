@@ -79,6 +79,7 @@ def _turns(account: Account, changes: list[Change]) -> dict[Lane, list[Change]]:
     for change in changes:
         if change.node in trace.receivers((change.group,)):
             life = int(np.searchsorted(trace.lost.get(change.node, np.empty(0, np.int64)), change.row))
+            life += change.node in trace.description.resumed
             lane = Lane(change.node, life, change.issuer, change.group)
             found.setdefault(lane, []).append(change)
     return found
@@ -161,7 +162,8 @@ def _lives(account: Account, nodes: Ints, rows: Ints) -> Ints:
     for node, lost in account.trace.lost.items():
         mine = nodes == node
         lives[mine] = np.searchsorted(lost, rows[mine])
-    return lives
+    # A run before this one counts as a life: the numbers did not begin here.
+    return lives + np.isin(nodes, account.trace.description.resumed)
 
 
 def _joined(account: Account, delivered: Came, drops: list[Drop]) -> Came:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.holes import holes
+from ordercast.judge.columns.node_order import NodeOrder
 from ordercast.judge.columns.trace import Trace
 from ordercast.judge.finding import Verdict, in_order
 from ordercast.trace import RunDescription
@@ -22,10 +23,16 @@ ColumnJudge: TypeAlias = Callable[[Case, Findings], None]
 
 
 def judge_columns(
-    description: RunDescription, table: pa.Table, judges: Iterable[tuple[str, ColumnJudge]]
+    description: RunDescription,
+    table: pa.Table,
+    judges: Iterable[tuple[str, ColumnJudge]],
+    order: NodeOrder | None = None,
 ) -> Verdict:
-    """Judge a whole run by these properties; return the findings, and how many more there were."""
-    case = Case(Trace(description, table))
+    """Judge a whole run by these properties; return the findings, and how many more there were.
+
+    `order` are the rows of the table by node, if they have been sorted already.
+    """
+    case = Case(Trace(description, table, order))
     told = []
     for name, judge in judges:
         told.append(Findings(name))

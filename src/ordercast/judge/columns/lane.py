@@ -2,9 +2,9 @@
 
 Each number comes once, as a message or as a notification. When the message with a number comes, all smaller
 numbers have come. Where the numbers begin depends: after the number of the view that adds the issuer, if
-there is such a view; at the first number that comes, if the receiver had recovered without its state;
-otherwise at 1. They end at the view that removes the issuer: every number that the view settles came before
-it, and no number comes after it.
+there is such a view; at the first number that comes, if the receiver had recovered without its state or began
+the run with state from an earlier one; otherwise at 1. They end at the view that removes the issuer: every
+number that the view settles came before it, and no number comes after it.
 """
 
 from collections.abc import Iterator

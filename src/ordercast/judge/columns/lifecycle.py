@@ -1,6 +1,6 @@
 """Lifecycle: a crashed node does nothing until it recovers.
 
-Only nodes with a crash or a recovery are checked, between these rows.
+Only nodes with a crash or a recovery are checked, between these rows. Rows of all kinds count.
 """
 
 import numpy as np
@@ -10,18 +10,18 @@ from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import KINDS, null_of
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.trace import Trace
-from ordercast.trace import ACTIONS, Kind
+from ordercast.trace import Kind
 
 
 def lifecycle(case: Case, findings: Findings) -> None:
-    """Find actions of nodes that are down, crashes of nodes that are down, and recoveries without a crash."""
+    """Find rows of nodes that are down, crashes of nodes that are down, and recoveries without a crash."""
     trace = case.trace
     rows = trace.rows(Kind.CRASH, Kind.RECOVER)
     turns: dict[NodeId, list[int]] = {}
     for row in rows.tolist():
         turns.setdefault(int(trace.node[row]), []).append(row)
     broken: list[tuple[int, int, str]] = []
-    acting = trace.is_kind(*ACTIONS) if turns else None
+    acting = ~trace.is_kind(Kind.CRASH, Kind.RECOVER) if turns else None
     for node, places in turns.items():
         acts = np.flatnonzero(acting & (trace.node == node))
         down = -1

@@ -2,14 +2,15 @@
 
 A *part* is some row groups of a Parquet file. For each node, its summary has the first and last of the values
 that must grow along the node's rows, and a fingerprint of the messages that it delivered from each *block* of
-messages: their number, and the sum of a hash over identity, groups, bytes and stamp. `blocks.py` combines the
-summaries of a run.
+messages: their number, and the sum of the fingerprints of its rows (`fingerprints.py`) over identity, bytes,
+time of submission and stamp. `blocks.py` combines the summaries of a run.
 
 A fingerprint never shows a violation: it shows which blocks need no closer look. Two different fingerprints
 of 64 bits agree by chance once in 10^19.
 """
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -27,7 +28,10 @@ from ordercast.judge.columns.columns import (
     list_columns,
     null_of,
 )
+from ordercast.judge.columns.fingerprints import Mixer, chunks
+from ordercast.judge.columns.node_order import NodeOrder
 from ordercast.judge.columns.part_answers import PartAnswers, part_answers
+from ordercast.judge.columns.record import RecordPart, examine_part
 from ordercast.judge.columns.trace import Trace
 from ordercast.trace import ORDERED, PACKETS, Kind, RunDescription
 
@@ -77,14 +81,26 @@ class Turn(msgspec.Struct, frozen=True):
     up: bool
 
 
+class Place(NamedTuple):
+    """Where a part is: the name and the number of its file, and its first row and row group there."""
+
+    file: str = "events.parquet"
+    segment: int = 0
+    row: int = 0
+    group: int = 0
+
+
+START = Place()
+
+
 class Summary(msgspec.Struct):
     """The summary of the rows of a part."""
 
+    record: RecordPart
     segment: int = 0
     """The number of the part's file."""
     first: int = 0
     """The first row group of the part in its file."""
-    rows: int = 0
     deliveries: int = 0
     doubt: str = ""
     """Why the whole run must be judged; empty if the parts may be enough."""
@@ -100,24 +116,39 @@ class Summary(msgspec.Struct):
     answers: PartAnswers = msgspec.field(default_factory=PartAnswers)
 
 
-def summarize(description: RunDescription, table: pa.Table, block_bits: int = BLOCK_BITS) -> Summary:
-    """Summarise a part of a run, with its rows in the order of the file."""
-    kinds = _Rows(description, table)
-    summary = Summary(rows=len(table), deliveries=len(kinds.delivered), doubt=kinds.doubt)
+def summarize(
+    description: RunDescription,
+    table: pa.Table,
+    key: int,
+    place: Place = START,
+    block_bits: int = BLOCK_BITS,
+) -> Summary:
+    """Summarise a part of a run, with its rows in the order of the file.
+
+    All parts of a run must have the same `key`, which fingerprints are drawn from.
+    """
+    order = NodeOrder(filled(table["node"]))
+    record = examine_part(description, table, order, place.file, place.row)
+    summary = Summary(record, place.segment, place.group)
+    if record.damages:
+        summary.doubt = "its record is damaged"
+        return summary
+    rows = _Rows(description, table, order)
+    summary.doubt, summary.deliveries = rows.doubt, len(rows.delivered)
     for walk in (_walk_nodes, _walk_order, _walk_lanes):
         if not summary.doubt:
-            walk(kinds, summary)
+            walk(rows, summary)
     if not summary.doubt:
-        summary.answers = part_answers(kinds.trace, kinds.delivered, block_bits)
-        summary.prints = _prints(kinds, block_bits)
+        summary.answers = part_answers(rows.trace, rows.delivered, block_bits)
+        summary.prints = _prints(rows, key, block_bits)
     return summary
 
 
 class _Rows:
     """The rows of a part, sorted by kind and by node."""
 
-    def __init__(self, description: RunDescription, table: pa.Table) -> None:
-        self.trace = trace = Trace(description, table)
+    def __init__(self, description: RunDescription, table: pa.Table, order: NodeOrder) -> None:
+        self.trace = trace = Trace(description, table, order)
         self.step = filled(table["step"])
         self.is_submit: Flags = trace.kind == CODE[Kind.SUBMIT]
         self.is_delivery: Flags = trace.is_kind(*ORDERED)
@@ -172,12 +203,12 @@ def _walk_nodes(rows: _Rows, summary: Summary) -> None:
     trace, order = rows.trace, rows.by_node
     columns = (rows.step, trace.time, trace.column("clock_ns"))
     changes = rows.starts[1:-1] - 1
-    for place, values in enumerate(columns):
+    for values in columns[1:]:  # the record has shown that steps grow
         ordered = values[order]
-        grows: Flags = ordered[1:] >= ordered[:-1] if place else ordered[1:] > ordered[:-1]
+        grows: Flags = ordered[1:] >= ordered[:-1]
         grows[changes[(changes >= 0) & (changes < len(grows))]] = True
         if not grows.all():
-            summary.doubt = "the steps, times or clocks of a node go back"
+            summary.doubt = "the times or clocks of a node go back"
             return
     for place in np.flatnonzero(np.diff(rows.starts)).tolist():
         first, last = order[rows.starts[place]], order[rows.starts[place + 1] - 1]
@@ -261,7 +292,7 @@ def _walk_lanes(rows: _Rows, summary: Summary) -> None:
             summary.ranges.append(SenderRange(node, who, *ends))
 
 
-def _prints(rows: _Rows, block_bits: int) -> list[Print]:
+def _prints(rows: _Rows, key: int, block_bits: int) -> list[Print]:
     """The fingerprints of a part: one for each node (or the submissions), set of groups, and block."""
     trace = rows.trace
     speaks = rows.is_submit | rows.is_delivery
@@ -280,21 +311,10 @@ def _prints(rows: _Rows, block_bits: int) -> list[Print]:
             keys += part
     found, index = factorize(keys)
     count = np.bincount(index, minlength=len(found))
-    content = _folded(trace, where, messages, ("digest", "size", "submitted_ns"))
-    stamped = _folded(trace, where, content, ("stamp_clock", "stamp_issuer"))
-    numbers = trace.table["numbers"]
-    if numbers.null_count == len(numbers):
-        stamped = _spread(stamped + np.uint64((1 << 64) - 1))  # as a length of -1, which stands for null
-    else:
-        lengths, *places = (column[where].astype(np.int64) for column in list_columns(numbers))
-        stamped = _spread(stamped + lengths.view(np.uint64))
-        for at, column in enumerate(places):
-            # Only existing elements count: the longest list of the part must make no difference.
-            stamped = np.where(lengths > at, _spread(stamped + column.view(np.uint64)), stamped)
-    sums = [_sums(index, values, len(found)) for values in (_spread(content), _spread(stamped))]
+    sums = _print_sums(trace, where, index, len(found), key)
     prints = []
-    for place, key in enumerate(found.tolist()):
-        rest, block = divmod(key, width)
+    for place, code in enumerate(found.tolist()):
+        rest, block = divmod(code, width)
         rest, who = divmod(rest, widths[1])
         which, groups = divmod(rest, widths[0])
         block += int(senders[who]) << (40 - block_bits)
@@ -303,27 +323,54 @@ def _prints(rows: _Rows, block_bits: int) -> list[Print]:
     return prints
 
 
-_FACTORS = [np.uint64(factor) for factor in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)]
+def _print_sums(trace: Trace, where: Ints | slice, index: Ints, count: int, key: int) -> tuple[Ints, Ints]:
+    """The sums of the fingerprints of each index: without the stamp, and with it."""
+    contents = [_Taken(trace.column(name), where) for name in ("message", "digest", "size", "submitted_ns")]
+    stamps = [_Taken(trace.column(name), where) for name in ("stamp_clock", "stamp_issuer")]
+    numbers = _numbers(trace, where)
+    mixer = Mixer(key, len(contents) + len(stamps) + max(1, len(numbers)))
+    content, stamped = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+    for rows in chunks(len(index)):
+        bits = np.zeros(rows.stop - rows.start, np.uint64)
+        for place, column in enumerate(contents):
+            mixer.mix(bits, place, column.of(rows))
+        np.add.at(content, index[rows], mixer.finish(bits))
+        for place, column in enumerate(stamps, len(contents)):
+            mixer.mix(bits, place, column.of(rows))
+        _mix_numbers(mixer, bits, numbers, rows, len(contents) + len(stamps))
+        np.add.at(stamped, index[rows], mixer.finish(bits))
+    return content, stamped
 
 
-def _folded(trace: Trace, where: Ints | slice, start: Ints, names: tuple[str, ...]) -> Ints:
-    """Columns folded into 64 bits, each multiplied by a large odd number."""
-    folded = start.view(np.uint64) * np.uint64(0xD6E8FEB86659FD93)
-    for name, factor in zip(names, _FACTORS, strict=False):
-        folded += trace.column(name)[where].astype(np.int64, copy=False).view(np.uint64) * factor
-    return folded
+class _Taken:
+    """Some rows of a column, taken chunk by chunk."""
+
+    def __init__(self, column: Ints, where: Ints | slice) -> None:
+        self._column = column
+        self._where = where
+
+    def of(self, rows: slice) -> Ints:
+        """The rows of a chunk."""
+        taken: Ints = self._column[rows if isinstance(self._where, slice) else self._where[rows]]
+        return taken
 
 
-def _spread(folded: Ints) -> Ints:
-    """Spread a difference of one bit over many; otherwise two exchanged values would have the same sum."""
-    spread: Ints = folded ^ (folded >> np.uint64(32))
-    spread *= np.uint64(0xD6E8FEB86659FD93)
-    spread ^= spread >> np.uint64(29)
-    return spread
+def _numbers(trace: Trace, where: Ints | slice) -> list[_Taken]:
+    """The lengths of the lists of numbers, then the numbers at each place; nothing if all are null."""
+    numbers = trace.table["numbers"]
+    if numbers.null_count == len(numbers):
+        return []
+    return [_Taken(column, where) for column in list_columns(numbers)]
 
 
-def _sums(index: Ints, values: Ints, count: int) -> Ints:
-    """The sum of the values of each index, modulo 2^64."""
-    sums = np.zeros(count, np.uint64)
-    np.add.at(sums, index, values)
-    return sums
+def _mix_numbers(mixer: Mixer, bits: Ints, numbers: list[_Taken], rows: slice, first: int) -> None:
+    if not numbers:
+        mixer.mix(bits, first, -1)  # a length of -1 stands for null
+        return
+    lengths = numbers[0].of(rows)
+    mixer.mix(bits, first, lengths)
+    for at, column in enumerate(numbers[1:]):
+        # Only existing elements count: the longest list of the part must make no difference.
+        mixed = bits.copy()
+        mixer.mix(mixed, first + 1 + at, column.of(rows))
+        np.copyto(bits, mixed, where=lengths > at)

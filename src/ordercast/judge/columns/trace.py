@@ -18,13 +18,13 @@ from ordercast.judge.columns.columns import (
     Flags,
     Ints,
     Lists,
-    by_key,
     factorize,
     filled,
     is_kind,
     kinds_of,
     words_at,
 )
+from ordercast.judge.columns.node_order import NodeOrder
 from ordercast.trace import ACTIONS, LOST, PACKETS, Kind, RunDescription
 
 GATED = (*ACTIONS, Kind.CRASH, Kind.RECOVER)
@@ -47,17 +47,21 @@ COLUMNS = (
     "digest",
     "label",
 )
-"""The columns that a run is judged on."""
+"""The columns that the promises of a run are judged on."""
+STORED = (*COLUMNS, "run", "step", "position")
+"""The columns that a run on disk is judged on: its promises and its record."""
 
 
 class Trace:
     """One run: its description, and its rows as arrays."""
 
-    def __init__(self, description: RunDescription, table: pa.Table) -> None:
+    def __init__(self, description: RunDescription, table: pa.Table, order: NodeOrder | None = None) -> None:
+        """`order` are the rows by node, if they have been sorted already."""
         self.description = description
         self.table = table
         self.kind = kinds_of(table["kind"])
         self.node: Ints = filled(table["node"])
+        self._order = order
         self.node_ids = [node.id for node in description.nodes]
         self._screen_groups()
         self._screen_nodes()
@@ -99,15 +103,12 @@ class Trace:
     @cached_property
     def by_node(self) -> tuple[Ints, Ints]:
         """All rows except packet rows, sorted by node, stable; and where each node begins."""
-        packets = self.is_kind(*PACKETS)
-        rows = np.flatnonzero(~packets) if packets.any() else None
-        nodes = self.node if rows is None else self.node[rows]
-        low, high = int(nodes.min(initial=0)), int(nodes.max(initial=0))
-        if low < 0 or high >= 1 << 16:
-            _, nodes = factorize(nodes)
-            high = int(nodes.max())
-        order, starts = by_key(nodes, high + 1)
-        return order if rows is None else rows[order], starts
+        return self.order.without(self.is_kind(*PACKETS))
+
+    @cached_property
+    def order(self) -> NodeOrder:
+        """All rows, sorted by node, stable."""
+        return self._order or NodeOrder(self.node)
 
     def label(self, rows: Ints) -> list[str | None]:
         """The labels of some rows."""

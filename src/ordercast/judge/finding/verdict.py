@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from ordercast.judge.finding.damage import Damage
 from ordercast.judge.finding.holes import Holes
 from ordercast.judge.finding.violation import Violation
 
@@ -17,3 +18,5 @@ class Verdict(NamedTuple):
     suppressed: dict[str, int]
     holes: Holes | None = None
     """The holes of the run; None unless the run counts holes (`RunDescription`)."""
+    damage: tuple[Damage, ...] = ()
+    """What is wrong with the record of the run. If rows may be missing, no promise was judged."""

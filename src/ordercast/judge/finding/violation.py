@@ -4,7 +4,15 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ordercast.core import MessageId, Nanos, NodeId, format_ns, message_name
+from ordercast.core import (
+    FAILED,
+    MessageId,
+    Nanos,
+    NodeId,
+    ProtocolFailure,
+    format_ns,
+    message_name,
+)
 
 END_OF_RUN = -1
 """The step of a finding that shows only at the end of the run."""
@@ -26,10 +34,19 @@ class Violation(msgspec.Struct, frozen=True):
     detail: str
     step: int = END_OF_RUN
 
+    def headline(self) -> str:
+        """What happened, in two words: a promise was broken, or the protocol failed."""
+        return self.property if self.property == FAILED else f"{self.property} violated"
+
     def __str__(self) -> str:
         """A line that a person can read."""
         where = "at the end of the run" if self.step == END_OF_RUN else f"at event {self.step}"
         return f"{self.property}, {where}: {self.detail}"
+
+
+def failed(failure: ProtocolFailure) -> Violation:
+    """The finding that a handler of the protocol raised an exception, which ended the run."""
+    return Violation(FAILED, (failure.node,), (), (failure.time_ns,), str(failure))
 
 
 def in_order(violations: Iterable[Violation]) -> list[Violation]:

@@ -10,8 +10,8 @@ Numbers begin at 1. If a view of the receiver adds the issuer after number n, th
 of the issuer comes before that view. If a view removes it with last number n, every number up to n has come
 by then, and nothing of it comes afterwards; more may have come before, because the last number is what a
 quorum agreed on. All receivers must agree on what a configuration of a group says about its issuer. For a
-receiver that recovered without its state, the numbers begin with the first one that comes, unless a view says
-otherwise.
+receiver that recovered without its state, or that began the run with state from an earlier run, the numbers
+begin with the first one that comes, unless a view says otherwise.
 """
 
 from ordercast.core import GroupId, MessageId, NodeId, format_ns, message_sender
@@ -33,7 +33,7 @@ class DropDetection(Oracle):
         self._groups = {group: frozenset(nodes) for group, nodes in case.description.groups.items()}
         self._changes: dict[tuple[GroupId, int], tuple[NodeId, Change]] = {}
         """For each configuration of a group, the first node that installed it, and its change."""
-        self._fresh: set[NodeId] = set()
+        self._fresh: set[NodeId] = set(case.description.resumed)
         self._lanes: dict[NodeId, dict[tuple[GroupId, int], Lane]] = {
             node.id: {} for node in case.description.nodes
         }

@@ -1,14 +1,15 @@
 """Lifecycle: a crashed node does nothing until it recovers.
 
-Between a node's crash and its recovery, it has no submission, delivery, notification or view. A node crashes
-only when it is up and recovers only when it is down (the crash-recovery model of Defago et al., section 2). A
+Between a node's crash and its recovery, it has no row of any other kind: no submission, delivery or answer,
+and no packet that it sends, loses or receives (a lost packet is a row of its sender). A node crashes only
+when it is up and recovers only when it is down (the crash-recovery model of Defago et al., section 2). A
 trace that breaks this was not written by a driver that runs one life of a node at a time.
 """
 
 from ordercast.core import Nanos, NodeId, format_ns, message_name
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import ACTIONS, Event, Kind
+from ordercast.trace import Event, Kind
 
 
 class Lifecycle(Oracle):
@@ -21,8 +22,8 @@ class Lifecycle(Oracle):
         self._down: dict[NodeId, Nanos] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
-        """All actions of nodes, crashes and recoveries."""
-        actions: dict[Kind, Handler] = dict.fromkeys(ACTIONS, self._on_action)
+        """All kinds of rows."""
+        actions: dict[Kind, Handler] = dict.fromkeys(Kind, self._on_action)
         return {**actions, Kind.CRASH: self._on_crash, Kind.RECOVER: self._on_recover}
 
     def _on_action(self, event: Event) -> None:

@@ -17,6 +17,8 @@ def ignored(scenario: Scenario) -> list[str]:
         )
     if scenario.cpu != Cpu() or scenario.role_cpu:
         found.append("the costs of CPUs are not imitated: work takes its real time on this machine")
+    if scenario.liveness:
+        found.append("liveness is not judged: a real machine keeps to no bound on time")
     if scenario.packets:
         found.append("packets are not traced")
     return found

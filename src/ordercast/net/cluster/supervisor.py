@@ -165,6 +165,8 @@ class Supervisor:
                     await self._obey(order)
         except (msgspec.MsgspecError, LocalError, OSError) as error:
             return Answer(error=str(error))
+        except RecursionError:
+            return Answer(error="not an order: it is nested too deeply")
         except Exception as error:  # an order must never end the hosts
             return Answer(error=f"a defect of ordercast: {exception_text(error)}")
         return Answer(report=self.report())

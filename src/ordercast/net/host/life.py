@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Mapping
 from enum import Enum
 
-from ordercast.core import HostId, LocalError
+from ordercast.core import HostId, LocalError, ProtocolFailed
 from ordercast.net.metrics.metrics import Metrics
 
 _log = logging.getLogger("ordercast")
@@ -73,7 +73,10 @@ class Life:
         """Stop taking part, because the state of the host is unknown after this error."""
         if self.stage is not RUNNING:
             return
-        _log.critical("host %d stops because of a defect", self._host, exc_info=error)
+        if isinstance(error, ProtocolFailed):
+            _log.critical("host %d stops: %s", self._host, error, exc_info=error.__cause__)
+        else:
+            _log.critical("host %d stops because of a defect", self._host, exc_info=error)
         self.step(Stage.FAILED)
         self.failure = error
         self._metrics.handler_errors += 1

@@ -7,7 +7,16 @@ wait for the end of the turn.
 import logging
 from collections.abc import Callable, Mapping
 
-from ordercast.core import HostId, LocalError, Message, NodeId, Plan, RemoteError
+from ordercast.core import (
+    HostId,
+    LocalError,
+    Message,
+    NodeId,
+    Plan,
+    RemoteError,
+    packet_text,
+    protocol_failed,
+)
 from ordercast.net.host.clock import HostClock
 from ordercast.net.host.life import RUNNING, Life
 from ordercast.net.host.live_env import LiveEnv
@@ -61,7 +70,7 @@ class Nodes:
         for env in self._envs.values():
             env.begin(self._clock.now, self._plan.nodes[env.me].factory, timers)
         for env in self._envs.values():
-            self._run(env, env.process.on_start, store.load(env.me))
+            self._run(env, "its start", env.process.on_start, store.load(env.me))
 
     def on_frame(
         self, host: HostId, source: NodeId, destinations: tuple[NodeId, ...], body: Datagram
@@ -92,7 +101,7 @@ class Nodes:
     def on_timer(self, node: NodeId, name: str) -> None:
         """Handle a timer of a process that went off."""
         env = self._envs[node]
-        self._run(env, env.process.on_timer, name)
+        self._run(env, f"its timer '{name}'", env.process.on_timer, name)
 
     def _handle(self, env: LiveEnv, source: NodeId, message: Message) -> None:
         if self._life.stage is not RUNNING:
@@ -104,13 +113,18 @@ class Nodes:
             self._metrics.malformed += 1
             _log.debug("node %d refused a message from node %d: %s", env.me, source, error)
         except Exception as error:
-            self._life.fail(error)
+            self._life.fail(protocol_failed(env.me, env.now, packet_text(source, message), error))
         if self._outbox.closed:
             self._life.attempt(self._let_out)
 
-    def _run(self, env: LiveEnv, handler: Callable[..., None], *args: object) -> None:
+    def _run(self, env: LiveEnv, event: str, handler: Callable[..., None], *args: object) -> None:
+        if self._life.stage is not RUNNING:
+            return
         env.now = self._clock.read()
-        self._life.attempt(handler, *args)
+        try:
+            handler(*args)
+        except Exception as error:
+            self._life.fail(protocol_failed(env.me, env.now, event, error))
         if self._outbox.closed:
             self._life.attempt(self._let_out)
 

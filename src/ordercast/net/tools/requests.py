@@ -74,6 +74,8 @@ def decode_request(line: bytes) -> AnyRequest:
         return _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise LocalError(f"not a request: {error}") from error
+    except RecursionError as error:
+        raise LocalError("not a request: it is nested too deeply") from error
 
 
 def encode_line(content: object) -> bytes:

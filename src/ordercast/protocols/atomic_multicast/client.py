@@ -39,7 +39,7 @@ from ordercast.protocols.atomic_multicast.options import AtomicMulticastOptions
 
 BURST = 64
 """Repetitions at once."""
-BACKOFF_MAX = 6
+BACKOFF_MAX = 3
 """A repetition waits at most 2 to this power times as long as the first."""
 
 

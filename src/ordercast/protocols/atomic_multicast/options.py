@@ -1,7 +1,7 @@
 """Options of atomic multicast, with defaults for one local network."""
 
 from ordercast.components.consensus import ConsensusOptions
-from ordercast.core import MILLISECOND, LocalError, Nanos, Options
+from ordercast.core import MILLISECOND, LocalError, Nanos, Options, Pace
 
 
 class AtomicMulticastOptions(Options, frozen=True):
@@ -27,6 +27,13 @@ class AtomicMulticastOptions(Options, frozen=True):
     """Time after which a leader acts for a client that sends no Final; followers wait twice as long."""
     consensus: ConsensusOptions = ConsensusOptions()
     """Options of each group's log."""
+
+    def pace(self, delay: Nanos) -> Pace:
+        """A message takes some round trips, and one more if a leader has just answered another; recovery
+        takes a new leader, the repetition of what the old one had, and the part of clients that are gone."""
+        delivery = 4 * (self.retry_ns + self.patience_ns) + 15 * delay
+        repeated = 8 * (self.retry_ns + self.recovery_ns) + self.confirm_ns
+        return Pace(delivery, self.consensus.recovery_ns + repeated + 100 * delay)
 
     def __post_init__(self) -> None:
         limits = (self.window, self.backlog, self.queue, self.early)

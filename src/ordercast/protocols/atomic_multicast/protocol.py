@@ -5,6 +5,8 @@ follow them. Genuine: only the client and the receivers of a message's groups ta
 delivery.
 """
 
+from random import Random
+
 from ordercast.components.consensus import LIVE_TIMEOUTS
 from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.core import (
@@ -73,7 +75,28 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     nodes = [Node(node, "receiver", node, receiver) for node in range(deployment.receivers)]
     nodes += [Node(node, "client", deployment.sender_host(node), client) for node in senders]
     codec = Codec((*MESSAGES, *CONSENSUS_MESSAGES))
-    return Plan(NAME, GUARANTEES, tuple(nodes), members, senders, codec)
+    return Plan(NAME, GUARANTEES, tuple(nodes), members, senders, codec, options.pace)
+
+
+def vary(rng: Random) -> dict[str, object]:
+    """Options for a seed of the swarm: windows of one, queues that overflow, snapshots at every turn."""
+    window = rng.choice((1, 3, 64))
+    return {
+        "window": window,
+        "backlog": rng.choice((window, 1024)),
+        "queue": rng.choice((2, 4096)),
+        "early": rng.choice((2, 4096)),
+        "retry_ns": rng.choice((5, 20)) * MILLISECOND,
+        "confirm_ns": rng.choice((20, 100)) * MILLISECOND,
+        "patience_ns": rng.choice((1, 10)) * MILLISECOND,
+        "recovery_ns": rng.choice((10, 40)) * MILLISECOND,
+        "consensus": {
+            "window": rng.choice((1, 4, 1024)),
+            "checkpoint": rng.choice((2, 16, 1024)),
+            "chunk_bytes": rng.choice((1, 2000, 64 << 10)),
+            "burst": rng.choice((1, 64)),
+        },
+    }
 
 
 PROTOCOL = Protocol(
@@ -84,6 +107,7 @@ PROTOCOL = Protocol(
     options=AtomicMulticastOptions,
     deploy=deploy,
     roles=("receiver", "client"),
+    vary=vary,
     live={
         "retry_ns": 200 * MILLISECOND,
         "confirm_ns": 500 * MILLISECOND,

@@ -8,6 +8,7 @@ import msgspec
 from ordercast.core import LocalError, Nanos, Options
 from ordercast.protocols.epto.clocks import Clock
 from ordercast.protocols.epto.messages import TTL_MAX
+from ordercast.protocols.epto.views import Sampling
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 20)]
 
@@ -32,11 +33,15 @@ class EptoOptions(Options, frozen=True):
     target: float = 1e-6
     """The accepted probability that an event is missing at any peer."""
     jitter: float = 0.01
-    """Each round is randomly longer or shorter by at most this share, so that peers do not get in step."""
-    sampling: Literal["uniform", "cyclon"] = "uniform"
-    """Choose peers from a list of all, or from a small view that Cyclon keeps fresh."""
+    """Each round is randomly longer or shorter, or earlier or later, by at most this share."""
+    rounds: Literal["apart", "together"] = "apart"
+    """Begin rounds at a random time, so that peers are not in step; or at the multiples of `round_ns` on the
+    clock, together with all others, as in the simulator of the paper."""
+    sampling: Sampling = "uniform"
+    """Choose peers from a list of all, or from a small view that Cyclon keeps fresh, in our sizes or as in
+    the simulator of the paper."""
     contacts: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 3
-    """For Cyclon: how many peers a peer knows when it starts; everybody knows peers 0, 1, 2, ..."""
+    """For `cyclon`: how many peers a peer knows when it starts; everybody knows peers 0, 1, 2, ..."""
     late: Literal["drop", "tag"] = "drop"
     """Events whose place has passed: drop them, or deliver them tagged as out of order (section 8.2)."""
     memory: Annotated[int, msgspec.Meta(ge=16, le=1 << 24)] = 1 << 16

@@ -11,7 +11,7 @@ from functools import partial
 import msgspec
 
 from ordercast.components.sampling import MESSAGES as SAMPLING_MESSAGES
-from ordercast.components.sampling import Sampler, below, draw, stream
+from ordercast.components.sampling import Sampler
 from ordercast.core import (
     Delivered,
     Env,
@@ -36,12 +36,8 @@ from ordercast.protocols.epto.memory import Memory
 from ordercast.protocols.epto.messages import Ball, Event, Hello, Key, LogicalTime
 from ordercast.protocols.epto.newcomer import ASK, READY, Newcomer
 from ordercast.protocols.epto.ordering import START, Ordering
+from ordercast.protocols.epto.rounds import Rounds, RoundsApart, RoundsTogether
 from ordercast.protocols.epto.stability import Stability
-
-PERIODS = 2
-"""The stream that says how long each round lasts."""
-SLEPT_MAX = 64
-"""A peer that sleeps through more rounds than this does not draw the length of each."""
 
 _PLACE = "place"
 
@@ -66,6 +62,8 @@ class Setting:
     durable: bool
     ball_bytes: int = 0
     """If the known events have more bytes than this, a peer takes hardly any new ones; 0: no limit."""
+    together: bool = False
+    """Whether rounds are at the multiples of their length, and not at random times."""
 
 
 class Peer(Stack, Member):
@@ -85,13 +83,12 @@ class Peer(Stack, Member):
         self._clock = clock
         self._sampler = self.embed("sampling", make_sampler, SAMPLING_MESSAGES)
         self._stability = stability
-        self._seed = stream(seed, PERIODS)
+        self._seed = seed
         self._mine = frozenset(group for group, members in setting.groups.items() if env.me in members)
         self._next = NextBall()
         self._order = Ordering(setting.ttl)
         self._memory = Memory(setting.memory, START)
-        self._round = 0
-        self._due: Nanos = 0
+        self._rounds = self._rounds_from(0)
         self._armed = False
         self._number = 0
         self._began: Nanos = 0
@@ -112,9 +109,9 @@ class Peer(Stack, Member):
         """Bytes of own events that were not relayed yet."""
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
-        """Begin at a random phase, where an earlier life stopped if its place was kept."""
+        """Begin with the first round, where an earlier life stopped if its place was kept."""
         self._number = self._began = self.env.now
-        self._due = self.env.now + below(draw(self._seed, 0, 0), self._set.round_ns)
+        self._rounds = self._rounds_from(self.env.now)
         if _PLACE in saved:
             last = msgspec.msgpack.decode(saved[_PLACE], type=Key)
             self._order = Ordering(self._set.ttl, last)
@@ -122,6 +119,10 @@ class Peer(Stack, Member):
             self._clock.hear(last[0])
         super().on_start(saved)
         self._newcomer.ask()
+
+    def _rounds_from(self, now: Nanos) -> Rounds:
+        kind = RoundsTogether if self._set.together else RoundsApart
+        return kind(self._seed, self._set.round_ns, self._set.jitter_ns, now)
 
     # Broadcasting
 
@@ -215,21 +216,20 @@ class Peer(Stack, Member):
 
     def _run_round(self) -> None:
         """Relay, order, deliver (lines 20 to 28)."""
-        self._round += 1
+        self._rounds.run(self.env.now)
         heard, self._next = self._next, NextBall()
         heard.age()
         if heard:
-            peers = self._sampler.sample(self._round, self._set.fanout)
+            peers = self._sampler.sample(self._rounds.number, self._set.fanout)
             for ball in heard.balls():
                 self.env.multicast(peers, ball)
         self._order_events(heard)
         self._fresh_bytes = 0
-        self._due = self.env.now + self._period(self._round)
         if self._next or self._order:
             self._arm()
 
     def _order_events(self, heard: NextBall) -> None:
-        order, round_number = self._order, self._round
+        order, round_number = self._order, self._rounds.number
         for key, ttl in heard.ttls.items():
             if not order.admit(key, heard.events[key], ttl, round_number):
                 self._pass(key, heard.events[key])
@@ -255,35 +255,22 @@ class Peer(Stack, Member):
             stamp = Stamp(event.ts, event.source)
             self.env.deliver(OutOfOrder(event.payload, event.groups, event.source, stamp))
 
-    def _period(self, round_number: int) -> Nanos:
-        """From one round to the next."""
-        width = self._set.jitter_ns
-        return self._set.round_ns - width + below(draw(self._seed, round_number, 1), 2 * width + 1)
-
     def _wake(self) -> None:
         """Go on with rounds, at the time of the next one, if this peer slept."""
         if self._armed:
             return
-        now, slept = self.env.now, 0
-        while self._due < now and slept < SLEPT_MAX:
-            slept += 1
-            self._round += 1
-            self._due += self._period(self._round)
-        if self._due < now:
-            more = -((self._due - now) // self._set.round_ns)
-            self._round += more
-            self._due += more * self._set.round_ns
+        self._rounds.sleep(self.env.now)
         self._arm()
 
     def _arm(self) -> None:
         self._armed = True
-        self.env.set_timer("round", max(0, self._due - self.env.now))
+        self.env.set_timer("round", max(0, self._rounds.due - self.env.now))
 
     def explain_own(self) -> Explanation:
         """The events that wait, and what they wait for."""
         state: dict[str, str | int] = {
             "role": "peer" if self._mine else "publisher",
-            "round": self._round,
+            "round": self._rounds.number,
             "clock": self._clock.read(self.env.now),
             "events to relay": len(self._next),
             "events known": len(self._order),
@@ -293,7 +280,7 @@ class Peer(Stack, Member):
         }
         if self._set.tags:  # who drops late events does not remember which ones were delivered
             state["came too late"] = self._late
-        setting, rounds_here = self._set, partial(self._order.rounds_here, round_number=self._round)
+        setting, rounds_here = self._set, partial(self._order.rounds_here, round_number=self._rounds.number)
         waits = [
             *explain_waits(
                 self._waiting(), setting.ttl, setting.round_ns, self._stability, self.env.now, rounds_here
@@ -310,4 +297,4 @@ class Peer(Stack, Member):
         order, heard = self._order, self._next
         fresh = [key for key in heard.ttls if key > order.last and key not in order]
         new = [(key, heard.events[key], heard.ttls[key]) for key in fresh]
-        return sorted([*order.waiting(self._round), *new], key=lambda known: known[0])
+        return sorted([*order.waiting(self._rounds.number), *new], key=lambda known: known[0])

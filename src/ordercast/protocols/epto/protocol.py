@@ -3,10 +3,12 @@
 from functools import partial
 from random import Random
 
+import msgspec
+
 from ordercast.components.sampling import MESSAGES as SAMPLING_MESSAGES
 from ordercast.components.sampling import Cyclon, CyclonOptions, Sampler, Uniform
-from ordercast.components.sampling.cyclon import VIEW_MAX
 from ordercast.core import (
+    SECOND,
     Agreement,
     Codec,
     Crashes,
@@ -20,6 +22,7 @@ from ordercast.core import (
     Node,
     Options,
     Order,
+    Pace,
     Partition,
     Plan,
     Protocol,
@@ -30,9 +33,8 @@ from ordercast.protocols.epto.options import EptoOptions
 from ordercast.protocols.epto.parameters import parameters
 from ordercast.protocols.epto.peer import Peer, Setting
 from ordercast.protocols.epto.stability import Stability
+from ordercast.protocols.epto.views import AUTHORS_VIEW, any_peers, cyclon_options
 
-SPARE, SHUFFLE = 6, 8
-"""How many more peers a view has than a ball goes to, and how many entries a shuffle exchanges."""
 PACE = 2.0
 """With rounds that are not in step, an event is relayed along the fastest way about twice in a round's time.
 """
@@ -87,11 +89,12 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         memory=options.memory,
         durable=options.durable,
         ball_bytes=options.relay_bytes // max(1, fanout),
+        together=options.rounds == "together",
     )
     stability = Stability(
         count, max(1, setting.fanout), setting.ttl, loss=options.loss, churn=options.churn, pace=PACE
     )
-    cyclon = cyclon_options(max(1, setting.fanout), setting.round_ns, setting.jitter_ns)
+    cyclon = cyclon_options(options.sampling, max(1, fanout), setting.round_ns, setting.jitter_ns)
 
     def make(env: Env) -> Peer:
         seed = env.rng.getrandbits(64)
@@ -103,7 +106,24 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         for node in range(count)
     )
     codec = Codec((*MESSAGES, *SAMPLING_MESSAGES))
-    return Plan("epto", guarantees(options), nodes, setting.groups, senders, codec)
+    return Plan(
+        "epto", guarantees(options), nodes, setting.groups, senders, codec, partial(pace, options, setting)
+    )
+
+
+def pace(options: EptoOptions, setting: Setting, delay: Nanos) -> Pace | None:
+    """An event is delivered when it is as old as its TTL; a newcomer needs that time too.
+
+    Nothing is promised with fewer balls or rounds than the lemmas ask for, with rounds that are shorter than
+    the latency, or where wrong clocks make events unbelievable.
+    """
+    fanout, ttl = _by_lemmas(setting.peers, msgspec.structs.replace(options, fanout=0, ttl=0))
+    enough = setting.fanout >= fanout and setting.ttl >= ttl and setting.round_ns > delay
+    believed = options.clock == "logical" or options.ahead_ns >= SECOND
+    if not (enough and believed):
+        return None
+    delivery = (setting.ttl + 4) * (setting.round_ns + setting.jitter_ns + delay)
+    return Pace(2 * delivery, 4 * delivery)
 
 
 def _by_lemmas(count: int, options: EptoOptions) -> tuple[int, int]:
@@ -123,31 +143,24 @@ def _by_lemmas(count: int, options: EptoOptions) -> tuple[int, int]:
 
 
 def _sampler(options: EptoOptions, cyclon: CyclonOptions, count: int, seed: int, env: Env) -> Sampler:
-    if options.sampling == "uniform" or count <= options.contacts:  # who knows everybody needs no view
+    drawn = options.sampling == "cyclon-authors"
+    contacts = AUTHORS_VIEW if drawn else options.contacts
+    if options.sampling == "uniform" or count <= contacts:  # who knows everybody needs no view
         return Uniform(env, seed, range(count))
-    return Cyclon(env, seed, range(min(options.contacts, count)), cyclon, range(count))
-
-
-def cyclon_options(fanout: int, round_ns: Nanos, jitter_ns: Nanos) -> CyclonOptions:
-    """A view little larger than the fan-out, for a larger one holds older entries, more of them dead; some of
-    it
-    is exchanged once a round, and answers may take eight."""
-    view = min(fanout + SPARE, VIEW_MAX)
-    return CyclonOptions(
-        view=view, length=min(SHUFFLE, view), period_ns=round_ns, jitter_ns=jitter_ns, patience=8
-    )
+    known = any_peers(seed, env.me, contacts, count) if drawn else range(contacts)
+    return Cyclon(env, seed, known, cyclon, range(count))
 
 
 def vary(rng: Random) -> dict[str, object]:
     """Options for a seed of the swarm: rounds far shorter than the latency too, and too few of them."""
     sampling = rng.choice(("uniform", "uniform", "cyclon"))
     # Cyclon shuffles once a round, whether or not there is something to relay: long rounds keep runs short.
-    rounds = (5_000_000,) if sampling == "cyclon" else (200_000, 1_000_000, 5_000_000)
+    rounds = (5_000_000,) if sampling == "cyclon" else (200_000, 1_000_000, 5_000_000, 5_000_000)
     return {
         "clock": rng.choice(("logical", "global")),
         "round_ns": rng.choice(rounds),
-        "fanout": rng.choice((0, 0, 1, 2)),
-        "ttl": rng.choice((0, 0, 2, 5)),
+        "fanout": rng.choice((0, 0, 0, 1, 2)),
+        "ttl": rng.choice((0, 0, 0, 2, 5)),
         "jitter": rng.choice((0.0, 0.01, 0.3)),
         "late": rng.choice(("drop", "tag")),
         "memory": rng.choice((16, 1 << 16)),

@@ -3,7 +3,7 @@
 from typing import Literal, TypeAlias
 
 from ordercast.components.consensus import ConsensusOptions
-from ordercast.core import MICROSECOND, MILLISECOND, LocalError, Nanos, Options
+from ordercast.core import MICROSECOND, MILLISECOND, LocalError, Nanos, Options, Pace
 
 FlushPolicy: TypeAlias = Literal["periodic", "solicited", "adaptive", "aggregated", "nudged"]
 
@@ -80,6 +80,15 @@ class HydraOptions(Options, frozen=True):
     """How many steps the service keeps; a receiver that misses more cannot catch up."""
     consensus: ConsensusOptions = ConsensusOptions()
     """Options of the configuration service's log."""
+
+    def pace(self, delay: Nanos) -> Pace:
+        """A message waits for flushes and drop notifications; recovery takes a new leader of the service, and
+        a step for each sequencer that is gone or comes back."""
+        waits = self.flush_ns + self.heartbeat_ns + self.patience_ns + self.hold_ns + (self.retry_ns << 4)
+        steps = self.sequencers + self.spares + 1
+        step = self.announce_ns + self.join_ns + 20 * delay
+        recovery = self.suspect_ns + self.consensus.recovery_ns + self.addition_ns + steps * step
+        return Pace(2 * waits + 10 * delay, recovery + 2 * waits)
 
     def __post_init__(self) -> None:
         if not 1 <= self.sequencers + self.spares <= SEQUENCERS_MAX or min(self.sequencers, self.spares) < 0:

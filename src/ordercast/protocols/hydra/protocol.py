@@ -123,7 +123,16 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     )
     nodes += [Node(node, "configuration", node, replica, Crashes.MINORITY) for node in service]
     codec = Codec((*MESSAGES, *CONSENSUS_MESSAGES))
-    return Plan(NAME, _guarantees(options), tuple(nodes), members, senders, codec, options.buffer)
+    return Plan(
+        NAME,
+        _guarantees(options),
+        tuple(nodes),
+        members,
+        senders,
+        codec,
+        options.pace,
+        packets_held_max=options.buffer,
+    )
 
 
 class _Ids:
@@ -178,6 +187,15 @@ def vary(rng: Random) -> dict[str, object]:
         "durable": rng.random() < 0.3,
         "patience_ns": rng.choice((0, 0, 200_000)),
         "suspect_ns": rng.choice((30_000_000, 100_000_000)),
+        "replicas": rng.choice((1, 3, 3, 5)),
+        "heartbeat_ns": rng.choice((2, 5)) * MILLISECOND,
+        "hold_ns": rng.choice((1, 10)) * MILLISECOND,
+        "retry_ns": rng.choice((1, 3)) * MILLISECOND,
+        "announce_ns": rng.choice((5, 20)) * MILLISECOND,
+        "addition_ns": rng.choice((50, 100)) * MILLISECOND,
+        "stick_ns": rng.choice((2, 20)) * MILLISECOND,
+        "strangers": rng.choice((2, 1024)),
+        "buffer": rng.choice((4, 65_536)),
     }
     if options["spares"] and rng.random() < 0.5:
         options["target"] = options["sequencers"]

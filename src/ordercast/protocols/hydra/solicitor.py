@@ -122,14 +122,17 @@ class Solicitor:
             self._solicit()
 
     def _solicit(self) -> None:
-        """Ask the sequencers that hold up what waits first for a flush above everything here."""
+        """Ask the sequencers that hold up what waits first for a flush above it.
+
+        An aggregator is asked for flushes above everything here (section 4.6.2). A sequencer is not: if its
+        clock is behind, it answers when it gets there, and the first message would wait for the last.
+        """
         env, target = self._env, self._blocked or (0, 0)
-        clock = max(self._merge.highest(), target[0])
         self._asked = target[0]
         env.set_timer(RETRY, self._options.retry_ns << min(self._attempts, BACKOFF_MAX))
         again = self._attempts > 0
         if self._aggregator is not None and not again:
-            self._asked = clock
+            self._asked = clock = max(self._merge.highest(), target[0])
             if not self._pending(self._aggregator_asked):
                 self._aggregator_asked = (clock, env.now)
                 env.send(self._aggregator, Solicit(NOBODY, clock))
@@ -139,8 +142,8 @@ class Solicitor:
             if (lane.clock, lane.sequencer) >= target or lane.state is not ACTIVE:
                 continue
             if again or not self._pending(lane.asked):
-                lane.ask(clock, env.now)
-                env.send(lane.node, Solicit(lane.sequencer, clock))
+                lane.ask(target[0], env.now)
+                env.send(lane.node, Solicit(lane.sequencer, target[0]))
 
     def _pending(self, question: Question | None) -> bool:
         """Whether an answer may still come."""

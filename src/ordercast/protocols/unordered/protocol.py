@@ -8,8 +8,10 @@ does not reuse them. A receiver that restarts remembers nothing and counts as a 
 """
 
 from collections.abc import Mapping
+from random import Random
 
 from ordercast.core import (
+    MILLISECOND,
     Codec,
     Crashes,
     Delivered,
@@ -23,9 +25,11 @@ from ordercast.core import (
     LocalError,
     Member,
     Message,
+    Nanos,
     Node,
     NodeId,
     Options,
+    Pace,
     Partition,
     Payload,
     Plan,
@@ -135,6 +139,11 @@ class Receiver(Process):
         return Explanation({"role": "receiver", "senders heard": len(self._seen)})
 
 
+def pace(delay: Nanos) -> Pace:
+    """A message takes one way; a busy host may add a little."""
+    return Pace(2 * delay + 10 * MILLISECOND, 2 * delay + 10 * MILLISECOND)
+
+
 def deploy(deployment: Deployment, options: Options) -> Plan:
     """Receivers and senders; nothing between them."""
     if not isinstance(options, UnorderedOptions):
@@ -149,7 +158,12 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         Node(node, "sender", deployment.sender_host(node), lambda env: Sender(env, groups))
         for node in senders
     ]
-    return Plan("unordered", GUARANTEES, tuple(nodes), groups, senders, Codec(MESSAGES))
+    return Plan("unordered", GUARANTEES, tuple(nodes), groups, senders, Codec(MESSAGES), pace)
+
+
+def vary(rng: Random) -> dict[str, object]:
+    """Options for a seed of the swarm: a memory of one number too."""
+    return {"window": rng.choice((1, 16, 4096))}
 
 
 PROTOCOL = Protocol(
@@ -160,4 +174,5 @@ PROTOCOL = Protocol(
     options=UnorderedOptions,
     deploy=deploy,
     roles=("receiver", "sender"),
+    vary=vary,
 )

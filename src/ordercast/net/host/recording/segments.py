@@ -53,6 +53,8 @@ class TraceState(msgspec.Struct):
     """Whether that life is known to have ended in good order."""
     time_ns: int = 0
     """The time of the last event."""
+    resumed: bool = False
+    """Whether its first life in this run had state that it had saved in an earlier run."""
     nodes: dict[NodeId, NodeState] = msgspec.field(default_factory=dict)
 
 
@@ -83,7 +85,7 @@ def _between_lives(spool: Spool, state: TraceState) -> Iterator[pa.Table]:
     """The end of an earlier life, if there was one, and the beginning of this one."""
     header = spool.header
     if state.life < 0:
-        state.time_ns = header.started_ns
+        state.time_ns, state.resumed = header.started_ns, header.saved
         return
     crash = crash_table(header.run, state)
     if crash is not None:

@@ -125,9 +125,11 @@ def finish_run(
     if (target / DESCRIPTION).exists():
         return target
     spools = spool_folder(target)
+    resumed: set[HostId] = set()
     for host in sorted({node.host for node in plan.nodes}):
         with locked(spools, host):
             state = turn_all(spools, host)
+            resumed |= {host} if state.resumed else set()
             if state.life >= 0 and (host in gone or not state.ended):
                 _bury(target, run, host, state)
     if not any(target.glob("*.parquet")):
@@ -137,13 +139,26 @@ def finish_run(
         _log.warning(
             "the trace of %s ends before they stopped, because they could not write it", ", ".join(cut)
         )
-    described = describe(plan, run=run, source="live", seed=None, complete=complete and not cut)
-    described = msgspec.structs.replace(described, settled=settled and not cut, scenario=scenario or {})
+    files = _rows_of_files(target)
+    whole = complete and not cut and any(files.values())  # of a run without events nothing can be said
+    described = describe(plan, run=run, source="live", seed=None, complete=whole)
+    described = msgspec.structs.replace(
+        described,
+        settled=settled and not cut,
+        files=files,
+        resumed=tuple(node.id for node in plan.nodes if node.host in resumed),
+        scenario=scenario or {},
+    )
     _replace(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(described), indent=2))
     for path in spools.iterdir():
         path.unlink()
     spools.rmdir()
     return target
+
+
+def _rows_of_files(target: Path) -> dict[str, int]:
+    """The number of rows in each segment, so that a segment that is lost later is missed."""
+    return {path.name: pq.read_metadata(path).num_rows for path in sorted(target.glob("*.parquet"))}
 
 
 def segment_name(host: HostId, number: int) -> str:

@@ -1,0 +1,210 @@
+"""Stretches of time in which a protocol must go on although faults last.
+
+`partition` and `crashes` of the guarantees say how much of a cluster is enough. As long as so much is up,
+connected with each other and cut off from the rest, on a network that loses and delays nothing, receivers may
+be silent only for the time in which the plan promises to recover.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import pairwise
+
+from ordercast.core import MICROSECOND, Crashes, HostId, Nanos, NodeId, Pace, Partition, Plan
+from ordercast.scenario import faults
+from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.crashes import by_role, too_many
+from ordercast.scenario.spec import (
+    ChiSquareSpec,
+    ConstantSpec,
+    LatencySpec,
+    LinksSpec,
+    NetworkSpec,
+    Scenario,
+    SitesSpec,
+    UniformSpec,
+)
+from ordercast.trace import Stretch
+
+STANDARD_DEVIATIONS = 6
+"""A chi-square distribution has no upper bound, but hardly any delay is further above the mean."""
+HOPS = 6
+"""The longest way through a network of links, in links; at most one of them has a full queue."""
+KIBIBITS = 8192
+
+
+def stretches_of(scenario: Scenario, plan: Plan, end: Nanos) -> tuple[Stretch, ...]:
+    """The stretches in which the protocol must go on, in a run of a scenario that ended at this time."""
+    pace = pace_of(scenario, plan)
+    if pace is None:
+        return ()
+    found = []
+    for begin, until, hosts in _sides(scenario, plan, end):
+        first = begin + pace.recovery_ns if begin else 0
+        if until - first > pace.delivery_ns and _enough(plan, hosts):
+            found.append(Stretch(first, until, pace.delivery_ns, *_ends(plan, hosts)))
+    return tuple(found)
+
+
+def pace_of(scenario: Scenario, plan: Plan) -> Pace | None:
+    """The pace that the plan promises in this scenario; None if it promises none, or nobody asks."""
+    delay = _longest_delay(scenario.network) if scenario.liveness else None
+    pace = None if delay is None else plan.pace(delay)
+    if pace is None:
+        return None
+    spread = _clock_spread(scenario)
+    return Pace(pace.delivery_ns + spread, pace.recovery_ns + spread)
+
+
+def _ends(plan: Plan, hosts: AbstractSet[HostId]) -> tuple[tuple[NodeId, ...], tuple[NodeId, ...]]:
+    """The senders and the receivers on some hosts."""
+    receivers = sorted({node for members in plan.groups.values() for node in members})
+    senders, receivers = (
+        [node for node in nodes if plan.nodes[node].host in hosts] for nodes in (plan.senders, receivers)
+    )
+    return tuple(senders), tuple(receivers)
+
+
+# Time
+
+
+class _Surroundings:
+    """The hosts that are up and the links that are cut, as faults change them: a `FaultTarget`."""
+
+    def __init__(self, scenario: Scenario, hosts: Iterable[HostId]) -> None:
+        self.up = set(hosts)
+        self.cut_links: set[tuple[HostId, HostId]] = set()
+        self.conditions: Conditions = scenario.network
+        self.paused = 0
+
+    def crash(self, host_id: HostId) -> None:
+        self.up.discard(host_id)
+
+    def restart(self, host_id: HostId, *, keep_state: bool = True) -> None:
+        self.up.add(host_id)
+
+    def pause(self, host_id: HostId, duration: Nanos) -> None:
+        self.paused += 1
+
+    def step_clock(self, host_id: HostId, by_ns: Nanos) -> None:
+        pass
+
+    def cut(self, links: Iterable[tuple[HostId, HostId]]) -> None:
+        self.cut_links.update(links)
+
+    def set_conditions(self, conditions: Conditions) -> None:
+        self.conditions = conditions
+
+    def heal(self) -> None:
+        self.cut_links.clear()
+        self.conditions = Conditions()
+
+    def good(self) -> bool:
+        """Whether no packet is lost or held up."""
+        return not (self.conditions.loss or self.conditions.reordering or self.paused)
+
+
+def _sides(scenario: Scenario, plan: Plan, end: Nanos) -> Iterator[tuple[Nanos, Nanos, frozenset[HostId]]]:
+    """For each time between two faults without bad conditions: its begin, its end, and each side's hosts."""
+    changes = [change for change in _changes(scenario, plan) if change[0] < end]
+    for (begin, sides), (until, _) in pairwise((*changes, (end, ()))):
+        for side in sides:
+            yield begin, until, side
+
+
+def _changes(scenario: Scenario, plan: Plan) -> Iterator[tuple[Nanos, tuple[frozenset[HostId], ...]]]:
+    """When the surroundings change, and the sides from then on; none while conditions are bad."""
+    now = _Surroundings(scenario, {node.host for node in plan.nodes})
+    pauses = [fault for fault in scenario.fault if isinstance(fault, faults.Pause)]
+    strikes = {fault.at_ns for fault in scenario.fault} | {pause.ends_ns for pause in pauses}
+    before = None
+    for at_ns in sorted({0} | strikes):
+        struck = [fault for fault in scenario.fault if fault.at_ns == at_ns]
+        for fault in struck:
+            fault.strike(now)
+        now.paused -= sum(pause.ends_ns == at_ns for pause in pauses)
+        sides = tuple(_separate(now.up, now.cut_links)) if now.good() else ()
+        if sides != before or any(isinstance(fault, faults.Restart) for fault in struck):
+            yield at_ns, sides
+        before = sides
+
+
+def _separate(
+    up: AbstractSet[HostId], cut: AbstractSet[tuple[HostId, HostId]]
+) -> Iterator[frozenset[HostId]]:
+    """The sets of hosts that all reach each other and that nobody else reaches."""
+    left = set(up)
+    while left:
+        side, edge = set(), [min(left)]
+        while edge:
+            host = edge.pop()
+            side.add(host)
+            edge += [h for h in left - side if h not in edge and not {(host, h), (h, host)} <= cut]
+        left -= side
+        if not any(one in side and other in side for one, other in cut):
+            yield frozenset(side)
+
+
+# Enough of a cluster
+
+
+def _enough(plan: Plan, hosts: AbstractSet[HostId]) -> bool:
+    """Whether these hosts are enough for the protocol to go on."""
+    return _enough_receivers(plan, hosts) and _enough_infrastructure(plan, hosts)
+
+
+def _enough_receivers(plan: Plan, hosts: AbstractSet[HostId]) -> bool:
+    promised = plan.guarantees
+    for members in plan.groups.values():
+        missing = sum(plan.nodes[node].host not in hosts for node in members)
+        if too_many(promised.crashes, missing, len(members)):
+            return False
+        if promised.partition is not Partition.EACH_SIDE_CONTINUES and 2 * missing >= max(1, len(members)):
+            return False
+        if promised.partition is Partition.BLOCKS and missing:
+            return False
+    return True
+
+
+def _enough_infrastructure(plan: Plan, hosts: AbstractSet[HostId]) -> bool:
+    for nodes in by_role(plan).values():
+        missing = sum(node.host not in hosts for node in nodes)
+        if missing == len(nodes) or too_many(nodes[0].fails or Crashes.NONE, missing, len(nodes)):
+            return False
+    return True
+
+
+# Delays
+
+
+def _longest_delay(network: NetworkSpec) -> Nanos | None:
+    """The longest time that a packet needs; None if nothing is known about it."""
+    longest = None if network.background is not None else _longest_us(network.latency)
+    return None if longest is None else round(longest * MICROSECOND)
+
+
+def _longest_us(spec: LatencySpec) -> float | None:
+    match spec:
+        case ConstantSpec():
+            return spec.us
+        case UniformSpec():
+            return spec.high_us
+        case ChiSquareSpec():
+            return spec.mean_us + STANDARD_DEVIATIONS * spec.std_us
+        case SitesSpec():
+            return _longest_of((spec.near, spec.far))
+        case LinksSpec():
+            narrowest = min(spec.host_gbps, spec.fabric_gbps, *spec.role_gbps.values())
+            return HOPS * spec.propagation_us + spec.queue_kib * KIBIBITS / (1000 * narrowest)
+    return None
+
+
+def _longest_of(specs: Sequence[LatencySpec]) -> float | None:
+    longest = [_longest_us(spec) for spec in specs]
+    known = [us for us in longest if us is not None]
+    return max(known) if len(known) == len(specs) else None
+
+
+def _clock_spread(scenario: Scenario) -> Nanos:
+    """How far the clocks of two hosts may be apart, apart from their drift over the run, which is small."""
+    steps = sum(abs(f.step_us) for f in scenario.fault if isinstance(f, faults.SetClock))
+    return round((scenario.clocks.skew_us + steps) * MICROSECOND)
