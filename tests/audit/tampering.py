@@ -185,6 +185,39 @@ def restart(events: list[Event], rng: Random) -> None:
     events[row + 1 : row + 1] = [crash, back] if rng.random() < 0.8 else [crash]
 
 
+def same_stamp(events: list[Event], rng: Random) -> None:
+    """A message, at one receiver or at all, has the stamp of another."""
+    row, other = _pick(events, rng, Kind.DELIVER), events[_pick(events, rng, Kind.DELIVER)]
+    message, everywhere = events[row].message, rng.random() < 0.5
+    stamp = {name: getattr(other, name) for name in ("stamp_clock", "stamp_issuer", "numbers")}
+    for place, event in enumerate(events):
+        if place == row or (everywhere and event.kind is Kind.DELIVER and event.message == message):
+            events[place] = event._replace(**stamp)
+
+
+def tag(events: list[Event], rng: Random) -> None:
+    """Deliveries of a node are tagged as out of order."""
+    node = events[_pick(events, rng, Kind.DELIVER)].node
+    for place, event in enumerate(events):
+        if event.node == node and event.kind is Kind.DELIVER and rng.random() < 0.3:
+            events[place] = event._replace(kind=Kind.OUT_OF_ORDER)
+
+
+def other_configuration(events: list[Event], rng: Random) -> None:
+    """A delivery or a notification names another configuration."""
+    row = _pick(events, rng, Kind.DELIVER, Kind.DROP)
+    events[row] = events[row]._replace(config=rng.randrange(4))
+
+
+def answered(events: list[Event], rng: Random) -> None:
+    """A message is complete, perhaps before its last delivery."""
+    message = events[_pick(events, rng, Kind.SUBMIT)].message
+    places = [place for place, event in enumerate(events) if event.message == message]
+    at = min(len(events) - 1, (places or [0])[-1] + rng.choice((-1, 0, 0, 1, 2)))
+    event = events[max(0, at)]
+    events.insert(at, Event(event.time_ns, event.clock_ns, event.node, Kind.COMPLETE, message))
+
+
 TAMPERINGS = (
     swap_neighbours,
     swap_neighbours,
@@ -201,6 +234,10 @@ TAMPERINGS = (
     other_change,
     other_kind,
     restart,
+    same_stamp,
+    tag,
+    other_configuration,
+    answered,
 )
 
 

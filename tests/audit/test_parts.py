@@ -1,26 +1,35 @@
 """A run judged by its parts: the same verdict as on the whole, however it is cut."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 import pyarrow as pa
 import pytest
 
-from ordercast.core import Causality, RemoteError
+from ordercast.core import Causality, Deployment, Plan, RemoteError
 from ordercast.judge import audit, judge_selected, may_be_parted
 from ordercast.judge.columns.blocks import Selection, select
 from ordercast.judge.columns.parts import summarize
 from ordercast.scenario.faults import Crash
 from ordercast.scenario.spec import Scenario, WorkloadSpec
 from ordercast.sim.run import simulate
-from ordercast.trace import Kind, RunDescription, build_table
-from tests.audit.tampering import honest, swap, tampered
+from ordercast.trace import Kind, RunDescription, build_table, describe
+from tests.audit.tampering import PLANS, honest, swap, tampered
 from tests.deep import deep_after
 from tests.sim.mutant import Mutant
 from tests.sim.mutants import MUTANTS
 
 BITS = 2
+
+
+def may_be_cut(make: Callable[[Deployment], Plan]) -> bool:
+    plan = make(Deployment.disjoint(1, 3, 2))
+    return may_be_parted(describe(plan, run="test", source="simulator", seed=0, complete=True))
+
+
+PARTED = [name for name, make in PLANS.items() if may_be_cut(make)]
+"""Protocols and models of which large runs may be judged by their parts."""
 KEY = 0x5EED
 
 
@@ -74,7 +83,7 @@ def test_mutants(mutant: Mutant) -> None:
             assert found == whole(run.description, run.table)
 
 
-@pytest.mark.parametrize("plan", ["unordered", "atomic_multicast", "fifo peers"])
+@pytest.mark.parametrize("plan", PARTED)
 @pytest.mark.parametrize("first", deep_after(1, range(0, 30, 10)))
 def test_tampered_traces(plan: str, first: int) -> None:
     seen: Counter[str] = Counter()

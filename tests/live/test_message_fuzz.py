@@ -16,11 +16,11 @@ import msgspec
 import pytest
 
 from ordercast.catalogue import find_protocol, protocol_names
-from ordercast.core import Deployment, HostId, NodeId, Plan
+from ordercast.core import Deployment, HostId, NodeId, Order, Plan
 from ordercast.net.host.live_host import LiveHost
 from ordercast.net.transports.transport import Datagram
 from tests.deep import deep_after
-from tests.live.live_lab import Lab, hydra_plan, lab, run
+from tests.live.live_lab import Lab, lab, run
 from tests.live.wires import until
 
 Frame = tuple[HostId, NodeId, tuple[NodeId, ...], bytes]
@@ -30,8 +30,6 @@ ODD = (0, 1, 2, 3, 255, 256, 2**31, 2**32, 2**53, 2**63 - 1, 2**63, 2**64 - 1, -
 
 
 def plan_of(protocol: str) -> Plan:
-    if protocol == "hydra":
-        return hydra_plan()
     found = find_protocol(protocol)
     return found.deploy(Deployment.disjoint(1, 3, 3, colocated=True), found.options())
 
@@ -96,7 +94,8 @@ def test_no_process_falls_over_a_message_that_no_correct_peer_sends(protocol: st
             await until(lambda: len(frames) > 100)
             await asyncio.sleep(0.2)
             true, rng = list(frames), Random(seed)
-            injected = inject(made, true, rng, counts=protocol != "unordered")
+            counts = made.plan.guarantees.order is not Order.NONE
+            injected = inject(made, true, rng, counts=counts)
             await until(lambda: made.count("malformed") > INJECTED // 10 or made.failures() != [])
             await asyncio.sleep(0.2)  # for what may come of it
             assert made.failures() == []

@@ -79,7 +79,7 @@ class Fates:
     """The numbered packets that came to one node in its present life."""
 
     def __init__(self, groups: Collection[GroupId], held_max: int, sent: dict[Lane, set[int]]) -> None:
-        self._groups = groups
+        self._groups = frozenset(groups)
         self._held_max = held_max
         self._sent = sent
         self._came: dict[Lane, set[int]] = {}
@@ -90,26 +90,22 @@ class Fates:
         self._last: tuple[int, int] = BEFORE
         """The stamp of the last delivery."""
 
-    def come(self, packet: Numbered) -> list[Slot]:
-        """A packet is handed to the process; returns the slots that it fills here."""
+    def come(self, packet: Numbered) -> None:
+        """A packet is handed to the process."""
         issuer, clock, groups, numbers = packet
         keeps = (clock, issuer) > self._last and self._held < self._held_max
-        filled = []
         for group, number in zip(groups, numbers, strict=False):
             if group in self._groups:
-                filled.append((issuer, group, number))
-                self._fill((issuer, group, number), keeps)
-        return filled
-
-    def _fill(self, slot: Slot, keeps: bool) -> None:
-        came = self._came.setdefault(slot[:2], set())
-        if slot[2] not in came:
-            came.add(slot[2])
-            self._held += 1
-            if not keeps:
-                self._refused.add(slot)
-        elif keeps and self._refused:
-            self._refused.discard(slot)
+                came = self._came.get((issuer, group))
+                if came is None:
+                    came = self._came[issuer, group] = set()
+                if number not in came:
+                    came.add(number)
+                    self._held += 1
+                    if not keeps:
+                        self._refused.add((issuer, group, number))
+                elif keeps and self._refused:
+                    self._refused.discard((issuer, group, number))
 
     def close(self, issuers: Sequence[int]) -> None:
         """The process hears that these issuers are being removed."""
@@ -231,16 +227,17 @@ class FateEnv(NodeEnv):
         if kind in self._followed.numbered:
             packet = message.numbered()
             if packet is not None:
-                slots = self._fates.come(packet)
+                self._fates.come(packet)
                 if self._missing:
-                    self._find(slots)
+                    self._find(packet)
         elif kind in self._followed.closing:
             self._fates.close(message.closes())
         self._process_message(source, message)
 
-    def _find(self, slots: list[Slot]) -> None:
-        """Packets that were called dropped have come after all."""
-        for slot in slots:
-            row = self._missing.pop(slot, None)
+    def _find(self, packet: Numbered) -> None:
+        """A packet that was called dropped has come after all."""
+        issuer, _, groups, numbers = packet
+        for group, number in zip(groups, numbers, strict=False):
+            row = self._missing.pop((issuer, group, number), None)
             if row is not None:
                 self._label(row, Fate.LATE)

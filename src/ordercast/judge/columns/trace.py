@@ -68,11 +68,18 @@ class Trace:
 
     def rows(self, *kinds: Kind) -> Ints:
         """The rows of these kinds."""
+        if not any(kind in self._present for kind in kinds):
+            return np.empty(0, np.int64)
         return np.flatnonzero(self.is_kind(*kinds))
+
+    @cached_property
+    def _present(self) -> frozenset[Kind]:
+        """The kinds of which there are rows."""
+        return frozenset(kind for kind in KINDS if is_kind(self.kind, kind).any())
 
     def is_kind(self, *kinds: Kind) -> Flags:
         """For each row, whether it is of one of these kinds."""
-        return is_kind(self.kind, *kinds)
+        return is_kind(self.kind, *(kind for kind in kinds if kind in self._present))
 
     def column(self, name: str) -> Ints:
         """A column of integers, null as the smallest number of its type."""

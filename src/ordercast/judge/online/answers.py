@@ -6,6 +6,8 @@ lives; notifications are not answered. Rows of different machines have no common
 simulated, the deliveries only have to be there at its end.
 """
 
+from collections import defaultdict
+
 from ordercast.core import Groups, MessageId, NodeId, format_ns
 from ordercast.judge.finding import message_at, nodes_named
 from ordercast.judge.online.case import Case, Handler
@@ -22,7 +24,7 @@ class Answers(Oracle):
         super().__init__(name, case)
         self._at_once = case.description.source == "simulator"
         self._groups: dict[MessageId | None, Groups] = {}
-        self._delivered: dict[NodeId, set[MessageId | None]] = {n.id: set() for n in case.description.nodes}
+        self._delivered: defaultdict[NodeId, set[MessageId | None]] = defaultdict(set)
         self._complete: list[Event] = []
 
     def handlers(self) -> dict[Kind, Handler]:
@@ -42,9 +44,7 @@ class Answers(Oracle):
         self._groups.setdefault(event.message, event.groups or ())
 
     def _on_deliver(self, event: Event) -> None:
-        delivered = self._delivered.get(event.node)
-        if delivered is not None:
-            delivered.add(event.message)
+        self._delivered[event.node].add(event.message)
 
     def _on_complete(self, event: Event) -> None:
         if self._at_once:

@@ -15,17 +15,14 @@ from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
 from ordercast.trace import CARRYING, LOST, ORDERED, Event, Kind
 
-Latest = tuple[int, int, Event]
-"""A stamp, and the delivery that had it."""
-
 
 class StampOrder(Oracle):
     """The stamps of a receiver's deliveries grow; tagged ones come after a later stamp."""
 
     def __init__(self, name: str, case: Case) -> None:
         super().__init__(name, case)
-        self._latest: dict[NodeId, Latest] = {}
-        """The highest stamp that each receiver delivered in order."""
+        self._latest: dict[NodeId, Event] = {}
+        """The delivery in order with the highest stamp of each receiver."""
         groups = case.description.groups.values()
         nodes = [node.id for node in case.description.nodes]
         self._in_all = frozenset(node for node in nodes if all(node in members for members in groups))
@@ -43,23 +40,23 @@ class StampOrder(Oracle):
         if clock is None or issuer is None:
             return
         latest = self._latest.get(event.node)
-        if latest is None or clock > latest[0] or (clock == latest[0] and issuer >= latest[1]):
-            self._latest[event.node] = (clock, issuer, event)
-            return
-        self._tell(event, latest, "after")
+        if latest is None or clock > latest.stamp_clock or _stamp(event) >= _stamp(latest):  # type: ignore[operator]
+            self._latest[event.node] = event
+        else:
+            self._tell(event, latest, "after")
 
     def _on_tagged(self, event: Event) -> None:
         clock, issuer = event.stamp_clock, event.stamp_issuer
         if clock is None or issuer is None or event.node not in self._in_all:
             return
         latest = self._latest.get(event.node)
-        if latest is None or latest[:2] < (clock, issuer):
+        if latest is None or _stamp(latest) < (clock, issuer):
             self._tell(event, latest, "tagged as out of order, but the last in order was")
 
-    def _tell(self, event: Event, latest: Latest | None, how: str) -> None:
+    def _tell(self, event: Event, latest: Event | None, how: str) -> None:
         message = event.message or 0
-        others = [] if latest is None else [latest[2]]
-        last = "none" if latest is None else self._named(latest[2])
+        others = [] if latest is None else [latest]
+        last = "none" if latest is None else self._named(latest)
         self.report(
             (event.node,),
             (message, *(other.message or 0 for other in others)),
@@ -75,3 +72,7 @@ class StampOrder(Oracle):
     def _on_recover(self, event: Event) -> None:
         if event.label == LOST:
             self._latest.pop(event.node, None)
+
+
+def _stamp(event: Event) -> tuple[int, int]:
+    return event.stamp_clock or 0, event.stamp_issuer or 0

@@ -30,8 +30,12 @@ class StampOwners(Oracle):
         """The first bundle with each stamp and number: its head, and a delivery of it."""
         self._later: dict[tuple[Place, int], MessageId] = {}
         """The same for other lives of the same sender."""
-        self._last: dict[NodeId, tuple[MessageId, Event]] = {}
-        """The last delivery of each receiver, and the head of its bundle."""
+        self._judged: dict[MessageId, tuple[MessageId, Event]] = {}
+        """The head and a delivery of each message: others like it need not be judged again."""
+        self._last: dict[NodeId, Event] = {}
+        """The last delivery of each receiver."""
+        self._head: dict[NodeId, MessageId] = {}
+        """The head of the bundle that a receiver has delivered more than one message of."""
         self._recoveries: dict[NodeId, int] = {}
         self._life: dict[MessageId, int] = {}
         """The life of its sender in which a message was submitted."""
@@ -51,12 +55,28 @@ class StampOwners(Oracle):
         self._recoveries[event.node] = self._recoveries.get(event.node, 0) + 1
         if event.label == LOST:
             self._last.pop(event.node, None)
+            self._head.pop(event.node, None)
 
     def _on_deliver(self, event: Event) -> None:
         message: MessageId = event.message  # type: ignore[assignment]  # integrity saw to it
-        last = self._last.get(event.node)
-        head = last[0] if last is not None and _together(last[1], event) else message
-        self._last[event.node] = (head, event)
+        head, judged = self._head_of(event, message), self._judged.get(message)
+        if judged is None:
+            self._judged[message] = (head, event)
+        elif judged[0] == head and _same_stamp(judged[1], event):
+            return
+        self._judge(event, head)
+
+    def _head_of(self, event: Event, message: MessageId) -> MessageId:
+        node = event.node
+        last = self._last.get(node)
+        self._last[node] = event
+        if last is None or last.message != message - 1 or not _together(last, event):
+            if self._head:
+                self._head.pop(node, None)
+            return message
+        return self._head.setdefault(node, message - 1)
+
+    def _judge(self, event: Event, head: MessageId) -> None:
         for place in _places(event):
             owner = self._owners.get(place)
             if owner is None:
@@ -84,14 +104,15 @@ class StampOwners(Oracle):
 
 
 def _together(last: Event, event: Event) -> bool:
-    """Whether a delivery belongs to the bundle of the one before it."""
+    """Whether a delivery of the next message belongs to the bundle of the one before it."""
+    return last.groups == event.groups and _same_stamp(last, event)
+
+
+def _same_stamp(one: Event, other: Event) -> bool:
     return (
-        last.message is not None
-        and last.message + 1 == event.message
-        and last.stamp_clock == event.stamp_clock
-        and last.stamp_issuer == event.stamp_issuer
-        and last.numbers == event.numbers
-        and last.groups == event.groups
+        one.stamp_clock == other.stamp_clock
+        and one.stamp_issuer == other.stamp_issuer
+        and one.numbers == other.numbers
     )
 
 
