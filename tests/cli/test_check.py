@@ -54,13 +54,18 @@ def renumbered(change: Rewrite) -> Rewrite:
 
 
 def rewrite_run(folder: Path, change: Rewrite, seed: int = 1) -> None:
-    """Change a run as its writer would have written it: it says how many rows it has, and has no hash."""
-    rewrite(folder, renumbered(change), seed)
-    path = run_folder(folder, seed) / "run.json"
-    rows = pq.ParquetFile(path.with_name("events.parquet")).metadata.num_rows
-    path.write_text(
-        json.dumps(json.loads(path.read_text()) | {"files": {"events.parquet": rows}, "trace_hash": None})
-    )
+    """Change a run as its writer would have written it."""
+    rewrite_files(run_folder(folder, seed), change)
+
+
+def rewrite_files(folder: Path, change: Rewrite) -> None:
+    """Change the run in a folder; its description says how many rows it has, and has no hash."""
+    path = folder / "events.parquet"
+    table = renumbered(change)(pq.ParquetFile(path).read())
+    pq.write_table(table, path)
+    described = folder / "run.json"
+    content = json.loads(described.read_text()) | {"files": {path.name: len(table)}, "trace_hash": None}
+    described.write_text(json.dumps(content))
 
 
 def rows_of(table: pa.Table, node: int, kind: str = "deliver") -> np.ndarray:

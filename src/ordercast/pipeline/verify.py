@@ -21,7 +21,7 @@ from ordercast.core import OrdercastError
 from ordercast.judge import Verdict, audit_files, damaged, judge_selected, may_be_parted
 from ordercast.judge.columns import COLUMNS, STORED
 from ordercast.judge.columns.blocks import files_in_order, select
-from ordercast.judge.columns.parts import Place, Summary, summarize
+from ordercast.judge.columns.parts import PART_COLUMNS, Place, Summary, summarize
 from ordercast.judge.columns.record import damage_of
 from ordercast.pipeline.progress import Report, silent, watched
 from ordercast.pipeline.schemas import VERDICTS
@@ -152,7 +152,7 @@ def _sum_up(batches: Iterator[pa.RecordBatch], key: int) -> Iterator[pa.RecordBa
             try:
                 run = open_run(row["folder"])
                 segment = run.open_segments()[row["segment"]]
-                table = segment.read(STORED, range(row["first"], row["first"] + row["groups"]))
+                table = segment.read(PART_COLUMNS, range(row["first"], row["first"] + row["groups"]))
                 before = sum(segment.group_rows[: row["first"]])
                 place = Place(segment.path.name, row["segment"], before, row["first"])
                 summary = summarize(run.description, table, key, place)

@@ -155,9 +155,11 @@ def _update(digest: "hashlib._Hash", column: pa.Array) -> None:
         digest.update(lengths.to_numpy(zero_copy_only=False).astype("<i8").tobytes())
         _update(digest, column.flatten())
     elif pa.types.is_string(column.type):
-        words = [(value or "").encode() for value in column.to_pylist()]
-        digest.update(np.array([len(word) for word in words], "<i8").tobytes())
-        digest.update(b"".join(words))
+        words = column.fill_null("")
+        offsets = np.frombuffer(words.buffers()[1], np.int32)[words.offset : words.offset + len(words) + 1]
+        digest.update(np.diff(offsets).astype("<i8").tobytes())
+        if len(words):
+            digest.update(words.buffers()[2].slice(offsets[0], offsets[-1] - offsets[0]))
     else:
         values = column.fill_null(0).to_numpy(zero_copy_only=False)
         digest.update(values.astype("<i8").tobytes())
