@@ -30,7 +30,7 @@ def conformance(
 
     [dim]everything[/]: faults of all kinds that it tolerates, together, as in a swarm.
 
-    [dim]determinism[/]: the same seed gives the same run: no wall clock, no order of a set, no own randomness.
+    [dim]determinism[/]: the same seed gives the same run: no wall clock, no order of a set, no own dice.
 
     [dim]codec[/]: the run is the same if packets pass through the codec: messages are immutable and complete.
 
