@@ -122,7 +122,7 @@ def test_skew_adds_latency_and_divides_rates() -> None:
         "hydra.skew.latency_200us": 80.0,
     }
     assert values(evaluation) == pytest.approx(expected)
-    assert "us added by clients a group: 1: 80, 2: 160, 4: 320" in evaluation.measurements[-1].note
+    assert "added by clients a group: 1: 80, 2: 160, 4: 320" in evaluation.measurements[-1].note
     waits, rates = evaluation.figures
     assert [point.x for point in waits.curves[0].points] == [0.0, 1.0, 10.0, 50.0, 100.0, 200.0]
     assert rates.curves[0].points[0].y == pytest.approx(1_000.0)

@@ -15,6 +15,7 @@ from ordercast.experiments.experiment import Case, Evaluation, Results
 from ordercast.experiments.hydra.results import (
     MODEL,
     NAMES,
+    ORDER,
     PAPER,
     compared,
     latencies,
@@ -112,7 +113,7 @@ def evaluate_2a(results: Results) -> Evaluation:
             f"unordered multicast {median(base.values()):.3g} us"
             + (f", adaptive flushes {median(lazy.values()):.3g} us" if lazy else ""),
         ),
-        ratio(f"{MICRO}throughput_vs_unordered", hydra, unordered, _adaptive(adaptive, unordered)),
+        ratio(f"{MICRO}throughput_vs_unordered", hydra, unordered, ORDER, _adaptive(adaptive, unordered)),
         ratio(ATOMIC_CLAIM, atomic, unordered),
     )
     return Evaluation(measurements=measured, figures=(figure,))
@@ -225,6 +226,7 @@ def evaluate_groups(results: Results) -> Evaluation:
             f"{GROUPS}throughput_vs_unordered",
             hydra,
             unordered,
+            ORDER,
             _adaptive(adaptive, unordered),
         ),
         ratio(f"{GROUPS}throughput_vs_atomic", hydra, atomic, _adaptive(adaptive, atomic)),
