@@ -16,6 +16,7 @@ from ordercast.experiments.hydra.results import (
     MODEL,
     NAMES,
     ORDER,
+    ORDER_OF_ATOMIC,
     PAPER,
     compared,
     latencies,
@@ -114,7 +115,7 @@ def evaluate_2a(results: Results) -> Evaluation:
             + (f", adaptive flushes {median(lazy.values()):.3g} us" if lazy else ""),
         ),
         ratio(f"{MICRO}throughput_vs_unordered", hydra, unordered, ORDER, _adaptive(adaptive, unordered)),
-        ratio(ATOMIC_CLAIM, atomic, unordered),
+        ratio(ATOMIC_CLAIM, atomic, unordered, ORDER_OF_ATOMIC),
     )
     return Evaluation(measurements=measured, figures=(figure,))
 
@@ -230,7 +231,7 @@ def evaluate_groups(results: Results) -> Evaluation:
             _adaptive(adaptive, unordered),
         ),
         ratio(f"{GROUPS}throughput_vs_atomic", hydra, atomic, _adaptive(adaptive, atomic)),
-        ratio(ATOMIC_GROUPS_CLAIM, atomic, unordered),
+        ratio(ATOMIC_GROUPS_CLAIM, atomic, unordered, ORDER_OF_ATOMIC),
     )
     return Evaluation(measurements=measured, figures=(waits, rates))
 

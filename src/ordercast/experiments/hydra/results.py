@@ -22,6 +22,7 @@ ORDER = (
     f"order costs {PACKETS_OF_ORDER[HYDRA]:.3g} packets of CPU a message; unordered multicast has 2 in all"
 )
 """The reason for what Hydra has less than unordered multicast."""
+ORDER_OF_ATOMIC = f"order costs atomic multicast {PACKETS_OF_ORDER[ATOMIC]:.3g} packets of CPU a message"
 NAMES = {UNORDERED: "unordered multicast", ATOMIC: "atomic multicast", HYDRA: "Hydra"}
 
 
