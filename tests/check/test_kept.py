@@ -1,5 +1,6 @@
 """What every honest run keeps beside its order: configurations, answers, digests, and reasons of drops."""
 
+import msgspec
 import pytest
 
 from ordercast.core import Gaps, Guarantees
@@ -58,6 +59,24 @@ def test_a_node_without_its_state_begins_with_the_first_configuration(label: str
     trace.recover(0, label)
     trace.deliver(0, a, config=1)
     assert [violation.property for violation in trace.judge()] == ["configuration"] * count
+
+
+def test_a_node_that_goes_on_from_an_earlier_run_has_a_configuration() -> None:
+    trace = Trace(NOTHING)
+    trace.description = msgspec.structs.replace(trace.description, resumed=(0,))
+    a, b, c = trace.submit(), trace.submit(), trace.submit()
+    trace.deliver(0, a, config=7)
+    trace.clean()
+    trace.view(0, 8, 0, 1, 2)
+    trace.deliver(0, b, config=8)
+    trace.clean()
+    trace.deliver(0, c, config=7)  # this run does not say that it was installed
+    assert trace.only("configuration").messages == (c,)
+    trace.events = trace.events[:3]
+    trace.crash(0)
+    trace.recover(0, "lost")
+    trace.deliver(0, a, config=7)
+    assert trace.only("configuration").nodes == (0,)
 
 
 # Answers

@@ -121,7 +121,8 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         Property(
             "configuration",
             "A delivery or a drop notification names the first configuration, which is 0, or one that its"
-            " node has installed.",
+            " node has installed. A node that began the run with saved state may name any, until its first"
+            " view.",
             "always",
             lambda run: True,
             Configurations,

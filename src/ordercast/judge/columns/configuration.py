@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from ordercast.core import GroupId, Groups, NodeId, format_ns, message_name
 from ordercast.judge.columns.case import Case
-from ordercast.judge.columns.columns import KINDS, Ints, factorize, null_of
+from ordercast.judge.columns.columns import KINDS, Flags, Ints, factorize, null_of
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.trace import Trace
 
@@ -50,8 +50,18 @@ def _early(case: Case, rows: Ints, to: Ints, config: Ints, groups: list[Groups])
         place = (int(nodes[at]), int(lives[at]))
         found = [installed.get((*place, group, int(config[at]))) for group in groups[to[at]]]
         begin[kind] = min((row for row in found if row is not None), default=len(trace.kind))
-    early: Ints = rows[rows < begin[kinds]]
+    early: Ints = rows[(rows < begin[kinds]) & ~_resuming(case, nodes, rows)]
     return early
+
+
+def _resuming(case: Case, nodes: Ints, rows: Ints) -> Flags:
+    """Which rows come before the first view of a node that began the run with state from an earlier run."""
+    flags = np.zeros(len(rows), bool)
+    for node in case.description.resumed:
+        views = [view.row for view in case.admitted.views if view.node == node]
+        first = min([*views, *case.trace.lost.get(node, ())], default=len(case.trace.kind))
+        flags |= (nodes == node) & (rows < first)
+    return flags
 
 
 def _installed(case: Case) -> Installed:

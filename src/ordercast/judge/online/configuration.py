@@ -2,7 +2,8 @@
 
 If a delivery or a drop notification names a configuration, its node installed the view of that number before,
 for one of the groups concerned. The first configuration has no view: its number is 0. A node that recovers
-without its state begins with the first configuration again; one that recovers with it goes on.
+without its state begins with the first configuration again; one that recovers with it goes on. A node that
+began the run with state from an earlier run may name any configuration until it installs a view.
 """
 
 from ordercast.core import GroupId, NodeId, format_ns, message_name
@@ -19,6 +20,8 @@ class Configurations(Oracle):
         self._installed: dict[NodeId, set[tuple[GroupId, int | None]]] = {
             node.id: set() for node in case.description.nodes
         }
+        self._resumed = set(case.description.resumed)
+        """Nodes whose configuration is not known yet."""
 
     def handlers(self) -> dict[Kind, Handler]:
         """Deliveries, notifications, views, and recoveries without state."""
@@ -33,14 +36,18 @@ class Configurations(Oracle):
         if not config:
             return
         installed = self._installed[event.node]
-        if all((group, config) not in installed for group in event.groups or ()):
+        if event.node not in self._resumed and all(
+            (group, config) not in installed for group in event.groups or ()
+        ):
             self._tell(event)
 
     def _on_view(self, event: Event) -> None:
+        self._resumed.discard(event.node)
         self._installed[event.node].update((group, event.config) for group in event.groups or ())
 
     def _on_recover(self, event: Event) -> None:
         if event.label == LOST:
+            self._resumed.discard(event.node)
             self._installed[event.node].clear()
 
     def _tell(self, event: Event) -> None:
