@@ -117,6 +117,10 @@ def test_submissions_are_those_of_the_scenario(run: Run) -> None:
 
     assert "60 submissions" in told(wanting(59), one_file(run.table))[0].detail
     assert told(msgspec.structs.replace(wanting(99), complete=False), one_file(run.table)) == []
+    for messages in (-5, 59):
+        (more,) = told(msgspec.structs.replace(wanting(messages), complete=False), one_file(run.table))
+        assert more.detail == f"the run has 60 submissions, but its scenario says at most {messages}"
+    assert told(wanting(1 << 80), one_file(run.table)) == []
 
 
 def test_a_sender_that_was_down_may_have_submitted_less() -> None:

@@ -18,8 +18,8 @@ def list_length_max(description: RunDescription) -> int:
     return len(description.groups) + LIST_SLACK
 
 
-def expected_submissions(description: RunDescription, *, sure: bool) -> range | None:
-    """How many messages a run may have submitted, probes not counted; None if nothing says so.
+def expected_submissions(description: RunDescription, *, sure: bool) -> tuple[int, int] | None:
+    """The least and the most messages that a run may have submitted, without probes; None if unknown.
 
     Only the simulator's scenario says it. A message counts there even if its sender is down, so the number is
     exact only if the run finished and no node crashed (`sure`). Recorded arrivals may end before it, and a
@@ -32,15 +32,16 @@ def expected_submissions(description: RunDescription, *, sure: bool) -> range | 
     assert isinstance(workload, dict)
     steady = workload.get("kind") in ("poisson", "periodic", "closed") and not workload.get("phase")
     exact = sure and steady and description.complete and wanted <= BACKLOG_MAX
-    return range(wanted if exact else 0, wanted + 1)
+    return (wanted if exact else 0), wanted
 
 
-def wrong_count(submissions: int, expected: range | None) -> str:
+def wrong_count(submissions: int, expected: tuple[int, int] | None) -> str:
     """What is wrong with the number of submissions, in words; empty if nothing is."""
-    if expected is None or submissions in expected:
+    if expected is None or expected[0] <= submissions <= expected[1]:
         return ""
-    most = "at most " if len(expected) > 1 else ""
-    return f"the run has {submissions} submissions, but its scenario says {most}{expected[-1]}"
+    least, most = expected
+    limit = most if least == most else f"at most {most}"
+    return f"the run has {submissions} submissions, but its scenario says {limit}"
 
 
 def missing_files(description: RunDescription, rows: Mapping[str, int]) -> Iterator[tuple[str, str]]:
