@@ -73,4 +73,4 @@ def test_an_aggregator_explains_for_whom_it_waits() -> None:
     lab.env.now = 5
     lab.receive(21, flush(1, 50))
     lab.receive(4, Solicit(0, 10))
-    assert lab.waits() == [("flush for node 4", "sequencer 2 has not passed clock 10", 5)]
+    assert lab.waits() == [("flush for node 4", "sequencer 2 to pass clock 10", 5)]

@@ -246,7 +246,7 @@ def test_what_the_service_has_forgotten_strands_a_receiver_which_says_so() -> No
     lab.decide(removed(1, 20, (0, 1, 0), config=6), start=5)
     assert lab.delivered() == []
     lab.pass_time(MILLISECOND)
-    assert ("all steps", "the service has forgotten what this node missed", 0) in lab.waits()
+    assert ("all steps", "steps that the service has forgotten", 0) in lab.waits()
 
 
 def test_announcements_that_answer_a_question_are_no_reason_to_repeat_it_at_once() -> None:

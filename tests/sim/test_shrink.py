@@ -7,18 +7,20 @@ import pytest
 
 from ordercast.core import FAILED, Causality, Deployment, LocalError, Message, NodeId, Plan
 from ordercast.protocols.unordered.protocol import Data, Receiver
-from ordercast.scenario.faults import Crash, Heal, Partition, Restart
+from ordercast.scenario.conditions import Conditions
+from ordercast.scenario.faults import Crash, Heal, Partition, Pause, Restart, SetClock, Weather
 from ordercast.scenario.file import load_scenario
 from ordercast.scenario.part import part_of
 from ordercast.scenario.spec import (
+    ClocksSpec,
     ConstantSpec,
     NetworkSpec,
     Scenario,
     SitesSpec,
     SubmissionSpec,
+    UniformSpec,
     WorkloadSpec,
 )
-from ordercast.scenario.swarm import swarm_scenario
 from ordercast.scenario.writer import write_scenario
 from ordercast.sim.run import simulate
 from ordercast.sim.shrinking import Shrunk, _minimize, shrink
@@ -31,18 +33,40 @@ FORGETFUL = partial(sequencer.plan, broken=Forgetful)
 SELFISH = partial(peers.plan, causality=Causality.CAUSAL, broken=Selfish)
 
 
+ROUGH = Scenario(
+    protocol="",
+    seed=5,
+    groups=2,
+    receivers=2,
+    senders=3,
+    network=NetworkSpec(latency=UniformSpec(50, 2000), loss=0.1, duplication=0.1, reordering=0.2),
+    clocks=ClocksSpec(50, 10),
+    workload=WorkloadSpec(messages=80, rate_per_s=500, bytes=100),
+    settle_ms=300,
+    bundle_bytes=1400,
+    fault=(
+        Pause(at_ms=10, host=1, for_ms=5),
+        SetClock(at_ms=15, host=2, step_us=50),
+        Partition(at_ms=20, sides=((0,), (1, 2))),
+        Heal(at_ms=40),
+        Weather(at_ms=41, conditions=Conditions(loss=0.1, reordering=0.1)),
+        Heal(at_ms=80),
+    ),
+)
+"""A scenario with something of everything."""
+
+
 def properties(scenario: Scenario, make: object) -> set[str]:
     """What a scenario violates."""
     plan = make(scenario.deployment())  # type: ignore[operator]
     return {found.property for found in simulate(scenario, plan).violations}
 
 
-@pytest.mark.parametrize(("make", "seed"), deep_after(1, [(SELFISH, 10), (FORGETFUL, 5)]))
-def test_a_failing_seed_becomes_small_and_its_file_fails_in_the_same_way(
-    make: partial[Plan], seed: int, tmp_path: Path
+@pytest.mark.parametrize("make", deep_after(1, [SELFISH, FORGETFUL]))
+def test_a_failing_scenario_becomes_small_and_its_file_fails_in_the_same_way(
+    make: partial[Plan], tmp_path: Path
 ) -> None:
-    scenario = swarm_scenario("", seed, make)
-    found = shrink(scenario, make)
+    found = shrink(ROUGH, make)
     assert found.finished
     assert found.after.events <= found.before.events / 10
     assert found.after.messages <= 8 and found.after.faults <= found.before.faults
@@ -66,7 +90,7 @@ class Fragile(Receiver):
 
 def fragile() -> Shrunk:
     """A failure that needs three messages, and nothing else."""
-    return shrink(swarm_scenario("", 3, receiver(Fragile)), receiver(Fragile))
+    return shrink(ROUGH, receiver(Fragile))
 
 
 def test_what_is_not_needed_is_gone() -> None:
@@ -80,19 +104,18 @@ def test_what_is_not_needed_is_gone() -> None:
 
 
 def test_a_search_ends_with_its_budget_and_keeps_the_best_so_far() -> None:
-    scenario = swarm_scenario("", 5, FORGETFUL)
     told: list[int] = []
-    found = shrink(scenario, FORGETFUL, tries=10, report=lambda _, tries: told.append(tries))
+    found = shrink(ROUGH, FORGETFUL, tries=10, report=lambda _, tries: told.append(tries))
     assert not found.finished and found.tries == 10 and told[-1] == 10
     assert found.violation.property in properties(found.scenario, FORGETFUL)
-    assert shrink(scenario, FORGETFUL, enough=lambda: True).tries == 0
+    assert shrink(ROUGH, FORGETFUL, enough=lambda: True).tries == 0
 
 
 def test_a_scenario_that_does_not_fail_cannot_be_shrunk() -> None:
     with pytest.raises(LocalError, match="keeps every promise"):
         shrink(Scenario(protocol="unordered"))
     with pytest.raises(LocalError, match="does not violate fifo; it violates: "):
-        shrink(swarm_scenario("", 5, FORGETFUL), FORGETFUL, violated="fifo")
+        shrink(ROUGH, FORGETFUL, violated="fifo")
 
 
 def test_delta_debugging_finds_the_items_that_matter() -> None:
