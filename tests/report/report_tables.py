@@ -64,6 +64,7 @@ def sweep_tables(out: Path) -> None:
             "complete": True,
         }
         | {"findings": [finding()] if run["run"] in ("wild-2", "wild-3") else [], "suppressed": {}}
+        | {"damage": [], "hashed": True}
         for run in runs[:4]
     ]
     write(out, "verdicts", schemas.VERDICTS, verdicts)
@@ -115,7 +116,8 @@ def folder_tables(out: Path) -> None:
     write(out, "runs", schemas.RUNS, runs)
     verdict = {"run": "calm-0", "folder": "calm-0", "protocol": "calm", "complete": False, "suppressed": {}}
     found = finding(times_ns=[start_ns + 5_000 * MS])
-    write(out, "verdicts", schemas.VERDICTS, [{**verdict, "findings": [found]}])
+    record = {"damage": [], "hashed": True}
+    write(out, "verdicts", schemas.VERDICTS, [{**verdict, **record, "findings": [found]}])
     roles = [("receiver", 0, [0]), ("receiver", 1, [0]), ("sender", 0, []), ("sequencer", 2, [])]
     nodes = [
         {"run": run["run"], "node": node, "role": role, "host": host, "groups": groups}
