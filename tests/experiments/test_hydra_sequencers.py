@@ -60,7 +60,7 @@ def test_flush_policies_are_compared_at_their_shortest_delay() -> None:
         "hydra.flush.adp_throughput": 1.0,
     }
     assert values(evaluation) == pytest.approx(expected)
-    assert "10 us: 0.909, 20 us: 0.96, 50 us: 0.99, 100 us: 1" in evaluation.measurements[0].note
+    assert "10 us: 0.909, 20 us: 0.96, 100 us: 1" in evaluation.measurements[0].note
     (figure,) = evaluation.figures
     assert "GEN, 10 us" in [curve.label for curve in figure.curves]
     assert all(len(curve.points) == 3 for curve in figure.curves)

@@ -132,7 +132,7 @@ def _adaptive(adaptive: Results, other: Results) -> str:
 def cases_group_size(effort: Effort) -> list[Case]:
     """One group of three to nine receivers."""
     if effort.thorough:
-        return _cases([(1, size) for size in (3, 5, 7, 9)], effort)
+        return _cases([(1, size) for size in (3, 6, 9)], effort)
     cases = _cases([(1, size) for size in (3, 9)], effort)
     return [case for case in cases if case.parameters["system"] != UNORDERED]  # no claim needs it
 
