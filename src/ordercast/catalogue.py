@@ -7,8 +7,9 @@ looked up, so a protocol that builds on another one may look it up here.
 import importlib
 import pkgutil
 from importlib.util import find_spec
+from pathlib import Path
 
-from ordercast.core import LocalError, Protocol, exception_text
+from ordercast.core import LocalError, Protocol, place_of
 
 FOLDERS = ("ordercast.protocols", "ordercast.replication", "ordercast.transactions")
 """Packages of protocols. Each may import those before it."""
@@ -27,13 +28,41 @@ def find_protocol(name: str) -> Protocol:
     try:
         package = importlib.import_module(packages[name])
     except Exception as error:  # whatever an author's module raises
-        raise LocalError(
-            f"the package {packages[name]} cannot be imported: {exception_text(error)}"
-        ) from error
-    protocol = getattr(package, "PROTOCOL", None)
+        raise LocalError(f"the package {packages[name]} cannot be imported: {_told(error)}") from error
+    return _checked(getattr(package, "PROTOCOL", None), name, packages[name])
+
+
+def broken_protocols() -> dict[str, str]:
+    """The protocols that cannot be used, by name, each with the reason; the others are not disturbed."""
+    broken: dict[str, str] = {}
+    for name in protocol_names():
+        try:
+            find_protocol(name)
+        except LocalError as error:
+            broken[name] = str(error)
+    return broken
+
+
+def _checked(protocol: object, name: str, package: str) -> Protocol:
     if not isinstance(protocol, Protocol):
-        raise LocalError(f"the package {packages[name]} does not define PROTOCOL")
+        raise LocalError(f"the package {package} does not define PROTOCOL")
+    if protocol.name != name:
+        raise LocalError(f"the PROTOCOL of the package {package} has the name {protocol.name}, not {name}")
+    try:
+        protocol.options()
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise LocalError(f"the options of the package {package} have no valid defaults: {what}") from error
     return protocol
+
+
+def _told(error: Exception) -> str:
+    """What an import raised, and in which line of the package."""
+    place = place_of(error)
+    if isinstance(error, SyntaxError) and error.filename:
+        place = f"{Path(error.filename).name}:{error.lineno}"
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {text} ({place})"
 
 
 def _packages() -> dict[str, str]:

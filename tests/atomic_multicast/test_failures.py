@@ -139,7 +139,7 @@ def test_a_receiver_goes_without_the_final_of_a_message_to_its_group_alone() -> 
     lab.submit((0,))
     lab.run_ms(1)
     assert lab.orders == {0: ["3#0"], 1: [], 2: ["3#0"]}
-    assert lab.waits(1) == [("bundle 3.0 (life 0)", "the final timestamp is missing: node 3 has not sent it")]
+    assert lab.waits(1) == [("bundle 3.0 (life 0)", "the final timestamp from node 3")]
     lab.run_ms(15)
     assert lab.orders[1] == ["3#0"]
 
@@ -214,9 +214,7 @@ def test_lost_reports_of_settling_are_asked_for() -> None:
     lab = Lab(groups=2)
     lab.submit((0, 1))
     lab.run_ms(5)
-    assert lab.waits(6) == [
-        ("bundle 6.0 (life 0)", "the final timestamp (1, 1) is not settled by groups 0, 1")
-    ]
+    assert lab.waits(6) == [("bundle 6.0 (life 0)", "groups 0, 1 to settle the final timestamp (1, 1)")]
     lab.run_ms(300)
     assert any(isinstance(m, Settled) for _, _, m in lab.arrivals)
     assert lab.waits(6) == []

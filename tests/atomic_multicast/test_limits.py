@@ -136,8 +136,8 @@ def test_a_client_names_the_groups_that_have_not_answered() -> None:
     lab.submit((1,))
     lab.run_ms(1)
     assert lab.waits(6) == [
-        ("bundle 6.0 (life 0)", "no timestamp from group 1"),
-        ("bundle 6.1 (life 0)", "no timestamp from group 1"),
+        ("bundle 6.0 (life 0)", "a timestamp from group 1"),
+        ("bundle 6.1 (life 0)", "a timestamp from group 1"),
     ]
 
 
@@ -148,14 +148,14 @@ def test_a_receiver_names_what_blocks_and_what_is_blocked() -> None:
     lab.submit((0,))
     lab.run_ms(1)
     assert lab.waits(1) == [
-        ("bundle 6.0 (life 0)", "the final timestamp is missing: node 6 has not sent it"),
+        ("bundle 6.0 (life 0)", "the final timestamp from node 6"),
         (
             "bundle 6.1 (life 0)",
-            "bundle 6.0 (life 0) at (1, 0) may come first; its final timestamp is not known",
+            "bundle 6.0 (life 0) at (1, 0), which may come first; its final timestamp is not known",
         ),
     ]
     lab.run_ms(60)
-    asked = "the final timestamp is missing: asked in place of the client, no timestamp from group 1"
+    asked = "a timestamp from group 1, asked for in place of the client"
     assert ("bundle 6.0 (life 0)", asked) in lab.waits(0)
 
 
@@ -183,8 +183,11 @@ def test_a_receiver_names_the_clock_that_is_behind() -> None:
     lab.run_ms(0.22)
     lab.drop = lambda source, to, message: isinstance(message, Accepted)
     lab.run_ms(1)
-    assert ("bundle 6.3 (life 0)", "the group's clock is at 1; the final timestamp is (4, 0)") in lab.waits(3)
-    assert ("slot 1", "no acknowledgement from nodes 4, 5") in lab.waits(3)
+    assert (
+        "bundle 6.3 (life 0)",
+        "the group's clock, which is at 1, to reach the final timestamp (4, 0)",
+    ) in lab.waits(3)
+    assert ("slot 1", "an acknowledgement from nodes 4, 5") in lab.waits(3)
     state = lab.receiver(3).explain().state
     assert (state["group"], state["clock"], state["consensus role"]) == (1, 1, "leader")
 

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from ordercast.judge import Damage
-from ordercast.judge.columns.columns import filled
 from ordercast.judge.columns.node_order import NodeOrder
 from ordercast.judge.columns.record import damage_of, examine_part
 from ordercast.judge.online.record import examine
@@ -28,8 +27,7 @@ def by_columns(description: RunDescription, files: Rows, rows: int = 1 << 40) ->
     for file in files:
         for start in range(0, max(1, len(file.table)), rows):
             table = file.table.slice(start, rows)
-            order = NodeOrder(filled(table["node"]))
-            parts.append(examine_part(description, table, order, file.name, start))
+            parts.append(examine_part(description, table, NodeOrder(table), file.name, start))
     return damage_of(description, parts)
 
 

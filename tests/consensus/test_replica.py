@@ -187,7 +187,7 @@ def test_one_lost_packet_is_fetched_and_does_not_stop_the_others() -> None:
     assert world.values(2) == []
     waits = world.replica(2).explain().waits
     assert [(wait.subject, wait.blocker) for wait in waits] == [
-        ("slots 0 to 0", "this replica is behind: node 0 has not sent them yet")
+        ("slots 0 to 0, which this replica lacks", "node 0, which has not sent them yet")
     ]
     world.run_ms(10)
     assert world.values(2) == [b"missed"]
@@ -225,7 +225,9 @@ def test_the_log_limit_pushes_back_until_the_laggard_returns() -> None:
         world.run_ms(1)
     assert accepted == 20
     waits = world.replica(0).explain().waits
-    assert "the log is full: no snapshot after slot 0 from nodes 2" in [wait.blocker for wait in waits]
+    assert "room in the log, which needs a snapshot after slot 0 from nodes 2" in [
+        wait.blocker for wait in waits
+    ]
     world.restart(2)
     world.run_ms(100)
     assert len(world.values(2)) == 20
@@ -303,14 +305,14 @@ def test_explain_names_the_silent_and_the_missing_leader() -> None:
     explained = world.replica(0).explain()
     assert explained.state["role"] == "leader"
     assert [(w.subject, w.blocker) for w in explained.waits] == [
-        ("slot 0", "no acknowledgement from nodes 1, 2")
+        ("slot 0", "an acknowledgement from nodes 1, 2")
     ]
     world.crash(0)
     world.crash(1)
     world.run_ms(100)
     (wait,) = world.replica(2).explain().waits
     assert wait.subject.startswith("election in ballot ")
-    assert wait.blocker == "no promise from nodes 0, 1"
+    assert wait.blocker == "a promise from nodes 0, 1"
     assert world.replica(2).explain().state["leader"] == "unknown"
 
 

@@ -336,9 +336,9 @@ def test_it_explains_what_each_event_waits_for_and_how_sure_it_is_that_all_know_
     bench.hear((event("third", 3), 1))  # not in a round yet
     waits = bench.peer.explain().waits
     assert [wait.payload for wait in waits] == [b"first", b"second", b"third"]
-    assert waits[0].blocker == "round 5 of 9, after which all peers know it"
-    assert waits[1].blocker == "event of node 1 at 1 is not old enough yet"
-    assert waits[2].blocker == "round 1 of 9, after which all peers know it"
+    assert waits[0].blocker == "round 9, after which all peers know it; this is round 5"
+    assert waits[1].blocker == "the event of node 1 at 1, which is not old enough yet"
+    assert waits[2].blocker == "round 9, after which all peers know it; this is round 1"
     first, second, third = (wait.stable or 0.0 for wait in waits)
     assert 0 <= third <= first <= second <= 1
     assert second < 0.99, "a great age alone is no proof: whoever relayed it so often may have been alone"

@@ -196,7 +196,7 @@ def test_it_names_the_sequencer_waited_for_and_since_when() -> None:
     lab.hears("<F,2,{(1,0)},8>", "<G,1,{(1,1)},10>")
     lab.env.now = 900
     assert waits(lab) == {
-        "message 1 of sequencer 1": ("the clock of sequencer 2 is at 8 and must reach 10", 700),
+        "message 1 of sequencer 1": ("the clock of sequencer 2, which is at 8 and must reach 10", 700),
     }
 
 
@@ -215,7 +215,10 @@ def test_it_names_all_sequencers_that_are_behind_the_slowest_first() -> None:
     lab = receiver(initial={1: 21, 2: 22, 3: 23})
     lab.hears("<F,2,{(1,0)},8>", "<F,3,{(1,0)},5>", "<G,1,{(1,1)},10>")
     ((blocker, _),) = waits(lab).values()
-    assert blocker == "the clock of sequencer 3 is at 5 and must reach 10; the clock of sequencer 2 is at 8"
+    assert (
+        blocker
+        == "the clock of sequencer 3, which is at 5 and must reach 10; the clock of sequencer 2 is at 8"
+    )
 
 
 def test_it_names_missing_numbers() -> None:
@@ -224,22 +227,27 @@ def test_it_names_missing_numbers() -> None:
     lab.env.now = 50
     lab.hears("<G,1,{(1,4)},40>")
     told = waits(lab)
-    assert told["message 4 of sequencer 1 at clock 40"] == ("numbers 2, 3 of sequencer 1 are missing", 50)
+    assert told["message 4 of sequencer 1 at clock 40"] == (
+        "numbers 2, 3 of sequencer 1, which are missing",
+        50,
+    )
 
 
 def test_it_names_a_long_run_of_missing_numbers_by_its_ends() -> None:
     lab = receiver()
     lab.hears("<G,1,{(1,100)},40>")
     ((blocker, _),) = waits(lab).values()
-    assert blocker == "numbers 1 to 99 of sequencer 1 are missing"
+    assert blocker == "numbers 1 to 99 of sequencer 1, which are missing"
 
 
 def test_it_names_the_missing_number_of_another_sequencer_that_holds_a_message_up() -> None:
     lab = receiver(HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=500))
     lab.hears("<G,1,{(1,2)},20>", "<G,2,{(1,1)},10>")
     told = waits(lab)
-    assert told["message 1 of sequencer 2"][0] == "number 1 of sequencer 1 is missing; its clock is at 20"
-    assert told["message 2 of sequencer 1 at clock 20"][0] == "number 1 of sequencer 1 is missing"
+    assert (
+        told["message 1 of sequencer 2"][0] == "number 1 of sequencer 1, which is missing; its clock is at 20"
+    )
+    assert told["message 2 of sequencer 1 at clock 20"][0] == "number 1 of sequencer 1, which is missing"
 
 
 def test_it_says_that_a_sequencer_is_being_removed_or_added() -> None:
@@ -247,15 +255,15 @@ def test_it_says_that_a_sequencer_is_being_removed_or_added() -> None:
     lab.hears("<G,1,{(1,1)},10>")
     lab.plan("removed", 2)
     told = waits(lab)
-    blocker = "the clock of sequencer 2 (it is being removed) is at 0 and must reach 10"
+    blocker = "the clock of sequencer 2 (it is being removed), which is at 0 and must reach 10"
     assert told["message 1 of sequencer 1"][0] == blocker
-    assert told["step 1 (sequencer 2 removed)"] == ("not every group has reports from a quorum yet", 0)
+    assert told["step 1 (sequencer 2 removed)"] == ("reports from a quorum of every group", 0)
     other = receiver(initial={1: 21})
     other.receive(LEADER, planning("added", 3))
-    assert waits(other) == {"step 1 (sequencer 3 added)": ("no flush from this sequencer yet", 0)}
+    assert waits(other) == {"step 1 (sequencer 3 added)": ("a flush from this sequencer", 0)}
     other.hears("<F,3,{(1,0)},5>", "<G,1,{(1,1)},10>")
     assert waits(other)["message 1 of sequencer 1"][0] == (
-        "the clock of sequencer 3 (it is being added) is at 5 and must reach 10"
+        "the clock of sequencer 3 (it is being added), which is at 5 and must reach 10"
     )
 
 
@@ -274,4 +282,4 @@ def test_the_service_names_the_receivers_whose_reports_are_lacking() -> None:
     ensemble.exchange(without=(2, 6, 7))
     ((subject, blocker, _),) = ensemble.service.waits()
     assert subject == "step 1 (sequencer 1 removed)"
-    assert blocker == "no report from nodes 2, 6, 7"
+    assert blocker == "a report from nodes 2, 6, 7"

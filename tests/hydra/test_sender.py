@@ -39,7 +39,7 @@ def test_until_it_knows_a_sequencer_it_asks_and_takes_nothing() -> None:
     lab = sender()
     assert lab.started == [(node, Fetch(0)) for node in SERVICE]
     assert not lab.process.submit((0,), b"x")
-    assert lab.waits() == [("all messages", "no sequencer is known to be alive", 0)]
+    assert lab.waits() == [("all messages", "a sequencer; none is known to be alive", 0)]
     lab.pass_time(QUIET.announce_ns)
     assert lab.take_sent() == [(node, Fetch(0)) for node in SERVICE]
     lab.receive(LEADER, Announce(0, active(1), None, None))
@@ -122,7 +122,7 @@ def test_where_all_are_silent_nothing_is_taken() -> None:
     lab = informed("random", 1, 2)
     lab.receive(LEADER, Announce(0, active(1, 2), None, None, silent=(1, 2)))
     assert not lab.process.submit((0,), b"x")
-    assert lab.waits()[0][1] == "no sequencer is known to be alive"
+    assert lab.waits()[0][1] == "a sequencer; none is known to be alive"
 
 
 def test_the_congestion_route_avoids_the_slow_one() -> None:

@@ -251,7 +251,7 @@ def test_news_from_before_it_joined_does_not_retire_it() -> None:
 
 def test_it_explains_what_waits() -> None:
     lab = sequencer(now=START)
-    assert lab.waits() == [("all stamping", "it has no number from the configuration service yet", START)]
+    assert lab.waits() == [("all stamping", "a number from the configuration service", START)]
     lab.receive(LEADER, Welcome(START, 1, 0))
     lab.receive(4, Solicit(1, START + 500))
     ((subject, blocker, _),) = lab.waits()

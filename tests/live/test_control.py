@@ -18,7 +18,7 @@ from ordercast.net.cluster.socket_file import find_socket, open_socket
 from ordercast.net.tools import server as control
 from ordercast.net.tools.client import ControlClient, NoAnswer
 from ordercast.net.tools.feed import QUEUE_MESSAGES_MAX
-from ordercast.net.tools.requests import LINE_BYTES_MAX
+from ordercast.net.tools.requests import LINE_BYTES_MAX, decode_request
 from tests.live.control_lab import NOW_NS, SUBMITTED_NS, Lab
 from tests.live.processes import PATIENCE_S, until
 
@@ -109,6 +109,13 @@ def test_what_cannot_be_submitted_is_refused_with_the_reason(
 ) -> None:
     with lab.client() as client, pytest.raises(LocalError, match=complaint):
         client.submit(groups, [b"x"], node)
+
+
+def test_a_request_that_is_nested_too_deeply_is_refused(lab: Lab) -> None:
+    for deep in (b"[" * 50_000 + b"]" * 50_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000):
+        for line in (deep, b'{"do": "status", "more": ' + deep + b"}"):
+            with pytest.raises(LocalError, match="not a request"):
+                decode_request(line)
 
 
 def test_stop_is_answered_before_it_happens(lab: Lab) -> None:

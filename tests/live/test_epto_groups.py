@@ -101,7 +101,7 @@ def test_pending_messages_come_by_place_of_this_group_alone_and_not_without_limi
     explanation = Explanation(
         {},
         (
-            Wait("all messages", "no sequencer is known to be alive", 1),
+            Wait("all messages", "a sequencer; none is known to be alive", 1),
             wait(30, b"late", stamp=Stamp(9, 1)),
             wait(20, b"unknown place"),
             wait(10, b"of others", groups=(1,), stamp=Stamp(1, 1)),

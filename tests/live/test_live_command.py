@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ordercast.cli import run
+from ordercast.scenario.spec import Scenario
 
 pytestmark = pytest.mark.xdist_group("live scenarios")
 
@@ -73,3 +74,24 @@ def test_what_is_wrong_is_told_in_a_line_before_anything_starts(
     )
     assert run(["simulate", "--from-trace", str(tmp_path / "nothing")]) == 2
     assert "no such folder" in capsys.readouterr().err
+
+
+def test_another_protocol_runs_in_place_of_that_of_the_scenario(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Asked(Exception):
+        """Carries the scenario that would be run."""
+
+    def ask(chosen: Scenario, out: Path | None, progress: object) -> None:
+        raise Asked(chosen)
+
+    monkeypatch.setattr("ordercast.cli.live.run_live", ask)
+    monkeypatch.setenv("ORDERCAST_DEBUG", "1")
+    scenario.write_text(SCENARIO + "[options]\nsequencers = 3\n")
+    options: list[object] = []
+    for words in ([str(scenario)], [str(scenario), "--protocol", "epto"], ["--protocol", "unordered"]):
+        with pytest.raises(Asked) as asked:
+            run(["live", *words])
+        (chosen,) = asked.value.args
+        options.append((chosen.protocol, chosen.options, chosen.workload.messages))
+    assert options == [("hydra", {"sequencers": 3}, 60), ("epto", {}, 60), ("unordered", {}, 100)]

@@ -236,7 +236,7 @@ def test_why_names_what_blocks_a_message_and_the_hosts_that_are_down(
     ordercast("send", "orders", "stuck", "-c", crippled.config)
     told = ordercast("why", "3#0", "-c", crippled.config)
     assert told.out.startswith("message 3#0 has waited ")
-    assert " at node 3 (client, host 0): no timestamp from group 0" in told.out
+    assert " at node 3 (client, host 0) for a timestamp from group 0" in told.out
     assert told.out.endswith(
         "host 1 (receiver and client) does not answer; host 2 (receiver and client) does not answer.\n"
     )

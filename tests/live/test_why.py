@@ -41,9 +41,9 @@ def test_what_is_no_message_is_refused(text: str) -> None:
 
 
 def test_it_says_where_a_message_waits_for_what_and_how_long() -> None:
-    blocker = "the clock of sequencer 2 is at 8 and must reach 10"
+    blocker = "the clock of sequencer 2, which is at 8 and must reach 10"
     answer = why_message(M17, [HostFact(1, {1: receiver(wait(M17, blocker=blocker))})], {})
-    assert answer.sentence == f"message 3#17 has waited 3.1 s at node 1 (receiver, host 1): {blocker}."
+    assert answer.sentence == f"message 3#17 has waited 3.1 s at node 1 (receiver, host 1) for {blocker}."
     assert (answer.verdict, answer.node, answer.host, answer.blocker) == ("waiting", 1, 1, blocker)
 
 
@@ -57,11 +57,11 @@ def test_a_message_in_the_middle_of_a_packet_is_found_and_its_neighbours_are_not
 def test_the_place_where_it_has_waited_longest_is_named_and_the_others_after_it() -> None:
     hosts = [
         HostFact(0, {0: receiver(wait(M17, age_ns=5))}),
-        HostFact(1, {1: receiver(wait(M17, age_ns=2 * SECOND, blocker="number 4 is missing"))}),
+        HostFact(1, {1: receiver(wait(M17, age_ns=2 * SECOND, blocker="number 4"))}),
         HostFact(2, {2: receiver(delivered=((0, 20),))}),
     ]
     assert why_message(M17, hosts, {}).sentence == (
-        "message 3#17 has waited 2 s at node 1 (receiver, host 1): number 4 is missing"
+        "message 3#17 has waited 2 s at node 1 (receiver, host 1) for number 4"
         "; it also waits at node 0; it was delivered at node 2."
     )
 
@@ -92,11 +92,11 @@ def test_a_node_that_is_not_so_far_did_not_go_on_without_it() -> None:
 
 
 def test_a_message_in_the_backlog_is_held_up_by_what_its_sender_says() -> None:
-    general = WaitFact("all messages", "no sequencer is known to be alive", SECOND)
+    general = WaitFact("all messages", "a sequencer; none is known to be alive", SECOND)
     answer = why_message(M17, [HostFact(3, {3: sender(0, 20, 5, general)})], {})
     assert answer.sentence == (
         "message 3#17 is in the backlog of sender 3, behind 2 others; "
-        "all messages must wait: no sequencer is known to be alive."
+        "all messages must wait for a sequencer; none is known to be alive."
     )
     assert answer.verdict == "backlog"
 
@@ -107,9 +107,11 @@ def test_or_by_the_pace_of_others_or_by_those_before_it() -> None:
         slow.sentence
         == "message 3#17 is in the backlog of sender 3, first in line, because a receiver is slow."
     )
-    under_way = wait(message_id(3, 1), blocker="no timestamp from group 1")
+    under_way = wait(message_id(3, 1), blocker="a timestamp from group 1")
     held = why_message(M17, [HostFact(3, {3: sender(0, 18, 1, under_way)})], {})
-    assert held.sentence.endswith("first in line, held up by earlier messages: no timestamp from group 1.")
+    assert held.sentence.endswith(
+        "first in line, held up by earlier messages, which wait for a timestamp from group 1."
+    )
 
 
 @pytest.mark.parametrize(
@@ -148,18 +150,21 @@ def test_a_message_of_a_host_that_is_down_is_unknown() -> None:
 
 def test_without_a_message_it_tells_the_oldest_wait_of_all() -> None:
     hosts = [
-        HostFact(0, {0: receiver(wait(M17, age_ns=5), WaitFact("leadership", "no leader is known", None))}),
-        HostFact(1, {1: receiver(wait(message_id(3, 9), 4, SECOND, "number 4 is missing"))}),
+        HostFact(
+            0, {0: receiver(wait(M17, age_ns=5), WaitFact("leadership", "a leader; none is known", None))}
+        ),
+        HostFact(1, {1: receiver(wait(message_id(3, 9), 4, SECOND, "number 4"))}),
     ]
     assert why_oldest(hosts, {}).sentence == (
-        "message 3#9 (a bundle, and 3 more) has waited 1 s at node 1 (receiver, host 1): number 4 is missing."
+        "message 3#9 (a bundle, and 3 more) has waited 1 s at node 1 (receiver, host 1) for number 4."
     )
 
 
 def test_a_wait_of_unknown_age_is_told_without_one() -> None:
-    hosts = [HostFact(0, {0: receiver(WaitFact("leadership", "no leader is known", None))})]
+    hosts = [HostFact(0, {0: receiver(WaitFact("leadership", "a leader; none is known", None))})]
     assert (
-        why_oldest(hosts, {}).sentence == "leadership waits at node 0 (receiver, host 0): no leader is known."
+        why_oldest(hosts, {}).sentence
+        == "leadership waits at node 0 (receiver, host 0) for a leader; none is known."
     )
 
 
@@ -265,3 +270,18 @@ def test_senders_are_told_apart() -> None:
     progress.add(message_id(4, 0), 1)
     assert progress.runs(3) == [(message_id(3, 0), message_id(3, 2))]
     assert progress.runs(5) == []
+
+
+def test_the_chain_of_waits_is_followed_to_its_cause() -> None:
+    held = msgspec.structs.replace(wait(M17, blocker="number 4 of node 7"), on=(7,))
+    step = WaitFact("step 2", "a report from nodes 8", SECOND, on=(8,))
+    hosts = [HostFact(1, {1: receiver(held)}), HostFact(7, {7: receiver(WaitFact("x", "y", 5), step)})]
+    answer = why_message(M17, hosts, {8: "service"})
+    assert answer.cause == 8
+    assert answer.sentence == (
+        "message 3#17 has waited 3.1 s at node 1 (receiver, host 1) for number 4 of node 7"
+        "; at node 7 step 2 waits for a report from nodes 8"
+        "; the cause is at node 8, which does not answer; host 8 (service) does not answer."
+    )
+    quiet = [*hosts, HostFact(8, {8: receiver()})]
+    assert "the cause is at node 8, which waits for nothing itself." in why_oldest(quiet, {}).sentence

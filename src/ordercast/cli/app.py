@@ -24,6 +24,7 @@ COMMANDS = (
     "simulate",
     "live",
     "swarm",
+    "conformance",
     "sweep",
     "replay",
     "shrink",

@@ -52,10 +52,10 @@ def check(
     read, and 0 if every run kept its promises.
 
     Without [bold]--master[/], oracles read one event after the other in this process. With it, Spark tasks
-    judge the same properties over whole columns; this is for many runs or for large ones. The two judges were
-    written independently; use both if much depends on the verdict. Spark does not compare a run of more than
-    four million events with its stored hash, and it does not count deliveries tagged as out of order. Spark
-    takes seconds to start, so a few small runs are judged faster without it.
+    judge the same properties over whole columns; this is for many runs or for large ones. The two judges
+    were written independently; use both if much depends on the verdict. Spark does not compare a run of
+    more than a million events with its stored hash, and it does not count deliveries tagged as out of
+    order. Spark takes seconds to start, so a few small runs are judged faster without it.
 
     [bold]Examples[/]
 

@@ -98,9 +98,8 @@ def _judge_files(run: StoredRun) -> tuple[int, Judged]:
 
 def _warn_of_size(named: NamedRun) -> None:
     """Warn about a large run: the oracles keep it in memory, with 600 to 800 bytes per event."""
-    events = sum(segment.rows for segment in named.run.open_segments())
-    if events > MANY_EVENTS:
-        note = f"note: {named.name} has {events} events; --master judges large runs in parts"
+    if named.run.rows > MANY_EVENTS:
+        note = f"note: {named.name} has {named.run.rows} events; --master judges large runs in parts"
         errors.print(note, markup=False, soft_wrap=True)
 
 

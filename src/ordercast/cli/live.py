@@ -26,6 +26,10 @@ def live(
     from_trace: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of a recorded run to repeat instead.")
     ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(help="Protocol to run, instead of that of the scenario; with its default options."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed for when messages are sent, and to which groups.")
     ] = None,
@@ -44,10 +48,14 @@ def live(
     ordercast live examples/leader-crash.toml --out traces
 
     ordercast live --from-trace traces/hydra-7-5be98e0c
+
+    ordercast live --protocol hydra
     """
     content = start_from(scenario, from_trace)
+    if protocol is not None and protocol != content.get("protocol"):
+        content |= {"protocol": protocol, "options": {}}  # the options were those of another protocol
     if not content:
-        raise LocalError("nothing to run: name a scenario file, or give --from-trace DIR")
+        raise LocalError("nothing to run: name a scenario file, or give --from-trace DIR or --protocol NAME")
     if seed is not None:
         content["seed"] = seed
     with naming_lines_of(scenario):

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import msgspec
 import typer
+from rich.markup import escape
 from rich.table import Table
 
-from ordercast.catalogue import find_protocol, protocol_names
+from ordercast.catalogue import broken_protocols, find_protocol, protocol_names
 from ordercast.cli.output import console, print_json
 from ordercast.core import Protocol
 
@@ -22,9 +23,10 @@ def protocols(
     [dim]action[/]: what `ordercast cluster act` can do with a live cluster of this protocol.
     [dim]options[/]: with their defaults, for the table `options` of a scenario; --json has nested ones too.
     """
-    known = [find_protocol(name) for name in protocol_names()]
+    broken = broken_protocols()
+    known = [find_protocol(name) for name in protocol_names() if name not in broken]
     if json:
-        print_json({"protocols": [_object(protocol) for protocol in known]})
+        print_json({"protocols": [_object(protocol) for protocol in known], "broken": broken})
         return 0
     for protocol in known:
         console.print(f"[bold]{protocol.name}[/]  {protocol.summary}")
@@ -38,6 +40,8 @@ def protocols(
             table.add_row("  action", f"{action.name}: {action.summary}")
         console.print(table)
         console.print()
+    for name, why in broken.items():
+        console.print(f"[bold red]{name}[/]  cannot be used: {escape(why)}", soft_wrap=True)
     return 0
 
 

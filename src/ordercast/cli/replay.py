@@ -50,6 +50,7 @@ def replay(
                 "scenario": run.description.scenario,
                 "events": lines[:end],
                 "violations": [violation_object(violation) for violation in run.violations],
+                "reasons": _reasons(run),
             }
         )
     else:
@@ -78,6 +79,11 @@ def _end(run: Run) -> int:
     return max((place for place in rows if place not in run.carried), default=-1) + 1
 
 
+def _reasons(run: Run) -> list[str]:
+    """The reasons of violations at the end of the run, each once."""
+    return list(dict.fromkeys(reason for found in run.violations if (reason := run.reason(found))))
+
+
 def _show(run: Run, lines: list[str], more: int) -> None:
     scenario = run.scenario
     roles: dict[str, list[str]] = {}
@@ -99,9 +105,11 @@ def _show(run: Run, lines: list[str], more: int) -> None:
         console.print(f"  ... and {more} more events; --whole shows them")
     if run.violations:
         print_violations(("", violation) for violation in run.violations)
+        for reason in _reasons(run):
+            console.print(f"  why: {reason}", markup=False, soft_wrap=True)
         for node, explanation in run.waits.items():
             for wait in explanation.waits[:3]:
-                text = f"  node {node}: {wait.subject} waits: {wait.blocker}"
-                console.print(f"{text} since {format_ns(wait.since)}", markup=False, soft_wrap=True)
+                text = f"  node {node}: {wait.subject} waits for {wait.blocker}"
+                console.print(f"{text}, since {format_ns(wait.since)}", markup=False, soft_wrap=True)
     else:
         console.print("[green]kept every promise[/] of its protocol")

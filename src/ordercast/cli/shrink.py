@@ -117,6 +117,7 @@ def _object(found: Shrunk, target: Path) -> dict[str, object]:
     return {
         "out": str(target),
         "violation": violation_object(found.violation),
+        "reason": found.reason,
         "before": found.before._asdict(),
         "after": found.after._asdict(),
         "tries": found.tries,
@@ -128,6 +129,8 @@ def _object(found: Shrunk, target: Path) -> dict[str, object]:
 def _show(found: Shrunk, target: Path, interrupted: bool) -> None:
     console.print(f"[bold red]{found.violation.headline()}[/]")
     console.print(f"  {found.violation.detail}", markup=False, soft_wrap=True)
+    if found.reason:
+        console.print(f"  why: {found.reason}", markup=False, soft_wrap=True)
     for name, before, after in zip(Size._fields, found.before, found.after, strict=True):
         if name == "lasted_ns":
             console.print(f"  {'lasted':<11}{format_ns(before, 3)} -> {format_ns(after, 3)}")

@@ -16,6 +16,7 @@ import typer
 from ordercast.catalogue import find_protocol
 from ordercast.cli.output import console, print_json, progress_bar
 from ordercast.core import LocalError, Nanos, exception_text, format_ns
+from ordercast.judge import Violation
 from ordercast.scenario.seeds import parse_seeds
 from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import Run, simulate
@@ -123,7 +124,7 @@ def try_seed(protocol: str, seed: int) -> SeedResult:
         return SeedResult([SwarmFailure(seed, "exception", exception_text(error))])
     summary = run.summary()
     return SeedResult(
-        [SwarmFailure(seed, violation.property, violation.detail) for violation in run.violations],
+        [SwarmFailure(seed, found.property, _message(run, found)) for found in run.violations],
         submitted=summary.submitted,
         delivered=len({event.message for event in run.events() if event.kind in CARRYING}),
         drops=summary.dropped,
@@ -132,6 +133,12 @@ def try_seed(protocol: str, seed: int) -> SeedResult:
         ending=run.ending,
         recovery_ns=_recovery(run),
     )
+
+
+def _message(run: Run, found: Violation) -> str:
+    """What was found, and who waits for whom if something is missing at the end."""
+    reason = run.reason(found)
+    return f"{found.detail}; {reason}" if reason else found.detail
 
 
 def _recovery(run: Run) -> Nanos:

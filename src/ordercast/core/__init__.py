@@ -1,5 +1,6 @@
 """The contract that protocols, drivers and checks share. It imports nothing else of ordercast."""
 
+from ordercast.core.chain import Chain, cause_text, chain_text, follow
 from ordercast.core.delivery import (
     CARRIERS,
     Carrier,
@@ -64,6 +65,7 @@ __all__ = [
     "Action",
     "Agreement",
     "Causality",
+    "Chain",
     "Codec",
     "Crashes",
     "Delivered",
@@ -105,7 +107,10 @@ __all__ = [
     "Stamp",
     "View",
     "Wait",
+    "cause_text",
+    "chain_text",
     "exception_text",
+    "follow",
     "format_ns",
     "message_id",
     "message_name",

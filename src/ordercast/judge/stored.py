@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from ordercast.judge.columns.columns import filled
 from ordercast.judge.columns.node_order import NodeOrder
 from ordercast.judge.columns.record import damage_of, examine_part
 from ordercast.judge.finding import Damage, Verdict
@@ -37,7 +36,7 @@ def verdict_on_files(description: RunDescription, files: Sequence[FileRows]) -> 
 
 def audit_files(description: RunDescription, files: Sequence[FileRows]) -> Judged:
     """Judge a run over its columns; the files have all columns if the description has a hash."""
-    orders = [NodeOrder(filled(rows.table["node"])) for rows in files]
+    orders = [NodeOrder(rows.table) for rows in files]
     parts = [
         examine_part(description, rows.table, order, rows.name)
         for rows, order in zip(files, orders, strict=True)
@@ -56,7 +55,7 @@ def damaged(damage: Sequence[Damage]) -> Verdict:
 
 
 def _altered(description: RunDescription, files: Sequence[FileRows], table: pa.Table) -> tuple[Damage, ...]:
-    if description.trace_hash in (None, trace_hash(table)):
+    if description.trace_hash is None or description.trace_hash == trace_hash(table):
         return ()
     detail = "the events do not match the hash in run.json: they were changed after they were written"
     return (Damage("hash", detail, files[0].name if len(files) == 1 else ""),)

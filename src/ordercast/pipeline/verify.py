@@ -21,7 +21,7 @@ from ordercast.core import OrdercastError
 from ordercast.judge import Verdict, audit_files, damaged, judge_selected, may_be_parted
 from ordercast.judge.columns import COLUMNS, STORED
 from ordercast.judge.columns.blocks import files_in_order, select
-from ordercast.judge.columns.parts import Place, Summary, summarize
+from ordercast.judge.columns.parts import PART_COLUMNS, Place, Summary, summarize
 from ordercast.judge.columns.record import damage_of
 from ordercast.pipeline.progress import Report, silent, watched
 from ordercast.pipeline.schemas import VERDICTS
@@ -30,6 +30,9 @@ from ordercast.trace import CARRYING, SCHEMA, StoredRun
 
 WHOLE_MAX = 4_000_000
 """The most events that one task reads at once."""
+HASHED_MAX = 1_000_000
+"""The most events of a run that are compared with its hash: for each event, the hash takes as long as the
+verdict."""
 PART_ROWS = 2_000_000
 TASKS_A_CORE = 16
 TASKS_MAX = 1 << 20
@@ -60,7 +63,7 @@ class RunVerdict(NamedTuple):
     verdict: Verdict
     deliveries: int = 0
     hashed: bool = False
-    """Whether the events were compared with the stored hash. For a run in parts this would take too long."""
+    """Whether the events were compared with the stored hash."""
 
 
 def verify(traces: DataFrame, whole_max: int = WHOLE_MAX, part_rows: int = PART_ROWS) -> DataFrame:
@@ -108,8 +111,11 @@ def _judge_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _judge_whole(run: StoredRun) -> RunVerdict:
-    hashed = run.description.trace_hash is not None
-    verdict, table = audit_files(run.description, run.files(SCHEMA.names if hashed else STORED))
+    description = run.description
+    hashed = description.trace_hash is not None and run.rows <= HASHED_MAX
+    if not hashed:
+        description = msgspec.structs.replace(description, trace_hash=None)
+    verdict, table = audit_files(description, run.files(SCHEMA.names if hashed else STORED))
     if table is None:
         return RunVerdict(verdict)
     return RunVerdict(verdict, _deliveries(table), hashed)
@@ -152,7 +158,7 @@ def _sum_up(batches: Iterator[pa.RecordBatch], key: int) -> Iterator[pa.RecordBa
             try:
                 run = open_run(row["folder"])
                 segment = run.open_segments()[row["segment"]]
-                table = segment.read(STORED, range(row["first"], row["first"] + row["groups"]))
+                table = segment.read(PART_COLUMNS, range(row["first"], row["first"] + row["groups"]))
                 before = sum(segment.group_rows[: row["first"]])
                 place = Place(segment.path.name, row["segment"], before, row["first"])
                 summary = summarize(run.description, table, key, place)
@@ -190,8 +196,7 @@ def _judge_summaries(table: pa.Table, part_rows: int) -> pa.Table:
         )
         return RunVerdict(verdict, sum(part.deliveries for part in parts))
 
-    events = sum(segment.rows for segment in run.open_segments())
-    return pa.Table.from_batches([_verdict_batch(run, rows[0]["run"], events, judge)])
+    return pa.Table.from_batches([_verdict_batch(run, rows[0]["run"], run.rows, judge)])
 
 
 def _read_parts(run: StoredRun, part_rows: int) -> Iterator[pa.Table]:

@@ -21,6 +21,7 @@ def simpler(scenario: Scenario) -> Iterator[Scenario]:
         {"cpu": Cpu(), "role_cpu": {}},
         {"bundle_bytes": 0},
         {"codec": False},
+        {"liveness": False},
     ):
         yield _replace(scenario, **change)
     for name in scenario.options:

@@ -35,10 +35,24 @@ class Failure(msgspec.Struct, frozen=True):
     message: str
 
 
-def conformance(make_plan: MakePlan, seeds: Iterable[int] = range(20)) -> list[Failure]:
-    """Test every promise of the plans that `make_plan` makes, with these seeds."""
-    clauses = (_calm, _each_fault, _everything, _determinism, _codec, _explanations, _bad_input)
-    return [failure for seed in seeds for clause in clauses for failure in _held(clause, make_plan, seed)]
+def conformance(
+    make_plan: MakePlan, seeds: Iterable[int] = range(20), progress: Callable[[], None] = lambda: None
+) -> list[Failure]:
+    """Test every promise of the plans that `make_plan` makes, with these seeds.
+
+    `progress` is called after each clause of each seed.
+    """
+    failures: list[Failure] = []
+    for seed in seeds:
+        for clause in _CLAUSES:
+            failures += _held(clause, make_plan, seed)
+            progress()
+    return failures
+
+
+def clauses() -> dict[str, str]:
+    """The clauses of the suite by name, each with what it tests."""
+    return {_name(clause): (clause.__doc__ or "").strip() for clause in _CLAUSES}
 
 
 def _held(
@@ -166,3 +180,6 @@ def _bad_input(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
         except LocalError:
             continue
         yield Failure("bad input", seed, "bad input", f"a message to groups {groups} was accepted")
+
+
+_CLAUSES = (_calm, _each_fault, _everything, _determinism, _codec, _explanations, _bad_input)

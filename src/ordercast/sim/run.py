@@ -27,8 +27,11 @@ from ordercast.core import (
     Plan,
     ProtocolFailed,
     ProtocolFailure,
+    chain_text,
+    follow,
+    message_sender,
 )
-from ordercast.judge import verdict
+from ordercast.judge import END_OF_RUN, Violation, verdict
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.contract import beyond_contract
 from ordercast.scenario.ending import Ending, ending_of, hindrance_of
@@ -103,6 +106,20 @@ class Run:
     def events(self) -> list[Event]:
         """The trace, row by row."""
         return [Event._make(row) for row in self.rows]
+
+    def reason(self, found: Violation) -> str:
+        """Who waits for whom, up to the cause, from a node that a violation at the end of the run names.
+
+        Empty if the violation shows before the end, or if nothing waits at these nodes.
+        """
+        if found.step != END_OF_RUN:
+            return ""
+        waits = {node: explanation.waits for node, explanation in self.waits.items()}
+        roles = {node.id: node.role for node in self.description.nodes}
+        for node in (*reversed(found.nodes), *map(message_sender, found.messages)):
+            if waits.get(node):
+                return chain_text(follow(node, waits[node][0], waits), roles)
+        return ""
 
     def order(self, node: NodeId) -> list[MessageId]:
         """The messages that a node delivered, in its order."""

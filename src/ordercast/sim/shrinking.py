@@ -59,6 +59,8 @@ class Shrunk(NamedTuple):
     violation: Violation
     before: Size
     after: Size
+    reason: str
+    """Who waits for whom at the end of the run, if the violation shows only there."""
     tries: int
     """How many runs it took."""
     finished: bool
@@ -100,7 +102,8 @@ def measured(scenario: Scenario, best: Scenario, violated: str | None, tries: in
     run, before = size_of(scenario)
     found = _first(run, violated)
     last, after = size_of(best)
-    return Shrunk(best, _first(last, found.property), before, after, tries, finished=False)
+    kept = _first(last, found.property)
+    return Shrunk(best, kept, before, after, last.reason(kept), tries, finished=False)
 
 
 _KIND = Event._fields.index("kind")
@@ -145,7 +148,7 @@ class _Search:
             finished = False
         run, after = size_of(self._best, self._make_plan)
         found = _first(run, self._property)
-        return Shrunk(self._best, found, self._before, after, self._tries, finished)
+        return Shrunk(self._best, found, self._before, after, run.reason(found), self._tries, finished)
 
     def _round(self) -> bool:
         """Try to remove and to simplify everything once; return whether that helped."""

@@ -60,6 +60,11 @@ class StoredRun(NamedTuple):
         named = [name for name in SCHEMA.names if name in wanted]
         return [FileRows(segment.path.name, segment.read(named)) for segment in self.open_segments()]
 
+    @property
+    def rows(self) -> int:
+        """The number of rows in all files."""
+        return sum(segment.rows for segment in self.open_segments())
+
     def open_segments(self) -> list["Segment"]:
         """The Parquet files of this run, ready to be read; at least one."""
         segments = [Segment(path) for path in self.segments()]

@@ -152,12 +152,17 @@ def _update(digest: "hashlib._Hash", column: pa.Array) -> None:
     digest.update(np.packbits(column.is_valid().to_numpy(zero_copy_only=False)).tobytes())
     if pa.types.is_list(column.type):
         lengths = column.value_lengths().fill_null(0)
-        digest.update(lengths.to_numpy(zero_copy_only=False).astype("<i8").tobytes())
+        _update_numbers(digest, lengths.to_numpy(zero_copy_only=False))
         _update(digest, column.flatten())
     elif pa.types.is_string(column.type):
-        words = [(value or "").encode() for value in column.to_pylist()]
-        digest.update(np.array([len(word) for word in words], "<i8").tobytes())
-        digest.update(b"".join(words))
+        words = column.fill_null("")
+        offsets = np.frombuffer(words.buffers()[1], np.int32)[words.offset : words.offset + len(words) + 1]
+        _update_numbers(digest, np.diff(offsets))
+        if len(words):
+            digest.update(words.buffers()[2].slice(offsets[0], offsets[-1] - offsets[0]))
     else:
-        values = column.fill_null(0).to_numpy(zero_copy_only=False)
-        digest.update(values.astype("<i8").tobytes())
+        _update_numbers(digest, column.fill_null(0).to_numpy(zero_copy_only=False))
+
+
+def _update_numbers(digest: "hashlib._Hash", numbers: np.ndarray) -> None:
+    digest.update(np.ascontiguousarray(numbers, "<i8").data)

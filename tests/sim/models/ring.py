@@ -180,7 +180,7 @@ class Sender(Member):
     def explain(self) -> Explanation:
         """The requests that were not delivered yet."""
         waits = (
-            Wait(f"request {serial}", "a member to order it", serial, payload)
+            Wait(f"request {serial}", "a member to order it", serial, payload, on=self.members)
             for serial, payload in self.pending.items()
         )
         return Explanation({"role": "sender", "pending": len(self.pending)}, tuple(waits))

@@ -84,6 +84,8 @@ class Catchup:
         """What is missing here, and since when."""
         if not self.fetching or self._log.committed >= self._goal:
             return []
-        source = "no leader is known" if leader is None else f"node {leader} has not sent them yet"
-        subject = f"slots {self._log.committed} to {self._goal - 1}"
-        return [Wait(subject, f"this replica is behind: {source}", self._since)]
+        source = (
+            "a leader; none is known" if leader is None else f"node {leader}, which has not sent them yet"
+        )
+        subject = f"slots {self._log.committed} to {self._goal - 1}, which this replica lacks"
+        return [Wait(subject, source, self._since, on=() if leader is None else (leader,))]

@@ -55,8 +55,9 @@ class Election:
 
     def waits(self) -> list[Wait]:
         """Whose promise is missing."""
-        names = ", ".join(str(peer) for peer in self._cursors)
-        return [Wait(f"election in ballot {self.ballot}", f"no promise from nodes {names}", self._since)]
+        asked = tuple(self._cursors)
+        blocker = f"a promise from nodes {', '.join(map(str, asked))}"
+        return [Wait(f"election in ballot {self.ballot}", blocker, self._since, on=asked)]
 
     def _ask(self, peer: NodeId) -> None:
         self._log.env.send(peer, Prepare(self.ballot, self._cursors[peer], self._log.committed))

@@ -98,14 +98,15 @@ class Leadership:
         peers = self._log.group.peers
         waits = []
         for slot, flight in self.flights.items():
-            silent = (str(p) for i, p in enumerate(peers) if not flight.accepted >> i & 1)
-            blocker = f"no acknowledgement from nodes {', '.join(silent)}"
-            waits.append(Wait(f"slot {slot}", blocker, flight.began))
+            silent = tuple(p for i, p in enumerate(peers) if not flight.accepted >> i & 1)
+            blocker = f"an acknowledgement from nodes {', '.join(map(str, silent))}"
+            waits.append(Wait(f"slot {slot}", blocker, flight.began, on=silent))
         if self.full():
             floor = min(self.stable)
-            behind = (str(p) for p, slot in zip(peers, self.stable, strict=True) if slot == floor)
-            blocker = f"the log is full: no snapshot after slot {floor} from nodes {', '.join(behind)}"
-            waits.append(Wait("new proposals", blocker, self._log.env.now))
+            behind = tuple(p for p, slot in zip(peers, self.stable, strict=True) if slot == floor)
+            names = ", ".join(map(str, behind))
+            blocker = f"room in the log, which needs a snapshot after slot {floor} from nodes {names}"
+            waits.append(Wait("new proposals", blocker, self._log.env.now, on=behind))
         return waits
 
     def _launch(self, slot: int, value: bytes) -> None:

@@ -184,7 +184,7 @@ class Replica(Process):
         elif self._election:
             waits += self._election.waits()
         elif self.leader is None:
-            waits.append(Wait("leadership", "no leader is known", self._heard))
+            waits.append(Wait("leadership", "a leader; none is known", self._heard))
         return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)))
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:

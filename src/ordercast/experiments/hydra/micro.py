@@ -15,6 +15,8 @@ from ordercast.experiments.experiment import Case, Evaluation, Results
 from ordercast.experiments.hydra.results import (
     MODEL,
     NAMES,
+    ORDER,
+    ORDER_OF_ATOMIC,
     PAPER,
     compared,
     latencies,
@@ -112,8 +114,8 @@ def evaluate_2a(results: Results) -> Evaluation:
             f"unordered multicast {median(base.values()):.3g} us"
             + (f", adaptive flushes {median(lazy.values()):.3g} us" if lazy else ""),
         ),
-        ratio(f"{MICRO}throughput_vs_unordered", hydra, unordered, _adaptive(adaptive, unordered)),
-        ratio(ATOMIC_CLAIM, atomic, unordered),
+        ratio(f"{MICRO}throughput_vs_unordered", hydra, unordered, ORDER, _adaptive(adaptive, unordered)),
+        ratio(ATOMIC_CLAIM, atomic, unordered, ORDER_OF_ATOMIC),
     )
     return Evaluation(measurements=measured, figures=(figure,))
 
@@ -225,10 +227,11 @@ def evaluate_groups(results: Results) -> Evaluation:
             f"{GROUPS}throughput_vs_unordered",
             hydra,
             unordered,
+            ORDER,
             _adaptive(adaptive, unordered),
         ),
         ratio(f"{GROUPS}throughput_vs_atomic", hydra, atomic, _adaptive(adaptive, atomic)),
-        ratio(ATOMIC_GROUPS_CLAIM, atomic, unordered),
+        ratio(ATOMIC_GROUPS_CLAIM, atomic, unordered, ORDER_OF_ATOMIC),
     )
     return Evaluation(measurements=measured, figures=(waits, rates))
 

@@ -18,6 +18,11 @@ MODEL = (
     f"switches; order costs a message of Hydra {PACKETS_OF_ORDER[HYDRA]:.3g} packets, and one of atomic "
     f"multicast {PACKETS_OF_ORDER[ATOMIC]:.3g}; a link takes {PUBLISHED.link_us:.4g} us; 100 Gb/s star."
 )
+ORDER = (
+    f"order costs {PACKETS_OF_ORDER[HYDRA]:.3g} packets of CPU a message; unordered multicast has 2 in all"
+)
+"""The reason for what Hydra has less than unordered multicast."""
+ORDER_OF_ATOMIC = f"order costs atomic multicast {PACKETS_OF_ORDER[ATOMIC]:.3g} packets of CPU a message"
 NAMES = {UNORDERED: "unordered multicast", ATOMIC: "atomic multicast", HYDRA: "Hydra"}
 
 
@@ -36,17 +41,17 @@ def loads(result: CaseResult) -> list[Counted]:
     return msgspec.convert(result.records, list[Counted])
 
 
-def compared(claim: str, values: Mapping[int, float], note: str = "") -> Measurement:
-    """The median over seeds, and the range in the note."""
+def compared(claim: str, values: Mapping[int, float], *notes: str) -> Measurement:
+    """The median over seeds, and the range before the notes."""
     found = sorted(values.values())
     said = f"{found[0]:.4g} to {found[-1]:.4g} over {len(found)} seeds" if len(found) > 1 else "one seed"
-    return Measurement(claim=claim, value=median(found), note=f"{said}; {note}" if note else said)
+    return Measurement(claim=claim, value=median(found), note="; ".join(filter(None, (said, *notes))))
 
 
-def ratio(claim: str, above: Results, below: Results, note: str = "") -> Measurement:
+def ratio(claim: str, above: Results, below: Results, *notes: str) -> Measurement:
     """The ratio of two maximum throughputs."""
     over, under = peaks(above), peaks(below)
-    return compared(claim, {seed: over[seed] / under[seed] for seed in over}, note)
+    return compared(claim, {seed: over[seed] / under[seed] for seed in over}, *notes)
 
 
 def typical_ratio(above: Results, below: Results) -> float:

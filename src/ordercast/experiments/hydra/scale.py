@@ -46,8 +46,8 @@ PACKETS_AT_A_HOST = 1 + GROUPS / (GROUPS + VIRTUAL_GROUPS)
 LOADS_A_CAPACITY = 5
 """The first load is one fifth of what sequencers can take, the next two, and so on."""
 CLAIMS = {SWITCH: "hydra.scale.switch_linear", HOST: "hydra.scale.endhost_linear"}
-MESSAGES_A_SEQUENCER = 4
-"""Of the messages of an effort, a quarter for each sequencer, and a third of them more to warm up."""
+MESSAGES_A_SEQUENCER = 2
+"""Of the messages of an effort, half for each sequencer."""
 SUSTAINED = "sustained_p50_ns"
 UNASKED, UNASKED_NS = "host, periodic flushes", 5_000
 """About as long as a question and its answer take with end hosts under load."""
@@ -78,19 +78,19 @@ def measure(
         sequencers=sequencers, kind=kind, virtual_groups=VIRTUAL_GROUPS, flush=flush, flush_ns=flush_ns
     )
 
+    shares: list[float] = []
+
     def at(load: int) -> Counted:
         offered = load / LOADS_A_CAPACITY * capacity * sequencers
         scenario = _scenario(kind, sequencers, offered, options, hardware, seed)
         world = ready_world(scenario, order_ns=hardware.order_ns(HYDRA))
-        return _count(scenario, world, load, messages / MESSAGES_A_SEQUENCER / capacity)
+        counted, share = _count(scenario, world, load, messages / MESSAGES_A_SEQUENCER / capacity)
+        shares.append(share)
+        return counted
 
-    found = list(doubled(1, at))
-    values = summary(found)
-    sustained = [
-        load.p50_ns
-        for load in found
-        if load.messages_per_s > (1 - GAIN_LEAST) * load.clients / LOADS_A_CAPACITY * capacity * sequencers
-    ]
+    loads = list(doubled(1, at))
+    values = summary(loads)
+    sustained = [load.p50_ns for load, share in zip(loads, shares, strict=True) if share > 1 - GAIN_LEAST]
     return msgspec.structs.replace(values, numbers=values.numbers | {SUSTAINED: sustained[-1]})
 
 
@@ -118,23 +118,25 @@ def _scenario(
     )
 
 
-def _count(scenario: Scenario, world: World, load: int, seconds: float) -> Counted:
-    """Let sources warm up, then count what is stamped and delivered for a time."""
+def _count(scenario: Scenario, world: World, load: int, seconds: float) -> tuple[Counted, float]:
+    """Let sources warm up, then count for a time what is stamped and delivered; and the share stamped."""
     build_workload(scenario, world).start()
     world.run(world.now + round(seconds / 3 * SECOND))
-    start, first, before = world.now, len(world.rows), _stamped(world)
+    start, first, stamped, submitted = world.now, len(world.rows), _stamped(world), world.submitted
     world.run(start + round(seconds * SECOND))
+    stamped, submitted = _stamped(world) - stamped, world.submitted - submitted
     latencies = latencies_of(world, Kind.DELIVER, first)
     check(scenario, world)
     if not latencies:
         raise LocalError("nothing was delivered")
-    return Counted(
+    counted = Counted(
         clients=load,
-        messages_per_s=(_stamped(world) - before) / seconds,
+        messages_per_s=stamped / seconds,
         p50_ns=median_low(latencies),
         mean_ns=fmean(latencies),
         seconds=seconds,
     )
+    return counted, stamped / submitted
 
 
 def _stamped(world: World) -> int:

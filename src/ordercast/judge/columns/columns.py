@@ -46,9 +46,16 @@ def kinds_of(column: pa.ChunkedArray) -> Ints:
         unknown = [word for word in words if word not in CODE]
         if unknown and pc.any(pc.equal(chunk.cast(pa.string()), unknown[0])).as_py():
             raise RemoteError(f"the trace has an unknown kind of event: '{unknown[0]}' is not a valid Kind")
-        known = np.array([CODE.get(word, -1) for word in words] or [-1], np.int8)
-        parts.append(known[chunk.indices.to_numpy()])
+        parts.append(_translated(chunk.indices.to_numpy(), [CODE.get(word, -1) for word in words]))
     return np.concatenate(parts) if parts else np.empty(0, np.int8)
+
+
+def _translated(places: Ints, codes: list[int]) -> Ints:
+    """The code at each place. To compare bytes with each code is many times faster than to look them up."""
+    found = np.full(len(places), -1, np.int8)
+    for place, code in enumerate(codes):
+        np.copyto(found, np.int8(code), where=places == place)
+    return found
 
 
 def is_kind(codes: Ints, *kinds: Kind) -> Flags:
@@ -85,6 +92,21 @@ def factorize(keys: Ints) -> tuple[Ints, Ints]:
     return distinct, place[shifted]
 
 
+SMALL = 1 << 12
+
+
+def places_of(keys: Ints) -> tuple[Ints, Ints]:
+    """Keys, and for each element the place of its key among them, as a small number if that is possible.
+
+    If all keys lie close together, the keys are all numbers between them, whether they occur or not: nothing
+    is searched. Otherwise they are those that occur.
+    """
+    low, high = (int(keys.min()), int(keys.max())) if len(keys) else (0, -1)
+    if high - low >= SMALL:
+        return factorize(keys)
+    return np.arange(low, high + 1), (keys - low).astype(np.uint16)
+
+
 def by_key(keys: Ints, count: int) -> tuple[Ints, Ints]:
     """Rows sorted by key (0 to `count` - 1), stable; and where each key begins."""
     small = keys.astype(np.uint16) if count <= 1 << 16 else keys  # NumPy sorts 16 bits by counting
@@ -108,14 +130,17 @@ class Lists:
         lengths, values = flat_lists(chunk)
         local = np.zeros(len(chunk), np.int64)
         columns = [positioned(lengths, values, k) for k in range(int(lengths.max(initial=0)))]
+        if len(chunk) and all(column.min() == column.max() for column in (lengths, *columns)):
+            content = tuple(int(column[0]) for column in columns)  # all lists are the same
+            return np.full(len(chunk), -1 if lengths[0] < 0 else self._code(content), np.int32)
         for column in [lengths, *columns]:
             _, places = factorize(column)
             width = int(places.max(initial=0)) + 1
             if width > 1:
                 _, local = factorize(local * width + places)
         count = int(local.max(initial=-1)) + 1
-        first = np.full(count, len(chunk), np.int64)
-        np.minimum.at(first, local, np.arange(len(chunk)))
+        first = np.zeros(count, np.int64)
+        first[local[::-1]] = np.arange(len(chunk))[::-1]
         known = np.empty(count, np.int32)
         for code, row in enumerate(first.tolist()):
             length = int(lengths[row])

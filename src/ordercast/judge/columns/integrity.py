@@ -15,14 +15,13 @@ from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.messages import Places
 from ordercast.judge.columns.trace import Trace
 from ordercast.judge.finding import listed, message_at
-from ordercast.trace import CARRYING, ORDERED, PROMISED, Kind
+from ordercast.trace import ORDERED, PROMISED, Kind
 
 
 def admit(trace: Trace, findings: Findings) -> Account:
     """Judge submissions and deliveries; return the account of those that other properties may see."""
     submissions = _Submissions(trace, findings)
-    rows, _ = trace.by_node
-    return _Gate(trace, findings, submissions, rows[trace.is_kind(*CARRYING)[rows]]).account()
+    return _Gate(trace, findings, submissions, trace.order.carried).account()
 
 
 class _Submissions:

@@ -25,16 +25,18 @@ from ordercast.judge.columns.columns import (
     by_key,
     factorize,
     filled,
-    list_columns,
     null_of,
+    places_of,
 )
 from ordercast.judge.columns.fingerprints import Mixer, chunks
 from ordercast.judge.columns.node_order import NodeOrder
 from ordercast.judge.columns.part_answers import PartAnswers, part_answers
 from ordercast.judge.columns.record import RecordPart, examine_part
-from ordercast.judge.columns.trace import Trace
+from ordercast.judge.columns.trace import STORED, Trace
 from ordercast.trace import ORDERED, PACKETS, Kind, RunDescription
 
+PART_COLUMNS = tuple(name for name in STORED if name != "members")
+"""The columns that a part is summarised on."""
 BLOCK_BITS = 12
 SUBMITTED: NodeId = -1
 """Stands for the submissions, instead of a node."""
@@ -127,20 +129,20 @@ def summarize(
 
     All parts of a run must have the same `key`, which fingerprints are drawn from.
     """
-    order = NodeOrder(filled(table["node"]))
+    order = NodeOrder(table)
     record = examine_part(description, table, order, place.file, place.row)
     summary = Summary(record, place.segment, place.group)
     if record.damages:
         summary.doubt = "its record is damaged"
         return summary
-    rows = _Rows(description, table, order)
-    summary.doubt, summary.deliveries = rows.doubt, len(rows.delivered)
+    kinds = _Rows(description, table, order)
+    summary.doubt, summary.deliveries = kinds.doubt, len(kinds.delivered)
     for walk in (_walk_nodes, _walk_order, _walk_lanes):
         if not summary.doubt:
-            walk(rows, summary)
+            walk(kinds, summary)
     if not summary.doubt:
-        summary.answers = part_answers(rows.trace, rows.delivered, block_bits)
-        summary.prints = _prints(rows, key, block_bits)
+        summary.answers = part_answers(kinds.trace, kinds.delivered, block_bits)
+        summary.prints = _prints(kinds, key, block_bits)
     return summary
 
 
@@ -155,7 +157,7 @@ class _Rows:
         rows, self.starts = trace.by_node
         self.by_node = rows
         """All rows except packet rows, by node, each node's in order; `starts` says where each begins."""
-        self.delivered = rows[self.is_delivery[rows]]
+        self.delivered, _ = order.delivered
         """The deliveries, in the same order."""
         self.doubt = self._doubt()
 
@@ -204,6 +206,8 @@ def _walk_nodes(rows: _Rows, summary: Summary) -> None:
     columns = (rows.step, trace.time, trace.column("clock_ns"))
     changes = rows.starts[1:-1] - 1
     for values in columns[1:]:  # the record has shown that steps grow
+        if (values[1:] >= values[:-1]).all():
+            continue  # in order altogether, so at each node
         ordered = values[order]
         grows: Flags = ordered[1:] >= ordered[:-1]
         grows[changes[(changes >= 0) & (changes < len(grows))]] = True
@@ -277,9 +281,11 @@ def _walk_lanes(rows: _Rows, summary: Summary) -> None:
     if trace.description.guarantees.causality is Causality.FIFO:
         ranges.append((trace.node[rows.delivered], trace.message[rows.delivered]))
     for nodes, messages in ranges:
-        senders, sender = factorize(messages >> 40)
-        ids, index = factorize(nodes)
-        order, starts = by_key(index * max(1, len(senders)) + sender, len(ids) * len(senders))
+        senders, sender = places_of(messages >> 40)
+        ids, index = places_of(nodes)
+        lanes = len(ids) * len(senders)
+        lane_of = index if lanes <= 1 << 16 else index.astype(np.int64)
+        order, starts = by_key(lane_of * max(1, len(senders)) + sender, lanes)
         ordered = messages[order]
         grows = ordered[1:] > ordered[:-1]
         grows[starts[(starts > 0) & (starts < len(order))] - 1] = True
@@ -300,8 +306,8 @@ def _prints(rows: _Rows, key: int, block_bits: int) -> list[Print]:
     messages = trace.message[where]
     if not len(messages):
         return []
-    ids, node = factorize(np.where(rows.is_submit[where], SUBMITTED, trace.node[where]))
-    senders, sender = factorize(messages >> 40)
+    ids, node = places_of(np.where(rows.is_submit[where], np.int32(SUBMITTED), trace.node[where]))
+    senders, sender = places_of(messages >> 40)
     own = (messages & ((1 << 40) - 1)) >> block_bits
     width, widths = int(own.max()) + 1, (len(trace.groups.tuples), len(senders))
     keys = node.astype(np.int64)
@@ -327,8 +333,7 @@ def _print_sums(trace: Trace, where: Ints | slice, index: Ints, count: int, key:
     """The sums of the fingerprints of each index: without the stamp, and with it."""
     contents = [_Taken(trace.column(name), where) for name in ("message", "digest", "size", "submitted_ns")]
     stamps = [_Taken(trace.column(name), where) for name in ("stamp_clock", "stamp_issuer")]
-    numbers = _numbers(trace, where)
-    mixer = Mixer(key, len(contents) + len(stamps) + max(1, len(numbers)))
+    mixer = Mixer(key, len(contents) + len(stamps))
     content, stamped = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
     for rows in chunks(len(index)):
         bits = np.zeros(rows.stop - rows.start, np.uint64)
@@ -337,7 +342,6 @@ def _print_sums(trace: Trace, where: Ints | slice, index: Ints, count: int, key:
         np.add.at(content, index[rows], mixer.finish(bits))
         for place, column in enumerate(stamps, len(contents)):
             mixer.mix(bits, place, column.of(rows))
-        _mix_numbers(mixer, bits, numbers, rows, len(contents) + len(stamps))
         np.add.at(stamped, index[rows], mixer.finish(bits))
     return content, stamped
 
@@ -353,24 +357,3 @@ class _Taken:
         """The rows of a chunk."""
         taken: Ints = self._column[rows if isinstance(self._where, slice) else self._where[rows]]
         return taken
-
-
-def _numbers(trace: Trace, where: Ints | slice) -> list[_Taken]:
-    """The lengths of the lists of numbers, then the numbers at each place; nothing if all are null."""
-    numbers = trace.table["numbers"]
-    if numbers.null_count == len(numbers):
-        return []
-    return [_Taken(column, where) for column in list_columns(numbers)]
-
-
-def _mix_numbers(mixer: Mixer, bits: Ints, numbers: list[_Taken], rows: slice, first: int) -> None:
-    if not numbers:
-        mixer.mix(bits, first, -1)  # a length of -1 stands for null
-        return
-    lengths = numbers[0].of(rows)
-    mixer.mix(bits, first, lengths)
-    for at, column in enumerate(numbers[1:]):
-        # Only existing elements count: the longest list of the part must make no difference.
-        mixed = bits.copy()
-        mixer.mix(mixed, first + 1 + at, column.of(rows))
-        np.copyto(bits, mixed, where=lengths > at)

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ordercast.core import NodeId
-from ordercast.judge.columns.columns import CODE, Flags, Ints, filled, is_kind, kinds_of, null_of, words_at
+from ordercast.judge.columns.columns import CODE, Ints, filled, null_of, words_at
 from ordercast.judge.columns.node_order import NodeOrder
 from ordercast.judge.finding import DAMAGES_MAX, Damage
-from ordercast.trace import ORDERED, PROBE, Kind, RunDescription
+from ordercast.trace import PROBE, Kind, RunDescription
 from ordercast.trace.record import (
     expected_submissions,
     list_length_max,
@@ -26,6 +26,8 @@ from ordercast.trace.record import (
     wrong_count,
 )
 
+CHUNK = 1 << 16
+"""How many rows are looked at together, so that they stay in the cache."""
 NOTHING = -1
 """The position of a node that delivered nothing."""
 
@@ -64,13 +66,12 @@ def examine_part(
     part = RecordPart(file, first, len(table))
     _examine_lists(description, table, part)
     _examine_name(description, table, part)
-    kind = kinds_of(table["kind"])
-    submitted = np.flatnonzero(kind == CODE[Kind.SUBMIT])
+    submitted = np.flatnonzero(order.kind == CODE[Kind.SUBMIT])
     labels = table["label"]
     probes = 0 if labels.null_count == len(labels) else words_at(labels, submitted).count(PROBE)
     part.submissions = len(submitted) - probes
-    part.crashes = int(np.count_nonzero(kind == CODE[Kind.CRASH]))
-    _examine_nodes(table, is_kind(kind, *ORDERED), order, part)
+    part.crashes = int(np.count_nonzero(order.kind == CODE[Kind.CRASH]))
+    _examine_nodes(table, order, part)
     return part
 
 
@@ -97,51 +98,67 @@ def _examine_name(description: RunDescription, table: pa.Table, part: RecordPart
     part.damages.append(Damage("run", detail, part.file, part.first + row))
 
 
-def _examine_nodes(table: pa.Table, delivers: Flags, order: NodeOrder, part: RecordPart) -> None:
+def _examine_nodes(table: pa.Table, order: NodeOrder, part: RecordPart) -> None:
     """Examine the steps and positions of each node, and note where they begin and end."""
-    rows, starts = order.rows, order.starts
-    node = filled(table["node"])
-    step, position = filled(table["step"])[rows], filled(table["position"])
-    _examine_undelivered(node, position, delivers, part)
-    delivered = np.flatnonzero(delivers[rows])
-    position, edges = position[rows[delivered]], np.searchsorted(delivered, starts)
-    jumps, unplaced = _jumps(step, starts), np.flatnonzero(position == null_of(position))
+    rows, starts, node = order.rows, order.starts, order.node
+    delivered, edges = order.delivered
+    step, position = filled(table["step"]), filled(table["position"])
+    _examine_undelivered(position, order, part)
+    jumps = _jumps(step, rows, starts)
     for place in jumps[:DAMAGES_MAX].tolist():
-        row = int(rows[place])
-        part.damages.append(_step_damage(part, row, int(node[row]), int(step[place - 1]), int(step[place])))
-    moved = np.setdiff1d(_jumps(position, edges), np.concatenate([unplaced, unplaced + 1]))
-    for place in np.sort(np.concatenate([moved, unplaced]))[:DAMAGES_MAX].tolist():
-        row = int(rows[delivered[place]])
-        part.damages.append(_position_damage(part, row, int(node[row]), int(position[place])))
-    broken = np.zeros(len(starts) - 1, bool)
-    broken[np.searchsorted(starts, jumps, side="right") - 1] = True
+        before, row = int(rows[place - 1]), int(rows[place])
+        part.damages.append(_step_damage(part, row, int(node[row]), int(step[before]), int(step[row])))
+    for place in _displaced(position, delivered, edges)[:DAMAGES_MAX].tolist():
+        row = int(delivered[place])
+        part.damages.append(_position_damage(part, row, int(node[row]), int(position[row])))
+    broken = set((np.searchsorted(starts, jumps, side="right") - 1).tolist())
     for place in np.flatnonzero(np.diff(starts)).tolist():
-        first, end = int(starts[place]), int(starts[place + 1])
-        ends = step[first:end] if broken[place] else step[[first, end - 1]]
-        came = position[edges[place] : edges[place + 1]]
-        part.spans[int(node[rows[first]])] = NodeSpan(
-            row=part.first + int(rows[first]),
-            first=int(step[first]),
-            last=int(step[end - 1]),
-            lowest=int(ends.min()),
-            highest=int(ends.max()),
-            position=int(came[0]) if len(came) else NOTHING,
-            next_position=int(came[-1]) + 1 if len(came) else NOTHING,
+        mine = rows[starts[place] : starts[place + 1]]
+        steps = step[mine] if place in broken else step[mine[[0, -1]]]
+        part.spans[int(node[mine[0]])] = _span(
+            part.first + int(mine[0]), steps, position, delivered[edges[place] : edges[place + 1]]
         )
 
 
-def _examine_undelivered(node: Ints, position: Ints, delivers: Flags, part: RecordPart) -> None:
+def _span(row: int, steps: Ints, position: Ints, delivered: Ints) -> NodeSpan:
+    """The rows of a node, from its steps and the rows of its deliveries."""
+    return NodeSpan(
+        row=row,
+        first=int(steps[0]),
+        last=int(steps[-1]),
+        lowest=int(steps.min()),
+        highest=int(steps.max()),
+        position=int(position[delivered[0]]) if len(delivered) else NOTHING,
+        next_position=int(position[delivered[-1]]) + 1 if len(delivered) else NOTHING,
+    )
+
+
+def _examine_undelivered(position: Ints, order: NodeOrder, part: RecordPart) -> None:
     """Find rows with a position that are no deliveries."""
-    wrong = (position != null_of(position)) & ~delivers
-    for row in np.flatnonzero(wrong)[:DAMAGES_MAX].tolist():
-        detail = f"node {node[row]} has the position {position[row]} in a row that is no delivery"
-        part.damages.append(Damage("positions", detail, part.file, part.first + row, int(node[row])))
+    placed = position != null_of(position)
+    placed[order.delivered[0]] = False
+    for row in np.flatnonzero(placed)[:DAMAGES_MAX].tolist():
+        node = int(order.node[row])
+        detail = f"node {node} has the position {position[row]} in a row that is no delivery"
+        part.damages.append(Damage("positions", detail, part.file, part.first + row, node))
 
 
-def _jumps(values: Ints, starts: Ints) -> Ints:
-    """The places where a value is not the one before plus 1, within one node."""
-    found = np.flatnonzero(values[1:] != values[:-1] + 1) + 1
-    return found if len(found) == 0 else found[~np.isin(found, starts)]
+def _displaced(position: Ints, delivered: Ints, edges: Ints) -> Ints:
+    """The deliveries without a position, or with another than the one after that of the delivery before."""
+    jumps = _jumps(position, delivered, edges)
+    suspects = np.union1d(jumps, edges[edges < len(delivered)])
+    nowhere = suspects[position[delivered[suspects]] < 0]
+    return np.union1d(np.setdiff1d(jumps, nowhere + 1), nowhere)
+
+
+def _jumps(values: Ints, rows: Ints, starts: Ints) -> Ints:
+    """The places in `rows` where a value is not the one before plus 1, within one node."""
+    found = [rows[:0]]
+    for first in range(0, len(rows), CHUNK):
+        some = values[rows[max(0, first - 1) : first + CHUNK]]
+        found.append(np.flatnonzero(np.diff(some) != 1) + max(1, first))
+    jumps = np.concatenate(found)
+    return jumps[~np.isin(jumps, starts)]
 
 
 def _step_damage(part: RecordPart, row: int, node: NodeId, before: int, now: int) -> Damage:

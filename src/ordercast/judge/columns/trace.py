@@ -18,10 +18,8 @@ from ordercast.judge.columns.columns import (
     Flags,
     Ints,
     Lists,
-    factorize,
     filled,
     is_kind,
-    kinds_of,
     words_at,
 )
 from ordercast.judge.columns.node_order import NodeOrder
@@ -59,9 +57,11 @@ class Trace:
         """`order` are the rows by node, if they have been sorted already."""
         self.description = description
         self.table = table
-        self.kind = kinds_of(table["kind"])
-        self.node: Ints = filled(table["node"])
-        self._order = order
+        self._columns: dict[str, Ints] = {}
+        self.order = order or NodeOrder(table)
+        """All rows, sorted by node, stable."""
+        self.kind = self.order.kind
+        self.node = self.order.node
         self.node_ids = [node.id for node in description.nodes]
         self._screen_groups()
         self._screen_nodes()
@@ -83,7 +83,10 @@ class Trace:
 
     def column(self, name: str) -> Ints:
         """A column of integers, null as the smallest number of its type."""
-        return filled(self.table[name])
+        found = self._columns.get(name)
+        if found is None:
+            found = self._columns[name] = filled(self.table[name])
+        return found
 
     @cached_property
     def time(self) -> Ints:
@@ -103,12 +106,7 @@ class Trace:
     @cached_property
     def by_node(self) -> tuple[Ints, Ints]:
         """All rows except packet rows, sorted by node, stable; and where each node begins."""
-        return self.order.without(self.is_kind(*PACKETS))
-
-    @cached_property
-    def order(self) -> NodeOrder:
-        """All rows, sorted by node, stable."""
-        return self._order or NodeOrder(self.node)
+        return self.order.only(~self.is_kind(*PACKETS))
 
     def label(self, rows: Ints) -> list[str | None]:
         """The labels of some rows."""
@@ -143,11 +141,9 @@ class Trace:
                 )
 
     def _screen_nodes(self) -> None:
-        ids, index = factorize(self.node)
-        known = np.isin(ids, self.node_ids)
-        if known.all():
+        if np.isin(self.order.nodes, self.node_ids).all():
             return
-        strange = ~known[index] & self.is_kind(*GATED)
+        strange = ~np.isin(self.node, self.node_ids) & self.is_kind(*GATED)
         if strange.any():
             row = int(np.argmax(strange))
             raise RemoteError(

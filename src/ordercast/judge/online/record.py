@@ -7,6 +7,7 @@ reports it as damage, and reads row by row, file by file.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ordercast.core import NodeId, RemoteError
 from ordercast.judge.finding import DAMAGES_MAX, Damage
@@ -19,7 +20,8 @@ from ordercast.trace.record import (
     wrong_count,
 )
 
-_COLUMNS = ("run", "node", "step", "position", "kind", "label")
+NOTHING = -1
+"""Stands for no position."""
 
 
 class NodeRecord:
@@ -33,8 +35,9 @@ class NodeRecord:
         """The node's first row in the file."""
         self.first = self.last = self.lowest = self.highest = step
         self.position: int | None = None
-        """The first position."""
-        self.next_position: int | None = None
+        """The position of its first delivery."""
+        self.next_position = NOTHING
+        """The position of its next delivery; not known before the first."""
 
 
 class Record:
@@ -53,26 +56,36 @@ class Record:
         """Take the rows of the next file."""
         self._rows[rows.name] = len(rows.table)
         self._read_lists(rows)
+        self._read_names(rows)
         here: dict[NodeId, NodeRecord] = {}
-        stranger = False
-        columns = (rows.table[name].to_pylist() for name in _COLUMNS)
-        for row, (run, node, step, position, kind, label) in enumerate(zip(*columns, strict=True)):
-            if run != self._description.run and not stranger:
-                stranger = True
-                self._tell_name(rows.name, row, run)
+        table = rows.table
+        numbers = (table[name].to_numpy().tolist() for name in ("node", "step"))
+        kinds, labels = _words(table["kind"]), _words(table["label"])
+        positions = table["position"].fill_null(NOTHING).to_numpy().tolist()
+        unknown = set(kinds).difference(Kind)
+        if unknown:
+            raise RemoteError(f"the trace has an unknown kind of event: '{min(map(str, unknown))}'")
+        columns = zip(*numbers, positions, kinds, labels, strict=True)
+        for row, (node, step, position, kind, label) in enumerate(columns):
             found = here.get(node)
             if found is None:
                 here[node] = found = NodeRecord(rows.name, row, step)
             elif step != found.last + 1:
-                self._tell_step(rows.name, row, node, found, step)
+                self._read_jump(found, row, node, step)
             found.last = step
-            found.lowest, found.highest = min(found.lowest, step), max(found.highest, step)
-            self._read_position(found, row, node, _kind(kind), position)
+            if kind in ORDERED:
+                if position != found.next_position or position == NOTHING:
+                    self._read_position(found, row, node, position)
+                found.next_position = position + 1
+            elif position != NOTHING:
+                detail = f"the row {kind} of node {node} has the position {position}, but is no delivery"
+                self._tell(Damage("positions", detail, rows.name, row, node))
             if kind == Kind.SUBMIT and label != PROBE:
                 self._submissions += 1
             elif kind == Kind.CRASH:
                 self._crashes += 1
         for node, found in here.items():
+            found.highest = max(found.highest, found.last)
             self._nodes.setdefault(node, []).append(found)
 
     def finish(self) -> list[Damage]:
@@ -99,44 +112,46 @@ class Record:
         if self._told[damage.what] <= DAMAGES_MAX:
             self._damages.append(damage)
 
-    def _tell_name(self, file: str, row: int, run: str) -> None:
-        detail = f"the row is of the run {run}, but run.json describes the run {self._description.run}"
-        self._tell(Damage("run", detail, file, row))
+    def _read_names(self, rows: FileRows) -> None:
+        for row, run in enumerate(_words(rows.table["run"])):
+            if run != self._description.run:
+                detail = (
+                    f"the row is of the run {run}, but run.json describes the run {self._description.run}"
+                )
+                self._tell(Damage("run", detail, rows.name, row))
+                return
 
-    def _tell_step(self, file: str, row: int, node: NodeId, found: NodeRecord, step: int) -> None:
+    def _read_jump(self, found: NodeRecord, row: int, node: NodeId, step: int) -> None:
+        """Take a step that is not the next one."""
         before = found.last
+        found.lowest, found.highest = min(found.lowest, step), max(found.highest, before)
         if step > before:
             detail = f"node {node} lacks {_steps(before + 1, step - 1)}"
         elif step == before:
             detail = f"node {node} has step {step} twice"
         else:
             detail = f"step {step} of node {node} comes after its step {before}"
-        self._tell(Damage("order" if step < before else "steps", detail, file, row, node))
+        self._tell(Damage("order" if step < before else "steps", detail, found.file, row, node))
 
-    def _read_position(
-        self, found: NodeRecord, row: int, node: NodeId, kind: Kind, position: int | None
-    ) -> None:
-        if kind not in ORDERED:
-            if position is not None:
-                detail = (
-                    f"the row {kind} of node {node} has the position {position}, which only deliveries have"
-                )
-                self._tell(Damage("positions", detail, found.file, row, node))
-            return
+    def _read_position(self, found: NodeRecord, row: int, node: NodeId, position: int) -> None:
+        """Take the position of a delivery that is the first of its node here, or has not the next one."""
+        if found.position is None:
+            found.position = position
         wanted = found.next_position
-        if position is None or (wanted is not None and position != wanted):
-            has = "no position" if position is None else f"position {position} instead of {wanted}"
-            detail = f"a delivery of node {node} has {has}"
-            self._tell(Damage("positions", detail, found.file, row, node))
-        found.position = position if found.position is None else found.position
-        found.next_position = None if position is None else position + 1
+        if position == NOTHING or wanted > 0:
+            has = "no position" if position == NOTHING else f"position {position} instead of {wanted}"
+            self._tell(Damage("positions", f"a delivery of node {node} has {has}", found.file, row, node))
 
     def _read_lists(self, rows: FileRows) -> None:
         limit = list_length_max(self._description)
         for name in ("groups", "numbers"):
             chunks = rows.table[name].chunks
-            lengths = [length for chunk in chunks for length in chunk.value_lengths().to_pylist()]
-            long = next((row for row, length in enumerate(lengths) if (length or 0) > limit), None)
+            lengths = [
+                length
+                for chunk in chunks
+                for length in chunk.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).tolist()
+            ]
+            long = next((row for row, length in enumerate(lengths) if length > limit), None)
             if long is not None:
                 groups = len(self._description.groups)
                 detail = f"the row has {lengths[long]} {name}, but the run has {groups} groups"
@@ -161,7 +176,7 @@ class Record:
                 if found.position != position:
                     detail = f"node {node} has position {found.position} instead of {position}"
                     self._tell(Damage("positions", detail, found.file, found.row, node))
-                position = found.next_position or 0
+                position = found.next_position
             step, before = max(step, found.highest + 1), found.file
 
 
@@ -173,11 +188,13 @@ def examine(description: RunDescription, files: Iterable[FileRows]) -> list[Dama
     return record.finish()
 
 
-def _kind(word: str) -> Kind:
-    try:
-        return Kind(word)
-    except ValueError as error:
-        raise RemoteError(f"the trace has an unknown kind of event: {error}") from error
+def _words(column: Any) -> list[str | None]:
+    """The words of a dictionary column, each looked up once in its dictionary."""
+    found: list[str | None] = []
+    for chunk in column.chunks:
+        words = [*chunk.dictionary.to_pylist(), None]  # the last one is at place -1
+        found += map(words.__getitem__, chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False).tolist())
+    return found
 
 
 def _steps(first: int, last: int) -> str:

@@ -25,6 +25,8 @@ class WaitFact(msgspec.Struct, frozen=True):
     count: int = 0
     stable: float | None = None
     """The probability that all who should know it do, if the protocol can tell."""
+    on: tuple[NodeId, ...] = ()
+    """The nodes that can end the wait, if the protocol knows them."""
 
     def carries(self, message: MessageId) -> bool:
         """Whether this wait includes a message."""
@@ -96,7 +98,7 @@ def _chosen(waits: Iterable[Wait], now: Nanos, asked: MessageId | None) -> Itera
 def _wait_fact(wait: Wait, now: Nanos) -> WaitFact:
     age = max(0, now - wait.since) if wait.since > 0 else None
     first, count = _messages(wait.payload)
-    return WaitFact(wait.subject, wait.blocker, age, first, count, wait.stable)
+    return WaitFact(wait.subject, wait.blocker, age, first, count, wait.stable, wait.on)
 
 
 def _messages(payload: bytes | None) -> tuple[MessageId | None, int]:

@@ -12,11 +12,13 @@ from typing import NamedTuple
 import msgspec
 
 from ordercast.core import (
+    Chain,
     HostId,
     LocalError,
     MessageId,
     Nanos,
     NodeId,
+    follow,
     format_ns,
     message_id,
     message_name,
@@ -43,6 +45,8 @@ class WhyAnswer(msgspec.Struct, frozen=True):
     """The probability that all who should know it do, if the protocol can tell (EpTO section 8.4)."""
     delivered: tuple[NodeId, ...] = ()
     absent: tuple[HostId, ...] = ()
+    cause: NodeId | None = None
+    """The node at the end of the chain of waits, which does not answer or waits for nothing itself."""
 
 
 class _Place(NamedTuple):
@@ -70,7 +74,7 @@ def why_message(message: MessageId, hosts: Sequence[HostFact], absent: Mapping[H
     )
     found = [place for place in _places(hosts) if place.wait.carries(message)]
     if found:
-        return _waiting(message, found, delivered, absent)
+        return _waiting(message, found, delivered, hosts, absent)
     if delivered:
         return _delivered(message, nodes, delivered, absent)
     return _nowhere(message, nodes, absent)
@@ -87,7 +91,7 @@ def why_oldest(hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> WhyAn
             more = f", and {oldest.wait.count - 1} more" if oldest.wait.count > 1 else ""
             subject = f"message {message_name(message)} ({subject}{more})"
         text = f"{subject} {_at(oldest)}"
-        return _answer("waiting", text, absent, message, oldest)
+        return _answer("waiting", text, absent, message, oldest, chain=_chain(oldest, hosts))
     backlogs = [
         f"sender {node} has {_count(fact.sender.backlog)} in its backlog{_because(fact, fact.sender)}"
         for host in hosts
@@ -100,7 +104,11 @@ def why_oldest(hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> WhyAn
 
 
 def _waiting(
-    message: MessageId, found: list[_Place], delivered: tuple[NodeId, ...], absent: Mapping[HostId, str]
+    message: MessageId,
+    found: list[_Place],
+    delivered: tuple[NodeId, ...],
+    hosts: Sequence[HostFact],
+    absent: Mapping[HostId, str],
 ) -> WhyAnswer:
     """A message that waits: the place where it has waited longest is nearest to the cause."""
     oldest = max(found, key=_age)
@@ -110,7 +118,22 @@ def _waiting(
         text += f"; it also waits at {_nodes(others)}"
     if delivered:
         text += f"; it was delivered at {_nodes(delivered)}"
-    return _answer("waiting", text, absent, message, oldest, delivered)
+    return _answer("waiting", text, absent, message, oldest, delivered, _chain(oldest, hosts))
+
+
+def _chain(place: _Place, hosts: Sequence[HostFact]) -> Chain[WaitFact]:
+    """Who waits for whom, from this place on."""
+    waits = {node: fact.waits for host in hosts for node, fact in host.nodes.items()}
+    return follow(place.node, place.wait, waits)
+
+
+def _chain_text(chain: Chain[WaitFact]) -> str:
+    """The waits after the first one, and the cause, as a part of a sentence."""
+    texts = [f"; at node {node} {wait.subject} waits for {wait.blocker}" for node, wait in chain.links[1:]]
+    if chain.cause is not None:
+        what = "does not answer" if chain.absent else "waits for nothing itself"
+        texts.append(f"; the cause is at node {chain.cause}, which {what}")
+    return "".join(texts)
 
 
 def _delivered(
@@ -163,12 +186,12 @@ def _because(fact: NodeFact, sender: SenderFact) -> str:
     """Why a sender's protocol takes no more messages, in the protocol's own words if there are any."""
     general = [wait for wait in fact.waits if wait.first is None]
     if general:
-        return f"; {general[0].subject} must wait: {general[0].blocker}"
+        return f"; {general[0].subject} must wait for {general[0].blocker}"
     if sender.blocked:
         return f", because {sender.blocked}"
     held = [wait for wait in fact.waits if wait.first is not None]
     if held:
-        return f", held up by earlier messages: {held[0].blocker}"
+        return f", held up by earlier messages, which wait for {held[0].blocker}"
     return ""
 
 
@@ -196,7 +219,7 @@ def _at(place: _Place) -> str:
     age = place.wait.age_ns
     waits = "waits" if age is None else f"has waited {format_ns(age, 3)}"
     known = "" if place.wait.stable is None else f"; {_probability(place.wait.stable)}"
-    return f"{waits} at node {place.node} ({place.role}, host {place.host}): {place.wait.blocker}{known}"
+    return f"{waits} at node {place.node} ({place.role}, host {place.host}) for {place.wait.blocker}{known}"
 
 
 def _probability(stable: float) -> str:
@@ -212,7 +235,9 @@ def _answer(
     message: MessageId | None = None,
     place: _Place | None = None,
     delivered: tuple[NodeId, ...] = (),
+    chain: Chain[WaitFact] | None = None,
 ) -> WhyAnswer:
+    text += _chain_text(chain) if chain else ""
     gone = "".join(f"; host {host} ({roles}) does not answer" for host, roles in sorted(absent.items()))
     return WhyAnswer(
         sentence=f"{text}{gone}.",
@@ -225,6 +250,7 @@ def _answer(
         stable=place.wait.stable if place else None,
         delivered=delivered,
         absent=tuple(sorted(absent)),
+        cause=chain.cause if chain else None,
     )
 
 

@@ -134,12 +134,14 @@ class Client(Member):
             payload: bytes | None = None
             if flight.final is None:
                 missing = [group for group in flight.groups if group not in flight.clocks]
-                blocker = f"no timestamp from {_names(missing)}"
+                blocker = f"a timestamp from {_names(missing)}"
                 payload = flight.payload
             else:
-                blocker = f"the final timestamp {flight.final} is not settled by {_names(flight.unsettled)}"
+                missing = list(flight.unsettled)
+                blocker = f"{_names(missing)} to settle the final timestamp {flight.final}"
             key = (self.env.me, self._epoch, flight.number)
-            waits.append(Wait(key_name(key), blocker, flight.since, payload))
+            asked = tuple(node for group in missing for node in self._members[group])
+            waits.append(Wait(key_name(key), blocker, flight.since, payload, on=asked))
         state: dict[str, str | int] = {
             "role": "client",
             "life": self._epoch,

@@ -14,21 +14,20 @@ def explain_waits(queue: Queue, clock: int, recovery: Recovery) -> Iterator[Wait
     for entry in queue.entries.values():
         if not entry.delivered:
             blocker = _blocker(entry, first, clock, recovery)
-            yield Wait(key_name(entry.key), blocker, entry.since, entry.payload)
+            asked = (entry.key[0],) if entry.final is None and not recovery.missing(entry) else ()
+            yield Wait(key_name(entry.key), blocker, entry.since, entry.payload, on=asked)
 
 
 def _blocker(entry: Entry, first: Entry | None, clock: int, recovery: Recovery) -> str:
     missing = recovery.missing(entry)
     if missing:
         names = ", ".join(map(str, missing))
-        return (
-            f"the final timestamp is missing: asked in place of the client, no timestamp from group {names}"
-        )
+        return f"a timestamp from group {names}, asked for in place of the client"
     if entry.final is None:
-        return f"the final timestamp is missing: node {entry.key[0]} has not sent it"
+        return f"the final timestamp from node {entry.key[0]}"
     if first is not None and first is not entry:
         place = (
             "its final timestamp is not known" if first.final is None else "the group's clock is behind it"
         )
-        return f"{key_name(first.key)} at {first.proposal} may come first; {place}"
-    return f"the group's clock is at {clock}; the final timestamp is {entry.final}"
+        return f"{key_name(first.key)} at {first.proposal}, which may come first; {place}"
+    return f"the group's clock, which is at {clock}, to reach the final timestamp {entry.final}"

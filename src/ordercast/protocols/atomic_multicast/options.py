@@ -29,9 +29,11 @@ class AtomicMulticastOptions(Options, frozen=True):
     """Options of each group's log."""
 
     def pace(self, delay: Nanos) -> Pace:
-        """A message takes some round trips, and one more if a leader has just answered another; recovery
-        takes a new leader, the repetition of what the old one had, and the part of clients that are gone."""
-        delivery = 4 * (self.retry_ns + self.patience_ns) + 15 * delay
+        """A message takes some round trips, and with a short backlog waits until earlier ones are settled;
+        recovery takes a new leader, the repetition of what the old one had, and the part of clients that are
+        gone."""
+        settling = 8 * (self.confirm_ns + self.recovery_ns) // self.backlog
+        delivery = 4 * (self.retry_ns + self.patience_ns) + settling + 15 * delay
         repeated = 8 * (self.retry_ns + self.recovery_ns) + self.confirm_ns
         return Pace(delivery, self.consensus.recovery_ns + repeated + 100 * delay)
 

@@ -19,13 +19,13 @@ def explain_waits(
     blocking: Key | None = None
     for key, event, age in waiting:
         if age <= ttl:
-            blocker = f"round {age} of {ttl}, after which all peers know it"
+            blocker = f"round {ttl}, after which all peers know it; this is round {age}"
             blocking = blocking or key
         else:
             blocker = (
-                "the next round delivers it"
+                "the next round, which delivers it"
                 if blocking is None
-                else f"{_name(blocking)} is not old enough yet"
+                else f"the {_name(blocking)}, which is not old enough yet"
             )
         rounds = rounds_here(key)
         yield Wait(

@@ -287,7 +287,7 @@ class Peer(Stack, Member):
             )
         ]
         if self._newcomer.state is not READY:
-            lacks = "too few peers are known, or have told their logical time"
+            lacks = "more peers; too few are known, or have told their logical time"
             state["waits"] = lacks
             waits.insert(0, Wait("all messages", lacks, self._began))
         return Explanation(state, tuple(waits))

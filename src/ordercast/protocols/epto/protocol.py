@@ -115,12 +115,14 @@ def pace(options: EptoOptions, setting: Setting, delay: Nanos) -> Pace | None:
     """An event is delivered when it is as old as its TTL; a newcomer needs that time too.
 
     Nothing is promised with fewer balls or rounds than the lemmas ask for, with rounds that are shorter than
-    the latency, or where wrong clocks make events unbelievable.
+    the latency, or where wrong clocks make events unbelievable. Neither is anything with Cyclon: newcomers
+    whose contacts have lost their views too may know only each other for ever.
     """
     fanout, ttl = _by_lemmas(setting.peers, msgspec.structs.replace(options, fanout=0, ttl=0))
     enough = setting.fanout >= fanout and setting.ttl >= ttl and setting.round_ns > delay
     believed = options.clock == "logical" or options.ahead_ns >= SECOND
-    if not (enough and believed):
+    everybody = options.sampling == "uniform" or setting.peers <= options.contacts
+    if not (enough and believed and everybody):
         return None
     delivery = (setting.ttl + 4) * (setting.round_ns + setting.jitter_ns + delay)
     return Pace(2 * delivery, 4 * delivery)

@@ -51,9 +51,7 @@ class Aggregator(Process):
         """Which receivers wait for which sequencer's clock."""
         slowest = min(self._flushes.values(), key=lambda flush: flush.clock, default=None)
         waits = tuple(
-            Wait(
-                f"flush for node {node}", f"sequencer {slowest.sequencer} has not passed clock {clock}", since
-            )
+            Wait(f"flush for node {node}", f"sequencer {slowest.sequencer} to pass clock {clock}", since)
             for node, (clock, since) in sorted(self._asked.items())
             if slowest is not None
         )

@@ -18,14 +18,17 @@ def explain_waits(merge: Merge, since: Nanos) -> Iterator[Wait]:
     for lane in merge.lanes.values():
         for number, packet in enumerate(lane.queue, lane.settled + 1):
             place = (packet.clock, lane.sequencer)
-            blocker = _blocker(merge, place, lanes[: bisect_left(lanes, place)])
+            behind = lanes[: bisect_left(lanes, place)]
+            blocker = _blocker(merge, place, behind)
+            asked = tuple(merge.lanes[sequencer].node for _, sequencer in behind)
             stamp = Stamp(*place)
-            yield Wait(_name(lane, number), blocker, since, packet.payload, stamp=stamp)
+            yield Wait(_name(lane, number), blocker, since, packet.payload, stamp=stamp, on=asked)
         for number, packet in sorted(lane.early.items()):
             subject = f"{_name(lane, number)} at clock {packet.clock}"
             missing = _missing(lane)
             stamp = Stamp(packet.clock, lane.sequencer)
-            yield Wait(subject, missing, _gap_since(lane) or since, packet.payload, stamp=stamp)
+            noticed = _gap_since(lane) or since
+            yield Wait(subject, missing, noticed, packet.payload, stamp=stamp, on=(lane.node,))
 
 
 def _gap_since(lane: Lane) -> Nanos:
@@ -40,20 +43,21 @@ def _name(lane: Lane, number: int) -> str:
 def _blocker(merge: Merge, place: tuple[int, int], behind: list[tuple[int, int]]) -> str:
     """The slowest sequencer of those whose messages could still come before this place."""
     if not behind:
-        return "messages before it come first"
+        return "messages before it, which come first"
     safe, sequencer = behind[0]
     lane = merge.lanes[sequencer]
     others = "".join(f"; the clock of sequencer {other} is at {clock}" for clock, other in behind[1:])
     if lane.has_gap:
         return f"{_missing(lane)}; its clock is at {lane.clock}{others}"
     reason = _REASONS.get(lane.state, "")
-    return f"the clock of sequencer {sequencer}{reason} is at {safe} and must reach {place[0]}{others}"
+    must = f"which is at {safe} and must reach {place[0]}"
+    return f"the clock of sequencer {sequencer}{reason}, {must}{others}"
 
 
 def _missing(lane: Lane) -> str:
     missing = lane.missing()
     if len(missing) == 1:
-        return f"number {missing.start} of sequencer {lane.sequencer} is missing"
+        return f"number {missing.start} of sequencer {lane.sequencer}, which is missing"
     if len(missing) <= NAMED_MAX:
-        return f"numbers {', '.join(map(str, missing))} of sequencer {lane.sequencer} are missing"
-    return f"numbers {missing.start} to {missing.stop - 1} of sequencer {lane.sequencer} are missing"
+        return f"numbers {', '.join(map(str, missing))} of sequencer {lane.sequencer}, which are missing"
+    return f"numbers {missing.start} to {missing.stop - 1} of sequencer {lane.sequencer}, which are missing"

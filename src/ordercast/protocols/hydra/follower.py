@@ -113,16 +113,11 @@ class Follower:
         if plan is not None:
             what = f"step {self.steps + 1} (sequencer {plan.sequencer} {plan.change})"
             asked = self.planned.stage is Stage.ASKED
-            lacks = (
-                "no flush from this sequencer yet"
-                if asked
-                else "not every group has reports from a quorum yet"
-            )
-            waits.append(Wait(what, lacks, self.planned.since))
+            lacks = "a flush from this sequencer" if asked else "reports from a quorum of every group"
+            leader = () if self._leader is None or asked else (self._leader,)
+            waits.append(Wait(what, lacks, self.planned.since, on=leader))
         if self.stranded_at is not None:
-            waits.append(
-                Wait("all steps", "the service has forgotten what this node missed", self.stranded_at)
-            )
+            waits.append(Wait("all steps", "steps that the service has forgotten", self.stranded_at))
         return waits
 
     def joining_silently(self) -> int | None:

@@ -108,7 +108,11 @@ class Sender(Member):
         waits = (
             ()
             if self._choices
-            else (Wait("all messages", "no sequencer is known to be alive", self._started),)
+            else (
+                Wait(
+                    "all messages", "a sequencer; none is known to be alive", self._started, on=self._service
+                ),
+            )
         )
         return Explanation(state, waits)
 

@@ -169,14 +169,14 @@ class Sequencer(Process):
         waits = [
             Wait(
                 f"flush for node {node}",
-                f"its own clock is at {self._clock} and must pass {clock}",
+                f"its own clock, which is at {self._clock} and must pass {clock}",
                 self.env.now,
             )
             for node, clock in sorted(self._held.items())
         ]
         if self.state is not SERVING:
             waits.append(
-                Wait("all stamping", "it has no number from the configuration service yet", self._life)
+                Wait("all stamping", "a number from the configuration service", self._life, on=self._service)
             )
         state: dict[str, str | int] = {
             "role": "sequencer",

@@ -136,7 +136,12 @@ class ConfigurationReplica(Stack):
             what = f"step {registry.steps + 1} (sequencer {planned.sequencer} {planned.change})"
             lacking = [node for node in sorted(self._home) if node not in self._reports]
             waits.append(
-                Wait(what, f"no report from nodes {', '.join(map(str, lacking))}", self._planned_since)
+                Wait(
+                    what,
+                    f"a report from nodes {', '.join(map(str, lacking))}",
+                    self._planned_since,
+                    on=tuple(lacking),
+                )
             )
         return Explanation(state, tuple(waits))
 
