@@ -37,14 +37,11 @@ class Mixer:
         self._factors = [(next(drawn), next(drawn)) for _ in range(columns)]
         self._shifted = np.empty(CHUNK, np.uint64)
 
-    def mix(self, bits: Ints, place: int, values: Ints | int) -> None:
+    def mix(self, bits: Ints, place: int, values: Ints) -> None:
         """Mix the values of the column at this place into the bits of a chunk."""
         one, other = self._factors[place]
         shifted = self._shifted[: len(bits)]
-        if isinstance(values, int):
-            np.bitwise_xor(bits, np.uint64(values & _MASK), out=bits)
-        else:
-            np.bitwise_xor(bits, values.astype(np.int64, copy=False).view(np.uint64), out=bits)
+        np.bitwise_xor(bits, values.astype(np.int64, copy=False).view(np.uint64), out=bits)
         for shift, factor in ((_HALF, one), (_LESS, other)):
             np.right_shift(bits, shift, out=shifted)
             np.bitwise_xor(bits, shifted, out=bits)

@@ -25,7 +25,6 @@ from ordercast.judge.columns.columns import (
     by_key,
     factorize,
     filled,
-    list_columns,
     null_of,
     places_of,
 )
@@ -334,8 +333,7 @@ def _print_sums(trace: Trace, where: Ints | slice, index: Ints, count: int, key:
     """The sums of the fingerprints of each index: without the stamp, and with it."""
     contents = [_Taken(trace.column(name), where) for name in ("message", "digest", "size", "submitted_ns")]
     stamps = [_Taken(trace.column(name), where) for name in ("stamp_clock", "stamp_issuer")]
-    numbers = _numbers(trace, where)
-    mixer = Mixer(key, len(contents) + len(stamps) + max(1, len(numbers)))
+    mixer = Mixer(key, len(contents) + len(stamps))
     content, stamped = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
     for rows in chunks(len(index)):
         bits = np.zeros(rows.stop - rows.start, np.uint64)
@@ -344,7 +342,6 @@ def _print_sums(trace: Trace, where: Ints | slice, index: Ints, count: int, key:
         np.add.at(content, index[rows], mixer.finish(bits))
         for place, column in enumerate(stamps, len(contents)):
             mixer.mix(bits, place, column.of(rows))
-        _mix_numbers(mixer, bits, numbers, rows, len(contents) + len(stamps))
         np.add.at(stamped, index[rows], mixer.finish(bits))
     return content, stamped
 
@@ -360,24 +357,3 @@ class _Taken:
         """The rows of a chunk."""
         taken: Ints = self._column[rows if isinstance(self._where, slice) else self._where[rows]]
         return taken
-
-
-def _numbers(trace: Trace, where: Ints | slice) -> list[_Taken]:
-    """The lengths of the lists of numbers, then the numbers at each place; nothing if all are null."""
-    numbers = trace.table["numbers"]
-    if numbers.null_count == len(numbers):
-        return []
-    return [_Taken(column, where) for column in list_columns(numbers)]
-
-
-def _mix_numbers(mixer: Mixer, bits: Ints, numbers: list[_Taken], rows: slice, first: int) -> None:
-    if not numbers:
-        mixer.mix(bits, first, -1)  # a length of -1 stands for null
-        return
-    lengths = numbers[0].of(rows)
-    mixer.mix(bits, first, lengths)
-    for at, column in enumerate(numbers[1:]):
-        # Only existing elements count: the longest list of the part must make no difference.
-        mixed = bits.copy()
-        mixer.mix(mixed, first + 1 + at, column.of(rows))
-        np.copyto(bits, mixed, where=lengths > at)
