@@ -88,6 +88,7 @@ def test_the_tutorial_goes_as_it_says(capsys: pytest.CaptureFixture[str]) -> Non
     )
     assert {failure.property for failure in conformance(names["plan"], range(10))} == {
         "agreement",
+        "probe",
         "validity",
     }
 
