@@ -89,11 +89,13 @@ def test_tampered_traces(plan: str, first: int) -> None:
     seen: Counter[str] = Counter()
     for seed in range(first, first + 10):
         run = honest(plan, seed)
+        # A run that is judged for liveness is never cut.
+        description = msgspec.structs.replace(run.description, stretches=(), probed=False)
         for number in range(8):
             events = tampered(run.events(), 1000 * seed + number) if number else run.events()
             table = build_table(run.description.run, [tuple(event) for event in events])
-            selection, found = by_parts(run.description, table, 40)
-            assert found == whole(run.description, table), (plan, seed, number, selection)
+            selection, found = by_parts(description, table, 40)
+            assert found == whole(description, table), (plan, seed, number, selection)
             seen["proved" if selection.nothing else "doubted" if selection.doubt else "selected"] += 1
     assert seen["proved"] and seen["doubted"], seen
     if plan == "atomic_multicast":
