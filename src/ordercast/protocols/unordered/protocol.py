@@ -8,6 +8,7 @@ does not reuse them. A receiver that restarts remembers nothing and counts as a 
 """
 
 from collections.abc import Mapping
+from functools import partial
 from random import Random
 
 from ordercast.core import (
@@ -38,6 +39,9 @@ from ordercast.core import (
     Seen,
     message_types,
 )
+
+MEMORY_MIN = 256
+"""With so many numbers in memory, a receiver recognises what was only overtaken."""
 
 GUARANTEES = Guarantees(
     partition=Partition.EACH_SIDE_CONTINUES,
@@ -139,8 +143,13 @@ class Receiver(Process):
         return Explanation({"role": "receiver", "senders heard": len(self._seen)})
 
 
-def pace(delay: Nanos) -> Pace:
-    """A message takes one way; a busy host may add a little."""
+def pace(options: UnorderedOptions, delay: Nanos) -> Pace | None:
+    """A message takes one way; a busy host may add a little.
+
+    A receiver with a short memory takes what was overtaken for a copy, so nothing is promised of it.
+    """
+    if options.window < MEMORY_MIN:
+        return None
     return Pace(2 * delay + 10 * MILLISECOND, 2 * delay + 10 * MILLISECOND)
 
 
@@ -158,12 +167,14 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         Node(node, "sender", deployment.sender_host(node), lambda env: Sender(env, groups))
         for node in senders
     ]
-    return Plan("unordered", GUARANTEES, tuple(nodes), groups, senders, Codec(MESSAGES), pace)
+    return Plan(
+        "unordered", GUARANTEES, tuple(nodes), groups, senders, Codec(MESSAGES), partial(pace, options)
+    )
 
 
 def vary(rng: Random) -> dict[str, object]:
     """Options for a seed of the swarm: a memory of one number too."""
-    return {"window": rng.choice((1, 16, 4096))}
+    return {"window": rng.choice((1, MEMORY_MIN, 4096))}
 
 
 PROTOCOL = Protocol(
