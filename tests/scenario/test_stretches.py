@@ -140,6 +140,11 @@ def test_loss_reordering_and_pauses_leave_no_stretch_but_duplication_does() -> N
     assert (before.end_ns, after.begin_ns) == (200 * MILLISECOND, 500 * MILLISECOND + RECOVERY)
 
 
+def test_a_pause_within_another_makes_it_longer() -> None:
+    pauses = [faults.Pause(at_ms=at_ms, host=1, for_ms=100) for at_ms in (200, 250)]
+    assert found(*pauses)[-1].begin_ns == 400 * MILLISECOND + RECOVERY
+
+
 def test_clocks_that_differ_make_deliveries_later() -> None:
     scenario = Scenario(protocol="", liveness=True, clocks=ClocksSpec(skew_us=1000))
     stepped = msgspec.structs.replace(scenario, fault=(faults.SetClock(at_ms=1, host=0, step_us=-2000),))

@@ -114,18 +114,29 @@ def _sides(scenario: Scenario, plan: Plan, end: Nanos) -> Iterator[tuple[Nanos, 
 def _changes(scenario: Scenario, plan: Plan) -> Iterator[tuple[Nanos, tuple[frozenset[HostId], ...]]]:
     """When the surroundings change, and the sides from then on; none while conditions are bad."""
     now = _Surroundings(scenario, {node.host for node in plan.nodes})
-    pauses = [fault for fault in scenario.fault if isinstance(fault, faults.Pause)]
-    strikes = {fault.at_ns for fault in scenario.fault} | {pause.ends_ns for pause in pauses}
+    awake = _ends_of_pauses(scenario)
+    strikes = {fault.at_ns for fault in scenario.fault}.union(awake)
     before = None
     for at_ns in sorted({0} | strikes):
         struck = [fault for fault in scenario.fault if fault.at_ns == at_ns]
         for fault in struck:
             fault.strike(now)
-        now.paused -= sum(pause.ends_ns == at_ns for pause in pauses)
+        now.paused -= awake.count(at_ns)
         sides = tuple(_separate(now.up, now.cut_links)) if now.good() else ()
         if sides != before or any(isinstance(fault, faults.Restart) for fault in struck):
             yield at_ns, sides
         before = sides
+
+
+def _ends_of_pauses(scenario: Scenario) -> list[Nanos]:
+    """When each pause ends; one that begins in another of the same host makes that one longer."""
+    ends: list[Nanos] = []
+    until: dict[HostId, Nanos] = {}
+    for fault in scenario.fault:
+        if isinstance(fault, faults.Pause):
+            until[fault.host] = max(until.get(fault.host, 0), fault.at_ns) + fault.ends_ns - fault.at_ns
+            ends.append(until[fault.host])
+    return ends
 
 
 def _separate(
