@@ -26,7 +26,7 @@ from ordercast.core.bundle import Bundle
 from ordercast.net.host.recording.recorder import TraceRecorder
 from ordercast.net.host.recording.spool_to_parquet import finish_run
 from ordercast.sim.run import Run
-from ordercast.trace import ADDED, REMOVED, SAVED, Event, Kind
+from ordercast.trace import ADDED, REMOVED, SAVED, SETTLING, Event, Kind
 
 
 def payload_of(event: Event) -> bytes:
@@ -47,6 +47,8 @@ def lived(run: Run) -> list[Event]:
         event = event._replace(time_ns=now, clock_ns=now)
         if event.submitted_ns is not None:
             event = event._replace(submitted_ns=submitted.get(event.message, event.submitted_ns))
+        if event.kind in (Kind.SUBMIT, *SETTLING):
+            event = event._replace(label=None)  # only the simulator knows probes and the fate of packets
         if event.digest is not None:
             event = event._replace(digest=crc32(payload_of(event)))
         last[host[event.node]] = now
