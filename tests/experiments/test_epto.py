@@ -354,6 +354,7 @@ def test_the_claim_of_the_bound_is_the_largest_share_of_it() -> None:
     assert {"bound, c = 1", "bound, c = 2", "bound, c = 3", "measured, c = 1, K = 2"} <= set(labels)
 
 
+@pytest.mark.deep
 def test_a_case_runs_as_a_task_would_run_it() -> None:
     case = run_case(QUICK, 1, world=AUTHORS, processes=100, churn=0.05, sampling="cyclon")
     found = call(case).numbers

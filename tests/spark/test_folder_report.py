@@ -130,6 +130,7 @@ def test_a_folder_is_judged_measured_and_shown(root: Path, reported: Path) -> No
     assert text.count("Messages submitted and delivered") >= 3 and "the run was cut off" in text
 
 
+@pytest.mark.deep
 def test_the_tables_count_from_the_start_of_a_live_run(reported: Path, surveyed: Survey) -> None:
     """The same run, simulated and as live hosts wrote it down, has the same crashes and deliveries."""
     live = next(row for row in surveyed.traces.to_pylist() if row["source"] == "live")

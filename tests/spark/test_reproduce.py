@@ -120,6 +120,7 @@ def test_the_same_again_gives_the_same_bytes(functions: SparkSession, tmp_path: 
     assert len((tmp_path / "called").read_text().splitlines()) == 4
 
 
+@pytest.mark.deep
 def test_an_experiment_measures_what_it_announces(spark: SparkSession, tmp_path: Path) -> None:
     stray = Evaluation(measurements=(Measurement(claim="toy.later", value=1.0),))
     work = toy.scenario_work()._replace(evaluate=lambda results: stray)

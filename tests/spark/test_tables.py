@@ -47,7 +47,9 @@ def test_how_rows_were_spread_leaves_no_mark_in_the_bytes(spark: SparkSession, t
 
 
 def test_columns_without_an_order_are_kept(spark: SparkSession, tmp_path: Path) -> None:
-    row: tuple[object, ...] = ("r", "/f", "p", 1, True, 0, 0, [], {"integrity": 3}, None, None, None)
+    row: tuple[object, ...] = (
+        "r", "/f", "p", 1, True, 0, 0, [], {"integrity": 3}, None, None, [], False, None,
+    )  # fmt: skip
     write_table(spark.createDataFrame([row], VERDICTS), tmp_path, "verdicts", ["run"])
     (found,) = read_table(spark, tmp_path, "verdicts", VERDICTS).collect()
     assert tuple(found) == row

@@ -14,6 +14,7 @@ from ordercast.pipeline.verify import judge_all, verify
 from ordercast.sim.run import Run
 from ordercast.trace import find_runs, write_run
 from tests.audit.tampering import honest
+from tests.deep import deep_after
 from tests.sim.mutants import MUTANTS
 
 
@@ -42,7 +43,9 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, se
     return root, told
 
 
-@pytest.mark.parametrize(("whole_max", "part_rows"), [(1 << 40, 1), (0, 100)], ids=["whole", "by parts"])
+@pytest.mark.parametrize(
+    ("whole_max", "part_rows"), deep_after(1, [(0, 100), (1 << 40, 1)]), ids=["by parts", "whole"]
+)
 def test_every_mutant_is_condemned_for_the_same_properties(
     spark: SparkSession, broken: tuple[Path, dict[str, set[str]]], whole_max: int, part_rows: int
 ) -> None:
