@@ -46,6 +46,19 @@ class SeedResult(msgspec.Struct, frozen=True):
     """How long after the last fault the last message was delivered that had been submitted before."""
 
 
+class SwarmNumbers(msgspec.Struct, frozen=True):
+    """What all seeds together did."""
+
+    submitted: int
+    delivered: int
+    drops: int
+    holes: int
+    incomplete: int
+    """Runs in which promises about the end could not be judged."""
+    endings: dict[str, int]
+    slowest_recovery_ns: Nanos
+
+
 def swarm(
     protocol: Annotated[str, typer.Option(help="Protocol name; `ordercast protocols` lists them.")],
     seeds: Annotated[str, typer.Option(help="Seeds A:B, from A to B-1; or one seed.")] = "0:100",
@@ -73,7 +86,8 @@ def swarm(
             bar.advance(task)
     failures = [failure for result in results for failure in result.failures]
     if json:
-        print_json({"protocol": protocol, "runs": len(wanted), "failures": failures, **_numbers(results)})
+        told = {"protocol": protocol, "runs": len(wanted), "failures": failures}
+        print_json(told | msgspec.structs.asdict(_numbers(results)))
     else:
         _show(protocol, len(wanted), failures)
         _show_numbers(_numbers(results))
@@ -151,32 +165,27 @@ def _recovery(run: Run) -> Nanos:
     return max(0, *late) if healed and late else 0
 
 
-def _numbers(results: list[SeedResult]) -> dict[str, object]:
-    """The numbers of all seeds together."""
-    return {
-        "submitted": sum(result.submitted for result in results),
-        "delivered": sum(result.delivered for result in results),
-        "drops": sum(result.drops for result in results),
-        "holes": sum(result.holes for result in results),
-        "incomplete": sum(not result.complete for result in results),
-        "endings": dict(sorted(Counter(result.ending for result in results if result.ending).items())),
-        "slowest_recovery_ns": max((result.recovery_ns for result in results), default=0),
-    }
+def _numbers(results: list[SeedResult]) -> SwarmNumbers:
+    return SwarmNumbers(
+        submitted=sum(result.submitted for result in results),
+        delivered=sum(result.delivered for result in results),
+        drops=sum(result.drops for result in results),
+        holes=sum(result.holes for result in results),
+        incomplete=sum(not result.complete for result in results),
+        endings=dict(sorted(Counter(result.ending for result in results if result.ending).items())),
+        slowest_recovery_ns=max((result.recovery_ns for result in results), default=0),
+    )
 
 
-def _show_numbers(numbers: dict[str, object]) -> None:
-    endings = numbers["endings"]
-    assert isinstance(endings, dict)
+def _show_numbers(numbers: SwarmNumbers) -> None:
     console.print(
-        f"  {numbers['delivered']} of {numbers['submitted']} messages delivered,"
-        f" {numbers['drops']} drop notifications, {numbers['holes']} holes",
+        f"  {numbers.delivered} of {numbers.submitted} messages delivered,"
+        f" {numbers.drops} drop notifications, {numbers.holes} holes",
         soft_wrap=True,
     )
-    told = ", ".join(f"{count} {ending}" for ending, count in endings.items())
-    console.print(f"  endings: {told or 'none'}; {numbers['incomplete']} runs not complete", soft_wrap=True)
-    slowest = numbers["slowest_recovery_ns"]
-    assert isinstance(slowest, int)
-    console.print(f"  slowest recovery after the last fault: {format_ns(slowest, 3)}")
+    told = ", ".join(f"{count} {ending}" for ending, count in numbers.endings.items())
+    console.print(f"  endings: {told or 'none'}; {numbers.incomplete} runs not complete", soft_wrap=True)
+    console.print(f"  slowest recovery after the last fault: {format_ns(numbers.slowest_recovery_ns, 3)}")
 
 
 def _show(protocol: str, runs: int, failures: list[SwarmFailure]) -> None:

@@ -110,7 +110,7 @@ def _states(active: list[Fault]) -> tuple[State, ...]:
 def _lives(phase: Phase, states: tuple[State, ...], stays_down: bool, rng: Random) -> list[Crash | Restart]:
     """The crashes and restarts of a host that is not named yet, in order.
 
-    A receiver that comes back without its state counts as gone, so a host that may do that does so often.
+    If a host may come back with its state and without it, half of the hosts do both.
     """
     count = rng.choice(LIVES) if states else 1
     mixed = states if rng.random() < 0.5 else (rng.choice(states),) if states else ()

@@ -12,8 +12,7 @@ from ordercast.scenario.crashes import by_role, too_many
 
 Ending: TypeAlias = Literal["settled", "settled after healing", "deliveries missing", "protocol failed"]
 """How a run ended: all expected deliveries came under the conditions of the scenario, or only after the
-network had become good, or some never came, or a
-handler of the protocol raised an exception, which ended the run."""
+network had become good, or some never came; or a handler of the protocol raised an exception."""
 
 
 def ending_of(*, missing: bool, healed: bool) -> Ending:
