@@ -12,7 +12,7 @@ GROUPS = {0: (0, 1, 2), 1: (2, 3), 2: (4,)}
 
 
 def test_a_receiver_of_several_groups_counts_once() -> None:
-    found = Recipients(GROUPS)
+    found = Recipients(GROUPS, len(GROUPS))
     assert [found.count(groups) for groups in [(0,), (1,), (0, 1), (0, 1, 2), (0, 1)]] == [3, 2, 4, 5, 4]
 
 
@@ -28,15 +28,22 @@ def test_a_receiver_of_several_groups_counts_once() -> None:
 def test_groups_that_are_not_there_or_in_disorder_are_refused_each_time(
     groups: tuple[int, ...], text: str
 ) -> None:
-    found = Recipients(GROUPS)
+    found = Recipients(GROUPS, len(GROUPS))
     for _ in range(2):
         with pytest.raises(LocalError, match=text):
             found.count(groups)
 
 
+def test_more_groups_than_the_protocol_sends_a_message_to_are_refused() -> None:
+    assert [Recipients(GROUPS, 2).count(groups) for groups in [(0,), (0, 2)]] == [3, 4]
+    for most, text in ((2, "2 groups at most, not to 3"), (1, "one group at most, not to 3")):
+        with pytest.raises(LocalError, match=text):
+            Recipients(GROUPS, most).count((0, 1, 2))
+
+
 def test_what_was_forgotten_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recipients, "KNOWN_MAX", 2)
-    found = Recipients(GROUPS)
+    found = Recipients(GROUPS, len(GROUPS))
     assert [found.count(groups) for groups in [(0,), (1,), (2,), (0,)]] == [3, 2, 1, 3]
     assert len(found._known) <= 2
 

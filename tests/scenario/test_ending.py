@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ordercast.catalogue import find_protocol
-from ordercast.core import Agreement, Deployment, Plan
+from ordercast.core import Agreement, Crashes, Deployment, Plan
 from ordercast.scenario.ending import (
     Finish,
     cluster_finish,
@@ -86,3 +86,20 @@ def test_holes_are_of_interest_without_some_hosts_if_every_receiver_took_part() 
     assert found == Finish(settled=True, gone=frozenset({1}))
     assert cluster_finish(plan, hosts, {1}, dead=True, settle=unsettled) == Finish()
     assert cluster_finish(plan, hosts - {2}, {1}, dead=True, settle=not_asked) == Finish()
+
+
+def test_a_minority_is_counted_in_each_group_or_among_all() -> None:
+    protocol = find_protocol("unordered")
+    plan = protocol.deploy(Deployment.disjoint(3, 3, 1), protocol.options())
+    of_each, of_all = (
+        replace(plan, guarantees=msgspec.structs.replace(plan.guarantees, crashes=crashes))
+        for crashes in (Crashes.MINORITY, Crashes.MINORITY_OF_ALL)
+    )
+    for down, each, all_ in (
+        ({0, 3, 6}, "", ""),
+        ({0, 1, 2}, "too many receivers of group 0 were down: 0, 1, 2", ""),
+        ({0, 1, 3, 4, 6}, "too many receivers of group 0 were down: 0, 1",
+         "too many receivers of all groups were down: 0, 1, 3, 4, 6"),
+    ):  # fmt: skip
+        assert hindrance_of(of_each, down, finished=True, cut=False) == each
+        assert hindrance_of(of_all, down, finished=True, cut=False) == all_

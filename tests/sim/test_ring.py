@@ -2,6 +2,9 @@
 
 import pytest
 
+from ordercast.core import LocalError
+from ordercast.scenario.faults import Crash, Restart
+from ordercast.scenario.spec import to_scenario
 from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.conformance import conformance
 from ordercast.sim.run import simulate
@@ -44,3 +47,24 @@ def test_the_swarm_catches_a_broken_ring_and_a_tenth_of_the_run_is_enough_to_sho
     assert found.finished
     assert found.after.events <= found.before.events / 10
     assert found.violation.property in {one.property for one in run_ring(make, found.scenario, 0).violations}
+
+
+def test_the_swarm_takes_a_whole_group_down_where_a_minority_of_all_receivers_may_be() -> None:
+    """And it sends no message to more groups than the ring allows."""
+    emptied = 0
+    for seed in range(200):
+        scenario = swarm_scenario("", seed, ring.plan)
+        plan = ring.plan(scenario.deployment())
+        back = {fault.host for fault in scenario.fault if isinstance(fault, Restart)}
+        gone = {fault.host for fault in scenario.fault if isinstance(fault, Crash)} - back
+        members = [node for node in plan.nodes if node.role == "member"]
+        assert 2 * sum(node.host in gone for node in members) < len(members)
+        assert len(scenario.workload.spread) == 1
+        emptied += any({plan.nodes[node].host for node in nodes} <= gone for nodes in plan.groups.values())
+    assert emptied > 0
+
+
+def test_a_load_on_more_groups_than_a_protocol_allows_is_refused() -> None:
+    scenario = to_scenario({"protocol": "", "groups": 3, "workload": {"spread": [0.5, 0.5]}})
+    with pytest.raises(LocalError, match="ring-model sends a message to at most 1 of the groups"):
+        simulate(scenario, ring.plan(scenario.deployment()))

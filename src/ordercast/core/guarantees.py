@@ -67,10 +67,14 @@ class Fault(StrEnum):
 
 
 class Crashes(StrEnum):
-    """How many receivers of each group may be down for good while the others go on."""
+    """How many receivers may be down for good while the others go on.
+
+    A minority is one of each group, or one of the receivers of all groups together.
+    """
 
     NONE = "none"
     MINORITY = "minority"
+    MINORITY_OF_ALL = "minority-of-all"
     ANY = "any"
 
 
@@ -89,4 +93,6 @@ class Guarantees(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Messages whose place in the order has passed may be delivered, tagged as such."""
     partition: Partition = Partition.EACH_SIDE_CONTINUES
     crashes: Crashes = Crashes.ANY
+    groups_max: int | None = None
+    """The most groups that one message may go to; None if it may go to all."""
     tolerates: tuple[Fault, ...] = ()

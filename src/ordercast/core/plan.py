@@ -154,6 +154,12 @@ class Plan:
             if node.fails is not fails[node.role]:
                 raise LocalError(f"{self.protocol}: nodes of role {node.role!r} differ in how they may fail")
 
+    @property
+    def groups_max(self) -> int:
+        """The most groups that one message can go to."""
+        promised = self.guarantees.groups_max
+        return len(self.groups) if promised is None else min(promised, len(self.groups))
+
     def infrastructure(self) -> tuple[Node, ...]:
         """The nodes that are neither receivers of a group nor senders."""
         named = self._named()

@@ -11,10 +11,11 @@ KNOWN_MAX = 4096
 class Recipients:
     """The receivers of a plan's groups. Each set of groups is checked once, and then remembered."""
 
-    __slots__ = ("_groups", "_known")
+    __slots__ = ("_groups", "_groups_max", "_known")
 
-    def __init__(self, groups: Mapping[GroupId, tuple[NodeId, ...]]) -> None:
+    def __init__(self, groups: Mapping[GroupId, tuple[NodeId, ...]], groups_max: int) -> None:
         self._groups = groups
+        self._groups_max = groups_max
         self._known: dict[Groups, int] = {}
 
     def count(self, groups: Groups) -> int:
@@ -28,6 +29,9 @@ class Recipients:
                 raise LocalError(f"there is no group {group}; there are: {known}")
         if not groups or list(groups) != sorted(set(groups)):
             raise LocalError(f"a message needs one or more different groups in ascending order, not {groups}")
+        if len(groups) > self._groups_max:
+            limit = "one group" if self._groups_max == 1 else f"{self._groups_max} groups"
+            raise LocalError(f"the protocol sends a message to {limit} at most, not to {len(groups)}")
         if len(self._known) >= KNOWN_MAX:
             self._known.clear()
         count = len({node for group in groups for node in self._groups[group]})

@@ -22,6 +22,7 @@ _RETURNS: dict[Crashes | None, tuple[State, ...]] = {
     None: (),
     Crashes.NONE: ("saved",),
     Crashes.MINORITY: ("saved",),
+    Crashes.MINORITY_OF_ALL: ("saved",),
     Crashes.ANY: ("saved", "lost"),
 }
 """The states with which infrastructure may come back."""
@@ -61,6 +62,13 @@ def too_many(bound: Crashes, down: int, count: int) -> bool:
     return down > _bound(bound, count)
 
 
+def counted_together(plan: Plan) -> dict[str, tuple[NodeId, ...]]:
+    """The receivers among which crashes are counted, as the guarantees say: of each group, or of all."""
+    if plan.guarantees.crashes is Crashes.MINORITY_OF_ALL:
+        return {"all groups": tuple(sorted({node for members in plan.groups.values() for node in members}))}
+    return {f"group {group}": members for group, members in plan.groups.items()}
+
+
 def by_role(plan: Plan) -> dict[str, list[Node]]:
     """The nodes of each role of infrastructure."""
     roles: dict[str, list[Node]] = {}
@@ -76,7 +84,7 @@ def draw_crashes(plan: Plan, phase: Phase, active: list[Fault], rng: Random) -> 
     struck: set[HostId] = set()
     gone: list[NodeId] = []  # for good, or without their state
     states = _states(active)
-    for members in plan.groups.values():
+    for members in counted_together(plan).values():
         bound = _bound(plan.guarantees.crashes, len(members))
         for_good = rng.randint(0, bound) if Fault.CRASH in active else 0
         for index, node in enumerate(rng.sample(members, len(members))):
@@ -156,14 +164,16 @@ def _can_do_without(roles: dict[str, list[Node]], gone: set[HostId]) -> bool:
 
 
 def _may_go(node: NodeId, gone: list[NodeId], plan: Plan) -> bool:
-    """Whether every group of a receiver can lose this receiver too."""
+    """Whether the others can go on without this receiver too."""
     return all(
         sum(other in gone for other in members) < _bound(plan.guarantees.crashes, len(members))
-        for members in plan.groups.values()
+        for members in counted_together(plan).values()
         if node in members
     )
 
 
 def _bound(crashes: Crashes, count: int) -> int:
     """How many of `count` nodes may be down for good."""
-    return {Crashes.NONE: 0, Crashes.MINORITY: max(0, count - 1) // 2, Crashes.ANY: count}[crashes]
+    minority = max(0, count - 1) // 2
+    bounds = {Crashes.MINORITY: minority, Crashes.MINORITY_OF_ALL: minority, Crashes.ANY: count}
+    return bounds.get(crashes, 0)

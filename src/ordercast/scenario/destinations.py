@@ -26,6 +26,11 @@ class Destinations:
     def of(cls, spec: WorkloadSpec, plan: Plan) -> "Destinations":
         """The destinations of a workload, chosen from the groups of a plan."""
         with about("workload.spread"):
+            if plan.groups_max < len(spec.spread) <= len(plan.groups):
+                raise LocalError(
+                    f"spread has {len(spec.spread)} entries, but {plan.protocol} sends a message to at most "
+                    f"{plan.groups_max} of the groups"
+                )
             return cls(sorted(plan.groups), spec.spread)
 
     def choose(self, rng: Random) -> Groups:

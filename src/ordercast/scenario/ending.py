@@ -8,7 +8,7 @@ from collections.abc import Callable, Set
 from typing import Literal, NamedTuple, TypeAlias
 
 from ordercast.core import Agreement, HostId, NodeId, Plan
-from ordercast.scenario.crashes import by_role, too_many
+from ordercast.scenario.crashes import by_role, counted_together, too_many
 
 Ending: TypeAlias = Literal["settled", "settled after healing", "deliveries missing", "protocol failed"]
 """How a run ended: all expected deliveries came under the conditions of the scenario, or only after the
@@ -32,10 +32,10 @@ def hindrance_of(plan: Plan, down: Set[NodeId], *, finished: bool, cut: bool) ->
         return "the workload had not finished"
     if cut:
         return "a partition was still in force"
-    for group, members in plan.groups.items():
+    for circle, members in counted_together(plan).items():
         missing = [node for node in members if node in down]
         if too_many(plan.guarantees.crashes, len(missing), len(members)):
-            return f"too many receivers of group {group} were down: {', '.join(map(str, missing))}"
+            return f"too many receivers of {circle} were down: {', '.join(map(str, missing))}"
     for role, nodes in by_role(plan).items():
         missing = [node.id for node in nodes if node.id in down]
         if nodes[0].fails and too_many(nodes[0].fails, len(missing), len(nodes)):

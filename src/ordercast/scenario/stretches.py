@@ -12,7 +12,7 @@ from itertools import pairwise
 from ordercast.core import MICROSECOND, Crashes, HostId, Nanos, NodeId, Pace, Partition, Plan
 from ordercast.scenario import faults
 from ordercast.scenario.conditions import Conditions
-from ordercast.scenario.crashes import by_role, too_many
+from ordercast.scenario.crashes import by_role, counted_together, too_many
 from ordercast.scenario.spec import (
     ChiSquareSpec,
     ConstantSpec,
@@ -165,7 +165,7 @@ def _enough(plan: Plan, hosts: AbstractSet[HostId]) -> bool:
 
 def _enough_receivers(plan: Plan, hosts: AbstractSet[HostId]) -> bool:
     promised = plan.guarantees
-    for members in plan.groups.values():
+    for members in counted_together(plan).values():
         missing = sum(plan.nodes[node].host not in hosts for node in members)
         if too_many(promised.crashes, missing, len(members)):
             return False

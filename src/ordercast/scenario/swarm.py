@@ -80,7 +80,7 @@ def swarm_scenario(
     calm, plan = _deploy(calm, make_plan, rng)
     faults = [fault for fault in plan.guarantees.tolerates if only in (None, fault)]
     active = [fault for fault in faults if only or rng.random() < 0.5]
-    spread = calm.workload.spread[: len(plan.groups)]
+    spread = calm.workload.spread[: plan.groups_max]
     hosts = sorted({node.host for node in plan.nodes})
     infrastructure = Random(f"{seed}/infrastructure")
     network, weather = _network(phase, active, hosts, rng)

@@ -83,14 +83,14 @@ def _swarm(make_plan: MakePlan, seed: int, only: Fault | None = None) -> tuple[S
 
 def _calm(make_plan: MakePlan, seed: int) -> Iterator[Failure]:
     """On a good network without faults, every message reaches all of its receivers."""
-    groups = len(make_plan(Deployment.disjoint(1 + seed % 3, 1 + seed % 4, 2)).groups)
+    groups_max = make_plan(Deployment.disjoint(1 + seed % 3, 1 + seed % 4, 2)).groups_max
     scenario = Scenario(
         protocol="",
         seed=seed,
         receivers=1 + seed % 4,
         groups=1 + seed % 3,
         senders=2,
-        workload=WorkloadSpec(spread=(0.7, 0.3)[:groups]),
+        workload=WorkloadSpec(spread=(0.7, 0.3)[:groups_max]),
     )
     run = simulate(scenario, make_plan(scenario.deployment()))
     yield from _judged("calm", run)

@@ -92,7 +92,7 @@ class World:
         """The message of each row about a packet, by the place of the row; only if packets are recorded."""
         self._record_packets = record_packets
         self._senders = frozenset(plan.senders)
-        self._recipients = Recipients(plan.groups)
+        self._recipients = Recipients(plan.groups, plan.groups_max)
         self._unpacked: dict[bytes, list[tuple[MessageId, Nanos, int, int]]] = {}
         self.hosts: dict[HostId, Host] = {}
         for node in plan.nodes:

@@ -1,8 +1,8 @@
 """A token ring that tolerates crashes of a minority, lost packets, and members that come back.
 
-All receivers are members of one ring. The token goes round; who holds it numbers the requests of senders that
-wait here, and multicasts the numbered entries. The token also carries how far each member has all entries; a
-number that a majority has is decided, and is delivered in order.
+The receivers of all groups are members of one ring. The token goes round; who holds it numbers the requests
+of senders that wait here, and multicasts the numbered entries. The token also carries how far each member has
+all entries; a number that a majority has is decided, and is delivered in order by the receivers of its group.
 
 When no token comes for a while, a member forms a new ring: it asks all for their entries, needs the answers
 of a majority, takes for every number the entry of the latest ring, and starts a new token. Whoever answers
@@ -29,6 +29,7 @@ from ordercast.core import (
     Explanation,
     Fault,
     Gaps,
+    GroupId,
     Groups,
     Guarantees,
     LocalError,
@@ -51,7 +52,8 @@ PROMISES = Guarantees(
     uniform=True,
     validity=True,
     gaps=Gaps.NEVER,
-    crashes=Crashes.MINORITY,
+    crashes=Crashes.MINORITY_OF_ALL,
+    groups_max=1,
     partition=Partition.MAJORITY_CONTINUES,
     tolerates=(
         Fault.LOSS,
@@ -81,6 +83,7 @@ class Request(Message, frozen=True, tag=1):
     """From a sender to a member: order this."""
 
     serial: int
+    group: GroupId
     payload: Payload
 
 
@@ -97,6 +100,7 @@ class Entry(Message, frozen=True, tag=3):
     number: int
     sender: NodeId
     serial: int
+    group: GroupId
     payload: Payload
 
 
@@ -142,11 +146,12 @@ class Want(Message, frozen=True, tag=8):
 class Sender(Member):
     """Repeats a request until it is delivered."""
 
-    def __init__(self, env: Env, members: tuple[NodeId, ...]) -> None:
+    def __init__(self, env: Env, members: tuple[NodeId, ...], groups: range) -> None:
         super().__init__(env)
         self.members = members
+        self.groups = groups
         self.serial = 0
-        self.pending: dict[int, bytes] = {}
+        self.pending: dict[int, tuple[GroupId, bytes]] = {}
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin above every serial that an earlier life can have used."""
@@ -155,16 +160,16 @@ class Sender(Member):
 
     def submit(self, groups: Groups, payload: bytes) -> bool:
         """Ask a member to order it."""
-        if groups != (0,):
-            raise LocalError(f"the ring has one group, 0, not {groups}")
+        if len(groups) != 1 or groups[0] not in self.groups:
+            raise LocalError(f"the ring needs one of the groups 0 to {self.groups[-1]}, not {groups}")
         self.serial += 1
-        self.pending[self.serial] = payload
+        self.pending[self.serial] = groups[0], payload
         self.ask(self.serial)
         return True
 
     def ask(self, serial: int) -> None:
         """Ask all members: whoever has the token next gives it a number."""
-        self.env.multicast(self.members, Request(serial, self.pending[serial]))
+        self.env.multicast(self.members, Request(serial, *self.pending[serial]))
 
     def on_message(self, source: NodeId, message: Message) -> None:
         """A request was delivered."""
@@ -181,7 +186,7 @@ class Sender(Member):
         """The requests that were not delivered yet."""
         waits = (
             Wait(f"request {serial}", "a member to order it", serial, payload, on=self.members)
-            for serial, payload in self.pending.items()
+            for serial, (_, payload) in self.pending.items()
         )
         return Explanation({"role": "sender", "pending": len(self.pending)}, tuple(waits))
 
@@ -189,9 +194,10 @@ class Sender(Member):
 class RingMember(Process):
     """Numbers, keeps and delivers."""
 
-    def __init__(self, env: Env, everybody: tuple[NodeId, ...]) -> None:
+    def __init__(self, env: Env, everybody: tuple[NodeId, ...], mine: frozenset[GroupId]) -> None:
         super().__init__(env)
         self.everybody = everybody
+        self.mine = mine
         self.majority = len(everybody) // 2 + 1
         # Saved:
         self.promised = 0
@@ -204,7 +210,7 @@ class RingMember(Process):
         self.token: Token | None = None
         self.passed: Token | None = None
         self.decided = 0
-        self.requests: dict[tuple[NodeId, int], bytes] = {}
+        self.requests: dict[tuple[NodeId, int], Request] = {}
         self.done: set[tuple[NodeId, int]] = set()
         self.gathered: dict[NodeId, tuple[Entry, ...]] = {}
         self.forming = 0
@@ -257,7 +263,7 @@ class RingMember(Process):
         if (source, request.serial) in self.done:
             self.env.send(source, Done(request.serial))
         else:
-            self.requests[source, request.serial] = request.payload
+            self.requests[source, request.serial] = request
 
     # The token
 
@@ -283,10 +289,10 @@ class RingMember(Process):
         numbered = {(entry.sender, entry.serial) for entry in open_ if entry.ring == self.token.ring}
         chosen = [key for key in self.requests if key not in numbered][:VISIT_MAX]
         for sender, serial in chosen:
-            payload = self.requests[sender, serial]
+            request = self.requests[sender, serial]
             number, token = self.token.next, self.token
             self.token = msgspec.structs.replace(token, next=number + 1)
-            self.propose(Entry(token.ring, number, sender, serial, payload))
+            self.propose(Entry(token.ring, number, sender, serial, request.group, request.payload))
         return bool(chosen)
 
     def propose(self, entry: Entry) -> None:
@@ -379,7 +385,8 @@ class RingMember(Process):
             if entry.sender != NOBODY and key not in self.done:
                 self.done.add(key)
                 stamp = Stamp(clock=entry.number, issuer=0)
-                self.env.deliver(Delivered(entry.payload, (0,), entry.sender, stamp))
+                if entry.group in self.mine:
+                    self.env.deliver(Delivered(entry.payload, (entry.group,), entry.sender, stamp))
                 self.env.send(entry.sender, Done(entry.serial))
 
     # New rings
@@ -433,7 +440,7 @@ class RingMember(Process):
         self.env.cancel_timer("gather")
         last = max([self.delivered, *latest])
         for number in range(self.delivered + 1, last + 1):
-            empty = Entry(ring, number, NOBODY, 0, b"")
+            empty = Entry(ring, number, NOBODY, 0, 0, b"")
             self.propose(msgspec.structs.replace(latest.get(number, empty), ring=ring))
         have = tuple(0 for _ in members)
         self.on_token(Token(ring, 1, members, last + 1, self.delivered, have))
@@ -448,8 +455,8 @@ class RingMember(Process):
             if number > self.delivered and entry.sender != NOBODY
         ]
         waits += [
-            Wait(f"request {serial} of {sender}", "the token", 0, payload)
-            for (sender, serial), payload in self.requests.items()
+            Wait(f"request {serial} of {sender}", "the token", 0, request.payload)
+            for (sender, serial), request in self.requests.items()
         ]
         state: dict[str, str | int] = {"role": "member", "ring": self.ring, "delivered": self.delivered}
         return Explanation(state, tuple(waits))
@@ -475,10 +482,14 @@ class Hurried(RingMember):
 def plan(deployment: Deployment, make: type[RingMember] = RingMember) -> Plan:
     """All receivers of the deployment as members of one ring, and its senders."""
     members = tuple(range(deployment.receivers))
-    nodes = [Node(node, "member", node, partial(make, everybody=members)) for node in members]
-    nodes += [
-        Node(node, "sender", deployment.sender_host(node), partial(Sender, members=members))
-        for node in deployment.sender_ids()
-    ]
+    groups = dict(enumerate(deployment.groups))
+
+    def member(node: NodeId) -> partial[RingMember]:
+        mine = frozenset(group for group, nodes in groups.items() if node in nodes)
+        return partial(make, everybody=members, mine=mine)
+
+    sender = partial(Sender, members=members, groups=range(len(groups)))
+    nodes = [Node(node, "member", node, member(node)) for node in members]
+    nodes += [Node(node, "sender", deployment.sender_host(node), sender) for node in deployment.sender_ids()]
     codec = Codec([Request, Done, Entry, Token, Join, Joined, Refused, Want])
-    return Plan("ring-model", PROMISES, tuple(nodes), {0: members}, deployment.sender_ids(), codec)
+    return Plan("ring-model", PROMISES, tuple(nodes), groups, deployment.sender_ids(), codec)

@@ -48,7 +48,7 @@ class Senders:
         self._clock = clock
         self._life = life
         self._room = asyncio.Event()
-        self._recipients = Recipients(plan.groups)
+        self._recipients = Recipients(plan.groups, plan.groups_max)
         self._backlogs = {
             node: Backlog(message_id(node, 0), packet_bytes, bytes_max=BACKLOG_BYTES_MAX)
             for node in plan.senders

@@ -154,7 +154,10 @@ def _sampler(options: EptoOptions, cyclon: CyclonOptions, count: int, seed: int,
 
 
 def vary(rng: Random) -> dict[str, object]:
-    """Options for a seed of the swarm: rounds far shorter than the latency too, and too few of them."""
+    """Options for a seed of the swarm: rounds far shorter than the latency too, and too few of them.
+
+    "cyclon-authors" is not among them: its views have room for all peers of a swarm, as "uniform" has.
+    """
     sampling = rng.choice(("uniform", "uniform", "cyclon"))
     # Cyclon shuffles once a round, whether or not there is something to relay: long rounds keep runs short.
     rounds = (5_000_000,) if sampling == "cyclon" else (200_000, 1_000_000, 5_000_000, 5_000_000)
@@ -173,6 +176,7 @@ def vary(rng: Random) -> dict[str, object]:
         "durable": rng.random() < 0.5,
         "sampling": sampling,
         "contacts": rng.choice((1, 3)),
+        "rounds": rng.choice(("apart", "apart", "together")),
     }
 
 
