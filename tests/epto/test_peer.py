@@ -372,6 +372,30 @@ def test_an_event_is_its_own_key() -> None:
     assert Event(3, 1, 2, (0,), b"").key == (3, 1, 2)
 
 
+def test_a_peer_that_heard_nothing_for_long_asks_for_the_time_before_it_stamps() -> None:
+    """It may have been cut off, and its events would be late at all others."""
+    bench = Bench(me=0, asks_time=True, peers=9, fanout=4)
+    for peer in (1, 2):
+        bench.peer.on_message(peer, LogicalTime(3))
+    assert bench.submit("before")
+    assert len(hellos(bench)) == 4
+    bench.env.now += bench.setting.ttl * ROUND
+    assert bench.submit("within the life of an event") and not hellos(bench)
+    bench.env.now += ROUND
+    assert not bench.submit("after") and len(hellos(bench)) == 4
+    assert not bench.submit("after") and not hellos(bench), "it asks once"
+    for peer in (5, 6):
+        bench.peer.on_message(peer, LogicalTime(400))
+    assert bench.submit("after") and bench.peer._stamped == 401
+    bench.env.now += bench.setting.ttl * ROUND + 1
+    assert not bench.submit("nobody answers")
+    bench.peer.on_message(7, LogicalTime(1 << 50))
+    assert bench.peer._clock.read(0) == 401, "only a newcomer believes any time"
+    ask_again(bench)
+    assert bench.submit("nobody answers"), "it does not wait for ever"
+    assert bench.submit("nobody answers"), "and does not ask before every event"
+
+
 def waits_for(bench: Bench) -> NewcomerState:
     """The state of a newcomer."""
     return bench.peer._newcomer.state
@@ -397,4 +421,7 @@ def test_a_newcomer_takes_every_transition(monkeypatch: pytest.MonkeyPatch) -> N
         assert not alone.ready()
         alone.ask()
     assert alone.ready(), "it goes on without the peers that it does not know"
+    told.env.now += told.setting.ttl * ROUND + 1
+    assert not told.submit("after a long silence")
+    assert waits_for(told) is NewcomerState.ASKING
     assert taken == set(NEWCOMER_LIFE.table)

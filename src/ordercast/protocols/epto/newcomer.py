@@ -7,9 +7,13 @@ it knows as many peers as a ball goes to, and asks them for the time until half 
 longer than an event lives. The paper takes both for given, and does not say how a joining process comes to
 them.
 
+A peer that has heard nothing for as long as an event lives cannot tell silence from a partition. If it was
+cut off, its logical clock is behind like that of a newcomer. So it asks for the time before it broadcasts
+again, once.
+
 - *asking*: it does not know the time, and asks for it.
 - *filling*: it knows the time, or needs none, and waits until its view holds enough peers.
-- *ready*: it broadcasts, and waits for nothing ever again.
+- *ready*: it broadcasts.
 """
 
 from enum import Enum
@@ -33,6 +37,7 @@ class NewcomerEvent(Enum):
     LEARN = "learn"
     FILL = "fill"
     GIVE_UP = "give up"
+    DOUBT = "doubt"
 
 
 ASKING, FILLING, READY = NewcomerState
@@ -45,6 +50,7 @@ NEWCOMER_LIFE = LifeCycle(
         (FILLING, NewcomerEvent.FILL): READY,
         (ASKING, NewcomerEvent.GIVE_UP): READY,
         (FILLING, NewcomerEvent.GIVE_UP): READY,
+        (READY, NewcomerEvent.DOUBT): ASKING,
     },
 )
 
@@ -55,7 +61,7 @@ BEFORE_ROUNDS = 1 << 40
 
 
 class Newcomer:
-    """Waits until it knows enough, then never again."""
+    """Waits until it knows enough, and again when it doubts the time."""
 
     def __init__(
         self, env: Env, sampler: Sampler, count: int, ttl: int, round_ns: Nanos, *, asks_time: bool
@@ -65,16 +71,35 @@ class Newcomer:
         self._count = count
         self._every = EVERY_ROUNDS * round_ns
         self._tries = 1 + ttl // EVERY_ROUNDS
+        self._asks_time = asks_time and count > 0
+        self._lives = ttl * round_ns
+        self._heard_at: Nanos = 0
+        self._doubts = 0
         self._asked = 0
         self._answered: set[NodeId] = set()
         self.state = ASKING if asks_time else FILLING
+
+    @property
+    def new(self) -> bool:
+        """Whether it has never known the time."""
+        return self.state is not READY and self._doubts == 0
 
     def ready(self) -> bool:
         """Whether it may broadcast."""
         if self.state is FILLING and len(self._sampler.known()) >= self._count:
             self._on(NewcomerEvent.FILL)
             self._env.cancel_timer(ASK)
+            self.hear()
+        if self.state is READY and self._asks_time and self._env.now - self._heard_at > self._lives:
+            self._on(NewcomerEvent.DOUBT)
+            self._doubts += 1
+            self._tries = 1
+            self.ask()
         return self.state is READY
+
+    def hear(self) -> None:
+        """A peer was heard, so this one is not cut off."""
+        self._heard_at = self._env.now
 
     def ask(self) -> None:
         """Ask, or wait, and again after a while; at last do without."""
@@ -82,6 +107,7 @@ class Newcomer:
             return
         if self._tries == 0:
             self._on(NewcomerEvent.GIVE_UP)
+            self.hear()  # nobody is there; do not ask before every event
             return
         self._tries -= 1
         if self.state is ASKING:
@@ -96,7 +122,7 @@ class Newcomer:
                 self._on(NewcomerEvent.LEARN)
 
     def _ask_peers(self) -> None:
-        peers = self._sampler.sample(BEFORE_ROUNDS + self._tries, self._count)
+        peers = self._sampler.sample(BEFORE_ROUNDS + self._tries + self._doubts, self._count)
         self._asked, self._answered = len(peers), set()
         if peers:
             self._env.multicast(peers, Hello())

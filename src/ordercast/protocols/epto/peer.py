@@ -166,7 +166,7 @@ class Peer(Stack, Member):
 
     def _learn(self, source: NodeId, clock: int) -> None:
         """Take the time from a peer; a newcomer has to believe it."""
-        if self._newcomer.state is READY and not self._clock.believes(clock, self.env.now):
+        if not self._newcomer.new and not self._clock.believes(clock, self.env.now):
             self._unbelieved += 1
             return
         self._clock.hear(clock)
@@ -201,6 +201,7 @@ class Peer(Stack, Member):
                 else:
                     self._refused += 1
             clock.hear(ts)
+        self._newcomer.hear()
         if heard:
             self._wake()
 
