@@ -24,6 +24,7 @@ class Ensemble:
             quorum="all" if quorum == "all" else "majority",
             replicas=1,
             addition_ns=1_000_000_000,
+            repair=False,
         )
         self.receivers: dict[NodeId, ReceiverBench] = {
             node: receiver(options, me=node, group=GROUP_OF[node]) for node in EVERYONE

@@ -26,8 +26,8 @@ SERVICE = (31, 32, 33)
 LEADER = SERVICE[0]
 AGGREGATOR = 41
 CLIENT = 51
-QUIET = HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=0)
-"""Receivers ask for no flushes."""
+QUIET = HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=0, repair=False)
+"""Receivers ask for no flushes, and for no packets: like the paper's, they notify of a gap at once."""
 
 _STEP = re.compile(r"<([GF]),(\d+),\{(.*)\},(\d+)>")
 _ENTRY = re.compile(r"\((\d+),(\d+)\)")

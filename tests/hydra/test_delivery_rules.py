@@ -11,6 +11,8 @@ from tests.hydra.lab import MEMBERS, QUIET, ReceiverBench, receiver
 G1 = "<G,1,{{(1,{0})}},{1}>"
 G2 = "<G,2,{{(1,{0})}},{1}>"
 
+PATIENT = HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=500, repair=False)
+
 
 def g1(number: int, clock: int) -> str:
     return G1.format(number, clock)
@@ -192,7 +194,7 @@ def test_what_comes_early_waits_for_those_before_it_and_not_behind_other_gaps() 
 
 
 def test_patience_holds_a_needed_notification_back_for_so_long() -> None:
-    lab = receiver(HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=500))
+    lab = receiver(PATIENT)
     assert lab.gives(g1(2, 20), g2(1, 10)) == []
     lab.pass_time(499)
     assert lab.delivered() == []
@@ -201,7 +203,7 @@ def test_patience_holds_a_needed_notification_back_for_so_long() -> None:
 
 
 def test_within_the_patience_a_late_packet_is_delivered() -> None:
-    lab = receiver(HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=500))
+    lab = receiver(PATIENT)
     assert lab.gives(g1(2, 20), g2(1, 19), flush(2, 1, 30)) == []
     lab.pass_time(400)
     assert lab.gives(g1(1, 10)) == [g1(1, 10), g2(1, 19), g1(2, 20)]
@@ -210,7 +212,9 @@ def test_within_the_patience_a_late_packet_is_delivered() -> None:
 
 
 def test_patience_begins_anew_for_a_gap_found_after_the_last_one_was_filled() -> None:
-    lab = receiver(HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=500), initial={1: 21})
+    lab = receiver(
+        HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=500, repair=False), initial={1: 21}
+    )
     assert lab.gives(g1(2, 20)) == []
     lab.pass_time(400)
     assert lab.gives(g1(1, 10)) == [g1(1, 10), g1(2, 20)]
@@ -221,7 +225,9 @@ def test_patience_begins_anew_for_a_gap_found_after_the_last_one_was_filled() ->
 
 
 def test_gaps_known_together_are_waited_for_together() -> None:
-    lab = receiver(HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=500), initial={1: 21})
+    lab = receiver(
+        HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=500, repair=False), initial={1: 21}
+    )
     assert lab.gives(g1(2, 20), g1(4, 40), g1(6, 60)) == []
     lab.pass_time(400)
     assert lab.gives(g1(8, 80)) == []
@@ -258,7 +264,7 @@ def test_a_gap_found_later_is_held_back_for_as_long_again() -> None:
 
 
 def test_a_full_buffer_drops_as_the_network_would_and_says_so() -> None:
-    lab = receiver(HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=0, buffer=2))
+    lab = receiver(HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=0, buffer=2, repair=False))
     lab.hears(g1(1, 10), g1(2, 20), g1(3, 30))
     assert lab.buffer() == [g1(1, 10), g1(2, 20)]
     assert lab.gives(flush(2, 0, 90)) == [g1(1, 10), g1(2, 20)]

@@ -42,7 +42,7 @@ def test_the_first_message_behind_a_gap_is_the_first_of_all_lanes(seed: int) -> 
         if action < 0.75:
             offer(merge, sequencer, max(1, lane.front + rng.randint(0, 6)))
         elif action < 0.85 and lane.has_gap and not lane.queue:
-            merge.skip(lane)
+            merge.skip(lane, lane.high)
         elif action < 0.87 and lane.state is not ENDING:
             merge.finish(lane, (lane.high - rng.randint(0, 2),))
         elif action < 0.9:

@@ -13,7 +13,7 @@ from ordercast.scenario.spec import Scenario, WorkloadSpec
 from ordercast.sim.run import simulate
 from tests.hydra.lab import SERVICE, ReceiverBench, added, receiver, removed
 
-DURABLE = HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=0, durable=True)
+DURABLE = HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=0, durable=True, repair=False)
 A = "<G,1,{(1,1)},10>"
 B = "<G,1,{(1,2)},20>"
 C = "<G,1,{(1,3)},30>"

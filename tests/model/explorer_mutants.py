@@ -87,9 +87,9 @@ def _report_own_group(self: Lane, group: int) -> tuple[int, ...]:
     return tuple(self.high if other == group else 0 for other in range(len(self._seen)))
 
 
-def _skip_silently(self: Receiver, lane: Lane) -> None:
+def _skip_silently(self: Receiver, lane: Lane) -> bool:
     """Go on past missing numbers without a word."""
-    self._merge.skip(lane)
+    return bool(self._merge.skip(lane, lane.high))
 
 
 _apply = Follower._apply

@@ -119,7 +119,7 @@ class Silent(Merge):
         """What is missing is called settled."""
         super().finish(lane, final)
         while lane.has_gap:
-            self.skip(lane)
+            self.skip(lane, lane.high)
 
 
 def merging(merge: type[Merge], env: Env, make: Make) -> Any:

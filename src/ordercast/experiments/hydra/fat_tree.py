@@ -81,6 +81,7 @@ def data_centre(
         "kind": "switch",
         "sequencers": sequencers,
         "flush": "periodic",
+        "repair": False,
         "flush_ns": FLUSH_NS,
         "route": route,
         "probe_ns": PROBE_NS,

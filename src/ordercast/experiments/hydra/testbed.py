@@ -45,8 +45,9 @@ JOIN_NS = 1_000_000
 def hydra_options(
     *, sequencers: int = 2, flush: str = "", flush_ns: int = -1, kind: str = "switch", **others: int
 ) -> dict[str, Any]:
-    """Options of Hydra; without a flush policy, those of the product."""
-    options: dict[str, Any] = {"kind": kind, "sequencers": sequencers, "join_ns": JOIN_NS, **others}
+    """Options of Hydra: receivers do not repair, as in the paper; without a flush policy, the product's."""
+    options: dict[str, Any] = {"kind": kind, "sequencers": sequencers, "join_ns": JOIN_NS, "repair": False}
+    options |= others
     if flush:
         options["flush"] = flush
     if flush_ns >= 0:

@@ -22,6 +22,7 @@ import msgspec
 
 from ordercast.core import LifeCycle, Nanos, NodeId, RemoteError
 from ordercast.protocols.hydra.messages import NEVER, Groupcast
+from ordercast.protocols.hydra.search import Search
 
 
 class LaneState(Enum):
@@ -96,8 +97,9 @@ class Lane:
     """
 
     __slots__ = (
-        "_heard", "_heard_at", "_needed", "_seen", "_strikes", "asked", "clock", "early", "final",
-        "first_early", "front", "gap", "high", "mean_ns", "node", "queue", "safe", "sequencer", "state",
+        "_heard", "_heard_at", "_needed", "_seen", "_strikes", "asked", "clock", "doomed", "early", "final",
+        "first_early", "front", "gap", "high", "late_ns", "mean_ns", "node", "queue", "safe", "search",
+        "sequencer", "state",
     )  # fmt: skip
 
     def __init__(self, sequencer: int, node: NodeId, groups: int, clock: int = 0) -> None:
@@ -122,6 +124,12 @@ class Lane:
         """The numbers missing when the gap was found."""
         self.mean_ns: Nanos = UNKNOWN
         """The moving mean of the time between two messages."""
+        self.late_ns: Nanos = 0
+        """How late packets came, at most, after later ones; it fades."""
+        self.search: Search | None = None
+        """The last search for missing packets."""
+        self.doomed: set[int] = set()
+        """Missing numbers whose packets came, but cannot be delivered."""
         self._seen = [0] * groups
         """The highest number of every group in any multi-stamp (section 4.4); of the own one, see `high`."""
         self._needed: Watch | None = None
@@ -224,7 +232,6 @@ class Lane:
 
     def append(self, packet: Groupcast) -> None:
         """Take the packet with the next number, and early packets that only waited for it."""
-        self._heard = True
         self.front = front = self.front + 1
         last = packet.clock
         if front > self.high:
@@ -241,7 +248,6 @@ class Lane:
 
     def keep_early(self, number: int, packet: Groupcast) -> None:
         """Keep a packet that came before one with a lower number."""
-        self._heard = True
         if number > self.high:
             self.high = number
         if packet.clock > self.clock:
@@ -287,7 +293,7 @@ class Lane:
     # Whether it is alive, and how fast
 
     def hear(self) -> None:
-        """Note that the sequencer is alive, because a packet came that does not count otherwise."""
+        """Note that the sequencer is alive, because a packet of its own came."""
         self._heard = True
 
     def measure(self, now: Nanos) -> None:
@@ -299,6 +305,7 @@ class Lane:
         """End a tick; returns the number of ticks since something came from the sequencer."""
         self._strikes = 0 if self._heard else self._strikes + 1
         self._heard = False
+        self.late_ns -= self.late_ns >> 4
         return self._strikes
 
     def ask(self, clock: int, now: Nanos) -> None:
@@ -333,9 +340,40 @@ class Lane:
             self._needed = (now, self.high)
         return now - self._needed[0]
 
-    def skip(self) -> range:
-        """Give up on the first missing numbers, not too many at once; returns them."""
-        missing = self.missing()[:RUN_MAX]
+    def seek(self, now: Nanos) -> Search:
+        """The search for the first missing numbers; it begins anew where it is not the same any more."""
+        first, ending = self.front + 1, self.state is not ACTIVE
+        if self.search is None or self.search.ending != ending:
+            self.search = Search(first, self.high, now, ending)
+        elif self.search.first != first:
+            self.search.go_on(first, self.high, now)
+        return self.search
+
+    def come_late(self, number: int, now: Nanos) -> None:
+        """Note how late the packet of a number comes that was known to be missing."""
+        if number > self.front:
+            if self.gap is not None and number <= self.gap[1] and number not in self.early:
+                self.late_ns = max(self.late_ns, now - self.gap[0])
+        elif self.search is not None and self.search.origin <= number <= self.search.known:
+            self.late_ns = max(self.late_ns, now - self.search.began)
+
+    def doom(self, number: int) -> None:
+        """Note that the packet of a missing number cannot be delivered, whoever has it."""
+        if self.front < number <= self.high:
+            self.doomed.add(number)
+
+    def hopeless(self) -> int:
+        """The last of the first missing numbers that cannot be delivered; 0 if the first one can."""
+        number = self.front
+        while number + 1 in self.doomed:
+            number += 1
+        return number if number > self.front else 0
+
+    def skip(self, last: int) -> range:
+        """Give up on the first missing numbers up to the last, not too many at once; returns them."""
+        missing = self.missing()
+        missing = range(missing.start, min(missing.stop, last + 1, missing.start + RUN_MAX))
+        self.doomed.difference_update(missing)
         self.front = missing.stop - 1
         self._pull()
         if self.front == self.high:

@@ -60,13 +60,15 @@ class Merge:
             self.held -= len(lane.queue) + len(lane.early)
             self._rebuild()
 
-    def offer(self, lane: Lane, packet: Groupcast, number: int) -> None:
-        """Take a packet of a sequencer with this number for the receiver's group."""
+    def offer(self, lane: Lane, packet: Groupcast, number: int) -> bool:
+        """Take a packet of a sequencer with this number for the receiver's group; False if it is not kept."""
         front = lane.front
-        known = number <= front or number in lane.early
-        if known or (lane.state is not ACTIVE and not lane.accepts(packet)):
-            lane.hear()
-            return
+        if number <= front or number in lane.early:
+            return False
+        if lane.state is not ACTIVE and not lane.accepts(packet):
+            if lane.final is not None:
+                lane.doom(number)
+            return False
         clock = packet.clock
         if len(packet.groups) > 1:
             lane.see(packet.groups, packet.numbers)
@@ -74,8 +76,9 @@ class Merge:
         # it is told of the drop, for the order stands above all.
         if self.held >= self.limit or (clock, packet.sequencer) <= self.last:
             lane.note(number, clock)
-            lane.hear()
-            return
+            if (clock, packet.sequencer) <= self.last:
+                lane.doom(number)
+            return False
         self.held += 1
         if number == front + 1:
             if not lane.queue:
@@ -86,6 +89,7 @@ class Merge:
             if lane.first_early == number:
                 self._gapped[packet.sequencer] = clock
                 heappush(self._early, (clock, packet.sequencer))
+        return True
 
     def flush(self, flush: Flush) -> None:
         """Take a sequencer's clock and last numbers."""
@@ -159,10 +163,10 @@ class Merge:
         lane = self.lanes[self.floor()[1]]
         return lane if lane.has_gap and target <= self.ceiling() else None
 
-    def skip(self, lane: Lane) -> range:
-        """Give up on the first missing numbers of a lane; returns them."""
+    def skip(self, lane: Lane, last: int) -> range:
+        """Give up on the first missing numbers of a lane, up to the last; returns them."""
         empty = not lane.queue
-        missing = lane.skip()
+        missing = lane.skip(last)
         if empty and lane.queue:
             heappush(self._heads, (lane.queue[0].clock, lane.sequencer))
         return missing

@@ -100,6 +100,34 @@ class Nudged(Message, frozen=True, tag=9):
     groups: Destinations
 
 
+class Ask(Message, frozen=True, tag=10):
+    """A receiver asks for packets that it lacks: these numbers of a sequencer for a group."""
+
+    sequencer: Natural
+    group: Natural
+    first: Natural
+    last: Natural
+
+
+class Found(Message, frozen=True, tag=11):
+    """The answer to `Ask`: a packet that was kept."""
+
+    packet: Groupcast
+
+    def numbered(self) -> Numbered:
+        """The stamp of the packet."""
+        return self.packet.numbered()
+
+
+class Gone(Message, frozen=True, tag=12):
+    """The answer to `Ask` where no packet is kept: these numbers are not here."""
+
+    sequencer: Natural
+    group: Natural
+    first: Natural
+    last: Natural
+
+
 class Step(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
     """One decided step of the sequence of configurations."""
 
@@ -204,6 +232,9 @@ MESSAGES = message_types(
     Echo,
     Nudge,
     Nudged,
+    Ask,
+    Found,
+    Gone,
     Announce,
     Fetch,
     Steps,

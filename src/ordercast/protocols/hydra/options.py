@@ -59,6 +59,13 @@ class HydraOptions(Options, frozen=True):
     overtaken still counts. It delays the messages behind a real drop by this time."""
     hold_ns: Nanos = 10 * MILLISECOND
     """How long a drop notification is held back if no message needs it."""
+    repair: bool = True
+    """Whether a receiver asks for missing packets before it notifies of them, and waits as long as packets
+    have been late before. The paper's receivers notify at once."""
+    keep_bytes: int = 8 << 20
+    """For `repair`: how many bytes of packets a sequencer or a receiver keeps."""
+    keep_ns: Nanos = 1000 * MILLISECOND
+    """For `repair`: how long it keeps a packet, at most."""
     retry_ns: Nanos = 1 * MILLISECOND
     """Time before an unanswered solicitation is first repeated; it doubles up to 16 times that."""
     announce_ns: Nanos = 20 * MILLISECOND
@@ -85,6 +92,8 @@ class HydraOptions(Options, frozen=True):
         """A message waits for flushes and drop notifications; recovery takes a new leader of the service, and
         a step for each sequencer that is gone or comes back."""
         waits = self.flush_ns + self.heartbeat_ns + self.patience_ns + self.hold_ns + (self.retry_ns << 4)
+        if self.repair:
+            waits += 2 * self.suspect_ns
         steps = self.sequencers + self.spares + 1
         step = self.announce_ns + self.join_ns + 20 * delay
         recovery = self.suspect_ns + self.consensus.recovery_ns + self.addition_ns + steps * step
@@ -93,10 +102,13 @@ class HydraOptions(Options, frozen=True):
     def __post_init__(self) -> None:
         if not 1 <= self.sequencers + self.spares <= SEQUENCERS_MAX or min(self.sequencers, self.spares) < 0:
             raise LocalError(f"hydra: sequencers and spares together must be 1 to {SEQUENCERS_MAX}")
-        limits = (self.pipelines, self.replicas, self.buffer, self.strangers, self.window, self.history)
+        limits = (
+            self.pipelines, self.replicas, self.buffer, self.strangers, self.window, self.history,
+            self.keep_bytes,
+        )  # fmt: skip
         times = (
             self.heartbeat_ns, self.suspect_ns, self.hold_ns, self.retry_ns, self.announce_ns,
-            self.addition_ns, self.join_ns, self.probe_ns, self.nudge_ns, self.stick_ns,
+            self.addition_ns, self.join_ns, self.probe_ns, self.nudge_ns, self.stick_ns, self.keep_ns,
         )  # fmt: skip
         if min(*limits, *times) < 1:
             raise LocalError("hydra: limits and timeouts must be positive")

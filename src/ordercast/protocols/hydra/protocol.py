@@ -199,7 +199,11 @@ def vary(rng: Random) -> dict[str, object]:
     }
     if options["spares"] and rng.random() < 0.5:
         options["target"] = options["sequencers"]
-    return options
+    return options | {
+        "repair": rng.random() < 0.7,
+        "keep_bytes": rng.choice((4096, 8 << 20)),
+        "keep_ns": rng.choice((20, 1000)) * MILLISECOND,
+    }
 
 
 PROTOCOL = Protocol(
@@ -224,6 +228,7 @@ PROTOCOL = Protocol(
         "suspect_ns": 500 * MILLISECOND,
         "patience_ns": 1 * MILLISECOND,
         "hold_ns": 20 * MILLISECOND,
+        "keep_ns": 10_000 * MILLISECOND,
         "retry_ns": 5 * MILLISECOND,
         "announce_ns": 100 * MILLISECOND,
         "addition_ns": 1000 * MILLISECOND,

@@ -2,8 +2,8 @@
 
 The rules of section 4.3.2 and where they are: (i) order and (iii) nothing above c_min, in `Merge`; (ii) each
 number settled once, and (iv) gaps notified, in `Lane`. Drop notifications are held back until a message
-needs them, or for `hold_ns` if none does. Flushes are asked for by the
-`Solicitor` (section 4.6).
+needs them, or for `hold_ns` if none does, and then until it is clear that nobody has the packets (`Repairer`,
+which the paper does not have). Flushes are asked for by the `Solicitor` (section 4.6).
 """
 
 from collections.abc import Callable, Mapping
@@ -26,19 +26,24 @@ from ordercast.core import (
 from ordercast.protocols.hydra import snapshot
 from ordercast.protocols.hydra.explain import explain_waits
 from ordercast.protocols.hydra.follower import Follower
+from ordercast.protocols.hydra.kept import Kept
 from ordercast.protocols.hydra.lane import ACTIVE, AHEAD_MAX, FROZEN, JOINING, Lane, started
 from ordercast.protocols.hydra.merge import END, Merge
 from ordercast.protocols.hydra.messages import (
     Announce,
+    Ask,
     Fetch,
     Flush,
     Flushes,
+    Found,
+    Gone,
     Groupcast,
     Step,
     Steps,
     Suspect,
 )
 from ordercast.protocols.hydra.options import HydraOptions
+from ordercast.protocols.hydra.repair import REPAIR, Repairer, answer
 from ordercast.protocols.hydra.solicitor import DELAY, RETRY, Solicitor
 
 STRIKES = 6
@@ -82,6 +87,9 @@ class Receiver(Process):
         if self._outbox is not None:
             self._deliver = self._outbox.append
         self._solicitor = Solicitor(env, self._merge, self._follower, aggregator, options)
+        everyone = tuple(sorted({node for nodes in members.values() for node in nodes}))
+        self._repairer = Repairer(env, group, self._members, everyone, options)
+        self._kept = Kept(options.keep_bytes, options.keep_ns)
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin with the first configuration, or where an earlier life stood."""
@@ -104,6 +112,13 @@ class Receiver(Process):
             self._solicitor.on_flushes(message)
             for flush in message.flushes:
                 self._on_flush(flush)
+        elif type(message) is Found:
+            self._on_found(message.packet)
+        elif type(message) is Gone:
+            self._on_gone(source, message)
+        elif type(message) is Ask:
+            answer(self.env, self._kept, source, message, self._groups)
+            return
         elif type(message) is Announce:
             self._check_steps(() if message.latest is None else (message.latest,))
             if not self._follower.on_announce(source, message):
@@ -125,6 +140,9 @@ class Receiver(Process):
             self._solicitor.on_delay_over()
         elif name == RETRY:
             self._solicitor.on_late_answer()
+        elif name == REPAIR:
+            for lane in list(self._merge.lanes.values()):
+                self._give_up_overdue(lane)
         self._advance()  # all that is left for the end of patience
 
     def explain(self) -> Explanation:
@@ -158,9 +176,28 @@ class Receiver(Process):
             )
         if self._adaptive:
             lane.measure(self.env.now)
-        self._merge.offer(lane, packet, number)
+        lane.hear()
+        if number <= lane.high:
+            lane.come_late(number, self.env.now)
+        self._offer(lane, packet, number)
+
+    def _offer(self, lane: Lane, packet: Groupcast, number: int) -> None:
+        if self._merge.offer(lane, packet, number) and self._options.repair:
+            self._kept.add(packet)
         if lane.front != lane.high and lane.gap is None:
             lane.watch_gap(self.env.now)
+
+    def _on_found(self, packet: Groupcast) -> None:
+        """Take a packet that another node kept, if it is one that was missing."""
+        number = self._number(packet)
+        lane = self._merge.lanes.get(packet.sequencer)
+        if lane is not None and lane.front < number <= lane.high:
+            self._offer(lane, packet, number)
+
+    def _on_gone(self, source: NodeId, message: Gone) -> None:
+        lane = self._merge.lanes.get(message.sequencer)
+        if lane is not None and message.group == self.group:
+            self._repairer.on_gone(lane, source, message)
 
     def _number(self, packet: Groupcast) -> int:
         """The number for the own group of a packet to several groups; refuses an invalid packet."""
@@ -226,19 +263,23 @@ class Receiver(Process):
 
     def _give_up(self, lane: Lane) -> bool:
         """Notify of the first missing numbers of a lane, if they have been missing for long enough."""
-        patience = self._options.patience_ns
+        patience = self._repairer.patience(lane) if self._options.repair else self._options.patience_ns
         if patience:
             left = patience - lane.needed_for(self.env.now)
             if left > 0:
                 self.env.set_timer(PATIENCE, left)
                 return False
-        self._notify(lane)
-        return True
+        return self._notify(lane)
 
-    def _notify(self, lane: Lane) -> None:
-        for number in self._merge.skip(lane):
+    def _notify(self, lane: Lane) -> bool:
+        """Notify of the first missing numbers of a lane, unless there is hope that somebody has them."""
+        last = lane.hopeless() or self._repairer.hopeless(lane) if self._options.repair else lane.high
+        if last <= lane.front:
+            return False
+        for number in self._merge.skip(lane, last):
             self._deliver(Dropped(self.group, lane.sequencer, number, self.config))
         lane.watch_gap(self.env.now)
+        return True
 
     def _install(self, step: Step) -> None:
         """Begin the next configuration: everything before it has been delivered."""
@@ -267,6 +308,7 @@ class Receiver(Process):
 
     def _on_tick(self) -> None:
         silent = []
+        self._kept.age(self.env.now)
         for lane in list(self._merge.lanes.values()):
             if lane.strike() >= STRIKES and lane.state in (ACTIVE, FROZEN):
                 silent.append(lane.sequencer)
@@ -283,7 +325,8 @@ class Receiver(Process):
         for _ in range(RUNS_MAX):
             if lane.front >= min(known, lane.high) or lane.queue or not self._installed(lane):
                 break
-            self._notify(lane)
+            if not self._notify(lane):
+                break
 
     def _installed(self, lane: Lane) -> bool:
         """Whether the configuration with this sequencer has begun here."""

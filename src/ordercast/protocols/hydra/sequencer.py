@@ -27,9 +27,11 @@ from ordercast.core import (
     Seen,
     Wait,
 )
+from ordercast.protocols.hydra.kept import Kept
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
+    Ask,
     Echo,
     Flush,
     Groupcast,
@@ -42,6 +44,7 @@ from ordercast.protocols.hydra.messages import (
     Welcome,
 )
 from ordercast.protocols.hydra.options import HydraOptions
+from ordercast.protocols.hydra.repair import answer
 
 
 class SequencerState(Enum):
@@ -123,6 +126,8 @@ class Sequencer(Process):
         """Groups of stamped messages for which the others have not been nudged yet."""
         self._nudged_at: Nanos = 0
         self._nudge_due = False
+        self._kept = Kept(options.keep_bytes, options.keep_ns) if options.repair else None
+        """What it has stamped of late, in all lives of this process."""
         self._held: dict[NodeId, int] = {}
         """Receivers that asked for a flush above a clock that this sequencer has not reached."""
 
@@ -142,6 +147,8 @@ class Sequencer(Process):
                 self._on_nudge(source, message)
             case Nudged():
                 self._on_nudged(source, message)
+            case Ask() if self._kept is not None:
+                answer(self.env, self._kept, source, message, len(self._members))
             case Probe():
                 self.env.send(source, Echo(message.sent))
             case Welcome():
@@ -156,6 +163,8 @@ class Sequencer(Process):
             self.env.set_timer("flush", self._options.flush_ns)
         elif name == "heartbeat":
             self._flush((*self._everyone, *self._aggregators))
+            if self._kept is not None:
+                self._kept.age(self.env.now)
             self.env.set_timer("heartbeat", self._options.heartbeat_ns)
         elif name == "held":
             self._answer_held()
@@ -215,6 +224,8 @@ class Sequencer(Process):
         stamped = Groupcast(self.number, self._tick(), groups, stamp, source, message.payload)
         if self._nudges:
             self._note_stamp(groups)
+        if self._kept is not None:
+            self._kept.add(stamped)
         self.env.multicast(targets, stamped)
 
     # Nudges
