@@ -22,7 +22,7 @@ SERVICE = (SEQUENCER + 2, SEQUENCER + 3, SEQUENCER + 4)
 
 
 def scene(seed: int, **changes: Any) -> Scenario:
-    """Two groups of three, two senders, messages to both groups, delays that vary."""
+    """Two groups of three, two senders, messages to both groups, delays that vary; gaps are not repaired."""
     described: dict[str, Any] = {
         "groups": 2,
         "receivers": 3,
@@ -31,7 +31,8 @@ def scene(seed: int, **changes: Any) -> Scenario:
         "workload": WorkloadSpec(messages=160, rate_per_s=1000, spread=(0.6, 0.4)),
         "settle_ms": 150,
     }
-    return Scenario(protocol="hydra", seed=seed, **(described | changes))
+    options = {"repair": False} | changes.pop("options", {})
+    return Scenario(protocol="hydra", seed=seed, options=options, **(described | changes))
 
 
 def lossy(seed: int) -> Scenario:

@@ -102,7 +102,7 @@ def test_only_numbered_packets_of_a_plan_that_notifies_are_followed() -> None:
         assert {type(env) for env in world.envs} == {kind}
     found = followed(deploy("hydra", scenario.deployment()))
     assert found is not None
-    assert sorted(kind.__name__ for kind in found.numbered) == ["Groupcast"]
+    assert sorted(kind.__name__ for kind in found.numbered) == ["Found", "Groupcast"]
     assert sorted(kind.__name__ for kind in found.closing) == ["Announce", "Steps"]
 
 
