@@ -57,6 +57,8 @@ def test_the_sequencer_is_asked_when_patience_is_over_and_its_packet_is_delivere
     assert asked(lab) == []
     lab.pass_time(500)
     assert asked(lab) == [(SEQUENCER, 1, 1)] and lab.delivered() == []
+    (wait,) = lab.process.explain().waits
+    assert wait.blocker == "number 1 of sequencer 1, which is missing and has been asked for"
     assert from_all(lab, Found(packet(1, 50)), SEQUENCER) == [g1(1, 50), g1(2, 100)]
 
 

@@ -38,23 +38,36 @@ def mute(env: Env, make: Make) -> Any:
 
 
 def disowning(env: Env, make: Make) -> Any:
-    """Calls everything dropped after the first drop."""
+    """Calls everything dropped after the first gap, without asking anybody."""
     receiver = make(env)
-    merge, notify, gaps = receiver._merge, receiver._notify, list[Lane]()
+    merge, gaps = receiver._merge, list[Lane]()
 
-    def offer(lane: Lane, packet: Groupcast, number: int) -> None:
+    def offer(lane: Lane, packet: Groupcast, number: int) -> bool:
         if gaps:
             lane.note(number, packet.clock)
-            lane.hear()
-        else:
-            merge.offer(lane, packet, number)
+            return False
+        return bool(merge.offer(lane, packet, number))
 
-    def notify_first(lane: Lane) -> None:
+    def hopeless(lane: Lane) -> int:
         gaps.append(lane)
-        notify(lane)
+        return lane.high
 
     receiver._merge = receiver._follower._merge = Proxy(merge, offer=offer)
-    receiver._notify = notify_first
+    receiver._repairer.hopeless = hopeless
+    return receiver
+
+
+def hoping(env: Env, make: Make) -> Any:
+    """Never gives up: a packet that nobody has is asked for without end."""
+    receiver = make(env)
+    repairer = receiver._repairer
+    hopeless = repairer.hopeless
+
+    def ask(lane: Lane) -> int:
+        hopeless(lane)
+        return 0
+
+    repairer.hopeless = ask
     return receiver
 
 
@@ -123,9 +136,17 @@ def _tagging(alter: Callable[..., Any], deployment: Deployment) -> Plan:
     return changed(plan, ("peer", alter, None))
 
 
+def _forgetful(alter: Callable[..., Any], deployment: Deployment) -> Plan:
+    """Hydra's receivers where hardly any packet is kept, so that some are lost."""
+    protocol = find_protocol("hydra")
+    plan = protocol.deploy(deployment, protocol.options(keep_bytes=1024))
+    return changed(plan, ("receiver", alter, None))
+
+
 IDLE: Mapping[str, Callable[[Deployment], Plan]] = {
     "hydra delivers nothing": partial(_altered, "hydra", "receiver", mute),
     "hydra calls everything dropped after its first drop": partial(_altered, "hydra", "receiver", disowning),
+    "hydra never gives up a packet": partial(_forgetful, hoping),
     "hydra is dead after a removal": partial(_altered, "hydra", "receiver", dead_after_a_removal),
     "epto delivers nothing": partial(_tagging, mute),
     "epto reverses the order and tags everything": partial(_tagging, reversing),
@@ -144,6 +165,7 @@ def _idle(name: str, breaks: str, *also: str) -> Mutant:
 IDLE_MUTANTS = [
     _idle("hydra delivers nothing", "probe", "progress"),
     _idle("hydra calls everything dropped after its first drop", "drop-reason", "probe"),
+    _idle("hydra never gives up a packet", "progress", "probe", "agreement"),
     _idle("hydra is dead after a removal", "probe", "progress", "agreement"),
     _idle("epto delivers nothing", "probe", "progress"),
     _idle("epto reverses the order and tags everything", "stamp-order", "probe"),

@@ -14,12 +14,15 @@ from ordercast.lab.model.explorer_world import Jump, Packet, Timer
 from ordercast.protocols.hydra.messages import Request, Suspect
 from ordercast.protocols.hydra.options import FlushPolicy, HydraOptions
 from ordercast.protocols.hydra.protocol import PROTOCOL
+from ordercast.protocols.hydra.repair import REPAIR
 
 GROUPS = ((0,), (1,))
 TOGETHER = ((0, 1),)
 
 
-def _plan(groups: tuple[tuple[NodeId, ...], ...], sequencers: int, spares: int, flush: FlushPolicy) -> Plan:
+def _plan(
+    groups: tuple[tuple[NodeId, ...], ...], sequencers: int, spares: int, flush: FlushPolicy, repair: bool
+) -> Plan:
     options = HydraOptions(
         sequencers=sequencers,
         spares=spares,
@@ -32,7 +35,7 @@ def _plan(groups: tuple[tuple[NodeId, ...], ...], sequencers: int, spares: int, 
         heartbeat_ns=4,
         retry_ns=4,
         patience_ns=0,
-        repair=False,
+        repair=repair,
         hold_ns=5,
         announce_ns=20,
         join_ns=20,
@@ -61,22 +64,26 @@ def case(
     greeting: bool = False,
     losses: int = 1,
     copies: int = 0,
+    repair: bool = False,
 ) -> Case:
     """A run with these messages, each given to a sequencer, which are counted from 1, for some groups.
 
     There are `first` sequencers at the beginning. Those in `flushes` flush so often, and those in `jumps`
     have clocks that jump so far. Receivers look for gaps `ticks` times. One sequencer may be `removed`, and
-    then `rejoins` under the next number; and one more may be `added`.
+    then `rejoins` under the next number; and one more may be `added`. With `repair`, receivers ask each other
+    and the sequencers for missing packets.
     """
-    plan = _plan(groups, first, int(added), flush)
+    plan = _plan(groups, first, int(added), flush, repair)
     sequencers = [node.id for node in plan.nodes if node.role == "sequencer"]
     service = next(node.id for node in plan.nodes if node.role == "configuration")
     nodes = dict(enumerate(sequencers, 1))
     timers = {Timer(nodes[sequencer], "flush"): count for sequencer, count in (flushes or {}).items()}
+    if repair:
+        timers |= {Timer(node.id, REPAIR): 1 for node in plan.nodes if node.role == "receiver"}
     if ticks:
         timers |= {Timer(node.id, "tick"): ticks for node in plan.nodes if node.role == "receiver"}
     packets: list[Packet] = []
-    leading = set(sequencers[:first]) if flush == "periodic" else set()
+    leading = set(sequencers[:first]) if flush == "periodic" and not repair else set()
     if removed is not None:
         packets.append(Packet(0, service, Suspect((removed,))))
         if rejoins:
@@ -138,6 +145,10 @@ def quick() -> list[Case]:
             "removal", "3 messages, removal of a sequencer that still sends", mixed,
             removed=2, flush="periodic", flushes=FIRST,
         ),
+        case(
+            "repair", "2 messages, a flush; receivers ask for missing packets", mixed[:2],
+            flush="periodic", flushes=FIRST, repair=True,
+        ),
         case("removal-solicited", "2 messages, removal, flushes on request", mixed[:2], removed=2),
         case(
             "removal-one-group", "3 messages to two receivers that both report",
@@ -160,6 +171,18 @@ def deep() -> list[Case]:
     mixed = ((1, BOTH), (2, BOTH), (2, RIGHT))
     return [
         case("order-losses", "3 messages, two packets lost", mixed, losses=2),
+        case(
+            "repair-three", "3 messages, a flush; receivers ask for missing packets", mixed,
+            flush="periodic", flushes=FIRST, repair=True,
+        ),
+        case(
+            "repair-one-group", "2 messages, a flush; receivers ask each other too", ((1, LEFT), (1, LEFT)),
+            groups=TOGETHER, first=1, flush="periodic", flushes=FIRST, repair=True,
+        ),
+        case(
+            "repair-removal", "2 messages, removal; receivers ask each other for missing packets", mixed[:2],
+            flush="periodic", removed=2, repair=True,
+        ),
         case(
             "removal-flushes", "3 messages, both sequencers flush", mixed,
             removed=2, flush="periodic", flushes={1: 1, 2: 1},

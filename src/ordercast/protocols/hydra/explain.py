@@ -56,8 +56,13 @@ def _blocker(merge: Merge, place: tuple[int, int], behind: list[tuple[int, int]]
 
 def _missing(lane: Lane) -> str:
     missing = lane.missing()
+    asked = lane.search is not None and lane.search.first == missing.start
+    more = " and have been asked for" if asked else ""
     if len(missing) == 1:
-        return f"number {missing.start} of sequencer {lane.sequencer}, which is missing"
+        more = more.replace("have", "has")
+        return f"number {missing.start} of sequencer {lane.sequencer}, which is missing{more}"
     if len(missing) <= NAMED_MAX:
-        return f"numbers {', '.join(map(str, missing))} of sequencer {lane.sequencer}, which are missing"
-    return f"numbers {missing.start} to {missing.stop - 1} of sequencer {lane.sequencer}, which are missing"
+        named = ", ".join(map(str, missing))
+    else:
+        named = f"{missing.start} to {missing.stop - 1}"
+    return f"numbers {named} of sequencer {lane.sequencer}, which are missing{more}"
