@@ -92,7 +92,7 @@ def watching(cluster: Cluster, host: HostId, times: list[float], done: threading
 def block(cluster: Cluster, host: HostId, way: str) -> None:
     """Cut a host off: nothing arrives there (in), nothing that it sends arrives (out), or both."""
     others = tuple(other for other in HOSTS if other != host)
-    blocked = dict.fromkeys(others, (host,) if way != "out" else ())
+    blocked: dict[HostId, tuple[HostId, ...]] = dict.fromkeys(others, () if way == "out" else (host,))
     blocked[host] = others if way != "in" else ()
     for other, targets in blocked.items():
         with control(cluster, other) as client:
