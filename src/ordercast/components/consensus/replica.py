@@ -43,6 +43,7 @@ from ordercast.components.consensus.canvassing import Canvassing
 from ordercast.components.consensus.catchup import Catchup
 from ordercast.components.consensus.election import Election
 from ordercast.components.consensus.leadership import Leadership
+from ordercast.components.consensus.limits import Limits
 from ordercast.components.consensus.log import Group, Log
 from ordercast.components.consensus.messages import (
     VALUE_BYTES_MAX,
@@ -68,12 +69,8 @@ from ordercast.core import (
     Message,
     NodeId,
     Process,
-    RemoteError,
     Wait,
 )
-
-BALLOTS_AHEAD_MAX = 1 << 32
-"""No ballot is so far above all that a replica has heard of: it would leave none for those who come after."""
 
 
 class Replica(Process):
@@ -101,6 +98,7 @@ class Replica(Process):
         self._options = options or ConsensusOptions()
         self._log = Log(env, self._group, self._options, snapshot)
         self._journal = self._log.journal
+        self._limits = Limits(self._log)
         self._catchup = Catchup(self._log)
         self._restore = restore
         self._vigil = Vigil(env, self._options)
@@ -192,10 +190,7 @@ class Replica(Process):
         index = self._group.indices.get(source)
         if index is None:
             return
-        if isinstance(message, Prepare | Accept | Commit | Reject):
-            self._check_ballot(source, message.ballot)
-        elif isinstance(message, Support):
-            self._check_ballot(source, message.promised)
+        self._limits.check(source, message, max(self._seen, self._journal.promised))
         match message:
             case Accept():
                 self._on_accept(source, message)
@@ -222,12 +217,6 @@ class Replica(Process):
                     active.solicit()
             case Heard() if self._leadership:
                 self._leadership.on_heard(index, message)
-
-    def _check_ballot(self, source: NodeId, ballot: int) -> None:
-        if ballot - max(self._seen, self._journal.promised) > BALLOTS_AHEAD_MAX:
-            raise RemoteError(
-                f"ballot {ballot} from node {source} is too high; the highest so far is {self.ballot}"
-            )
 
     def _on_accept(self, source: NodeId, message: Accept) -> None:
         if not self._follow(source, message.ballot):
