@@ -7,18 +7,19 @@ import pytest
 from ordercast.catalogue import find_protocol
 from ordercast.components.consensus import ConsensusOptions, Replica
 from ordercast.components.consensus.messages import Accept, Accepted
-from ordercast.core import Deployment, LocalError, Options, RemoteError, message_name
+from ordercast.core import Deployment, LocalError, Message, Options, RemoteError, message_name
 from ordercast.core.bundle import unpack
 from ordercast.protocols.atomic_multicast import PROTOCOL, AtomicMulticastOptions, deploy
 from ordercast.protocols.atomic_multicast.ledger import LIVES_MAX, Ledger
+from ordercast.protocols.atomic_multicast.limits import CLOCKS_AHEAD_MAX, Limits
 from ordercast.protocols.atomic_multicast.messages import (
     Command,
     Final,
     Request,
     Settled,
     Timestamp,
-    check_request,
     decode_command,
+    encode_command,
 )
 from ordercast.protocols.atomic_multicast.proposer import Proposer
 from ordercast.protocols.atomic_multicast.queue import Entry, Queue
@@ -109,12 +110,77 @@ def test_early_finals_beyond_the_limit_are_made_up_for() -> None:
 
 
 def test_what_no_client_sends_is_refused() -> None:
-    check_request(Request(9, 0, 3, 3, (0, 2), b""), 2, (0, 1, 2))
+    limits = Limits({0: (0,), 1: (1,), 2: (2,)}, (9,), 4)
+    limits.check_request(Request(9, 0, 3, 3, (0, 2), b""), 2, 0)
     for groups in ((0,), (2, 0), (2, 2), (2, 9)):
         with pytest.raises(RemoteError):
-            check_request(Request(9, 0, 3, 3, groups, b""), 2, (0, 1, 2))
-    with pytest.raises(RemoteError, match="below its own floor"):
-        check_request(Request(9, 0, 3, 4, (2,), b""), 2, (2,))
+            limits.check_request(Request(9, 0, 3, 3, groups, b""), 2, 0)
+    with pytest.raises(RemoteError, match="request 3 is not one of 4 from its floor 4 on"):
+        limits.check_request(Request(9, 0, 3, 4, (2,), b""), 2, 0)
+
+
+YEAR = 366 * 86_400 * 10**9
+FAR = CLOCKS_AHEAD_MAX + 5
+
+IMPLAUSIBLE: dict[str, tuple[int, Message]] = {
+    "a request of no client": (3, Request(2, 0, 0, 0, (0,), b"")),
+    "a request of a node that is not there": (3, Request(99, 0, 0, 0, (0,), b"")),
+    "a life that has not begun": (3, Request(3, 2 * YEAR, 0, 0, (0,), b"")),
+    "a number far above its floor": (3, Request(3, 0, 1024, 0, (0,), b"")),
+    "a final number far ahead": (3, Final(3, 0, 0, FAR, 0)),
+    "a final number of no group": (3, Final(3, 0, 0, 1, 7)),
+    "a final number of no client": (3, Final(1, 0, 0, 1, 0)),
+    "a timestamp far ahead": (1, Timestamp(3, 0, 0, 0, FAR)),
+    "a timestamp of another group": (1, Timestamp(3, 0, 0, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("what", IMPLAUSIBLE)
+def test_what_no_correct_peer_claims_is_refused_and_changes_nothing(what: str) -> None:
+    source, message = IMPLAUSIBLE[what]
+    lab = Lab()
+    lab.submit((0,))
+    lab.run_ms(2)
+    before = lab.receiver(0)._snapshot()
+    with pytest.raises(RemoteError):
+        lab.receiver(0).on_message(source, message)
+    assert lab.receiver(0)._snapshot() == before
+    lab.submit((0,))
+    lab.run_ms(2)
+    assert lab.orders == {node: ["3#0", "3#1"] for node in range(3)}
+
+
+def test_a_client_believes_no_timestamp_far_ahead() -> None:
+    lab = Lab()
+    lab.drop = lambda source, to, message: isinstance(message, Timestamp)
+    lab.submit((0,))
+    lab.run_ms(1)
+    lab.drop = lambda source, to, message: False
+    with pytest.raises(RemoteError, match="far above the highest so far"):
+        lab.client().on_message(0, Timestamp(3, 0, 0, 0, FAR))
+    lab.run_ms(60)
+    assert lab.orders == {node: ["3#0"] for node in range(3)}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"nonsense",
+        encode_command(Command(FAR, (), None)),
+        encode_command(Command(0, (), Request(99, 0, 0, 0, (0,), b"of nobody"))),
+        encode_command(Command(0, (), Request(3, 0, 0, 0, (0, 9), b"to no group"))),
+        encode_command(Command(0, (((3, 0, 0), (FAR, 0)),), None)),
+    ],
+)
+def test_a_command_that_no_correct_leader_proposes_is_obeyed_by_nobody(value: bytes) -> None:
+    lab = Lab()
+    assert lab.receiver(0)._replica.propose(value)
+    lab.run_ms(20)
+    lab.submit((0,))
+    lab.run_ms(5)
+    assert lab.orders == {node: ["3#0"] for node in range(3)}
+    assert [lab.receiver(node)._ledger.clock for node in range(3)] == [1, 1, 1]
+    assert [lab.receiver(node).explain().state["commands refused"] for node in range(3)] == [1, 1, 1]
 
 
 def test_an_impossible_final_is_refused() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from ordercast.components.consensus.limits import BALLOTS_AHEAD_MAX
 from ordercast.components.consensus.messages import Accept, Commit, Prepare, Reject
-from ordercast.components.consensus.replica import BALLOTS_AHEAD_MAX
 from ordercast.core import Message, RemoteError
 from tests.consensus.harness import LogWorld
 

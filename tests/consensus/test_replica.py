@@ -5,8 +5,8 @@ import pytest
 from ordercast.components.consensus import ConsensusOptions, Replica
 from ordercast.components.consensus.election import Election
 from ordercast.components.consensus.log import Group, Log
-from ordercast.components.consensus.messages import Accept, Accepted, Commit, Learn, Promise
-from ordercast.components.consensus.replica import ROLES, Role
+from ordercast.components.consensus.messages import Accept, Accepted, Commit, Heard, Learn, Promise
+from ordercast.components.consensus.roles import ROLES, Role
 from ordercast.core import Delivery, LocalError
 from ordercast.scenario.conditions import Conditions
 from tests.consensus.harness import LogWorld
@@ -16,6 +16,13 @@ from tests.core.life_cycles import record
 def cut_off(world: LogWorld, host: int) -> None:
     for other in range(len(world.envs)):
         world.network.blocked |= {(host, other), (other, host)}
+
+
+def stand(world: LogWorld, index: int) -> None:
+    """Let a replica stand for election, whether others would have it or not."""
+    world.envs[index].now = world.now
+    world.replica(index)._lose_patience()
+    world.replica(index)._stand()
 
 
 def fill(world: LogWorld, count: int) -> None:
@@ -32,7 +39,7 @@ def test_replica_0_leads_from_the_start_without_phase_1() -> None:
     assert world.propose(b"first")
     world.run_ms(1)
     assert [world.values(i) for i in range(3)] == [[b"first"]] * 3
-    kinds = [type(message) for message in world.arrived if not isinstance(message, Commit)]
+    kinds = [type(message) for message in world.arrived if not isinstance(message, Commit | Heard)]
     assert sorted(kinds, key=str) == [Accept] * 2 + [Accepted] * 2
 
 
@@ -116,8 +123,9 @@ def test_an_outdated_leader_steps_down_and_forgets_what_was_not_chosen() -> None
     world = LogWorld()
     cut_off(world, 0)
     assert world.act(0, b"in vain")
-    world.run_ms(150)
-    assert world.replica(0).is_leader
+    world.run_ms(45)
+    assert world.leader() != 0
+    assert world.replica(0).is_leader, "it has not noticed yet"
     assert world.propose(b"chosen")
     world.run_ms(5)
     world.network.blocked.clear()
@@ -139,7 +147,8 @@ def test_a_replica_that_only_sends_does_not_push_the_ballots_up() -> None:
 def test_a_promise_outlives_a_restart() -> None:
     world = LogWorld()
     cut_off(world, 0)
-    world.run_ms(100)  # one of the others has been elected
+    world.run_ms(45)  # one of the others has been elected
+    assert world.leader() != 0
     for host in (1, 2):
         world.crash(host)
     world.network.blocked.clear()
@@ -311,9 +320,13 @@ def test_explain_names_the_silent_and_the_missing_leader() -> None:
     world.crash(1)
     world.run_ms(100)
     (wait,) = world.replica(2).explain().waits
+    assert wait.subject == "a leader; none is heard"
+    assert wait.blocker == "nodes 0, 1 to say that they hear no leader either"
+    assert world.replica(2).explain().state["leader"] == "unknown"
+    world.replica(2)._stand()
+    (wait,) = world.replica(2).explain().waits
     assert wait.subject.startswith("election in ballot ")
     assert wait.blocker == "a promise from nodes 0, 1"
-    assert world.replica(2).explain().state["leader"] == "unknown"
 
 
 def test_options_and_peers_are_checked() -> None:
@@ -338,7 +351,7 @@ def test_a_replica_that_was_behind_and_led_is_helped_again_when_it_follows() -> 
     world.envs[2].now = world.now
     replica = world.replica(2)
     replica._catchup.heed(0, 1)  # it knows that it is behind,
-    replica._stand()  # and leads before it has asked
+    stand(world, 2)  # and leads before it has asked
     world.run_ms(20)
     assert world.leader() == 2
     cut_off(world, 2)
@@ -356,11 +369,14 @@ def test_a_replica_takes_every_change_of_role(monkeypatch: pytest.MonkeyPatch) -
     world = LogWorld()
     assert [world.replica(i).role for i in range(3)] == [Role.LEADER, Role.FOLLOWER, Role.FOLLOWER]
     for index in (1, 2):  # two candidates: the one with the lower ballot gives way
-        world.envs[index].now = world.now
-        world.replica(index)._stand()
+        stand(world, index)
         assert world.replica(index).role is Role.CANDIDATE
     world.run_ms(20)
     assert [world.replica(i).role for i in range(3)] == [Role.FOLLOWER, Role.FOLLOWER, Role.LEADER]
+    world.replica(1)._lose_patience()
+    assert world.replica(1).role is Role.CANVASSER
+    world.run_ms(20)
+    assert world.replica(1).role is Role.FOLLOWER, "it hears the leader again"
     assert taken == set(ROLES.table)
 
 
@@ -368,7 +384,6 @@ def test_a_leader_does_not_stand_and_a_candidate_stands_once() -> None:
     world = LogWorld()
     with pytest.raises(LocalError, match="replica: event 'stand' is not allowed in state 'leader'"):
         world.replica(0)._stand()
-    world.envs[1].now = world.now
-    world.replica(1)._stand()
+    stand(world, 1)
     with pytest.raises(LocalError, match="replica: event 'stand' is not allowed in state 'candidate'"):
         world.replica(1)._stand()

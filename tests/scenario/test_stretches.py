@@ -113,9 +113,17 @@ def test_a_protocol_that_blocks_promises_nothing_while_a_receiver_is_cut_off() -
     assert len(found(cut(200, 0), faults.Heal(at_ms=400), plan=plan_of(BLOCKS))) == 2
 
 
-def test_links_that_are_cut_one_way_or_in_part_leave_no_stretch() -> None:
-    assert len(found(cut(200, 0, one_way=True))) == 1
+def test_a_host_that_is_cut_off_one_way_is_left_behind() -> None:
+    for sides in (((0,), (1, 2, 3)), ((1, 2, 3), (0,))):
+        _, after = found(faults.Partition(at_ms=200, sides=sides, one_way=True))
+        assert (after.senders, after.receivers) == ((3,), (1, 2))
+
+
+def test_links_that_are_cut_in_part_leave_no_stretch() -> None:
     assert len(found(cut(200, 0, others=(1,)))) == 1
+    assert len(found(cut(200, 0, others=(1,), one_way=True))) == 1
+    heard_by_one = cut(200, 0, others=(1, 2), one_way=True), cut(200, 3, others=(0,), one_way=True)
+    assert len(found(*heard_by_one)) == 1, "host 0 exchanges packets with nobody, but hears some of them"
 
 
 def test_infrastructure_must_be_there_as_its_role_says() -> None:

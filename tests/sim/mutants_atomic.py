@@ -2,13 +2,21 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import msgspec
+
+from ordercast.components.consensus import ConsensusOptions
+from ordercast.components.consensus.vigil import Vigil
 from ordercast.core import Deployment, Env, Fault, Node, NodeId, Plan, Process, RemoteError
 from ordercast.protocols.atomic_multicast.queue import Entry, Queue
+from ordercast.scenario.faults import Heal, Partition
+from ordercast.scenario.spec import NetworkSpec, UniformSpec, WorkloadSpec
+from ordercast.sim.run import Run, simulate
 from tests.sim.meddling import MeddlingEnv
-from tests.sim.mutant import Mutant, deploy, run_swarm
+from tests.sim.mutant import Mutant, calm, deploy, run_swarm
 
 
 class ImpatientQueue(Queue):
@@ -56,7 +64,7 @@ def altered(alter: Callable[..., Process], deployment: Deployment) -> Plan:
         else node
         for node in plan.nodes
     )
-    return Plan(plan.protocol, plan.guarantees, nodes, plan.groups, plan.senders, plan.codec)
+    return replace(plan, nodes=nodes)
 
 
 def quorum_of_one(env: Env, make: Callable[[Env], Any]) -> Any:
@@ -88,6 +96,42 @@ def own_timestamp(env: Env, make: Callable[[Env], Any]) -> Any:
     return receiver
 
 
+class StubbornOptions(ConsensusOptions, frozen=True):
+    """A leader needs no answers."""
+
+    @property
+    def unanswered_max(self) -> int:
+        """Without end."""
+        return 1 << 60
+
+
+def stubborn(env: Env, make: Callable[[Env], Any]) -> Any:
+    """Leads on though nobody answers."""
+    receiver = make(env)
+    log = receiver._replica._log
+    log.options = StubbornOptions(**msgspec.structs.asdict(log.options))
+    return receiver
+
+
+class TrustingVigil(Vigil):
+    """Has heard a leader once, and trusts in it for ever."""
+
+    __slots__ = ("_trusts",)
+
+    def look(self) -> bool:
+        """Lose patience only if there was no leader yet."""
+        self._trusts = self.heard = self.heard or getattr(self, "_trusts", False)
+        return super().look()
+
+
+def trusting(env: Env, make: Callable[[Env], Any]) -> Any:
+    """Follows for ever whom it has heard once."""
+    receiver = make(env)
+    replica = receiver._replica
+    replica._vigil = TrustingVigil(env, replica._options)
+    return receiver
+
+
 def forgetful(disk: type[ForgetfulEnv], env: Env, make: Callable[[Env], Any]) -> Any:
     """Saves to a bad disk."""
     return make(disk(env, lambda meddler, delivery: [delivery]))
@@ -98,6 +142,30 @@ def _atomic(
 ) -> Mutant:
     run = partial(run_swarm, partial(altered, alter), only)
     return Mutant(name, frozenset({breaks}), run, None, frozenset(also or ()), seeds)
+
+
+LEADER = 0
+"""Leads the first group from the start."""
+
+
+def run_cut_off(alter: Any, seed: int) -> Run:
+    """The leader of three receivers is cut off for two seconds: both ways, or one way, as the seed says."""
+    others = (1, 2, 3, 4, 5)
+    sides = ((LEADER,), others) if seed % 3 == 1 else (others, (LEADER,))
+    scenario = calm(
+        "atomic_multicast",
+        seed,
+        network=NetworkSpec(latency=UniformSpec(50, 500)),
+        workload=WorkloadSpec(messages=900, rate_per_s=100),
+        liveness=True,
+        fault=(Partition(at_ms=300, sides=sides, one_way=seed % 3 > 0), Heal(at_ms=2800)),
+    )
+    return simulate(scenario, altered(alter, scenario.deployment()))
+
+
+def _cut_off(name: str, alter: Any, also: set[str] | None = None) -> Mutant:
+    run = partial(run_cut_off, alter)
+    return Mutant(name, frozenset({"progress"}), run, None, frozenset(also or ()), seeds=6)
 
 
 STAMPS = ("stamp", "stamp-order", "stamp-owner")
@@ -121,4 +189,6 @@ ATOMIC_MUTANTS = [
         {"agreement", "total-order", "acyclic-order", *STAMPS, "progress", "probe"},
         seeds=60,
     ),
+    _cut_off("a leader does not give up", stubborn),
+    _cut_off("a follower trusts its leader for ever", trusting, {"validity", "probe"}),
 ]

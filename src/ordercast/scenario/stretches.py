@@ -1,8 +1,8 @@
 """Stretches of time in which a protocol must go on although faults last.
 
 `partition` and `crashes` of the guarantees say how much of a cluster is enough. As long as so much is up,
-connected with each other and cut off from the rest, on a network that loses and delays nothing, receivers may
-be silent only for the time in which the plan promises to recover.
+connected with each other and cut off from the rest, both ways or one way, on a network that loses and delays
+nothing, receivers may be silent only for the time in which the plan promises to recover.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -142,17 +142,26 @@ def _ends_of_pauses(scenario: Scenario) -> list[Nanos]:
 def _separate(
     up: AbstractSet[HostId], cut: AbstractSet[tuple[HostId, HostId]]
 ) -> Iterator[frozenset[HostId]]:
-    """The sets of hosts that all reach each other and that nobody else reaches."""
+    """The sets of hosts that all reach each other, and that no other host exchanges packets with.
+
+    A host that hears a whole set and is heard by none of it, or the other way round, does not belong to it.
+    """
     left = set(up)
     while left:
         side, edge = set(), [min(left)]
         while edge:
             host = edge.pop()
             side.add(host)
-            edge += [h for h in left - side if h not in edge and not {(host, h), (h, host)} <= cut]
+            edge += [h for h in left - side if h not in edge and not {(host, h), (h, host)} & cut]
         left -= side
-        if not any(one in side and other in side for one, other in cut):
+        inside = any(one in side and other in side for one, other in cut)
+        if not inside and all(_apart(side, other, cut) for other in up - side):
             yield frozenset(side)
+
+
+def _apart(side: AbstractSet[HostId], other: HostId, cut: AbstractSet[tuple[HostId, HostId]]) -> bool:
+    """Whether a host hears none of a side, or none of the side hears it."""
+    return all((host, other) in cut for host in side) or all((other, host) in cut for host in side)
 
 
 # Enough of a cluster

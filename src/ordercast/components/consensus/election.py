@@ -1,7 +1,7 @@
 """Phase 1 at a candidate: promises collected, and the values they oblige a leader to propose.
 
-A candidate keeps its ballot, and repeats its questions, until a majority has promised or somebody
-rejects it; so a replica that can send but not hear does not push the ballots up for ever.
+A candidate repeats its questions until a majority has promised or somebody rejects it. If nobody answers any
+more, it asks again who would vote for it, before it takes another ballot (see `canvassing`).
 """
 
 from ordercast.components.consensus.log import Log
@@ -29,10 +29,10 @@ class Election:
         for peer in self._cursors:
             self._ask(peer)
 
-    def on_promise(self, source: NodeId, message: Promise) -> None:
-        """Take a chunk of what a replica accepted, unless a duplicate, and ask for the next."""
+    def on_promise(self, source: NodeId, message: Promise) -> bool:
+        """Take a chunk of what a replica accepted and ask for the next; False for a duplicate."""
         if message.ballot != self.ballot or self._cursors.get(source) != message.start:
-            return
+            return False
         for slot, ballot, value in message.entries:
             self._report(slot, ballot, value)
         if message.following:
@@ -41,6 +41,7 @@ class Election:
         else:
             del self._cursors[source]
             self._promised += 1
+        return True
 
     def won(self) -> bool:
         """Whether a majority has promised and reported everything."""

@@ -2,13 +2,16 @@
 
 A leader commits only by counting in its own ballot, and in the order of slots. When nothing is left
 in flight it says so at once; while slots follow each other, the notice rides on the next Accept.
+
+Followers answer heartbeats. A leader that no majority answers may be heard all the same, and then nobody
+would stand against it: it must give up by itself.
 """
 
 from itertools import islice
 
 from ordercast.components.consensus.journal import NOOP
 from ordercast.components.consensus.log import Log
-from ordercast.components.consensus.messages import Accept, Accepted, Commit
+from ordercast.components.consensus.messages import Accept, Accepted, Commit, Heard
 from ordercast.components.consensus.options import BACKOFF_MAX
 from ordercast.core import Nanos, Wait
 
@@ -34,6 +37,7 @@ class Leadership:
         "_log",
         "_recovered",
         "_sent",
+        "_unanswered",
         "ballot",
         "flights",
         "stable",
@@ -53,6 +57,8 @@ class Leadership:
         self._following = max(recovered, default=log.committed - 1) + 1
         """The slot that the next new value gets."""
         self._delivering = False
+        self._unanswered = [0] * len(log.group.peers)
+        """Heartbeats since each replica last answered."""
         self._pump()
         self._advance()
 
@@ -73,21 +79,32 @@ class Leadership:
 
     def on_accepted(self, index: int, message: Accepted) -> None:
         """A replica accepted a slot."""
+        if message.ballot != self.ballot:
+            return
+        self._unanswered[index] = 0
         flight = self.flights.get(message.slot)
-        if message.ballot == self.ballot and flight is not None:
+        if flight is not None:
             flight.accepted |= 1 << index
             self._advance()
 
-    def on_stable(self, index: int, slot: int) -> None:
-        """A replica's snapshot covers the slots below this one."""
-        self.stable[index] = max(self.stable[index], slot)
+    def on_heard(self, index: int, message: Heard) -> None:
+        """A replica hears this leader, and its snapshot covers the slots below this one."""
+        if message.ballot == self.ballot:
+            self._unanswered[index] = 0
+            self.stable[index] = max(self.stable[index], message.stable)
+
+    def is_unheard(self) -> bool:
+        """Whether no majority has answered for so long that this replica may be cut off."""
+        limit, group = self._log.options.unanswered_max, self._log.group
+        return sum(count < limit for count in self._unanswered) < group.majority
 
     def tick(self) -> None:
         """Heartbeat, truncation, and repetition of what was not acknowledged in time."""
         log, now = self._log, self._log.env.now
-        self.on_stable(log.group.index, log.journal.stable)
+        self._unanswered = [count + 1 for count in self._unanswered]
+        self.on_heard(log.group.index, Heard(self.ballot, log.journal.stable))
         # The announcement goes out first: by then the own snapshot is durable, and slots may go.
-        self._announce()
+        self._announce(asks=True)
         log.journal.truncate(min(self.stable))
         for slot, flight in islice(self.flights.items(), log.options.burst):
             if now - flight.sent >= log.options.retry_ns << min(flight.repeats, BACKOFF_MAX):
@@ -138,9 +155,9 @@ class Leadership:
         if log.committed > before and not self.flights:
             self._announce()
 
-    def _announce(self) -> None:
+    def _announce(self, *, asks: bool = False) -> None:
         log = self._log
-        log.env.multicast(log.group.others, Commit(self.ballot, log.committed, min(self.stable)))
+        log.env.multicast(log.group.others, Commit(self.ballot, log.committed, min(self.stable), asks))
 
     def _repeat(self, slot: int, flight: Flight) -> None:
         log = self._log

@@ -57,6 +57,8 @@ class Commit(Message, frozen=True, tag=204):
     ballot: Natural
     committed: Natural
     floor: Natural
+    asks: bool = False
+    """A heartbeat: the leader wants to know who hears it."""
 
 
 class Reject(Message, frozen=True, tag=205):
@@ -79,10 +81,27 @@ class Learn(Message, frozen=True, tag=207):
     committed: Natural
 
 
-class Stable(Message, frozen=True, tag=208):
-    """A follower's durable snapshot covers the slots below `index`."""
+class Heard(Message, frozen=True, tag=208):
+    """The answer to a heartbeat; the follower's durable snapshot covers the slots below `stable`."""
 
-    index: Natural
+    ballot: Natural
+    stable: Natural
 
 
-MESSAGES = message_types(Prepare, Promise, Accept, Accepted, Commit, Reject, Fetch, Learn, Stable)
+class Canvass(Message, frozen=True, tag=209):
+    """Before phase 1: who hears no leader asks whether the others hear one. `ballot` names the question."""
+
+    ballot: Natural
+    committed: Natural
+
+
+class Support(Message, frozen=True, tag=210):
+    """The answer to a canvass: no leader is heard here either; `promised` is the highest ballot promised."""
+
+    ballot: Natural
+    promised: Natural
+
+
+MESSAGES = message_types(
+    Prepare, Promise, Accept, Accepted, Commit, Reject, Fetch, Learn, Heard, Canvass, Support
+)

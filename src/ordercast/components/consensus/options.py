@@ -23,7 +23,8 @@ class ConsensusOptions(Options, frozen=True):
     """Time between two heartbeats of a leader."""
     election_ns_min: Nanos = 25 * MILLISECOND
     election_ns_max: Nanos = 50 * MILLISECOND
-    """A follower stands for election if no leader was heard for a random time between these."""
+    """A follower wants to lead if no leader was heard for a random time between these. A leader gives up if
+    no majority has answered its heartbeats for the longer time."""
     retry_ns: Nanos = 5 * MILLISECOND
     """Time before an unanswered Accept is sent again, and before a Fetch."""
     window: int = 1024
@@ -38,9 +39,23 @@ class ConsensusOptions(Options, frozen=True):
     """How many Accepts one tick repeats."""
 
     @property
+    def unanswered_max(self) -> int:
+        """How many heartbeats a replica may leave unanswered before the leader counts it as out of reach."""
+        return -(-self.election_ns_max // self.heartbeat_ns)
+
+    @property
+    def detection_ns(self) -> Nanos:
+        """The longest time until a leader that is cut off is missed: it gives up, and a follower notices.
+
+        A leader that is heard but hears nobody takes the longest.
+        """
+        return 2 * (self.election_ns_max + self.heartbeat_ns)
+
+    @property
     def recovery_ns(self) -> Nanos:
         """Within this time after the last fault, a majority that is connected has a leader and decides."""
-        return (self.election_ns_max + self.retry_ns << BACKOFF_MAX) + 4 * self.election_ns_max
+        retries = self.election_ns_max + self.heartbeat_ns + self.retry_ns << BACKOFF_MAX
+        return self.detection_ns + retries + 4 * self.election_ns_max
 
     def __post_init__(self) -> None:
         if self.election_ns_max < self.election_ns_min or self.election_ns_min <= self.heartbeat_ns:

@@ -6,9 +6,10 @@ majority accepted in b is chosen, and slots are committed and delivered in order
 the first boot: ballot 0 is the lowest, nothing can have been accepted before it, so it needs no
 phase 1.
 
-A replica is a *follower* until it has not heard of a leader for too long. Then it stands in a
-ballot of its own as a *candidate* (phase 1), and is the *leader* when a majority has promised
-(phase 2). Both step down when they hear of a higher ballot.
+A replica is a *follower* until it has not heard of a leader for too long. Then it asks, as a *canvasser*,
+whether the others hear one. If a majority does not, it stands in a ballot of its own as a *candidate*
+(phase 1), and is the *leader* when a majority has promised (phase 2). All step down when they hear of a
+higher ballot.
 
 Rules beyond plain Paxos, each with its reason:
 
@@ -19,8 +20,11 @@ Rules beyond plain Paxos, each with its reason:
 - No promise to a candidate that has committed less: it gets what it lacks, and asks again. So a
   leader has every slot that its voters have committed, and no follower of its majority is ahead of
   it.
-- A candidate keeps its ballot until somebody rejects it, so a replica that sends but does not hear
-  cannot push the ballots up for ever.
+- A leader gives up if no majority answers its heartbeats for as long as a follower's patience may last.
+  Otherwise a leader that sends but does not hear would stop the group: it decides nothing, and nobody
+  stands against it.
+- Nobody stands before a majority has said that it hears no leader. So a replica that does not hear, or
+  that comes back after it was cut off, neither deposes a good leader nor pushes the ballots up.
 
 Limits. At most `window` slots are in flight and at most `log_limit` are kept; beyond, `propose`
 returns False. A slot is kept until the snapshots of all replicas cover it, so a replica that lags
@@ -34,68 +38,39 @@ state) is not tolerated.
 """
 
 from collections.abc import Callable, Mapping
-from enum import Enum
 
+from ordercast.components.consensus.canvassing import Canvassing
 from ordercast.components.consensus.catchup import Catchup
 from ordercast.components.consensus.election import Election
 from ordercast.components.consensus.leadership import Leadership
+from ordercast.components.consensus.limits import Limits
 from ordercast.components.consensus.log import Group, Log
 from ordercast.components.consensus.messages import (
     VALUE_BYTES_MAX,
     Accept,
     Accepted,
+    Canvass,
     Commit,
     Fetch,
+    Heard,
     Learn,
     Prepare,
     Promise,
     Reject,
-    Stable,
+    Support,
 )
-from ordercast.components.consensus.options import BACKOFF_MAX, ConsensusOptions
+from ordercast.components.consensus.options import ConsensusOptions
+from ordercast.components.consensus.roles import ROLES, Role, RoleEvent
+from ordercast.components.consensus.vigil import Vigil
 from ordercast.core import (
     Env,
     Explanation,
-    LifeCycle,
     LocalError,
     Message,
-    Nanos,
     NodeId,
     Process,
-    RemoteError,
     Wait,
 )
-
-
-class Role(Enum):
-    """What a replica does for its group."""
-
-    FOLLOWER = "follower"
-    CANDIDATE = "candidate"
-    LEADER = "leader"
-
-
-class RoleEvent(Enum):
-    """What happens to the role of a replica."""
-
-    STAND = "stand"
-    LEAD = "lead"
-    STEP_DOWN = "step down"
-
-
-ROLES = LifeCycle(
-    "replica",
-    (Role.FOLLOWER,),
-    {
-        (Role.FOLLOWER, RoleEvent.STAND): Role.CANDIDATE,
-        (Role.CANDIDATE, RoleEvent.LEAD): Role.LEADER,
-        (Role.FOLLOWER, RoleEvent.LEAD): Role.LEADER,  # only replica 0 in ballot 0, at its first boot
-        (Role.CANDIDATE, RoleEvent.STEP_DOWN): Role.FOLLOWER,
-        (Role.LEADER, RoleEvent.STEP_DOWN): Role.FOLLOWER,
-    },
-)
-BALLOTS_AHEAD_MAX = 1 << 32
-"""No ballot is so far above all that a replica has heard of: it would leave none for those who come after."""
 
 
 class Replica(Process):
@@ -123,9 +98,13 @@ class Replica(Process):
         self._options = options or ConsensusOptions()
         self._log = Log(env, self._group, self._options, snapshot)
         self._journal = self._log.journal
+        self._limits = Limits(self._log)
         self._catchup = Catchup(self._log)
         self._restore = restore
+        self._vigil = Vigil(env, self._options)
         self.role = Role.FOLLOWER
+        self._canvassing: Canvassing | None = None
+        """That of a canvasser."""
         self._election: Election | None = None
         """That of a candidate."""
         self._leadership: Leadership | None = None
@@ -134,10 +113,8 @@ class Replica(Process):
         """Highest ballot heard of; the next candidacy goes above it."""
         self._reported = (0, 0)
         """Ballot and first slot of the last chunk that a candidate got."""
-        self._elections = 0
-        """Elections seen since there was a leader."""
-        self._heard: Nanos = 0
-        self._patience: Nanos = 0
+        self._resigned = ""
+        """Why this replica gave up leading, until a leader is known."""
 
     @property
     def is_leader(self) -> bool:
@@ -178,13 +155,15 @@ class Replica(Process):
             "committed": self.committed,
             "slots kept": len(self._journal.entries),
         }
+        if self._resigned:
+            state["gave up leading"] = self._resigned
         waits = self._catchup.waits(self.leader)
         if self._leadership:
             waits = self._leadership.waits()
-        elif self._election:
-            waits += self._election.waits()
+        elif active := self._election or self._canvassing:
+            waits += active.waits()
         elif self.leader is None:
-            waits.append(Wait("leadership", "a leader; none is known", self._heard))
+            waits.append(Wait("leadership", "a leader; none is known", self._vigil.since))
         return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)))
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
@@ -200,11 +179,9 @@ class Replica(Process):
                 self._lead(Leadership(self._log, 0, {}))
 
     def on_timer(self, name: str) -> None:
-        """Time for a heartbeat, for an election, or to ask for what is missing."""
+        """Time for a heartbeat, to look whether there is a leader, or to ask for what is missing."""
         if name == "tick":
             self._tick()
-        elif name == "election":
-            self._check_leader()
         elif name == "fetch":
             self._catchup.on_timer(self.leader)
 
@@ -213,8 +190,7 @@ class Replica(Process):
         index = self._group.indices.get(source)
         if index is None:
             return
-        if isinstance(message, Prepare | Accept | Commit | Reject):
-            self._check_ballot(source, message.ballot)
+        self._limits.check(source, message, max(self._seen, self._journal.promised))
         match message:
             case Accept():
                 self._on_accept(source, message)
@@ -225,23 +201,22 @@ class Replica(Process):
             case Prepare():
                 self._on_prepare(source, message)
             case Promise() if self._election:
-                self._election.on_promise(source, message)
+                self._vigil.heard |= self._election.on_promise(source, message)
                 self._conclude(self._election)
+            case Canvass():
+                self._on_canvass(source, message)
+            case Support() if self._canvassing:
+                self._on_support(source, message, self._canvassing)
             case Reject():
                 self._on_reject(message)
             case Fetch():
                 self._catchup.teach(source, message.start)
             case Learn() if self.role is not Role.LEADER:
-                if self._catchup.on_learn(source, message) and self._election:
-                    self._election.solicit()
-            case Stable() if self._leadership:
-                self._leadership.on_stable(index, message.index)
-
-    def _check_ballot(self, source: NodeId, ballot: int) -> None:
-        if ballot - max(self._seen, self._journal.promised) > BALLOTS_AHEAD_MAX:
-            raise RemoteError(
-                f"ballot {ballot} from node {source} is too high; the highest so far is {self.ballot}"
-            )
+                active = self._election or self._canvassing
+                if self._catchup.on_learn(source, message) and active:
+                    active.solicit()
+            case Heard() if self._leadership:
+                self._leadership.on_heard(index, message)
 
     def _on_accept(self, source: NodeId, message: Accept) -> None:
         if not self._follow(source, message.ballot):
@@ -257,8 +232,8 @@ class Replica(Process):
             return
         self._catchup.heed(message.ballot, message.committed)
         self._journal.truncate(message.floor)
-        if self._journal.stable > message.floor:
-            self.env.send(source, Stable(self._journal.stable))
+        if message.asks:
+            self.env.send(source, Heard(message.ballot, self._journal.stable))
 
     def _follow(self, source: NodeId, ballot: int) -> bool:
         """Take the sender of a phase 2 message for the leader; False if its ballot is outdated."""
@@ -270,11 +245,28 @@ class Replica(Process):
         self._journal.promise(ballot)
         self._step_down()
         self.leader = source
-        self._heard = self.env.now
-        if self._elections:
-            self._elections = 0
+        self._resigned = ""
+        self._vigil.heard = True
+        if self._vigil.elections:
+            self._vigil.elections = 0
             self._await_leader()
         return True
+
+    def _on_canvass(self, source: NodeId, message: Canvass) -> None:
+        """Support who hears no leader, if none is heard here either; a canvasser hears none."""
+        if self.role is Role.LEADER or not (self._canvassing or self._vigil.is_silent()):
+            return
+        if message.committed < self._log.committed:
+            self._catchup.teach(source, message.committed)
+        else:
+            self.env.send(source, Support(message.ballot, self._journal.promised))
+
+    def _on_support(self, source: NodeId, message: Support, canvassing: Canvassing) -> None:
+        self._seen = max(self._seen, message.promised)
+        if message.ballot == canvassing.ballot:
+            canvassing.on_support(source)
+            if canvassing.won():
+                self._stand()
 
     def _on_prepare(self, source: NodeId, message: Prepare) -> None:
         if self._group.owner(message.ballot) != source:
@@ -288,11 +280,11 @@ class Replica(Process):
                 self._journal.promise(message.ballot)
                 self._step_down()
                 self.leader = None
-                self._elections += 1
+                self._vigil.elections += 1
                 self._await_leader()
             # A candidate that only repeats itself, because it hears nobody, is no reason to wait.
             elif (message.ballot, message.start) > self._reported:
-                self._heard = self.env.now
+                self._vigil.heard = True
             self._reported = max(self._reported, (message.ballot, message.start))
             chunk = self._journal.accepted_from(message.start, self._options.chunk_bytes)
             self.env.send(source, Promise(message.ballot, message.start, *chunk))
@@ -307,40 +299,60 @@ class Replica(Process):
     def _step_down(self) -> None:
         if self.role is not Role.FOLLOWER:
             self.role = ROLES.after(self.role, RoleEvent.STEP_DOWN)
-            self._election = self._leadership = None
-            self.env.cancel_timer("tick")
+            self._canvassing = self._election = self._leadership = None
             self._await_leader()
 
     def _await_leader(self) -> None:
-        """Wait a random time, and longer the more elections in a row have failed.
+        self._vigil.begin()
+        self._arm()
 
-        Phase 1 takes as long as it takes to report what was accepted, chunk by chunk; others who
-        become impatient meanwhile would start all over.
-        """
-        self._heard = self.env.now
-        patience = self.env.rng.randint(self._options.election_ns_min, self._options.election_ns_max)
-        self._patience = patience << min(self._elections, BACKOFF_MAX)
-        self.env.set_timer("election", self._patience)
+    def _arm(self) -> None:
+        """Set the timer, at which a leader sends heartbeats, and all others look whether they hear any."""
+        asking = self.role in (Role.CANVASSER, Role.CANDIDATE)
+        period = self._options.retry_ns if asking else self._options.heartbeat_ns
+        self.env.set_timer("tick", period if self._leadership else self._vigil.next_step(period))
 
-    def _check_leader(self) -> None:
-        """The timer is not moved at each message: when it goes off, the silence is measured."""
-        if self.role is Role.LEADER:
-            return
-        silence = self.env.now - self._heard
-        if silence < self._patience:
-            self.env.set_timer("election", self._patience - silence)
-            return
-        if self.role is Role.FOLLOWER:
+    def _tick(self) -> None:
+        if self._leadership and self._leadership.is_unheard():
+            self._resign()
+        elif self._leadership:
+            self._leadership.tick()
+        elif self._vigil.look():
+            self._lose_patience()
+        elif active := self._election or self._canvassing:
+            active.solicit()
+        self._arm()
+
+    def _resign(self) -> None:
+        """Give up leading: this replica may be cut off, and others must be free to elect another."""
+        beats = self._options.unanswered_max
+        self._resigned = f"no majority answered {beats} heartbeats in ballot {self.ballot}"
+        self._step_down()
+        self.leader = None
+
+    def _lose_patience(self) -> None:
+        """No leader is heard, or an election leads to nothing: ask who would take part in a new one."""
+        if self.role is Role.CANDIDATE:
+            self._step_down()
+        self._vigil.begin()
+        if self._canvassing is None:
+            self.role = ROLES.after(self.role, RoleEvent.CANVASS)
+            self.leader = None
+            self._canvassing = Canvassing(self._log, self._next_ballot())
+        self._canvassing.solicit()
+        if self._canvassing.won():  # a group of one
             self._stand()
-        self._await_leader()
+
+    def _next_ballot(self) -> int:
+        return self._group.ballot_above(max(self._seen, self._journal.promised))
 
     def _stand(self) -> None:
         self.role = ROLES.after(self.role, RoleEvent.STAND)
-        self.leader = None
-        self._elections += 1
-        ballot = self._group.ballot_above(max(self._seen, self._journal.promised))
-        self._election = Election(self._log, ballot)
-        self._tick()
+        self._canvassing = None
+        self._vigil.elections += 1
+        self._election = Election(self._log, self._next_ballot())
+        self._election.solicit()
+        self._await_leader()
         self._conclude(self._election)
 
     def _conclude(self, election: Election) -> None:
@@ -352,14 +364,7 @@ class Replica(Process):
         self.role = ROLES.after(self.role, RoleEvent.LEAD)
         self._catchup.stop()
         self._leadership = leadership
-        self._elections = 0
+        self._vigil.elections = 0
         self.leader = self.env.me
+        self._resigned = ""
         self._tick()
-
-    def _tick(self) -> None:
-        if self._leadership:
-            self._leadership.tick()
-            self.env.set_timer("tick", self._options.heartbeat_ns)
-        elif self._election:
-            self._election.solicit()
-            self.env.set_timer("tick", self._options.retry_ns)

@@ -27,6 +27,7 @@ from ordercast.core import (
 )
 from ordercast.core.message import PAYLOAD_BYTES_MAX
 from ordercast.protocols.atomic_multicast.alarms import Alarms
+from ordercast.protocols.atomic_multicast.limits import Limits
 from ordercast.protocols.atomic_multicast.messages import (
     Final,
     Mark,
@@ -79,6 +80,9 @@ class Client(Member):
         self._open = 0
         """Messages without a final number."""
         self._flights: dict[int, Flight] = {}
+        self._limits = Limits(members, (env.me,), options.backlog)
+        self._highest = 0
+        """The highest clock that any group has told."""
         self._alarms: Alarms[int] = Alarms(env, "retry", options.retry_ns // 4)
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
@@ -109,11 +113,14 @@ class Client(Member):
             return
         if message.origin != self.env.me or message.epoch != self._epoch:
             return
+        if isinstance(message, Timestamp):
+            self._limits.check_timestamp(source, message, self._highest)
         if isinstance(message, Settled):
             self._on_settled(message.number, message.group)
             return
         for number in message.settled:
             self._on_settled(number, message.group)
+        self._highest = max(self._highest, message.clock)
         flight = self._flights.get(message.number)
         if flight is not None and flight.final is None and message.group in flight.groups:
             flight.clocks[message.group] = message.clock

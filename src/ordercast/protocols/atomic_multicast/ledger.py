@@ -58,6 +58,11 @@ class Ledger(msgspec.Struct):
         life = self.lives.get(origin, {}).get(epoch)
         return life is not None and (number < life.floor or number in life.clocks)
 
+    def floor(self, key: Key) -> int:
+        """Numbers of a message's client below this are settled everywhere, as far as this group knows."""
+        life = self.lives.get(key[0], {}).get(key[1])
+        return 0 if life is None else life.floor
+
     def pass_clock(self, hint: int) -> None:
         """No later timestamp will be at or below this clock."""
         self.clock = max(self.clock, hint)

@@ -4,12 +4,11 @@ A message is known by its key: who submitted it, the start of that client's life
 number counted from 0 in it. A stamp is (clock, group), and stamps compare as pairs.
 """
 
-from itertools import pairwise
 from typing import Annotated, TypeAlias
 
 import msgspec
 
-from ordercast.core import GroupId, Groups, Message, NodeId, Payload, RemoteError, message_types
+from ordercast.core import GroupId, Message, NodeId, Payload, RemoteError, message_types
 
 Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Key: TypeAlias = tuple[NodeId, int, int]
@@ -68,7 +67,7 @@ class Settled(Message, frozen=True, tag=4):
 class Command(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One slot of a group's log."""
 
-    hint: int
+    hint: Natural
     """The highest final clock the leader had heard of: the group's clock passes it."""
     settles: tuple[tuple[Key, Mark], ...]
     """Final numbers to record."""
@@ -88,8 +87,11 @@ def encode_command(command: Command) -> bytes:
 
 
 def decode_command(value: bytes) -> Command:
-    """A value of the log as a command."""
-    return _decoder.decode(value)
+    """A value of the log as a command, or `RemoteError`."""
+    try:
+        return _decoder.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RemoteError(f"not a command: {error}") from error
 
 
 def key_of(message: Request | Timestamp | Final | Settled) -> Key:
@@ -100,13 +102,3 @@ def key_of(message: Request | Timestamp | Final | Settled) -> Key:
 def key_name(key: Key) -> str:
     """A bundle as people write it, with the life of its client: ``bundle 4.17 (life 0)``."""
     return f"bundle {key[0]}.{key[2]} (life {key[1]})"
-
-
-def check_request(request: Request, group: GroupId, known: Groups) -> None:
-    """Refuse what no client of this protocol would send."""
-    groups = request.groups
-    ascending = all(one < two for one, two in pairwise(groups))
-    if group not in groups or not ascending or any(other not in known for other in groups):
-        raise RemoteError(f"a request to groups {groups} came to group {group}")
-    if request.floor > request.number:
-        raise RemoteError(f"request {request.number} is below its own floor {request.floor}")

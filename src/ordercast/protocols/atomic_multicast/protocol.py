@@ -64,14 +64,14 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         raise LocalError(f"{NAME} takes AtomicMulticastOptions, not {type(options).__name__}")
     members = dict(enumerate(deployment.groups))
     home = deployment.home_groups(NAME)
+    senders = deployment.sender_ids()
 
     def receiver(env: Env) -> Receiver:
-        return Receiver(env, home[env.me], members, options)
+        return Receiver(env, home[env.me], members, senders, options)
 
     def client(env: Env) -> Client:
         return Client(env, members, options)
 
-    senders = deployment.sender_ids()
     nodes = [Node(node, "receiver", node, receiver) for node in range(deployment.receivers)]
     nodes += [Node(node, "client", deployment.sender_host(node), client) for node in senders]
     codec = Codec((*MESSAGES, *CONSENSUS_MESSAGES))

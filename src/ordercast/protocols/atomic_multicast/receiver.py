@@ -45,6 +45,7 @@ from ordercast.core import (
 from ordercast.protocols.atomic_multicast.alarms import Alarms
 from ordercast.protocols.atomic_multicast.explain import explain_waits
 from ordercast.protocols.atomic_multicast.ledger import Ledger
+from ordercast.protocols.atomic_multicast.limits import Limits
 from ordercast.protocols.atomic_multicast.messages import (
     Final,
     Key,
@@ -52,7 +53,6 @@ from ordercast.protocols.atomic_multicast.messages import (
     Request,
     Settled,
     Timestamp,
-    check_request,
     decode_command,
     key_of,
 )
@@ -78,12 +78,15 @@ class Receiver(Stack):
         env: Env,
         group: GroupId,
         members: Mapping[GroupId, tuple[NodeId, ...]],
+        clients: tuple[NodeId, ...],
         options: AtomicMulticastOptions,
     ) -> None:
         super().__init__(env)
         self._group = group
         self._members = members
-        self._known = tuple(members)
+        self._limits = Limits(members, clients, options.backlog)
+        self._refused = 0
+        """Commands in the log that no correct leader proposes; no replica of the group obeys them."""
         self._options = options
         self._ledger = Ledger()
         self._queue = Queue()
@@ -112,7 +115,7 @@ class Receiver(Stack):
             case Final():
                 self._on_final(source, message)
             case Timestamp():
-                self._on_timestamp(message)
+                self._on_timestamp(source, message)
 
     def on_own_timer(self, name: str) -> None:
         """Something is overdue."""
@@ -130,12 +133,14 @@ class Receiver(Stack):
             "last delivered": "{}.{}".format(*self._queue.delivered),
             "waiting": self._queue.waiting(),
         }
+        if self._refused:
+            state["commands refused"] = self._refused
         return Explanation(state, tuple(explain_waits(self._queue, self._ledger.clock, self._recovery)))
 
     # What comes from clients.
 
     def _on_request(self, source: NodeId, request: Request) -> None:
-        check_request(request, self._group, self._known)
+        self._limits.check_request(request, self._group, self.env.now)
         key = key_of(request)
         clock = self._ledger.find(key)
         if clock is not None:
@@ -152,6 +157,7 @@ class Receiver(Stack):
                 self.env.send(leader, request)
 
     def _on_final(self, source: NodeId, message: Final) -> None:
+        self._limits.check_final(message, self._ledger.clock, self.env.now)
         key, final = key_of(message), (message.clock, message.group)
         entry = self._queue.entries.get(key)
         if entry is None:
@@ -193,7 +199,12 @@ class Receiver(Stack):
     def on_deliver(self, inner: str, delivery: Delivery) -> None:
         """The log has decided on a command."""
         assert isinstance(delivery, Delivered)
-        command = decode_command(delivery.payload)
+        try:
+            command = decode_command(delivery.payload)
+            self._limits.check_command(command, self._group, self._ledger.clock)
+        except RemoteError:  # the same at all replicas of the group
+            self._refused += 1
+            return
         self._ledger.pass_clock(command.hint)
         for key, final in command.settles:
             self._settle(key, final)
@@ -202,7 +213,7 @@ class Receiver(Stack):
 
     def _settle(self, key: Key, final: Mark) -> None:
         entry = self._queue.entries.get(key)
-        if entry is None or entry.settled:
+        if entry is None or entry.settled or not entry.allows(final):
             return
         entry.settled = True
         self._finalise(entry, final)
@@ -283,7 +294,7 @@ class Receiver(Stack):
         if entry.final is None:
             # A follower leaves the first attempt to the leader.
             if leads or entry.attempts:
-                self._recovery.ask(entry)
+                self._recovery.ask(entry, self._ledger.floor(entry.key))
         elif entry.settled:
             return
         elif leads:
@@ -291,7 +302,8 @@ class Receiver(Stack):
         entry.attempts += 1
         self._watch(entry)
 
-    def _on_timestamp(self, message: Timestamp) -> None:
+    def _on_timestamp(self, source: NodeId, message: Timestamp) -> None:
+        self._limits.check_timestamp(source, message, self._ledger.clock)
         entry = self._queue.entries.get(key_of(message))
         if entry is not None:
             final = self._recovery.answer(entry, message)

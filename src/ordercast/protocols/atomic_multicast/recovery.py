@@ -22,12 +22,12 @@ class Recovery:
         self._members = members
         self._found: dict[Key, dict[GroupId, int]] = {}
 
-    def ask(self, entry: Entry) -> None:
-        """Ask the receivers of the groups that have not answered yet."""
+    def ask(self, entry: Entry, floor: int) -> None:
+        """Ask the receivers of the groups that have not answered yet; `floor` is the client's."""
         own = {self._group: entry.proposal[0]}
         found = self._found.setdefault(entry.key, own)
         origin, epoch, number = entry.key
-        request = Request(origin, epoch, number, 0, entry.groups, entry.payload, True)
+        request = Request(origin, epoch, number, min(floor, number), entry.groups, entry.payload, True)
         for group in entry.groups:
             if group not in found:
                 self._env.multicast(self._members[group], request)

@@ -8,13 +8,19 @@ is.
 from abc import ABC, abstractmethod
 from typing import Literal
 
-from ordercast.core import Nanos
+from ordercast.core import SECOND, Nanos
 
 Clock = Literal["logical", "global"]
 
 JUMP_MAX = 1 << 40
 """A logical time further ahead than this is made up: so many events are not missed. One that was believed
 would leave no numbers for those to come."""
+
+
+LOGICAL_MAX = 1 << 53
+"""No logical clock counts so many events."""
+GLOBAL_AHEAD_MAX = 366 * 86_400 * SECOND
+"""Global clocks are wrong, but not by more than a year."""
 
 
 class StampClock(ABC):
@@ -31,6 +37,10 @@ class StampClock(ABC):
     @abstractmethod
     def believes(self, ts: int, now: Nanos) -> bool:
         """Whether a timestamp can be true."""
+
+    @abstractmethod
+    def is_absurd(self, ts: int, now: Nanos) -> bool:
+        """Whether no correct peer tells this timestamp, however far behind this one is."""
 
     @abstractmethod
     def read(self, now: Nanos) -> int:
@@ -53,6 +63,10 @@ class GlobalClock(StampClock):
     def believes(self, ts: int, now: Nanos) -> bool:
         """An event from far in the future would end the delivery of all others until then."""
         return ts <= now + self._ahead
+
+    def is_absurd(self, ts: int, now: Nanos) -> bool:
+        """Clocks may be wrong; what is not believed may come from a correct peer whose clock is ahead."""
+        return ts > now + max(self._ahead, GLOBAL_AHEAD_MAX)
 
     def read(self, now: Nanos) -> int:
         """The node's own clock."""
@@ -78,6 +92,10 @@ class LogicalClock(StampClock):
     def believes(self, ts: int, now: Nanos) -> bool:
         """Any number may be true that is not absurdly far ahead."""
         return ts <= self._clock + JUMP_MAX
+
+    def is_absurd(self, ts: int, now: Nanos) -> bool:
+        """More events than there can have been."""
+        return ts > LOGICAL_MAX
 
     def read(self, now: Nanos) -> int:
         """The counter."""

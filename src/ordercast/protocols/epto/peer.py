@@ -165,7 +165,9 @@ class Peer(Stack, Member):
             self._learn(source, message.clock)
 
     def _learn(self, source: NodeId, clock: int) -> None:
-        """Take the time from a peer; a newcomer has to believe it."""
+        """Take the time from a peer; a newcomer has to believe it, unless it is absurd."""
+        if self._clock.is_absurd(clock, self.env.now):
+            raise RemoteError(f"node {source} tells the time {clock}, which cannot be")
         if not self._newcomer.new and not self._clock.believes(clock, self.env.now):
             self._unbelieved += 1
             return
@@ -177,6 +179,7 @@ class Peer(Stack, Member):
             raise RemoteError(
                 f"a ball from node {source} has {len(ball.events)} events but {len(ball.ttls)} ages"
             )
+        ttl_max, now, clock, heard = self._set.ttl, self.env.now, self._clock, self._next
         peers, groups = self._set.peers, self._set.groups
         for event in ball.events:
             if (
@@ -187,7 +190,9 @@ class Peer(Stack, Member):
                 raise RemoteError(
                     f"a ball from node {source} has an event of node {event.source} without a group"
                 )
-        ttl_max, now, clock, heard = self._set.ttl, self.env.now, self._clock, self._next
+        latest = max((event.ts for event in ball.events), default=0)
+        if clock.is_absurd(latest, now):
+            raise RemoteError(f"a ball from node {source} has an event of time {latest}, which cannot be")
         room = self._set.events - len(self._order)
         for event, ttl in zip(ball.events, ball.ttls, strict=True):
             ts = event.ts

@@ -10,9 +10,13 @@ does not reuse them. A receiver that restarts remembers nothing and counts as a 
 from collections.abc import Mapping
 from functools import partial
 from random import Random
+from typing import Annotated, TypeAlias
+
+import msgspec
 
 from ordercast.core import (
     MILLISECOND,
+    SECOND,
     Codec,
     Crashes,
     Delivered,
@@ -36,12 +40,21 @@ from ordercast.core import (
     Plan,
     Process,
     Protocol,
+    RemoteError,
     Seen,
     message_types,
 )
 
+Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+Group: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
+GROUPS_MAX = 4096
+
 MEMORY_MIN = 256
 """With so many numbers in memory, a receiver recognises what was only overtaken."""
+
+NUMBERS_AHEAD_MAX = 366 * 86_400 * SECOND
+"""A sender counts from its clock at its start, at less than one a nanosecond. Clocks are wrong, but not by a
+year."""
 
 GUARANTEES = Guarantees(
     partition=Partition.EACH_SIDE_CONTINUES,
@@ -73,8 +86,8 @@ class UnorderedOptions(Options, frozen=True):
 class Data(Message, frozen=True, tag=1):
     """A message on its way."""
 
-    number: int
-    groups: Groups
+    number: Number
+    groups: Annotated[tuple[Group, ...], msgspec.Meta(min_length=1, max_length=GROUPS_MAX)]
     payload: Payload
 
 
@@ -132,6 +145,8 @@ class Receiver(Process):
         """Deliver, unless it is a duplicate."""
         if not isinstance(message, Data):
             return
+        if message.number > self.env.now + NUMBERS_AHEAD_MAX:  # all later ones would look old
+            raise RemoteError(f"node {source} cannot have reached number {message.number}")
         seen = self._seen.get(source)
         if seen is None:
             seen = self._seen[source] = Seen(self._window)
