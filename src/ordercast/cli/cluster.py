@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import sys
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,10 +26,12 @@ from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.key_file import create_keys
 from ordercast.net.cluster.new_cluster import NewCluster
 from ordercast.net.cluster.rotation import Step, key_name, rotate, step
-from ordercast.net.cluster.supervisor import Order, Supervisor
+from ordercast.net.cluster.supervisor import Order, Supervisor, supervisor_command
 from ordercast.net.cluster.supervisor_client import (
+    attend,
     await_end,
     await_supervisor,
+    detached_hosts,
     is_folder_supervised,
     is_supervised,
     order,
@@ -120,6 +121,9 @@ def up(
     foreground: Annotated[
         bool, typer.Option("--foreground", help="Stay in the foreground; Ctrl-C stops all hosts.")
     ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Let the hosts outlive the supervisor, until `down`.")
+    ] = False,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the hosts to start.", min=0.1)] = 300.0,
     run: Annotated[
         str, typer.Option(help="Name of the run in traces. Default: the cluster name and the time.")
@@ -128,27 +132,50 @@ def up(
 ) -> int:
     """Start all hosts except those with `start = false` in the file, and wait until they answer.
 
-    A supervisor stays in the background and watches the hosts. `ordercast cluster down` stops them all.
+    A supervisor stays in the background and watches the hosts. `ordercast cluster down` stops them all. If
+    the supervisor dies, all hosts stop, unless they were started with [bold]--detach[/]. Detached hosts keep
+    running until `down`, and every other command finds them.
+
+    [bold]Example[/]
+
+    ordercast cluster up --detach
     """
     cluster = load_cluster(config)
-    if is_supervised(cluster):
-        raise LocalError(f"the cluster '{cluster.name}' is already up; see: ordercast cluster status")
+    _refuse_twice(cluster)
+    if foreground and detach:
+        raise LocalError("--foreground stops the hosts with this command, and --detach does not: choose one")
     run = run or f"{cluster.name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     if foreground:
         asyncio.run(Supervisor(cluster, run).serve())
         finish_trace(cluster, run, Finish())
         return 0
-    words = ["supervise", "--config", str(cluster.file), "--run", run]
-    pid = spawn(cluster, [sys.executable, "-m", "ordercast.cli", "cluster", *words])
+    pid = spawn(cluster, supervisor_command(cluster, run, detached=detach))
     await_supervisor(cluster, pid)
     await_cluster(cluster, timeout)
     return _show(cluster, json)
 
 
+def _refuse_twice(cluster: Cluster) -> None:
+    """Refuse to start hosts that run already."""
+    if is_supervised(cluster):
+        raise LocalError(f"the cluster '{cluster.name}' is already up; see: ordercast cluster status")
+    if marks := detached_hosts(cluster.folder):
+        which = f"host {', '.join(map(str, marks))}"
+        raise LocalError(
+            f"the cluster '{cluster.name}' is already up: {which} outlived the supervisor and is running;"
+            " see: ordercast cluster status"
+        )
+
+
 @app.command(hidden=True)
-def supervise(run: Annotated[str, typer.Option()], config: ConfigOption = CONFIG) -> int:
+def supervise(
+    run: Annotated[str, typer.Option()],
+    config: ConfigOption = CONFIG,
+    detached: Annotated[bool, typer.Option("--detached")] = False,
+    adopt: Annotated[bool, typer.Option("--adopt")] = False,
+) -> int:
     """Run the supervisor that `up` leaves in the background."""
-    asyncio.run(Supervisor(load_cluster(config), run).serve())
+    asyncio.run(Supervisor(load_cluster(config), run, detached=detached).serve(adopt=adopt))
     return 0
 
 
@@ -214,7 +241,7 @@ def act(
     """
     cluster = read_config(config)
     wanted = find_protocol(cluster.protocol).action(action, cluster.options)
-    found = report(cluster)
+    found = report(cluster) if attend(cluster) else None
     running = {host.id for host in found.hosts if host.state == "running"} if found else set()
     spares = [spec for spec in cluster.hosts if not spec.start and wanted.roles & {*spec.roles}]
     free = [spec for spec in spares if spec.id not in running]
@@ -288,7 +315,7 @@ def down(
     probabilistic, `ordercast check` counts holes.
     """
     cluster = read_config(config)
-    found = report(cluster)
+    found = report(cluster) if attend(cluster) else None
     ended = Finish()
     if found is None:
         console.print(f"the cluster '{cluster.name}' is not up", markup=False)
@@ -317,7 +344,7 @@ def _make_way(files: list[Path], folder: Path, force: bool) -> None:
     for path in [*files, state]:
         if path.exists() and not force:
             raise LocalError(f"{path} exists already; --force overwrites it")
-    if is_folder_supervised(folder):
+    if is_folder_supervised(folder) or detached_hosts(folder):
         raise LocalError(f"the cluster of {folder} is up; stop it first: ordercast cluster down")
     if state.exists():
         shutil.rmtree(state)

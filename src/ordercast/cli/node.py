@@ -18,6 +18,7 @@ from ordercast.cli.config import CONFIG, ConfigOption
 from ordercast.core import HostId, LocalError, ProtocolFailed
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.host_mark import Mark, leave_mark, mark_path
 
 DEFECT = 70
 GRACE_S = 5.0
@@ -43,6 +44,14 @@ def node(
         int | None,
         typer.Option(help="Exit when this file descriptor is closed (for supervisors).", metavar="FD"),
     ] = None,
+    detached: Annotated[
+        bool,
+        typer.Option(
+            "--detached",
+            help="Leave a mark in the cluster's folder, by which `ordercast cluster` finds this process"
+            " (for supervisors).",
+        ),
+    ] = False,
     impair: Annotated[
         int | None,
         typer.Option(
@@ -70,10 +79,13 @@ def node(
     )
     cluster = load_cluster(config)
     cluster.host(id)
+    run = run or cluster.name
+    if detached:
+        leave_mark(mark_path(cluster.folder, id), Mark(os.getpid(), run, time.time()))
     from ordercast.net.host.loop import run as run_loop
 
     draws = None if impair is None else Random(f"{impair}/impair/{id}")
-    return int(run_loop(_serve(cluster, id, run or cluster.name, stopper, draws)))
+    return int(run_loop(_serve(cluster, id, run, stopper, draws)))
 
 
 class _WithoutPandas(MetaPathFinder):
