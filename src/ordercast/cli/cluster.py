@@ -10,13 +10,8 @@ from typing import Annotated
 import typer
 
 from ordercast.catalogue import find_protocol
-from ordercast.cli.cluster_ends import (
-    await_cluster,
-    await_hosts,
-    ending,
-    finish_trace,
-    unfinished_runs,
-)
+from ordercast.cli.cluster_down import down
+from ordercast.cli.cluster_ends import await_cluster, await_hosts, finish_trace, print_trace
 from ordercast.cli.cluster_table import ask_hosts, print_status, status_object
 from ordercast.cli.config import CONFIG, ConfigOption, parse_options, read_config
 from ordercast.cli.output import console, errors, print_json
@@ -29,7 +24,6 @@ from ordercast.net.cluster.rotation import Step, key_name, rotate, step
 from ordercast.net.cluster.supervisor import Order, Supervisor, supervisor_command
 from ordercast.net.cluster.supervisor_client import (
     attend,
-    await_end,
     await_supervisor,
     detached_hosts,
     is_folder_supervised,
@@ -147,7 +141,7 @@ def up(
     run = run or f"{cluster.name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     if foreground:
         asyncio.run(Supervisor(cluster, run).serve())
-        finish_trace(cluster, run, Finish())
+        print_trace(finish_trace(cluster, run, Finish()))
         return 0
     pid = spawn(cluster, supervisor_command(cluster, run, detached=detach))
     await_supervisor(cluster, pid)
@@ -298,36 +292,7 @@ def rotate_key(
     return 0
 
 
-@app.command()
-def down(
-    config: ConfigOption = CONFIG,
-    timeout: Annotated[
-        float, typer.Option(help="Seconds to wait for hosts to exit before they are killed.", min=0)
-    ] = 10.0,
-    settle: Annotated[
-        float, typer.Option(help="Seconds without a delivery after which the run counts as settled.", min=0)
-    ] = 0.5,
-) -> int:
-    """Stop all hosts and their supervisor, and finish the trace.
-
-    The command first waits until deliveries stop. If deliveries stop while all hosts are up, the trace is
-    complete, and `ordercast check` also judges agreement and validity. If hosts are missing and agreement is
-    probabilistic, `ordercast check` counts holes.
-    """
-    cluster = read_config(config)
-    found = report(cluster) if attend(cluster) else None
-    ended = Finish()
-    if found is None:
-        console.print(f"the cluster '{cluster.name}' is not up", markup=False)
-    else:
-        ended = ending(cluster, found, settle)
-        order(cluster, Order("down", timeout_s=timeout))
-        if not await_end(cluster, timeout + 30):
-            raise LocalError(f"the supervisor (process {found.pid}) did not exit")
-        console.print(f"the cluster '{cluster.name}' is down", markup=False)
-    for run in unfinished_runs(cluster):
-        finish_trace(cluster, run, ended if found is not None and found.run == run else Finish())
-    return 0
+app.command()(down)
 
 
 def _check_text(text: str) -> None:

@@ -8,9 +8,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib.abc import MetaPathFinder
 from random import Random
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +20,10 @@ from ordercast.core import HostId, LocalError, ProtocolFailed
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.host_mark import Mark, leave_mark, mark_path
+from ordercast.net.cluster.leftovers import forget_left, note_left
+
+if TYPE_CHECKING:
+    from ordercast.net.host.live_host import LiveHost
 
 DEFECT = 70
 GRACE_S = 5.0
@@ -147,6 +152,15 @@ def ends_host(context: Mapping[str, Any]) -> bool:
     return "handle" in context or "protocol" in context
 
 
+def _note_backlog(cluster: Cluster, host: "LiveHost") -> None:
+    """Note for `cluster down` how many messages will not be sent."""
+    left = sum(backlog.messages for backlog in host.backlogs.values())
+    if left:
+        _log.warning("%d messages in the backlog were not sent", left)
+    with suppress(OSError):  # the folder may have vanished, which stops the host too
+        note_left(cluster.folder, host.host, left)
+
+
 async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws: Random | None) -> int:
     # Imported here, so that the leash is watched before libraries are imported.
     from ordercast.net.cluster.open_host import open_host
@@ -179,10 +193,13 @@ async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws
     host.on_failure(lambda _: stopping.set())
     await host.start()
     try:
-        async with Attendance(host, cluster, stopping.set):
+        async with Attendance(host, cluster, stopping.set) as attendance:
+            forget_left(cluster.folder, id)
             _log.info("runs %s at %s", ", ".join(cluster.node_names[id]), cluster.host(id).address)
             await stopping.wait()
+            attendance.control.refuse(f"host {id} is stopping and takes no more messages")
             await host.drain(DRAIN_S)
+            _note_backlog(cluster, host)
     finally:
         await host.stop()
     if isinstance(host.failure, ProtocolFailed):

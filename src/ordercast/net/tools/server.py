@@ -116,6 +116,7 @@ class ControlServer:
         self._server: asyncio.Server | None = None
         self._place = path
         self._inode = 0
+        self._refusal = ""
 
     async def start(self) -> None:
         """Listen; `LocalError` if another process serves this host."""
@@ -135,6 +136,10 @@ class ControlServer:
         await asyncio.gather(*self._clients, return_exceptions=True)
         close_socket(self._path, self._place, self._inode)
         self._server = None
+
+    def refuse(self, reason: str) -> None:
+        """Take no more messages: the host stops, and could not send them."""
+        self._refusal = reason
 
     def _tell(self, node: NodeId, delivered: BundleOrNotice) -> None:
         """Count a delivery, and pass it to those who watch."""
@@ -256,6 +261,8 @@ class ControlServer:
         return request.impairment
 
     def _submit(self, request: Submit) -> dict[str, object]:
+        if self._refusal:
+            raise LocalError(self._refusal)
         node = self._local(request.node, self._senders, "sender")
         groups = tuple(sorted({self._group(name) for name in request.groups}))
         first = self._host.submit(node, groups, request.payloads)
