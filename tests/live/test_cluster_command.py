@@ -50,6 +50,9 @@ def test_a_whole_run(tmp_path: Path, said: Said) -> None:
         assert states(cluster, said) == {0: "up", 2: "up", 3: "spare", 4: "up"}
         assert "is already up" in said("cluster", "up", *config, code=2)
         said("send", "orders", "one", "two", *config)
+        complaint = said("cluster", "restart", "--rolling", *config, code=2)
+        assert "would lose messages: the receivers of host 0 (receiver-0, sender-0) do not save" in complaint
+        assert "name one host to restart, or restart all" in said("cluster", "restart", *config, code=2)
 
         assert said("cluster", "act", "add-sequencer", *config) == "started host 3 (sequencer-1)"
         assert "all spare hosts are running" in said("cluster", "act", "add-sequencer", *config, code=2)

@@ -11,12 +11,13 @@ import typer
 
 from ordercast.catalogue import find_protocol
 from ordercast.cli.cluster_down import down
-from ordercast.cli.cluster_ends import await_cluster, await_hosts, finish_trace, print_trace
+from ordercast.cli.cluster_ends import await_cluster, finish_trace, print_trace
+from ordercast.cli.cluster_restart import NodeArgument, restart, start_host, title
 from ordercast.cli.cluster_table import ask_hosts, print_status, status_object
 from ordercast.cli.config import CONFIG, ConfigOption, parse_options, read_config
 from ordercast.cli.output import console, errors, print_json
-from ordercast.core import Fault, LocalError
-from ordercast.net.cluster.cluster import Cluster, HostSpec
+from ordercast.core import LocalError
+from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.key_file import create_keys
 from ordercast.net.cluster.new_cluster import NewCluster
@@ -41,9 +42,6 @@ app = typer.Typer(
 )
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-NodeArgument = Annotated[
-    str, typer.Argument(metavar="NODE", help="Host id, or a role with its index such as receiver-1.")
-]
 
 
 @app.command()
@@ -185,35 +183,11 @@ def kill(node: NodeArgument, config: ConfigOption = CONFIG) -> int:
     cluster = read_config(config)
     host = cluster.find_host(node)
     order(cluster, Order("kill", host.id))
-    console.print(f"killed {_title(cluster, host)}", markup=False)
+    console.print(f"killed {title(cluster, host)}", markup=False)
     return 0
 
 
-@app.command()
-def restart(
-    node: NodeArgument,
-    config: ConfigOption = CONFIG,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for the host to start.", min=0.1)] = 300.0,
-) -> int:
-    """Restart a host with its saved state. A running host is killed first."""
-    cluster = read_config(config)
-    host = cluster.find_host(node)
-    if _forgets(cluster, host):
-        errors.print(
-            "note: a restarted receiver has forgotten its place in the order, and `ordercast check` will"
-            " report it; if the protocol has the option `durable`, `durable = true` lets a receiver continue",
-            soft_wrap=True,
-        )
-    _start(cluster, host, Order("restart", host.id), timeout)
-    return 0
-
-
-def _forgets(cluster: Cluster, host: HostSpec) -> bool:
-    """Whether a host has a receiver whose restart the protocol does not tolerate."""
-    plan = cluster.plan()
-    receivers = {node for members in plan.groups.values() for node in members}
-    borne = {Fault.RESTART, Fault.AMNESIA} & set(plan.guarantees.tolerates)
-    return not borne and any(plan.nodes[node].host == host.id for node in receivers)
+app.command()(restart)
 
 
 @app.command()
@@ -246,7 +220,7 @@ def act(
             "add a [[host]] with `start = false` for each new host (ordercast names the missing ones), and "
             "restart the cluster"
         )
-    _start(cluster, free[0], Order("start", free[0].id), timeout)
+    start_host(cluster, free[0], Order("start", free[0].id), timeout)
     return 0
 
 
@@ -319,10 +293,6 @@ def _named(config: Path) -> str:
     return "" if config == CONFIG else f" --config {config}"
 
 
-def _title(cluster: Cluster, host: HostSpec) -> str:
-    return f"host {host.id} ({', '.join(cluster.node_names[host.id])})"
-
-
 def _show(cluster: Cluster, json: bool) -> int:
     content = status_object(cluster)
     if json:
@@ -330,9 +300,3 @@ def _show(cluster: Cluster, json: bool) -> int:
     else:
         print_status(content)
     return 0
-
-
-def _start(cluster: Cluster, host: HostSpec, wanted: Order, timeout: float) -> None:
-    order(cluster, wanted)
-    await_hosts(cluster, timeout, only=host)
-    console.print(f"started {_title(cluster, host)}", markup=False)

@@ -137,6 +137,8 @@ class Replica(Process):
         self._elections = 0
         """Elections seen since there was a leader."""
         self._heard: Nanos = 0
+        self._has_met_leader = False
+        """Whether a leader has spoken in this life; the first one is assumed to lead before it does."""
         self._patience: Nanos = 0
 
     @property
@@ -179,13 +181,15 @@ class Replica(Process):
             "slots kept": len(self._journal.entries),
         }
         waits = self._catchup.waits(self.leader)
+        lost = not self._leadership and (self.leader is None or not self._has_met_leader)
+        behind = "a leader" if lost else waits[0].subject if waits else ""
         if self._leadership:
             waits = self._leadership.waits()
         elif self._election:
             waits += self._election.waits()
         elif self.leader is None:
             waits.append(Wait("leadership", "a leader; none is known", self._heard))
-        return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)))
+        return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)), behind)
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin, or go on from what an earlier life saved."""
@@ -271,6 +275,7 @@ class Replica(Process):
         self._step_down()
         self.leader = source
         self._heard = self.env.now
+        self._has_met_leader = True
         if self._elections:
             self._elections = 0
             self._await_leader()

@@ -49,6 +49,8 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     do: Literal["status", "start", "kill", "restart", "down"]
     host: HostId = -1
     timeout_s: float = STOP_TIMEOUT_S
+    clean: bool = False
+    """For `restart`: let the host stop in good order, and refuse if it takes longer than `timeout_s`."""
 
 
 class HostState(msgspec.Struct, frozen=True):
@@ -223,7 +225,10 @@ class Supervisor:
                     raise LocalError(f"host {order.host} is not running")
                 await self._kill(order.host)
             case "restart":
-                await self._kill(order.host)
+                if order.clean:
+                    await self._end(order.host, order.timeout_s)
+                else:
+                    await self._kill(order.host)
                 self._start(order.host)
 
     def _obey_at_once(self, order: Order) -> None:
@@ -285,6 +290,13 @@ class Supervisor:
         if child is not None and child.running:
             child.signal(signal.SIGKILL)
             await _gone([child], STOP_TIMEOUT_S)
+
+    async def _end(self, host: HostId, timeout_s: float) -> None:
+        child = self._children.get(host)
+        if child is not None and child.running:
+            child.signal(signal.SIGTERM)
+            if await _gone([child], timeout_s):
+                raise LocalError(f"host {host} was told to stop and has not within {timeout_s:g} s")
 
     def _reap(self) -> None:
         """Look at all processes, so that the system forgets those that have ended."""

@@ -1,0 +1,82 @@
+"""A rolling restart, by an application's own account of what it sent and received meanwhile."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.supervisor_client import report
+from ordercast.net.tools.client import ControlClient
+from tests.live.account import application
+from tests.live.cluster_files import write_cluster
+from tests.live.commands import Said, ended
+from tests.live.processes import until
+
+EVERY_S = 0.005
+PAUSE_S_MAX = 1.0
+SETTINGS: dict[str, dict[str, Any]] = {
+    "atomic_multicast": {"hosts": (0, 1, 2)},
+    "hydra": {
+        "hosts": (0, 1, 2, 6, 7, 8, 9, 10),
+        "options": "sequencers = 2\nreplicas = 3\nspares = 0\ndurable = true",
+    },
+}
+"""Three receivers, each with a sender; an application runs the last one. Hydra has more hosts besides."""
+
+
+def pids(cluster: Cluster) -> dict[int, int | None]:
+    found = report(cluster)
+    assert found is not None
+    return {host.id: host.pid for host in found.hosts if host.state == "running"}
+
+
+def test_all_hosts_are_restarted_one_after_the_other(tmp_path: Path, said: Said) -> None:
+    path = write_cluster(tmp_path, protocol="atomic_multicast", receivers=1, hosts=(0, 1))
+    with ended(load_cluster(path)) as cluster:
+        config = ("--config", cluster.file)
+        said("cluster", "up", *config, "--run", "rolled")
+        said("send", "orders", "one", *config)
+        before = pids(cluster)
+        told = json.loads(said("cluster", "restart", "--rolling", *config, "--json"))
+        assert [one["host"] for one in told["restarted"]] == [0, 1]
+        after = pids(cluster)
+        assert all(before[host] != after[host] for host in (0, 1))
+        said("send", "orders", "two", *config)
+
+        def delivered() -> bool:
+            with ControlClient(0, cluster.socket_path(0)) as client:
+                return bool(client.status()["metrics"]["messages_delivered"] == 1)
+
+        assert until(delivered)
+        said("cluster", "kill", "0", *config)
+        complaint = said("cluster", "restart", "--rolling", *config, code=2)
+        assert "host 0 is dead (killed by SIGKILL): start it first" in complaint
+        said("cluster", "down", *config)
+        judged = json.loads(said("check", cluster.traces / "rolled", "--json"))
+        assert judged["violations"] == []
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("protocol", SETTINGS)
+def test_an_application_sees_a_short_pause_and_nothing_twice(
+    tmp_path: Path, said: Said, protocol: str
+) -> None:
+    top = "senders = 3\ncolocated = true"
+    path = write_cluster(tmp_path, protocol=protocol, receivers=3, top=top, spares=(2,), **SETTINGS[protocol])
+    with ended(load_cluster(path)) as cluster:
+        config = ("--config", cluster.file)
+        said("cluster", "up", *config)
+        with application(path, 2, EVERY_S) as account:
+            assert until(lambda: len(account.received) > 100)
+            said("cluster", "restart", "--rolling", *config)
+            there = len(account.received)
+            assert until(lambda: len(account.received) > there + 100)
+        assert account.twice == [] and account.longest_pause() < PAUSE_S_MAX
+        if protocol == "atomic_multicast":
+            assert account.missing == []
+        said("cluster", "down", *config)
+        judged = json.loads(said("check", cluster.traces, "--json"))
+        assert judged["violations"] == []
