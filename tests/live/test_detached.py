@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -60,6 +61,8 @@ def test_hosts_outlive_their_supervisor_and_every_command_finds_them(tmp_path: P
         assert "already up: host 0, 2, 4 outlived the supervisor and is running" in complaint
         assert {host: mark.pid for host, mark in detached_hosts(cluster.folder).items()} == hosts
 
+        assert "is up; stop it first" in said("cluster", "init", *config, "--name", "test", "--force", code=2)
+
         # Orders are carried out by another supervisor, which adopts them.
         assert said("cluster", "act", "add-sequencer", *config) == "started host 3 (sequencer-1)"
         assert states(cluster, said) == {0: "up", 2: "up", 3: "up", 4: "up"}
@@ -79,6 +82,16 @@ def test_hosts_outlive_their_supervisor_and_every_command_finds_them(tmp_path: P
         judged = json.loads(said("check", cluster.traces / "kept", "--json"))
         assert (judged["runs"], judged["violations"], judged["incomplete"]) == (1, [], [])
         assert said("cluster", "down", *config) == "the cluster 'test' is not up"
+
+
+@pytest.mark.deep
+def test_no_detached_host_outlives_its_folder(tmp_path: Path, said: Said) -> None:
+    with small_hydra(tmp_path) as cluster:
+        said("cluster", "up", "--config", cluster.file, "--detach")
+        kill_supervisor(cluster)
+        hosts = [mark.pid for mark in detached_hosts(cluster.folder).values()]
+        shutil.rmtree(cluster.folder)
+        assert len(hosts) == 3 and until(lambda: not any(alive(pid) for pid in hosts))
 
 
 @pytest.mark.deep

@@ -21,6 +21,7 @@ from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.host_mark import Mark, leave_mark, mark_path
 from ordercast.net.cluster.leftovers import forget_left, note_left
+from ordercast.net.cluster.socket_file import folder_identity
 
 if TYPE_CHECKING:
     from ordercast.net.host.live_host import LiveHost
@@ -90,7 +91,7 @@ def node(
     from ordercast.net.host.loop import run as run_loop
 
     draws = None if impair is None else Random(f"{impair}/impair/{id}")
-    return int(run_loop(_serve(cluster, id, run, stopper, draws)))
+    return int(run_loop(_serve(cluster, id, run, stopper, draws, detached)))
 
 
 class _WithoutPandas(MetaPathFinder):
@@ -161,7 +162,15 @@ def _note_backlog(cluster: Cluster, host: "LiveHost") -> None:
         note_left(cluster.folder, host.host, left)
 
 
-async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws: Random | None) -> int:
+def _end_with_folder(cluster: Cluster, host: "LiveHost", stop: Callable[[], None]) -> None:
+    """Stop the host when its folder vanishes: nobody could find it any more."""
+    folder = folder_identity(cluster.folder)
+    host.each_second(lambda: None if folder_identity(cluster.folder) == folder else stop())
+
+
+async def _serve(
+    cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws: Random | None, detached: bool
+) -> int:
     # Imported here, so that the leash is watched before libraries are imported.
     from ordercast.net.cluster.open_host import open_host
     from ordercast.net.host.recording.recorder import TraceRecorder
@@ -191,6 +200,8 @@ async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws
 
     loop.set_exception_handler(on_defect)
     host.on_failure(lambda _: stopping.set())
+    if detached:
+        _end_with_folder(cluster, host, stopping.set)
     await host.start()
     try:
         async with Attendance(host, cluster, stopping.set) as attendance:

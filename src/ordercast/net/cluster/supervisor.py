@@ -29,7 +29,7 @@ import msgspec
 from ordercast.core import HostId, LocalError, exception_text
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.host_mark import MarkedProcess, find_marked, mark_path
-from ordercast.net.cluster.socket_file import close_socket, make_private, open_socket
+from ordercast.net.cluster.socket_file import close_socket, folder_identity, make_private, open_socket
 
 POLL_S = 0.05
 """How often the supervisor checks its children."""
@@ -163,7 +163,7 @@ class Supervisor:
         for name in ("run", "logs", "state", "traces"):
             make_private(self._cluster.folder / name)
         lock = _lock(self._cluster)
-        folder = _identity(self._cluster.folder)
+        folder = folder_identity(self._cluster.folder)
         listening, place = open_socket(socket_path(self._cluster))
         inode = place.lstat().st_ino
         server = await asyncio.start_unix_server(self._accept, sock=listening, limit=LINE_BYTES_MAX)
@@ -175,12 +175,12 @@ class Supervisor:
                 self._adopt()
             else:
                 self._start_all()
-            while not self._ending.is_set() and _identity(self._cluster.folder) == folder:
+            while not self._ending.is_set() and folder_identity(self._cluster.folder) == folder:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._ending.wait(), POLL_S)
                 self._reap()
         finally:
-            if self._ordered_down or not self._detached or _identity(self._cluster.folder) != folder:
+            if self._ordered_down or not self._detached or folder_identity(self._cluster.folder) != folder:
                 await self._stop_all()
             server.close()
             close_socket(socket_path(self._cluster), place, inode)
@@ -336,15 +336,6 @@ def _lock(cluster: Cluster) -> int:
                 os.close(handle)
                 raise LocalError(f"the cluster '{cluster.name}' is already up") from None
         time.sleep(POLL_S / 5)
-
-
-def _identity(folder: Path) -> tuple[int, int] | None:
-    """The identity of the folder, whatever its name."""
-    try:
-        status = folder.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _on_signals(stop: Callable[[], None]) -> None:
