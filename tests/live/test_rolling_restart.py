@@ -1,6 +1,7 @@
 """A rolling restart, by an application's own account of what it sent and received meanwhile."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from ordercast.net.cluster.supervisor_client import report
 from ordercast.net.tools.client import ControlClient
 from tests.live.account import application
 from tests.live.cluster_files import write_cluster
-from tests.live.commands import Said, ended
+from tests.live.commands import Said, delivered, ended
 from tests.live.processes import until
 
+WINDOW = 4
+"""So many messages a sender gives to the protocol without an answer."""
 EVERY_S = 0.005
 PAUSE_S_MAX = 1.0
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -33,8 +36,12 @@ def pids(cluster: Cluster) -> dict[int, int | None]:
     return {host.id: host.pid for host in found.hosts if host.state == "running"}
 
 
-def test_all_hosts_are_restarted_one_after_the_other(tmp_path: Path, said: Said) -> None:
-    path = write_cluster(tmp_path, protocol="atomic_multicast", receivers=1, hosts=(0, 1))
+def test_hosts_are_restarted_one_after_the_other_and_down_tells_of_a_backlog(
+    tmp_path: Path, said: Said
+) -> None:
+    """The receiver is host 0, the sender host 1; both stories are about one cluster, which takes its time."""
+    options = f"window = {WINDOW}"
+    path = write_cluster(tmp_path, protocol="atomic_multicast", receivers=1, options=options, hosts=(0, 1))
     with ended(load_cluster(path)) as cluster:
         config = ("--config", cluster.file)
         said("cluster", "up", *config, "--run", "rolled")
@@ -45,16 +52,22 @@ def test_all_hosts_are_restarted_one_after_the_other(tmp_path: Path, said: Said)
         after = pids(cluster)
         assert all(before[host] != after[host] for host in (0, 1))
         said("send", "orders", "two", *config)
+        assert until(lambda: delivered(cluster, said) == 1)
 
-        def delivered() -> bool:
-            with ControlClient(0, cluster.socket_path(0)) as client:
-                return bool(client.status()["metrics"]["messages_delivered"] == 1)
-
-        assert until(delivered)
         said("cluster", "kill", "0", *config)
         complaint = said("cluster", "restart", "--rolling", *config, code=2)
         assert "host 0 is dead (killed by SIGKILL): start it first" in complaint
-        said("cluster", "down", *config)
+        # Without its receiver the sender gets no answer, and keeps all beyond its window.
+        with ControlClient(1, cluster.socket_path(1)) as client:
+            for _ in range(WINDOW):
+                client.submit(["orders"], [b"taken"])
+            client.submit(["orders"], [b"kept back"] * 40)
+        began = time.monotonic()
+        told = json.loads(said("cluster", "down", *config, "--drain", "1", "--json"))
+        assert time.monotonic() - began >= 1
+        assert told["left"] == [{"host": 1, "messages": 40}]
+        assert told["was_up"] is True and len(told["traces"]) == 1
+        assert "40 messages in the backlog were not sent" in cluster.log_path(1).read_text()
         judged = json.loads(said("check", cluster.traces / "rolled", "--json"))
         assert judged["violations"] == []
 

@@ -23,6 +23,7 @@ from tests.live.wires import Ear, free_addresses, until
 Caller: TypeAlias = Callable[[bytes], Awaitable[asyncio.StreamReader]]
 STRANGERS = 64
 FEED_S = 0.02
+MESSAGES = 150
 PAUSE_S_MAX = 2.0
 """Far longer than a message takes on a busy machine, and shorter than a cluster without connections takes."""
 
@@ -170,13 +171,13 @@ def test_strangers_who_hold_connections_open_do_not_stop_a_cluster() -> None:
             await made.until_delivered(1)
             times: list[float] = []
             async with strangers([made.addresses[host] for host in made.ids], STRANGERS):
-                for number in range(300):
+                for number in range(MESSAGES):
                     made.submit(made.plan.senders[number % 2], b"%d" % number)
                     came = len(made.heard[0])
                     await asyncio.sleep(0.01)
                     if len(made.heard[0]) > came:
                         times.append(time.monotonic())
-            await made.until_delivered(301)
+            await made.until_delivered(MESSAGES + 1)
             assert max(after - before for before, after in pairwise(times)) < PAUSE_S_MAX
             assert made.failures() == []
 
