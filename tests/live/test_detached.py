@@ -58,7 +58,7 @@ def test_hosts_outlive_their_supervisor_and_every_command_finds_them(tmp_path: P
 
         # Nothing is started twice.
         complaint = said("cluster", "up", *config, code=2)
-        assert "already up: host 0, 2, 4 outlived the supervisor and is running" in complaint
+        assert "already up: these hosts outlived the supervisor and still run: 0, 2, 4" in complaint
         assert {host: mark.pid for host, mark in detached_hosts(cluster.folder).items()} == hosts
 
         assert "is up; stop it first" in said("cluster", "init", *config, "--name", "test", "--force", code=2)

@@ -1,12 +1,16 @@
 """A rolling restart, by an application's own account of what it sent and received meanwhile."""
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ordercast.cli import cluster_restart
+from ordercast.cli.cluster_restart import await_caught_up
+from ordercast.core import LocalError
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.supervisor_client import report
@@ -14,6 +18,7 @@ from ordercast.net.tools.client import ControlClient
 from tests.live.account import application
 from tests.live.cluster_files import write_cluster
 from tests.live.commands import Said, delivered, ended
+from tests.live.control_lab import Lab
 from tests.live.processes import until
 
 WINDOW = 4
@@ -70,6 +75,22 @@ def test_hosts_are_restarted_one_after_the_other_and_down_tells_of_a_backlog(
         assert "40 messages in the backlog were not sent" in cluster.log_path(1).read_text()
         judged = json.loads(said("check", cluster.traces / "rolled", "--json"))
         assert judged["violations"] == []
+
+
+def test_a_host_that_does_not_catch_up_is_named_with_what_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cluster_restart, "QUIET_S", 0.0)
+    cluster = load_cluster(write_cluster(tmp_path))
+    with Lab(cluster.socket_path(0)).running() as lab:
+        await_caught_up(cluster, [0], 0.1, "nothing was restarted")
+        lab.host.behind = "a leader"
+        lacks = re.escape("host 0: node 0 (receiver) waits for a leader")
+        with pytest.raises(LocalError, match=f"{lacks}, and did not catch up within 0.1 s; nothing was"):
+            await_caught_up(cluster, [0], 0.1, "nothing was restarted")
+        assert "waiting: host 0: node 0 (receiver) waits for a leader" in capsys.readouterr().err
+    with pytest.raises(LocalError, match="host 0 does not answer"):
+        await_caught_up(cluster, [0], 0.1, "nothing was restarted")
 
 
 @pytest.mark.deep

@@ -152,10 +152,10 @@ def _refuse_twice(cluster: Cluster) -> None:
     if is_supervised(cluster):
         raise LocalError(f"the cluster '{cluster.name}' is already up; see: ordercast cluster status")
     if marks := detached_hosts(cluster.folder):
-        which = f"host {', '.join(map(str, marks))}"
+        which = ", ".join(map(str, marks))
         raise LocalError(
-            f"the cluster '{cluster.name}' is already up: {which} outlived the supervisor and is running;"
-            " see: ordercast cluster status"
+            f"the cluster '{cluster.name}' is already up: these hosts outlived the supervisor and still run:"
+            f" {which}; see: ordercast cluster status"
         )
 
 

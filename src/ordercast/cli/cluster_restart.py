@@ -17,6 +17,8 @@ from ordercast.net.tools.client import ControlClient, NoAnswer
 
 POLL_S = 0.05
 ANSWER_S = 5.0
+QUIET_S = 5.0
+"""After this time the command says what it waits for."""
 STOP_S = 15.0
 """How long a host may take to stop in good order."""
 
@@ -36,7 +38,7 @@ class Restarted(msgspec.Struct, frozen=True):
 
 def restart(
     node: Annotated[
-        str, typer.Argument(metavar="[NODE]", help="Host id, or a role with its index such as receiver-1.")
+        str, typer.Argument(metavar="NODE", help="Host id, or a role with its index such as receiver-1.")
     ] = "",
     rolling: Annotated[
         bool, typer.Option("--rolling", help="Restart all running hosts, one after the other.")
@@ -111,14 +113,14 @@ def _roll(cluster: Cluster, timeout_s: float, *, quiet: bool) -> list[Restarted]
             f" {cluster.protocol} repeats nothing",
             soft_wrap=True,
         )
-    _await_caught_up(cluster, hosts, timeout_s, "nothing was restarted")
+    await_caught_up(cluster, hosts, timeout_s, "nothing was restarted")
     done = []
     for place, host in enumerate(hosts):
         began = time.monotonic()
         order(cluster, Order("restart", host, timeout_s=STOP_S, clean=True))
         await_hosts(cluster, timeout_s, only=cluster.host(host))
         left = ", ".join(map(str, hosts[place + 1 :])) or "none"
-        _await_caught_up(cluster, hosts, timeout_s, f"host {host} was restarted; hosts left out: {left}")
+        await_caught_up(cluster, hosts, timeout_s, f"host {host} was restarted; hosts left out: {left}")
         done.append(Restarted(host, cluster.node_names[host], time.monotonic() - began))
         if not quiet:
             took = f"{done[-1].seconds:.1f} s"
@@ -156,11 +158,15 @@ def _refuse_forgetful(cluster: Cluster, hosts: list[HostId]) -> None:
         )
 
 
-def _await_caught_up(cluster: Cluster, hosts: list[HostId], timeout_s: float, so_far: str) -> None:
+def await_caught_up(cluster: Cluster, hosts: list[HostId], timeout_s: float, so_far: str) -> None:
     """Wait until no node of these hosts lacks anything."""
-    end = time.monotonic() + timeout_s
+    began, told = time.monotonic(), False
     while lacks := _lacks(cluster, hosts):
-        if time.monotonic() > end:
+        waited = time.monotonic() - began
+        if waited > QUIET_S and not told:
+            told = True
+            errors.print(f"waiting: {lacks}", markup=False, soft_wrap=True)
+        if waited > timeout_s:
             raise LocalError(f"{lacks}, and did not catch up within {timeout_s:g} s; {so_far}")
         time.sleep(POLL_S)
 
