@@ -120,7 +120,9 @@ def _roll(cluster: Cluster, timeout_s: float, *, quiet: bool) -> list[Restarted]
         order(cluster, Order("restart", host, timeout_s=STOP_S, clean=True))
         await_hosts(cluster, timeout_s, only=cluster.host(host))
         left = ", ".join(map(str, hosts[place + 1 :])) or "none"
-        await_caught_up(cluster, hosts, timeout_s, f"host {host} was restarted; hosts left out: {left}")
+        so_far = f"host {host} was restarted; hosts left out: {left}"
+        await_caught_up(cluster, [host], timeout_s, so_far)
+        await_caught_up(cluster, hosts, timeout_s, so_far)  # only now they all know that it is back
         done.append(Restarted(host, cluster.node_names[host], time.monotonic() - began))
         if not quiet:
             took = f"{done[-1].seconds:.1f} s"
@@ -159,29 +161,32 @@ def _refuse_forgetful(cluster: Cluster, hosts: list[HostId]) -> None:
 
 
 def await_caught_up(cluster: Cluster, hosts: list[HostId], timeout_s: float, so_far: str) -> None:
-    """Wait until no node of these hosts lacks anything."""
+    """Wait until each of these hosts has lacked nothing once.
+
+    Not all at the same time: under load some receiver always waits for a packet that was overtaken.
+    """
     began, told = time.monotonic(), False
-    while lacks := _lacks(cluster, hosts):
-        waited = time.monotonic() - began
+    lacking = dict.fromkeys(hosts, "")
+    while lacking := {host: what for host in lacking if (what := _lacks(cluster, host))}:
+        waited, first = time.monotonic() - began, next(iter(lacking.values()))
         if waited > QUIET_S and not told:
             told = True
-            errors.print(f"waiting: {lacks}", markup=False, soft_wrap=True)
+            errors.print(f"waiting: {first}", markup=False, soft_wrap=True)
         if waited > timeout_s:
-            raise LocalError(f"{lacks}, and did not catch up within {timeout_s:g} s; {so_far}")
+            raise LocalError(f"{first}, and did not catch up within {timeout_s:g} s; {so_far}")
         time.sleep(POLL_S)
 
 
-def _lacks(cluster: Cluster, hosts: list[HostId]) -> str:
-    """What the first node lacks that has not caught up; empty if all have."""
-    for host in hosts:
-        try:
-            with ControlClient(host, cluster.socket_path(host), ANSWER_S) as client:
-                nodes = client.explain().nodes
-        except NoAnswer as error:
-            return str(error)
-        for node, fact in nodes.items():
-            if fact.behind:
-                return f"host {host}: node {node} ({fact.role}) waits for {fact.behind}"
+def _lacks(cluster: Cluster, host: HostId) -> str:
+    """What the first node of a host lacks that has not caught up; empty if all have."""
+    try:
+        with ControlClient(host, cluster.socket_path(host), ANSWER_S) as client:
+            nodes = client.explain().nodes
+    except NoAnswer as error:
+        return str(error)
+    for node, fact in nodes.items():
+        if fact.behind:
+            return f"host {host}: node {node} ({fact.role}) waits for {fact.behind}"
     return ""
 
 
