@@ -47,6 +47,7 @@ class FakeHost:
         self.full = 0
         """So many submissions are refused."""
         self.waits: tuple[Wait, ...] = ()
+        self.behind = ""
         self.listeners: dict[NodeId, list[Callable[[BundleOrNotice], None]]] = {}
         self.sender = self.plan.senders[0]
 
@@ -66,7 +67,7 @@ class FakeHost:
     def explain(self) -> dict[NodeId, Explanation]:
         """What the test has put there."""
         return {
-            0: Explanation({"role": "receiver"}, self.waits),
+            0: Explanation({"role": "receiver"}, self.waits, self.behind),
             self.sender: Explanation({"role": "sender"}),
         }
 

@@ -16,7 +16,8 @@ def main(path: str, how: str) -> None:
     """Serve until told to stop."""
     cluster = load_cluster(Path(path))
 
-    def command(host: HostId, leash: int) -> list[str]:
+    def command(host: HostId, leash: int | None) -> list[str]:
+        assert leash is not None
         return [sys.executable, str(STAND_IN), str(cluster.socket_path(host)), str(leash), how]
 
     if how == "stubborn":

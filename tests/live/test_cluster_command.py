@@ -11,74 +11,22 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ordercast.catalogue import protocol_names
-from ordercast.cli import run
 from ordercast.cli.node import ends_host
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.key_file import load_keys
 from ordercast.net.cluster.supervisor_client import is_supervised, report
 from ordercast.net.tools.client import ControlClient
-from tests.live.cluster_files import free_ports, write_cluster
+from tests.live.cluster_files import free_ports
+from tests.live.commands import Said, delivered, small_hydra, states
 from tests.live.processes import PATIENCE_S, alive, beside, until
-
-Said = Callable[..., str]
-SUSPECT_NS = 2_000_000_000
-"""Longer than a busy machine holds a sequencer up: what is sent to one that is removed is lost."""
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    """Runs a command that must end with this code, and gives what it printed."""
-
-    def command(*words: object, code: int = 0) -> str:
-        got = run([str(word) for word in words])
-        printed = capsys.readouterr()
-        assert got == code, printed.err
-        return " ".join((printed.err if code else printed.out).split())
-
-    return command
-
-
-@contextmanager
-def cluster_of(folder: Path, **more: Any) -> Iterator[Cluster]:
-    """A small Hydra: a receiver with a sender (0), a sequencer (2), a spare one (3), and its service (4)."""
-    options = f"sequencers = 1\nspares = 1\nreplicas = 1\nsuspect_ns = {SUSPECT_NS}"
-    hosts = (0, 2, 3, 4)
-    path = write_cluster(
-        folder,
-        protocol="hydra",
-        receivers=1,
-        top="colocated = true",
-        options=options,
-        hosts=hosts,
-        spares=(3,),
-        **more,
-    )
-    cluster = load_cluster(path)
-    try:
-        yield cluster
-    finally:
-        if found := report(cluster):
-            os.kill(found.pid, signal.SIGKILL)  # the hosts follow
-            assert until(lambda: not any(host.pid and alive(host.pid) for host in found.hosts))
-
-
-def states(cluster: Cluster, said: Said) -> dict[int, str]:
-    found = json.loads(said("cluster", "status", "--config", cluster.file, "--json"))
-    return {host["id"]: host["state"] for host in found["hosts"]}
-
-
-def delivered(cluster: Cluster, said: Said) -> int:
-    found = json.loads(said("cluster", "status", "--config", cluster.file, "--json"))
-    return int(found["hosts"][0]["messages_delivered"])
 
 
 def pids(cluster: Cluster) -> list[int]:
@@ -94,7 +42,7 @@ def sequencers_known(cluster: Cluster) -> object:
 
 
 def test_a_whole_run(tmp_path: Path, said: Said) -> None:
-    with cluster_of(tmp_path) as cluster:
+    with small_hydra(tmp_path) as cluster:
         config = ("--config", cluster.file)
         assert states(cluster, said) == {0: "down", 2: "down", 3: "down", 4: "down"}
         shown = said("cluster", "up", *config)
@@ -102,6 +50,9 @@ def test_a_whole_run(tmp_path: Path, said: Said) -> None:
         assert states(cluster, said) == {0: "up", 2: "up", 3: "spare", 4: "up"}
         assert "is already up" in said("cluster", "up", *config, code=2)
         said("send", "orders", "one", "two", *config)
+        complaint = said("cluster", "restart", "--rolling", *config, code=2)
+        assert "would lose messages: the receivers of host 0 (receiver-0, sender-0) do not save" in complaint
+        assert "name one host to restart, or restart all" in said("cluster", "restart", *config, code=2)
 
         assert said("cluster", "act", "add-sequencer", *config) == "started host 3 (sequencer-1)"
         assert "all spare hosts are running" in said("cluster", "act", "add-sequencer", *config, code=2)
@@ -127,7 +78,7 @@ def test_a_whole_run(tmp_path: Path, said: Said) -> None:
 
 
 def test_a_cluster_that_goes_on_with_its_saved_state_raises_no_alarm(tmp_path: Path, said: Said) -> None:
-    with cluster_of(tmp_path) as cluster:
+    with small_hydra(tmp_path) as cluster:
         config = ("--config", cluster.file)
         for run in (1, 2):
             said("cluster", "up", *config, "--run", f"run-{run}")
@@ -160,7 +111,7 @@ def flow(cluster: Cluster) -> Iterator[list[int]]:
 
 
 def test_a_key_is_rotated_while_messages_flow(tmp_path: Path, said: Said) -> None:
-    with cluster_of(tmp_path) as cluster:
+    with small_hydra(tmp_path) as cluster:
         config = ("--config", cluster.file)
         said("cluster", "up", *config)
         old = load_keys(cluster.security.key_file).active.id
@@ -181,7 +132,7 @@ def test_a_key_is_rotated_while_messages_flow(tmp_path: Path, said: Said) -> Non
 
 
 def test_no_real_host_outlives_its_supervisor(tmp_path: Path, said: Said) -> None:
-    with cluster_of(tmp_path) as cluster:
+    with small_hydra(tmp_path) as cluster:
         said("cluster", "up", "--config", cluster.file)
         hosts, found = pids(cluster), report(cluster)
         assert found is not None and len(hosts) == 3
@@ -193,7 +144,7 @@ def test_no_real_host_outlives_its_supervisor(tmp_path: Path, said: Said) -> Non
 
 
 def test_no_real_host_outlives_its_folder(tmp_path: Path, said: Said) -> None:
-    with cluster_of(tmp_path) as cluster:
+    with small_hydra(tmp_path) as cluster:
         said("cluster", "up", "--config", cluster.file)
         hosts = pids(cluster)
         shutil.rmtree(cluster.folder)
@@ -201,7 +152,7 @@ def test_no_real_host_outlives_its_folder(tmp_path: Path, said: Said) -> None:
 
 
 def test_a_port_that_is_taken_is_named_and_nothing_is_left(tmp_path: Path, said: Said) -> None:
-    with cluster_of(tmp_path) as cluster, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as thief:
+    with small_hydra(tmp_path) as cluster, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as thief:
         thief.bind(cluster.host(2).address)
         complaint = said("cluster", "up", "--config", cluster.file, code=2)
         assert "host 2 failed to start (exit code 2)" in complaint
@@ -210,7 +161,7 @@ def test_a_port_that_is_taken_is_named_and_nothing_is_left(tmp_path: Path, said:
 
 
 def test_a_missing_key_is_told_before_anything_starts(tmp_path: Path, said: Said) -> None:
-    with cluster_of(tmp_path) as cluster:
+    with small_hydra(tmp_path) as cluster:
         cluster.security.key_file.unlink()
         complaint = said("cluster", "up", "--config", cluster.file, code=2)
         assert "cluster.key: cannot be read: No such file" in complaint
@@ -218,7 +169,7 @@ def test_a_missing_key_is_told_before_anything_starts(tmp_path: Path, said: Said
 
 
 def test_a_node_without_a_supervisor_ends_in_good_order(tmp_path: Path) -> None:
-    with cluster_of(tmp_path) as cluster:
+    with small_hydra(tmp_path) as cluster:
         words = ["node", "--config", str(cluster.file), "--id", "4"]
         with subprocess.Popen(
             [sys.executable, "-m", "ordercast.cli", *words], stderr=subprocess.PIPE, text=True
@@ -241,7 +192,7 @@ def test_a_node_without_a_supervisor_ends_in_good_order(tmp_path: Path) -> None:
 def test_a_node_that_cannot_be_is_refused(
     tmp_path: Path, said: Said, words: list[str], complaint: str
 ) -> None:
-    with cluster_of(tmp_path) as cluster:
+    with small_hydra(tmp_path) as cluster:
         assert complaint in said("node", "--config", cluster.file, *words, code=2)
 
 
@@ -297,7 +248,7 @@ def test_init_says_which_options_a_protocol_has(
 
 
 def test_hosts_of_other_machines_are_shown_as_elsewhere(tmp_path: Path, said: Said) -> None:
-    with cluster_of(tmp_path) as cluster:
+    with small_hydra(tmp_path) as cluster:
         text = cluster.file.read_text().replace("127.0.0.1", "192.0.2.7", 1)  # an address of nobody
         cluster.file.write_text(text)
         assert states(cluster, said) == {0: "elsewhere", 2: "down", 3: "down", 4: "down"}

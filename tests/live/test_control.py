@@ -6,6 +6,7 @@ import socket
 import stat
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -262,25 +263,48 @@ def test_a_line_that_is_too_long_is_refused_and_ends_the_connection(lab: Lab) ->
         assert client.status()["host"] == 0
 
 
-def test_there_are_only_so_many_clients_and_a_place_is_free_again_when_one_goes(
+def test_a_host_is_asked_although_idle_clients_hold_all_places(lab: Lab) -> None:
+    with ExitStack() as idle:
+        for _ in range(control.CLIENTS_MAX):
+            idle.enter_context(lab.client()).status()
+        for _ in range(2 * control.VISITORS_MAX):
+            idle.enter_context(lab.client())  # these never ask anything
+        for _ in range(3):
+            with lab.client() as tool:
+                assert tool.status()["host"] == 0
+
+
+def test_visitors_make_room_for_each_other_and_the_one_that_asked_last_stays(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "CLIENTS_MAX", 2)
-    with lab.client() as one:
-        one.status()
-        with lab.client() as two:
-            two.status()
-            with lab.client() as three, pytest.raises(LocalError, match="too many clients"):
-                three.status()
+    monkeypatch.setattr(control, "CLIENTS_MAX", 1)
+    monkeypatch.setattr(control, "VISITORS_MAX", 2)
+    with lab.client() as resident, lab.client() as first, lab.client() as second:
+        for client in (resident, first, second, first):
+            client.status()
+        with lab.client() as third:
+            third.status()
+            with pytest.raises(NoAnswer):
+                second.status()
+            for client in (resident, first, third):
+                assert client.status()["host"] == 0
+            with pytest.raises(LocalError, match="too many clients for a tail; the limit is 1"):
+                next(third.tail())
 
-        def is_free() -> bool:
-            with lab.client() as three:
-                try:
-                    return bool(three.status()["host"] == 0)
-                except LocalError:
-                    return False
 
-        assert until(is_free)
+def test_a_place_is_free_again_when_a_client_goes(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "CLIENTS_MAX", 1)
+    with lab.client() as resident:
+        resident.status()
+
+    def has_place() -> bool:
+        with lab.client() as client:
+            try:
+                return bool(next(client.tail())["host"] == 0)
+            except LocalError:
+                return False
+
+    assert until(has_place)
 
 
 def test_only_the_owner_may_use_the_socket(lab: Lab) -> None:

@@ -1,17 +1,14 @@
 """EpTO under the commands of a cluster, with Cyclon; and gossip that no dead peer can hold up."""
 
 import json
-import os
-import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from ordercast.catalogue import find_protocol
-from ordercast.cli import run as run_command
 from ordercast.core import Deployment, NodeId, Plan
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
@@ -19,26 +16,13 @@ from ordercast.net.cluster.supervisor_client import is_supervised, report
 from ordercast.net.tools.client import ControlClient
 from ordercast.trace import Kind, events_of, find_runs
 from tests.live.cluster_files import free_port_range, write_cluster
+from tests.live.commands import Said, ended
 from tests.live.live_lab import WINDOW, Lab, lab, run
 from tests.live.processes import PATIENCE_S, alive, until
 from tests.live.wires import until as until_in_loop
 
-Said = Callable[..., str]
 PEERS = 5
 ROUND_NS = 50_000_000
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    """Runs a command that must end with this code, and gives what it printed."""
-
-    def command(*words: object, code: int = 0) -> str:
-        got = run_command([str(word) for word in words])
-        printed = capsys.readouterr()
-        assert got == code, printed.err
-        return " ".join((printed.err if code else printed.out).split())
-
-    return command
 
 
 @contextmanager
@@ -52,13 +36,8 @@ def cluster_of(folder: Path) -> Iterator[Cluster]:
         options=f'round_ns = {ROUND_NS}\nttl = 90\nsampling = "cyclon"\ncontacts = 1',
         hosts=tuple(range(PEERS)),
     )
-    cluster = load_cluster(path)
-    try:
+    with ended(load_cluster(path)) as cluster:
         yield cluster
-    finally:
-        if found := report(cluster):
-            os.kill(found.pid, signal.SIGKILL)  # the hosts follow
-            assert until(lambda: not any(host.pid and alive(host.pid) for host in found.hosts))
 
 
 def state(cluster: Cluster, node: NodeId) -> dict[str, str | int]:

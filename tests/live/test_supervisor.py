@@ -84,6 +84,27 @@ def test_hosts_are_killed_and_started_again(tmp_path: Path, monkeypatch: pytest.
         assert not alive(second)
 
 
+def test_a_host_that_is_restarted_cleanly_is_asked_to_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with supervised(tmp_path, monkeypatch) as (cluster, _):
+        first, _ = pids(cluster)
+        assert until(lambda: cluster.socket_path(0).exists())
+        again = host(order(cluster, Order("restart", 0, clean=True)), 0)
+        assert again.state == "running" and again.pid != first and not alive(first)
+
+
+def test_a_host_that_does_not_stop_is_not_started_beside_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with supervised(tmp_path, monkeypatch, "stubborn") as (cluster, _):
+        before = pids(cluster)
+        assert until(lambda: cluster.socket_path(0).exists())
+        with pytest.raises(LocalError, match="host 0 was told to stop and has not within"):
+            order(cluster, Order("restart", 0, timeout_s=0.2, clean=True))
+        assert pids(cluster) == before and all(alive(pid) for pid in before)
+
+
 def test_a_spare_is_started_when_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with supervised(tmp_path, monkeypatch) as (cluster, _):
         assert states(order(cluster, Order("start", 2))) == ["running"] * 3

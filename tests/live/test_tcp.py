@@ -11,12 +11,20 @@ import pytest
 from ordercast.core import HostId, LocalError
 from ordercast.net.api.join import join
 from ordercast.net.cluster.file import load_cluster
+from ordercast.net.transports import tcp
 from ordercast.net.transports.switched import SwitchedTransport, hosts_by_tcp
-from ordercast.net.transports.tcp import SPARE_CONNECTIONS, TcpTransport
+from ordercast.net.transports.tcp import TcpTransport
 from tests.live.cluster_files import write_cluster
+from tests.live.processes import PATIENCE_S
 from tests.live.wires import Ear, free_addresses, listening, until
 
 MAX = 60_000
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here nobody proves anything, and a busy machine may need its time; test_strangers has the limits."""
+    monkeypatch.setattr(tcp, "UNPROVED_S_MAX", PATIENCE_S)
 
 
 def pair(name: str = "127.0.0.1", **options: int) -> tuple[TcpTransport, TcpTransport]:
@@ -204,27 +212,6 @@ def test_what_waits_for_a_peer_that_does_not_read_is_bounded() -> None:
                 assert 1_000 - 17 - (16 << 20) // MAX < sender.losses < 1_000 - 17
         finally:
             deaf.close()
-
-    asyncio.run(run())
-
-
-def test_strangers_cannot_use_up_the_connections() -> None:
-    async def run() -> None:
-        addresses = free_addresses(2)
-        transport = TcpTransport(0, addresses, datagram_max=MAX)
-        peer = TcpTransport(1, addresses, datagram_max=MAX)
-        async with listening(transport, peer) as (ear, _):
-            strangers = [
-                await asyncio.open_connection(*addresses[0])
-                for _ in range(2 * len(addresses) + SPARE_CONNECTIONS)
-            ]
-            peer.send(0, b"still served")
-            peer.flush()
-            await until(lambda: ear.heard == [b"still served"])
-            assert transport.displaced == 1
-            assert await strangers[0][0].read() == b""  # the first of them had been silent longest
-            for _, writer in strangers:
-                writer.close()
 
     asyncio.run(run())
 

@@ -41,7 +41,14 @@ class Deeds:
         self.turn = Turn(Codec([Word]), Routes([0, 1, 0], 0, self.wire.metrics), self.wire.outbox)
         self.env = LiveEnv(0, self.turn)
         self.store = TellingStore(self.done)
-        self.outlet = Outlet(TellingRecorder(self.done), self.store, self.wire, HostClock(lambda: 7))
+        self.later: list[str] = []
+        self.outlet = Outlet(
+            TellingRecorder(self.done),
+            self.store,
+            self.wire,
+            HostClock(lambda: 7),
+            lambda: self.later.append("go on"),
+        )
         self.outlet.add_listener(0, self.hear)
 
     def hear(self, heard: BundleOrNotice) -> None:

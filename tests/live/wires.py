@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from ordercast.core import HostId
 from ordercast.net.transports.address import Address, free_ports
-from ordercast.net.transports.transport import Datagram, Transport
+from ordercast.net.transports.transport import Datagram, Origin, Transport
 from tests.live.processes import PATIENCE_S
 
 LOOPBACK = "127.0.0.1"
@@ -20,9 +20,10 @@ class Ear:
         self.drains = 0
         self.heard_at_drain: list[int] = []
 
-    def receive(self, datagram: Datagram) -> None:
+    def receive(self, datagram: Datagram) -> Origin | None:
         """Keep a copy, for it is valid only during the call."""
         self.heard.append(bytes(datagram))
+        return None
 
     def drained(self) -> None:
         """A burst is over."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import sys
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,26 +10,23 @@ from typing import Annotated
 import typer
 
 from ordercast.catalogue import find_protocol
-from ordercast.cli.cluster_ends import (
-    await_cluster,
-    await_hosts,
-    ending,
-    finish_trace,
-    unfinished_runs,
-)
+from ordercast.cli.cluster_down import down
+from ordercast.cli.cluster_ends import await_cluster, finish_trace, print_trace
+from ordercast.cli.cluster_restart import NodeArgument, restart, start_host, title
 from ordercast.cli.cluster_table import ask_hosts, print_status, status_object
 from ordercast.cli.config import CONFIG, ConfigOption, parse_options, read_config
 from ordercast.cli.output import console, errors, print_json
-from ordercast.core import Fault, LocalError
-from ordercast.net.cluster.cluster import Cluster, HostSpec
+from ordercast.core import LocalError
+from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.key_file import create_keys
 from ordercast.net.cluster.new_cluster import NewCluster
 from ordercast.net.cluster.rotation import Step, key_name, rotate, step
-from ordercast.net.cluster.supervisor import Order, Supervisor
+from ordercast.net.cluster.supervisor import Order, Supervisor, supervisor_command
 from ordercast.net.cluster.supervisor_client import (
-    await_end,
+    attend,
     await_supervisor,
+    detached_hosts,
     is_folder_supervised,
     is_supervised,
     order,
@@ -46,9 +42,6 @@ app = typer.Typer(
 )
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-NodeArgument = Annotated[
-    str, typer.Argument(metavar="NODE", help="Host id, or a role with its index such as receiver-1.")
-]
 
 
 @app.command()
@@ -120,6 +113,9 @@ def up(
     foreground: Annotated[
         bool, typer.Option("--foreground", help="Stay in the foreground; Ctrl-C stops all hosts.")
     ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Let the hosts outlive the supervisor, until `down`.")
+    ] = False,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the hosts to start.", min=0.1)] = 300.0,
     run: Annotated[
         str, typer.Option(help="Name of the run in traces. Default: the cluster name and the time.")
@@ -128,27 +124,50 @@ def up(
 ) -> int:
     """Start all hosts except those with `start = false` in the file, and wait until they answer.
 
-    A supervisor stays in the background and watches the hosts. `ordercast cluster down` stops them all.
+    A supervisor stays in the background and watches the hosts. `ordercast cluster down` stops them all. If
+    the supervisor dies, all hosts stop, unless they were started with [bold]--detach[/]. Detached hosts keep
+    running until `down`, and every other command finds them.
+
+    [bold]Example[/]
+
+    ordercast cluster up --detach
     """
     cluster = load_cluster(config)
-    if is_supervised(cluster):
-        raise LocalError(f"the cluster '{cluster.name}' is already up; see: ordercast cluster status")
+    _refuse_twice(cluster)
+    if foreground and detach:
+        raise LocalError("--foreground stops the hosts with this command, and --detach does not: choose one")
     run = run or f"{cluster.name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     if foreground:
         asyncio.run(Supervisor(cluster, run).serve())
-        finish_trace(cluster, run, Finish())
+        print_trace(finish_trace(cluster, run, Finish()))
         return 0
-    words = ["supervise", "--config", str(cluster.file), "--run", run]
-    pid = spawn(cluster, [sys.executable, "-m", "ordercast.cli", "cluster", *words])
+    pid = spawn(cluster, supervisor_command(cluster, run, detached=detach))
     await_supervisor(cluster, pid)
     await_cluster(cluster, timeout)
     return _show(cluster, json)
 
 
+def _refuse_twice(cluster: Cluster) -> None:
+    """Refuse to start hosts that run already."""
+    if is_supervised(cluster):
+        raise LocalError(f"the cluster '{cluster.name}' is already up; see: ordercast cluster status")
+    if marks := detached_hosts(cluster.folder):
+        which = ", ".join(map(str, marks))
+        raise LocalError(
+            f"the cluster '{cluster.name}' is already up: these hosts outlived the supervisor and still run:"
+            f" {which}; see: ordercast cluster status"
+        )
+
+
 @app.command(hidden=True)
-def supervise(run: Annotated[str, typer.Option()], config: ConfigOption = CONFIG) -> int:
+def supervise(
+    run: Annotated[str, typer.Option()],
+    config: ConfigOption = CONFIG,
+    detached: Annotated[bool, typer.Option("--detached")] = False,
+    adopt: Annotated[bool, typer.Option("--adopt")] = False,
+) -> int:
     """Run the supervisor that `up` leaves in the background."""
-    asyncio.run(Supervisor(load_cluster(config), run).serve())
+    asyncio.run(Supervisor(load_cluster(config), run, detached=detached).serve(adopt=adopt))
     return 0
 
 
@@ -164,35 +183,11 @@ def kill(node: NodeArgument, config: ConfigOption = CONFIG) -> int:
     cluster = read_config(config)
     host = cluster.find_host(node)
     order(cluster, Order("kill", host.id))
-    console.print(f"killed {_title(cluster, host)}", markup=False)
+    console.print(f"killed {title(cluster, host)}", markup=False)
     return 0
 
 
-@app.command()
-def restart(
-    node: NodeArgument,
-    config: ConfigOption = CONFIG,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for the host to start.", min=0.1)] = 300.0,
-) -> int:
-    """Restart a host with its saved state. A running host is killed first."""
-    cluster = read_config(config)
-    host = cluster.find_host(node)
-    if _forgets(cluster, host):
-        errors.print(
-            "note: a restarted receiver has forgotten its place in the order, and `ordercast check` will"
-            " report it; if the protocol has the option `durable`, `durable = true` lets a receiver continue",
-            soft_wrap=True,
-        )
-    _start(cluster, host, Order("restart", host.id), timeout)
-    return 0
-
-
-def _forgets(cluster: Cluster, host: HostSpec) -> bool:
-    """Whether a host has a receiver whose restart the protocol does not tolerate."""
-    plan = cluster.plan()
-    receivers = {node for members in plan.groups.values() for node in members}
-    borne = {Fault.RESTART, Fault.AMNESIA} & set(plan.guarantees.tolerates)
-    return not borne and any(plan.nodes[node].host == host.id for node in receivers)
+app.command()(restart)
 
 
 @app.command()
@@ -214,7 +209,7 @@ def act(
     """
     cluster = read_config(config)
     wanted = find_protocol(cluster.protocol).action(action, cluster.options)
-    found = report(cluster)
+    found = report(cluster) if attend(cluster) else None
     running = {host.id for host in found.hosts if host.state == "running"} if found else set()
     spares = [spec for spec in cluster.hosts if not spec.start and wanted.roles & {*spec.roles}]
     free = [spec for spec in spares if spec.id not in running]
@@ -225,7 +220,7 @@ def act(
             "add a [[host]] with `start = false` for each new host (ordercast names the missing ones), and "
             "restart the cluster"
         )
-    _start(cluster, free[0], Order("start", free[0].id), timeout)
+    start_host(cluster, free[0], Order("start", free[0].id), timeout)
     return 0
 
 
@@ -271,36 +266,7 @@ def rotate_key(
     return 0
 
 
-@app.command()
-def down(
-    config: ConfigOption = CONFIG,
-    timeout: Annotated[
-        float, typer.Option(help="Seconds to wait for hosts to exit before they are killed.", min=0)
-    ] = 10.0,
-    settle: Annotated[
-        float, typer.Option(help="Seconds without a delivery after which the run counts as settled.", min=0)
-    ] = 0.5,
-) -> int:
-    """Stop all hosts and their supervisor, and finish the trace.
-
-    The command first waits until deliveries stop. If deliveries stop while all hosts are up, the trace is
-    complete, and `ordercast check` also judges agreement and validity. If hosts are missing and agreement is
-    probabilistic, `ordercast check` counts holes.
-    """
-    cluster = read_config(config)
-    found = report(cluster)
-    ended = Finish()
-    if found is None:
-        console.print(f"the cluster '{cluster.name}' is not up", markup=False)
-    else:
-        ended = ending(cluster, found, settle)
-        order(cluster, Order("down", timeout_s=timeout))
-        if not await_end(cluster, timeout + 30):
-            raise LocalError(f"the supervisor (process {found.pid}) did not exit")
-        console.print(f"the cluster '{cluster.name}' is down", markup=False)
-    for run in unfinished_runs(cluster):
-        finish_trace(cluster, run, ended if found is not None and found.run == run else Finish())
-    return 0
+app.command()(down)
 
 
 def _check_text(text: str) -> None:
@@ -317,7 +283,7 @@ def _make_way(files: list[Path], folder: Path, force: bool) -> None:
     for path in [*files, state]:
         if path.exists() and not force:
             raise LocalError(f"{path} exists already; --force overwrites it")
-    if is_folder_supervised(folder):
+    if is_folder_supervised(folder) or detached_hosts(folder):
         raise LocalError(f"the cluster of {folder} is up; stop it first: ordercast cluster down")
     if state.exists():
         shutil.rmtree(state)
@@ -327,10 +293,6 @@ def _named(config: Path) -> str:
     return "" if config == CONFIG else f" --config {config}"
 
 
-def _title(cluster: Cluster, host: HostSpec) -> str:
-    return f"host {host.id} ({', '.join(cluster.node_names[host.id])})"
-
-
 def _show(cluster: Cluster, json: bool) -> int:
     content = status_object(cluster)
     if json:
@@ -338,9 +300,3 @@ def _show(cluster: Cluster, json: bool) -> int:
     else:
         print_status(content)
     return 0
-
-
-def _start(cluster: Cluster, host: HostSpec, wanted: Order, timeout: float) -> None:
-    order(cluster, wanted)
-    await_hosts(cluster, timeout, only=host)
-    console.print(f"started {_title(cluster, host)}", markup=False)

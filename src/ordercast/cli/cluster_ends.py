@@ -2,11 +2,13 @@
 
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from ordercast.cli.cluster_table import ask_hosts
 from ordercast.cli.output import console, errors
 from ordercast.core import SECOND, HostId, LocalError
 from ordercast.net.cluster.cluster import Cluster, HostSpec
+from ordercast.net.cluster.leftovers import read_left
 from ordercast.net.cluster.supervisor import Order, Report
 from ordercast.net.cluster.supervisor_client import (
     await_end,
@@ -116,6 +118,24 @@ def _holds(cluster: Cluster, hosts: list[HostId]) -> bool:
     return False
 
 
+def await_backlog(cluster: Cluster, hosts: list[HostId], timeout_s: float) -> dict[HostId, int]:
+    """Wait until no host has messages in its backlog; returns how many messages each still has."""
+    end = time.monotonic() + timeout_s
+    while True:
+        figures = _progress(cluster, hosts)
+        left = {host: progress[-1] for host, progress in figures.items() if progress[-1]}
+        if not left or time.monotonic() >= end:
+            return left
+        time.sleep(POLL_S)
+
+
+def left_behind(cluster: Cluster, hosts: list[HostId], before: dict[HostId, int]) -> dict[HostId, int]:
+    """How many messages hosts did not send before they ended; for a killed host, its backlog before that."""
+    said = {host: read_left(cluster.folder, host) for host in hosts}
+    left = {host: before.get(host, 0) if count is None else count for host, count in said.items()}
+    return {host: count for host, count in left.items() if count}
+
+
 def _progress(cluster: Cluster, hosts: list[HostId]) -> dict[HostId, list[int]]:
     answers = ask_hosts(cluster, hosts)
     return {host: [answer["metrics"][name] for name in _PROGRESS] for host, answer in answers.items()}
@@ -131,14 +151,14 @@ def unfinished_runs(cluster: Cluster) -> list[str]:
     return [path.name for path in folders if not (path / DESCRIPTION).exists()]
 
 
-def finish_trace(cluster: Cluster, run: str, ended: Finish) -> None:
-    """Finish the trace of a run, and print where it is."""
+def finish_trace(cluster: Cluster, run: str, ended: Finish) -> Path | None:
+    """Finish the trace of a run; returns where it is, or None if there is none or it cannot be finished."""
     from ordercast.net.host.recording.spool_to_parquet import finish_run
 
     if not (cluster.traces / run).is_dir():
-        return
+        return None
     try:
-        where = finish_run(
+        return finish_run(
             cluster.traces,
             cluster.plan(),
             run,
@@ -149,9 +169,14 @@ def finish_trace(cluster: Cluster, run: str, ended: Finish) -> None:
         )
     except LocalError as error:
         errors.print(f"cannot finish the trace of {run}: {error}", markup=False, soft_wrap=True)
-        return
-    console.print(f"trace: {where}", markup=False, soft_wrap=True)
-    console.print(f"next: ordercast check {where}", markup=False, soft_wrap=True)
+        return None
+
+
+def print_trace(where: Path | None) -> None:
+    """Print where a trace is, and what to do with it."""
+    if where is not None:
+        console.print(f"trace: {where}", markup=False, soft_wrap=True)
+        console.print(f"next: ordercast check {where}", markup=False, soft_wrap=True)
 
 
 def _as_scenario(cluster: Cluster) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """The table of a cluster's hosts, from the supervisor's report and the status of each host."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -10,8 +10,9 @@ from ordercast.cli.hosts import is_here
 from ordercast.cli.output import console
 from ordercast.core import SECOND, HostId
 from ordercast.net.cluster.cluster import Cluster, HostSpec
+from ordercast.net.cluster.host_mark import Mark
 from ordercast.net.cluster.supervisor import HostState
-from ordercast.net.cluster.supervisor_client import report
+from ordercast.net.cluster.supervisor_client import detached_hosts, report
 from ordercast.net.tools.client import ControlClient, NoAnswer
 
 ANSWER_S = 2.0
@@ -31,19 +32,25 @@ def ask_hosts(cluster: Cluster, hosts: Iterable[HostId] | None = None) -> dict[H
 
 def status_object(cluster: Cluster) -> dict[str, Any]:
     """The status of the cluster for programs."""
-    found = report(cluster)
-    states = {host.id: host for host in found.hosts} if found else {}
+    found, marks = report(cluster), detached_hosts(cluster.folder)
+    states = {host.id: host for host in found.hosts} if found else _left_alone(marks)
     answers = ask_hosts(cluster)
     return {
         "cluster": cluster.name,
         "protocol": cluster.protocol,
         "folder": str(cluster.folder),
         "supervisor": found.pid if found else None,
-        "run": found.run if found else None,
+        "run": found.run if found else next((mark.run for mark in marks.values()), None),
+        "detached": bool(marks),
         "hosts": [
             _host_object(cluster, spec, states.get(spec.id), answers.get(spec.id)) for spec in cluster.hosts
         ],
     }
+
+
+def _left_alone(marks: Mapping[HostId, Mark]) -> dict[HostId, HostState]:
+    """The states of hosts that have outlived their supervisor."""
+    return {host: HostState(host, "running", mark.pid) for host, mark in marks.items()}
 
 
 def _host_object(
@@ -75,7 +82,8 @@ def _state(spec: HostSpec, process: HostState | None, answer: dict[str, Any] | N
 def print_status(content: dict[str, Any]) -> None:
     """Print the status of the cluster for people."""
     here = f"supervisor {content['supervisor']}" if content["supervisor"] else "no supervisor here"
-    console.print(f"{content['cluster']}: {content['protocol']}, {here}", markup=False)
+    kept = ", detached hosts" if content["detached"] else ""
+    console.print(f"{content['cluster']}: {content['protocol']}, {here}{kept}", markup=False)
     table = Table(box=None, pad_edge=False)
     for title in ("id", "runs", "state", "pid", "address", "up", *_NUMBERS):
         right = title in ("pid", "up", *_NUMBERS)

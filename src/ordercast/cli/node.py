@@ -8,9 +8,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib.abc import MetaPathFinder
 from random import Random
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +19,12 @@ from ordercast.cli.config import CONFIG, ConfigOption
 from ordercast.core import HostId, LocalError, ProtocolFailed
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.host_mark import Mark, leave_mark, mark_path
+from ordercast.net.cluster.leftovers import forget_left, note_left
+from ordercast.net.cluster.socket_file import folder_identity
+
+if TYPE_CHECKING:
+    from ordercast.net.host.live_host import LiveHost
 
 DEFECT = 70
 GRACE_S = 5.0
@@ -43,6 +50,14 @@ def node(
         int | None,
         typer.Option(help="Exit when this file descriptor is closed (for supervisors).", metavar="FD"),
     ] = None,
+    detached: Annotated[
+        bool,
+        typer.Option(
+            "--detached",
+            help="Leave a mark in the cluster's folder, by which `ordercast cluster` finds this process"
+            " (for supervisors).",
+        ),
+    ] = False,
     impair: Annotated[
         int | None,
         typer.Option(
@@ -70,10 +85,13 @@ def node(
     )
     cluster = load_cluster(config)
     cluster.host(id)
+    run = run or cluster.name
+    if detached:
+        leave_mark(mark_path(cluster.folder, id), Mark(os.getpid(), run, time.time()))
     from ordercast.net.host.loop import run as run_loop
 
     draws = None if impair is None else Random(f"{impair}/impair/{id}")
-    return int(run_loop(_serve(cluster, id, run or cluster.name, stopper, draws)))
+    return int(run_loop(_serve(cluster, id, run, stopper, draws, detached)))
 
 
 class _WithoutPandas(MetaPathFinder):
@@ -135,7 +153,24 @@ def ends_host(context: Mapping[str, Any]) -> bool:
     return "handle" in context or "protocol" in context
 
 
-async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws: Random | None) -> int:
+def _note_backlog(cluster: Cluster, host: "LiveHost") -> None:
+    """Note for `cluster down` how many messages will not be sent."""
+    left = sum(backlog.messages for backlog in host.backlogs.values())
+    if left:
+        _log.warning("%d messages in the backlog were not sent", left)
+    with suppress(OSError):  # the folder may have vanished, which stops the host too
+        note_left(cluster.folder, host.host, left)
+
+
+def _end_with_folder(cluster: Cluster, host: "LiveHost", stop: Callable[[], None]) -> None:
+    """Stop the host when its folder vanishes: nobody could find it any more."""
+    folder = folder_identity(cluster.folder)
+    host.each_second(lambda: None if folder_identity(cluster.folder) == folder else stop())
+
+
+async def _serve(
+    cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws: Random | None, detached: bool
+) -> int:
     # Imported here, so that the leash is watched before libraries are imported.
     from ordercast.net.cluster.open_host import open_host
     from ordercast.net.host.recording.recorder import TraceRecorder
@@ -165,12 +200,17 @@ async def _serve(cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws
 
     loop.set_exception_handler(on_defect)
     host.on_failure(lambda _: stopping.set())
+    if detached:
+        _end_with_folder(cluster, host, stopping.set)
     await host.start()
     try:
-        async with Attendance(host, cluster, stopping.set):
+        async with Attendance(host, cluster, stopping.set) as attendance:
+            forget_left(cluster.folder, id)
             _log.info("runs %s at %s", ", ".join(cluster.node_names[id]), cluster.host(id).address)
             await stopping.wait()
+            attendance.control.refuse(f"host {id} is stopping and takes no more messages")
             await host.drain(DRAIN_S)
+            _note_backlog(cluster, host)
     finally:
         await host.stop()
     if isinstance(host.failure, ProtocolFailed):

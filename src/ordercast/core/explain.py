@@ -38,3 +38,6 @@ class Explanation(msgspec.Struct, frozen=True):
 
     state: dict[str, str | int]
     waits: tuple[Wait, ...] = ()
+    behind: str = ""
+    """What the process lacks before it takes full part, as after a restart: a leader, or missed messages. A
+    phrase that reads well after "waits for"; empty if it lacks nothing. A rolling restart waits for that."""

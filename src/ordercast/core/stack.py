@@ -155,9 +155,11 @@ class Stack(Process):
     def explain(self) -> Explanation:
         """What waits here and inside, oldest first; the state of an inner process goes by its name."""
         own = self.explain_own()
-        state, waits = dict(own.state), list(own.waits)
+        state, waits, behind = dict(own.state), list(own.waits), [own.behind]
         for name, inner in self._inner.items():
             told = inner.explain()
             state.update((f"{name} {key}", value) for key, value in told.state.items())
             waits += told.waits
-        return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)))
+            behind.append(told.behind)
+        lacks = ", ".join(filter(None, behind))
+        return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)), lacks)

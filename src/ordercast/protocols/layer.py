@@ -83,7 +83,7 @@ class Layer(Stack, Member):
             wait if wait.payload is None else msgspec.structs.replace(wait, payload=self.unwrap(wait.payload))
             for wait in told.waits
         )
-        return Explanation(told.state, tuple(waits))
+        return Explanation(told.state, tuple(waits), told.behind)
 
 
 def layer_protocol(

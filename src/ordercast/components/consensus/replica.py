@@ -115,6 +115,8 @@ class Replica(Process):
         """Ballot and first slot of the last chunk that a candidate got."""
         self._resigned = ""
         """Why this replica gave up leading, until a leader is known."""
+        self._has_met_leader = False
+        """Whether a leader has spoken in this life; the first one is assumed to lead before it does."""
 
     @property
     def is_leader(self) -> bool:
@@ -158,13 +160,15 @@ class Replica(Process):
         if self._resigned:
             state["gave up leading"] = self._resigned
         waits = self._catchup.waits(self.leader)
+        lost = not self._leadership and (self.leader is None or not self._has_met_leader)
+        behind = "a leader" if lost else waits[0].subject if waits else ""
         if self._leadership:
             waits = self._leadership.waits()
         elif active := self._election or self._canvassing:
             waits += active.waits()
         elif self.leader is None:
             waits.append(Wait("leadership", "a leader; none is known", self._vigil.since))
-        return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)))
+        return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)), behind)
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin, or go on from what an earlier life saved."""
@@ -247,6 +251,7 @@ class Replica(Process):
         self.leader = source
         self._resigned = ""
         self._vigil.heard = True
+        self._has_met_leader = True
         if self._vigil.elections:
             self._vigil.elections = 0
             self._await_leader()

@@ -251,7 +251,7 @@ class _Bench:
         """The CPU time of every host so far."""
         times = {}
         for spec in self._cluster.hosts:
-            with ControlClient(spec.id, self._cluster.socket_path(spec.id)) as client:
+            with ControlClient(spec.id, self._cluster.socket_path(spec.id), START_S) as client:
                 times[spec.id] = int(client.metrics()["cpu_ns"])
         return times
 

@@ -93,6 +93,15 @@ def make_private(folder: Path) -> None:
         folder.chmod(_PRIVATE)
 
 
+def folder_identity(folder: Path) -> tuple[int, int] | None:
+    """The identity of a folder, whatever its name; None if there is none."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def _fits(path: Path) -> bool:
     return len(os.fsencode(path)) <= PATH_BYTES_MAX
 

@@ -5,6 +5,10 @@ the writing end. When the supervisor dies in any way, the leash ends, and its ho
 with all hosts when it is told to, or when its folder vanishes. It does not restart a host that dies: the user
 or an init system decides about that.
 
+Hosts of a *detached* cluster have no leash and outlive the supervisor. Each leaves a mark, by which a later
+supervisor finds it and adopts it (`host_mark.py`). They end only when the cluster is ordered down, or when
+its folder vanishes under a living supervisor.
+
 It takes orders as JSON lines over a Unix socket in the cluster's folder; `supervisor_client` gives them.
 """
 
@@ -24,7 +28,8 @@ import msgspec
 
 from ordercast.core import HostId, LocalError, exception_text
 from ordercast.net.cluster.cluster import Cluster
-from ordercast.net.cluster.socket_file import close_socket, make_private, open_socket
+from ordercast.net.cluster.host_mark import MarkedProcess, find_marked, mark_path
+from ordercast.net.cluster.socket_file import close_socket, folder_identity, make_private, open_socket
 
 POLL_S = 0.05
 """How often the supervisor checks its children."""
@@ -34,8 +39,8 @@ LINE_BYTES_MAX = 65_536
 LOG_BYTES_MAX = 16 << 20
 """A larger log is renamed when its host starts, and replaces the one before."""
 
-Command: TypeAlias = Callable[[HostId, int], list[str]]
-"""The command that runs a host, with the number of its leash."""
+Command: TypeAlias = Callable[[HostId, int | None], list[str]]
+"""The command that runs a host, with the number of its leash; None if the host is detached."""
 
 
 class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,6 +49,8 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     do: Literal["status", "start", "kill", "restart", "down"]
     host: HostId = -1
     timeout_s: float = STOP_TIMEOUT_S
+    clean: bool = False
+    """For `restart`: let the host stop in good order, and refuse if it takes longer than `timeout_s`."""
 
 
 class HostState(msgspec.Struct, frozen=True):
@@ -73,24 +80,51 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class _Child:
+    """A host that this supervisor started."""
+
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
-        self.process = process
-        self.began = time.monotonic()
+        self._process = process
+        self.pid = process.pid
+        self.began = time.time()
 
     @property
     def running(self) -> bool:
-        return self.process.poll() is None
+        """Whether it lives."""
+        return self._process.poll() is None
+
+    @property
+    def ended(self) -> str:
+        """How it ended."""
+        return _ended(self._process.poll())
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
+
+HostProcess: TypeAlias = _Child | MarkedProcess
 
 
 def node_command(cluster: Cluster, run: str) -> Command:
     """The command `ordercast node` for the hosts of a cluster."""
 
-    def command(host: HostId, leash: int) -> list[str]:
-        options = {"--config": cluster.file, "--id": host, "--run": run, "--leash": leash}
+    def command(host: HostId, leash: int | None) -> list[str]:
+        options = {"--config": cluster.file, "--id": host, "--run": run}
         words = [str(word) for pair in options.items() for word in pair]
+        words += ["--detached"] if leash is None else ["--leash", str(leash)]
         return [sys.executable, "-m", "ordercast.cli", "node", *words]
 
     return command
+
+
+def supervisor_command(
+    cluster: Cluster, run: str, *, detached: bool = False, adopt: bool = False
+) -> list[str]:
+    """The command `ordercast cluster supervise` for a cluster."""
+    words = ["--config", str(cluster.file), "--run", run]
+    words += ["--detached"] if detached else []
+    words += ["--adopt"] if adopt else []
+    return [sys.executable, "-m", "ordercast.cli", "cluster", "supervise", *words]
 
 
 def socket_path(cluster: Cluster) -> Path:
@@ -106,23 +140,30 @@ def lock_path(folder: Path) -> Path:
 class Supervisor:
     """Starts, kills and ends the hosts of a cluster."""
 
-    def __init__(self, cluster: Cluster, run: str, command: Command | None = None) -> None:
+    def __init__(
+        self, cluster: Cluster, run: str, command: Command | None = None, *, detached: bool = False
+    ) -> None:
         self._cluster = cluster
         self._run = run
         self._command = command or node_command(cluster, run)
-        self._children: dict[HostId, _Child] = {}
+        self._detached = detached
+        self._children: dict[HostId, HostProcess] = {}
         self._ending: asyncio.Event | None = None
+        self._ordered_down = False
         self._orders = asyncio.Lock()
         """Orders that start or end hosts run one after the other; two at once could start a host twice."""
         self._timeout_s = STOP_TIMEOUT_S
         self._leash = self._tether = -1
 
-    async def serve(self) -> None:
-        """Run all hosts that the cluster starts, and take orders, until told to stop."""
+    async def serve(self, *, adopt: bool = False) -> None:
+        """Run all hosts that the cluster starts, and take orders, until told to stop.
+
+        With `adopt`, start none, and take over the hosts that a supervisor before this one left.
+        """
         for name in ("run", "logs", "state", "traces"):
             make_private(self._cluster.folder / name)
         lock = _lock(self._cluster)
-        folder = _identity(self._cluster.folder)
+        folder = folder_identity(self._cluster.folder)
         listening, place = open_socket(socket_path(self._cluster))
         inode = place.lstat().st_ino
         server = await asyncio.start_unix_server(self._accept, sock=listening, limit=LINE_BYTES_MAX)
@@ -130,15 +171,17 @@ class Supervisor:
         self._ending = asyncio.Event()
         _on_signals(self._ending.set)
         try:
-            for spec in self._cluster.hosts:
-                if spec.start:
-                    self._start(spec.id)
-            while not self._ending.is_set() and _identity(self._cluster.folder) == folder:
+            if adopt:
+                self._adopt()
+            else:
+                self._start_all()
+            while not self._ending.is_set() and folder_identity(self._cluster.folder) == folder:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._ending.wait(), POLL_S)
                 self._reap()
         finally:
-            await self._stop_all()
+            if self._ordered_down or not self._detached or folder_identity(self._cluster.folder) != folder:
+                await self._stop_all()
             server.close()
             close_socket(socket_path(self._cluster), place, inode)
             os.close(self._leash)
@@ -182,12 +225,16 @@ class Supervisor:
                     raise LocalError(f"host {order.host} is not running")
                 await self._kill(order.host)
             case "restart":
-                await self._kill(order.host)
+                if order.clean:
+                    await self._end(order.host, order.timeout_s)
+                else:
+                    await self._kill(order.host)
                 self._start(order.host)
 
     def _obey_at_once(self, order: Order) -> None:
         if order.do == "down":
             self._timeout_s = order.timeout_s
+            self._ordered_down = True
             if self._ending is not None:
                 self._ending.set()
 
@@ -200,13 +247,25 @@ class Supervisor:
         if child is None:
             return HostState(host, "spare")
         if child.running:
-            return HostState(host, "running", child.process.pid, time.monotonic() - child.began)
-        return HostState(host, "dead", ended=_ended(child.process.returncode))
+            return HostState(host, "running", child.pid, time.time() - child.began)
+        return HostState(host, "dead", ended=child.ended)
 
     # Processes.
 
     def _runs(self, host: HostId) -> bool:
         return host in self._children and self._children[host].running
+
+    def _start_all(self) -> None:
+        for spec in self._cluster.hosts:
+            mark_path(self._cluster.folder, spec.id).unlink(missing_ok=True)  # of an earlier run
+            if spec.start:
+                self._start(spec.id)
+
+    def _adopt(self) -> None:
+        for spec in self._cluster.hosts:
+            found = find_marked(mark_path(self._cluster.folder, spec.id))
+            if found is not None:
+                self._children[spec.id] = found
 
     def _start(self, host: HostId) -> None:
         self._cluster.host(host)  # there must be one
@@ -216,38 +275,46 @@ class Supervisor:
         _put_aside(path)
         with path.open("ab") as log:
             process = subprocess.Popen(
-                self._command(host, self._leash),
+                self._command(host, None if self._detached else self._leash),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=(self._leash,),
-                # Ctrl-C is for the supervisor, which then ends its hosts itself.
-                process_group=0,
+                pass_fds=() if self._detached else (self._leash,),
+                # Ctrl-C and the end of a terminal are for the supervisor, which decides about its hosts.
+                start_new_session=True,
             )
         self._children[host] = _Child(process)
 
     async def _kill(self, host: HostId) -> None:
         child = self._children.get(host)
         if child is not None and child.running:
-            child.process.kill()
+            child.signal(signal.SIGKILL)
             await _gone([child], STOP_TIMEOUT_S)
 
+    async def _end(self, host: HostId, timeout_s: float) -> None:
+        child = self._children.get(host)
+        if child is not None and child.running:
+            child.signal(signal.SIGTERM)
+            if await _gone([child], timeout_s):
+                raise LocalError(f"host {host} was told to stop and has not within {timeout_s:g} s")
+
     def _reap(self) -> None:
-        for child in self._children.values():
-            child.process.poll()
+        """Look at all processes, so that the system forgets those that have ended."""
+        _ = [child.running for child in self._children.values()]
 
     async def _stop_all(self) -> None:
         """Ask all hosts to end, and kill those that have not ended after a while."""
         left = [child for child in self._children.values() if child.running]
         for child in left:
-            child.process.terminate()
+            child.signal(signal.SIGTERM)
         for child in await _gone(left, self._timeout_s):
-            child.process.kill()
-        for child in left:
-            child.process.wait()
+            child.signal(signal.SIGKILL)
+        await _gone(left, STOP_TIMEOUT_S)
+        for host in self._children:
+            mark_path(self._cluster.folder, host).unlink(missing_ok=True)
 
 
-async def _gone(children: list[_Child], timeout_s: float) -> list[_Child]:
+async def _gone(children: list[HostProcess], timeout_s: float) -> list[HostProcess]:
     """Wait for processes to end; returns those that have not."""
     end = time.monotonic() + timeout_s
     while (left := [child for child in children if child.running]) and time.monotonic() < end:
@@ -269,15 +336,6 @@ def _lock(cluster: Cluster) -> int:
                 os.close(handle)
                 raise LocalError(f"the cluster '{cluster.name}' is already up") from None
         time.sleep(POLL_S / 5)
-
-
-def _identity(folder: Path) -> tuple[int, int] | None:
-    """The identity of the folder, whatever its name."""
-    try:
-        status = folder.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _on_signals(stop: Callable[[], None]) -> None:

@@ -11,8 +11,16 @@ import msgspec
 
 from ordercast.core import HostId, LocalError
 from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.host_mark import Mark, find_marked
 from ordercast.net.cluster.socket_file import find_socket, make_private
-from ordercast.net.cluster.supervisor import Answer, Order, Report, lock_path, socket_path
+from ordercast.net.cluster.supervisor import (
+    Answer,
+    Order,
+    Report,
+    lock_path,
+    socket_path,
+    supervisor_command,
+)
 
 TIMEOUT_S = 30.0
 START_S = 120.0
@@ -41,12 +49,39 @@ def is_folder_supervised(folder: Path) -> bool:
     return False
 
 
+def detached_hosts(folder: Path) -> dict[HostId, Mark]:
+    """The hosts of the cluster in this folder that live and need no supervisor."""
+    found = {int(path.stem): find_marked(path) for path in folder.glob("run/*.pid") if path.stem.isdecimal()}
+    return {host: one.mark for host, one in sorted(found.items()) if one is not None and one.running}
+
+
+def attend(cluster: Cluster) -> bool:
+    """Whether a supervisor lives. If hosts have outlived theirs, this starts another, which adopts them."""
+    if is_supervised(cluster):
+        return True
+    marks = detached_hosts(cluster.folder)
+    if not marks:
+        return False
+    run = next(iter(marks.values())).run
+    pid = spawn(cluster, supervisor_command(cluster, run, detached=True, adopt=True))
+    try:
+        await_supervisor(cluster, pid)
+    except LocalError:
+        if not is_supervised(cluster):  # another command may have been faster
+            raise
+    return True
+
+
 def order(cluster: Cluster, wanted: Order, timeout_s: float = TIMEOUT_S) -> Report:
     """Have an order carried out; `LocalError` says why it was refused."""
-    if not is_supervised(cluster):
+    if not attend(cluster):
         raise LocalError(
             f"the cluster '{cluster.name}' is not up on this machine: run `ordercast cluster up`"
         )
+    return _ask(cluster, wanted, timeout_s)
+
+
+def _ask(cluster: Cluster, wanted: Order, timeout_s: float = TIMEOUT_S) -> Report:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as wire:
         wire.settimeout(timeout_s)
         try:
@@ -63,13 +98,15 @@ def order(cluster: Cluster, wanted: Order, timeout_s: float = TIMEOUT_S) -> Repo
 
 def report(cluster: Cluster) -> Report | None:
     """The state of the supervisor and its hosts; None if there is no supervisor."""
-    return order(cluster, Order("status")) if is_supervised(cluster) else None
+    return _ask(cluster, Order("status")) if is_supervised(cluster) else None
 
 
 def current_run(cluster: Cluster) -> str:
-    """The name of the current run in traces: the supervisor's, or else the cluster's own."""
+    """The name of the current run in traces: the supervisor's, or its hosts', or else the cluster's own."""
     found = report(cluster)
-    return cluster.name if found is None else found.run
+    if found is not None:
+        return found.run
+    return next((mark.run for mark in detached_hosts(cluster.folder).values()), cluster.name)
 
 
 def spawn(cluster: Cluster, command: list[str]) -> int:
@@ -101,8 +138,8 @@ def await_supervisor(cluster: Cluster, pid: int, timeout_s: float = START_S) -> 
     while time.monotonic() < end:
         if os.waitpid(pid, os.WNOHANG)[0] == pid:
             raise LocalError(f"the supervisor ended while it started: {last_lines(supervisor_log(cluster))}")
-        with suppress(LocalError):  # it may hold the lock and not listen yet
-            return order(cluster, Order("status"))
+        with suppress(LocalError):  # it may not hold the lock, or not listen yet
+            return _ask(cluster, Order("status"))
         time.sleep(POLL_S)
     raise LocalError(f"the supervisor did not start in time: {last_lines(supervisor_log(cluster))}")
 

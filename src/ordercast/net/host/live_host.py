@@ -71,7 +71,7 @@ class LiveHost:
         self._life = Life(host, wire.metrics)
         routes = Routes([node.host for node in plan.nodes], host, wire.metrics)
         self._turn = Turn(plan.codec, routes, wire.outbox)
-        self._outlet = Outlet(recorder, store, wire, self._clock)
+        self._outlet = Outlet(recorder, store, wire, self._clock, self._go_on_soon)
         self._nodes = Nodes(plan, host, self._turn, self._outlet, self._life, self._clock, wire.metrics)
         self._senders = Senders(
             plan,
@@ -197,6 +197,7 @@ class LiveHost:
         if self._life.stage in (Stage.NEW, Stage.STOPPED):
             return
         self.end_turn()
+        self._life.attempt(self._outlet.finish)
         ended_well = self.running
         self._life.step(Stage.STOPPED)
         self._senders.wake()
@@ -259,6 +260,10 @@ class LiveHost:
     def _on_due(self) -> None:
         self._due = False
         self.end_turn()
+
+    def _go_on_soon(self) -> None:
+        """Have the rest of a large turn carried out soon."""
+        self._loop.call_soon(self._life.attempt, self._outlet.go_on)
 
     def end_turn(self) -> None:
         """End a turn: handle local messages, submit the backlog, and carry all effects out."""

@@ -44,7 +44,7 @@ from ordercast.net.links.outbox import Outbox, Outgoing
 from ordercast.net.links.seal import Seal
 from ordercast.net.links.session import Candidate, Sessions
 from ordercast.net.metrics.metrics import Metrics
-from ordercast.net.transports.transport import Datagram, Transport
+from ordercast.net.transports.transport import Datagram, Origin, Transport
 
 TICK_NS: Nanos = 20 * MILLISECOND
 """How often links are checked."""
@@ -73,10 +73,11 @@ def new_session() -> int:
 class Peer:
     """Another host."""
 
-    __slots__ = ("ack_due", "fragments", "host", "link", "sessions", "told", "weight")
+    __slots__ = ("ack_due", "claimed", "fragments", "host", "link", "proven", "sessions", "told", "weight")
 
     def __init__(self, host: HostId, window: int, metrics: Metrics) -> None:
         self.host = host
+        self.claimed, self.proven = Origin(host, False), Origin(host, True)
         self.link = Link(host, window, metrics)
         self.sessions = Sessions()
         self.fragments = Fragments()
@@ -243,7 +244,7 @@ class Wire:
 
     # In
 
-    def on_datagram(self, datagram: Datagram) -> None:
+    def on_datagram(self, datagram: Datagram) -> Origin | None:
         """Open a datagram, and handle its frames; a bad one is counted and dropped."""
         metrics = self.metrics
         metrics.packets_in += 1
@@ -257,15 +258,18 @@ class Wire:
             sessions = peer.sessions
             if header.session != sessions.current:
                 self._on_unproven(peer, header, plain)
+                return peer.proven if header.session == sessions.current else peer.claimed
             elif header.counter <= sessions.floor or not sessions.seen.admit(header.counter):
                 raise Rejected("replay", f"datagram {header.counter} is a copy, or was for an earlier life")
             else:
                 self._take(peer, header.flags, header.counter, plain)
+                return peer.proven
         except Rejected as rejected:
             name = f"rejected_{rejected.reason}"
             setattr(metrics, name, getattr(metrics, name) + 1)
         except RemoteError:
             metrics.malformed += 1
+        return None
 
     def _take(self, peer: Peer, flags: int, counter: int, plain: bytes) -> None:
         """Note a datagram of the current session, and read its frames."""

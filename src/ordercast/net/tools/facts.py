@@ -57,6 +57,8 @@ class NodeFact(msgspec.Struct, frozen=True):
     delivered: tuple[Run, ...] = ()
     """The messages of the requested sender that were delivered here in this life."""
     sender: SenderFact | None = None
+    behind: str = ""
+    """What the node lacks before it takes full part; empty if it lacks nothing."""
 
 
 class HostFact(msgspec.Struct, frozen=True):
@@ -84,6 +86,7 @@ def node_fact(
         waits=tuple(_chosen(explanation.waits, now, asked)),
         delivered=tuple(delivered),
         sender=sender,
+        behind=explanation.behind,
     )
 
 

@@ -4,6 +4,10 @@ A request is one object on a line, ``{"do": "status"}``. Its answer is also one 
 ``{"error": "..."}``. After the answer to ``tail`` one line follows for each delivery, until the reader hangs
 up or has as many as it asked for. The length of lines and the number of clients are limited. No reader slows
 the host down: a reader of a tail that is too slow misses lines, and is told how many.
+
+Clients may stay as long as they like, and could take all places for ever. So some places are left for
+*visitors*: when all others are taken, a new client is answered, and the visitor that has asked nothing for
+longest has to go if there are too many. So tools such as `ordercast cluster status` are always answered.
 """
 
 import asyncio
@@ -51,6 +55,7 @@ from ordercast.net.tools.requests import (
 from ordercast.net.transports.impair import Impairment
 
 CLIENTS_MAX = 64
+VISITORS_MAX = 16
 
 
 class Controlled(Protocol):
@@ -113,9 +118,12 @@ class ControlServer:
         self._feed = Feed()
         self._progress = {node: Progress() for node in self._receivers}
         self._clients: set[asyncio.Task[None]] = set()
+        self._visitors: dict[asyncio.Task[None], None] = {}
+        """Clients without a place of their own, the one that has asked nothing for longest first."""
         self._server: asyncio.Server | None = None
         self._place = path
         self._inode = 0
+        self._refusal = ""
 
     async def start(self) -> None:
         """Listen; `LocalError` if another process serves this host."""
@@ -136,6 +144,10 @@ class ControlServer:
         close_socket(self._path, self._place, self._inode)
         self._server = None
 
+    def refuse(self, reason: str) -> None:
+        """Take no more messages: the host stops, and could not send them."""
+        self._refusal = reason
+
     def _tell(self, node: NodeId, delivered: BundleOrNotice) -> None:
         """Count a delivery, and pass it to those who watch."""
         if isinstance(delivered, DeliveredBundle):
@@ -147,21 +159,30 @@ class ControlServer:
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if len(self._clients) - len(self._visitors) >= CLIENTS_MAX:
+            self._admit_visitor(task)
         self._clients.add(task)
         try:
-            if len(self._clients) > CLIENTS_MAX:
-                writer.write(encode_line({"error": f"too many clients; the limit is {CLIENTS_MAX}"}))
-            else:
-                await self._serve(reader, writer)
+            await self._serve(task, reader, writer)
         except (ConnectionError, asyncio.CancelledError):
-            pass  # the client has gone, or the host stops
+            pass  # the client has gone or had to go, or the host stops
         finally:
             writer.close()
             with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
+            self._visitors.pop(task, None)
             self._clients.discard(task)  # not before, so that `close` waits for it
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _admit_visitor(self, task: asyncio.Task[None]) -> None:
+        if len(self._visitors) >= VISITORS_MAX:
+            oldest = next(iter(self._visitors))
+            del self._visitors[oldest]
+            oldest.cancel()
+        self._visitors[task] = None
+
+    async def _serve(
+        self, task: asyncio.Task[None], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         while True:
             try:
                 line = await reader.readline()
@@ -172,18 +193,24 @@ class ControlServer:
                 return
             if not line.endswith(b"\n"):
                 return
-            then = self._answer(line, writer)
+            if task in self._visitors:
+                self._visitors[task] = self._visitors.pop(task)  # now it is the last that asked
+            then = self._answer(line, writer, task in self._visitors)
             if then is not None:
                 await _until_hung_up(then(), reader)
                 return
             await writer.drain()
 
-    def _answer(self, line: bytes, writer: asyncio.StreamWriter) -> Callable[[], Awaitable[None]] | None:
+    def _answer(
+        self, line: bytes, writer: asyncio.StreamWriter, visits: bool
+    ) -> Callable[[], Awaitable[None]] | None:
         """Answer a request; for a tail, returns what is left to do."""
         then = None
         try:
             request = decode_request(line)
             if isinstance(request, Tail):
+                if visits:
+                    raise LocalError(f"too many clients for a tail; the limit is {CLIENTS_MAX}")
                 answer, then = self._tail(request, writer)
             else:
                 answer = self._do(request)
@@ -256,6 +283,8 @@ class ControlServer:
         return request.impairment
 
     def _submit(self, request: Submit) -> dict[str, object]:
+        if self._refusal:
+            raise LocalError(self._refusal)
         node = self._local(request.node, self._senders, "sender")
         groups = tuple(sorted({self._group(name) for name in request.groups}))
         first = self._host.submit(node, groups, request.payloads)

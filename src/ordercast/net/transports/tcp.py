@@ -8,8 +8,10 @@ The promise is that of UDP: datagrams may be lost when a connection breaks, whil
 when too many wait for a peer. `losses` counts those that were given up here; those that a broken connection
 lost cannot be counted. Every queue has a limit.
 
-Datagrams are authenticated by their seals. A connection proves nothing, and anybody may open one. So the
-number of connections is bounded, and a new one replaces the one that was silent longest.
+Datagrams are authenticated by their seals. Anybody may open a connection, so one counts as a peer's only when
+a datagram on it has proved that. Connections that have not proved themselves have a few places of their own
+and little time. When a new one finds no place, the oldest goes, preferably one that has brought no sealed
+datagram. So strangers take no place of a peer, however many they are and however slowly they send.
 """
 
 import asyncio
@@ -19,7 +21,7 @@ from contextlib import suppress
 from struct import Struct
 
 from ordercast.core import HostId, LocalError
-from ordercast.net.transports.transport import Receive, Transport
+from ordercast.net.transports.transport import Origin, Receive, Transport
 
 OUTGOING_BYTES_MAX = 8 << 20
 """How many bytes may wait for one peer; datagrams beyond that are dropped and counted."""
@@ -30,7 +32,12 @@ UNACKNOWLEDGED_MS_MAX = 5_000
 """A connection is closed if the peer's kernel acknowledges nothing for this long."""
 
 READ_BYTES = 256 << 10
-SPARE_CONNECTIONS = 16
+UNPROVED_MAX = 16
+"""Connections at a time that have not proved whose they are."""
+UNPROVED_S_MAX = 3.0
+"""Seconds that a connection has to prove whose it is."""
+CONNECTIONS_PER_PEER = 2
+"""A peer that opens another connection has lost the one before, but this host may not know that yet."""
 _WRITE_BYTES = 64 << 10
 
 _LENGTH = Struct("<I")
@@ -52,7 +59,7 @@ class TcpTransport(Transport):
         self.refused_records = 0
         """Records with an impossible length; each ended its connection."""
         self.displaced = 0
-        """Connections that were closed because there were too many."""
+        """Connections that were closed because there were too many, or they proved nothing in time."""
         self.connections = 0
         """Connections that were opened to peers."""
         self.failures = 0
@@ -64,8 +71,8 @@ class TcpTransport(Transport):
             if host != me
         }
         self._server: asyncio.Server | None = None
-        self._incoming: dict[_Incoming, None] = {}  # in the order of their last bytes
-        self._incoming_max = 2 * len(addresses) + SPARE_CONNECTIONS
+        self._unproved: dict[_Incoming, None] = {}  # the oldest first
+        self._proved: dict[HostId, list[_Incoming]] = {host: [] for host in self._peers}
         self._dirty: list[_Peer] = []
         self._closed = False
 
@@ -97,7 +104,7 @@ class TcpTransport(Transport):
         self._closed = True
         if self._server is not None:
             self._server.close()
-        for incoming in list(self._incoming):
+        for incoming in [*self._unproved, *(one for some in self._proved.values() for one in some)]:
             incoming.abort()
         for peer in self._peers.values():
             await peer.close()
@@ -106,24 +113,35 @@ class TcpTransport(Transport):
             self._server = None
 
     def accepted(self, incoming: "_Incoming") -> None:
-        """Take a new connection; if there are too many, close the one that was silent longest."""
+        """Take a new connection; if too many have proved nothing, close the one that is trusted least."""
         if self._closed:
             incoming.abort()
             return
-        if len(self._incoming) >= self._incoming_max:
-            next(iter(self._incoming)).abort()
-            self.displaced += 1
-        self._incoming[incoming] = None
+        if len(self._unproved) >= UNPROVED_MAX:
+            suspects = (one for one in self._unproved if not one.sealed)
+            self.displace(next(suspects, next(iter(self._unproved))))
+        self._unproved[incoming] = None
 
-    def heard(self, incoming: "_Incoming") -> None:
-        """Bytes came on a connection."""
-        if incoming in self._incoming:
-            del self._incoming[incoming]
-            self._incoming[incoming] = None
+    def displace(self, incoming: "_Incoming") -> None:
+        """Close a connection that has no place any more."""
+        self.displaced += 1
+        incoming.abort()
+
+    def proved(self, incoming: "_Incoming", host: HostId) -> None:
+        """Give a connection a place of its peer; the oldest connection of the peer may lose its place."""
+        if incoming in self._unproved:
+            del self._unproved[incoming]
+            connections = self._proved[host]
+            connections.append(incoming)
+            if len(connections) > CONNECTIONS_PER_PEER:
+                self.displace(connections[0])
 
     def gone(self, incoming: "_Incoming") -> None:
         """A connection ended."""
-        self._incoming.pop(incoming, None)
+        self._unproved.pop(incoming, None)
+        for connections in self._proved.values():
+            if incoming in connections:
+                connections.remove(incoming)
 
 
 class _Peer:
@@ -241,19 +259,30 @@ class _Incoming(asyncio.BufferedProtocol):
         self._buffer = memoryview(bytearray(max(READ_BYTES, 2 * (_LENGTH.size + owner.datagram_max))))
         self._end = 0  # of what has been read; records begin at the start of the buffer
         self._transport: asyncio.Transport | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self.sealed = False
+        """Whether a holder of the key made a datagram that came here."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         connection: socket.socket = transport.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._deadline = asyncio.get_running_loop().call_later(UNPROVED_S_MAX, self._owner.displace, self)
         self._owner.accepted(self)
 
     def connection_lost(self, error: Exception | None) -> None:
+        self._stop_waiting()
         self._owner.gone(self)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
     def abort(self) -> None:
         """End the connection at once."""
+        self._stop_waiting()
         self._owner.gone(self)
         if self._transport is not None:
             self._transport.abort()
@@ -272,14 +301,22 @@ class _Incoming(asyncio.BufferedProtocol):
             following = start + _LENGTH.size + length
             if following > end:
                 break
-            self._receive(buffer[start + _LENGTH.size : following])
+            origin = self._receive(buffer[start + _LENGTH.size : following])
+            if origin is not None and self._deadline is not None:
+                self._note(origin)
             start = following
         self._keep(start, end)
-        self._owner.heard(self)
         if not valid:
             self._owner.refused_records += 1
             self.abort()
         self._drained()
+
+    def _note(self, origin: Origin) -> None:
+        """A holder of the key has spoken, and perhaps proved that it is a peer."""
+        self.sealed = True
+        if origin.proven:
+            self._stop_waiting()
+            self._owner.proved(self, origin.host)
 
     def _keep(self, start: int, end: int) -> None:
         # The beginning of a record whose end has not come moves to the front; at most one record does.

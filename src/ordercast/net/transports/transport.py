@@ -2,13 +2,24 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ordercast.core import HostId
 
 Datagram: TypeAlias = bytes | bytearray | memoryview
-Receive: TypeAlias = Callable[[Datagram], None]
-"""Called for each datagram, which is valid only during the call."""
+
+
+class Origin(NamedTuple):
+    """What a datagram shows about who sent it."""
+
+    host: HostId
+    """A holder of the key made it for this host."""
+    proven: bool
+    """That host sent it now: it is no recording."""
+
+
+Receive: TypeAlias = Callable[[Datagram], Origin | None]
+"""Called for each datagram, which is valid only during the call; returns None if it may be from anybody."""
 
 
 class Transport(ABC):

@@ -292,11 +292,12 @@ class Peer(Stack, Member):
                 self._waiting(), setting.ttl, setting.round_ns, self._stability, self.env.now, rounds_here
             )
         ]
+        lacks = ""
         if self._newcomer.state is not READY:
             lacks = "more peers; too few are known, or have told their logical time"
             state["waits"] = lacks
             waits.insert(0, Wait("all messages", lacks, self._began))
-        return Explanation(state, tuple(waits))
+        return Explanation(state, tuple(waits), lacks)
 
     def _waiting(self) -> list[tuple[Key, Event, int]]:
         """Every known event that may still be delivered in its place, with its age, in order."""

@@ -90,6 +90,8 @@ class Receiver(Process):
         everyone = tuple(sorted({node for nodes in members.values() for node in nodes}))
         self._repairer = Repairer(env, group, self._members, everyone, options)
         self._kept = Kept(options.keep_bytes, options.keep_ns)
+        self._began: dict[int, int] = {}
+        """The clock of each lane at the start of this life."""
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin with the first configuration, or where an earlier life stood."""
@@ -99,6 +101,7 @@ class Receiver(Process):
             for sequencer, node in self._initial.items():
                 self._merge.add(started(sequencer, node, 0, (0,) * self._groups, self.group))
             self._follower.newest = max(self._initial, default=0)
+        self._began = {sequencer: lane.clock for sequencer, lane in self._merge.lanes.items()}
         self.env.set_timer(TICK, self._tick_ns())
         self.env.multicast(self._service, Fetch(self._follower.steps))
 
@@ -156,7 +159,15 @@ class Receiver(Process):
             "packets held": self._merge.held,
         }
         waits = [*explain_waits(self._merge, self._solicitor.since), *self._follower.waits()]
-        return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)))
+        return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)), self._behind())
+
+    def _behind(self) -> str:
+        """The sequencers that this life has not heard of, or whose messages it lacks."""
+        lanes = self._merge.lanes.values()
+        silent = [lane for lane in lanes if lane.clock <= self._began.get(lane.sequencer, -1)]
+        gaps = [lane for lane in lanes if lane.has_gap]
+        names = ", ".join(f"sequencer {lane.sequencer}" for lane in silent or gaps)
+        return f"{'news' if silent else 'missing messages'} of {names}" if names else ""
 
     # What comes
 

@@ -114,7 +114,7 @@ class Sender(Member):
                 ),
             )
         )
-        return Explanation(state, waits)
+        return Explanation(state, waits, "" if self._choices else "a sequencer")
 
     def _flow(self, groups: Groups) -> int:
         unknown = [group for group in groups if group not in self._groups]

@@ -193,7 +193,7 @@ class Sequencer(Process):
             "clock": self._clock,
             "messages stamped": sum(self._numbers),
         }
-        return Explanation(state, tuple(waits))
+        return Explanation(state, tuple(waits), "" if self.state is SERVING else "a number")
 
     def _tick(self) -> int:
         """The clock, strictly later than the last reading that anybody was told (section 4.3.1)."""

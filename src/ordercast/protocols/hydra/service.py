@@ -143,7 +143,7 @@ class ConfigurationReplica(Stack):
                     on=tuple(lacking),
                 )
             )
-        return Explanation(state, tuple(waits))
+        return Explanation(state, tuple(waits), waits[0].subject if waits else "")
 
     # What comes
 
