@@ -6,10 +6,10 @@ ours: ``<+3,number,clock>`` adds sequencer 3, ``<-3,number,clock>`` removes it.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from ordercast.core import Delivered, Delivery, Dropped, Env, Nanos, NodeId, Process, View
+from ordercast.core import Delivered, Delivery, Dropped, Env, Nanos, NodeId, Notice, Process, View
 from ordercast.protocols.hydra.aggregator import Aggregator
 from ordercast.protocols.hydra.messages import Announce, Flush, Groupcast, Plans, Step, Steps
 from ordercast.protocols.hydra.options import HydraOptions
@@ -51,7 +51,7 @@ class Bench(ProcessDriver[P]):
 
     def delivered(self) -> list[str]:
         """What was delivered since the last time this was asked, in the notation."""
-        return [show(delivery) for delivery in self.take_delivered()]
+        return [show(delivery) for delivery in one_by_one(self.take_delivered())]
 
 
 class ReceiverBench(Bench[Receiver]):
@@ -155,6 +155,12 @@ def parse(text: str) -> Groupcast | Flush:
         return Flush(int(number), int(clock), every)
     groups = tuple(numbers)
     return Groupcast(int(number), int(clock), groups, tuple(numbers.values()), CLIENT, text.encode())
+
+
+def one_by_one(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
+    """Deliveries, with a notification for each number that was dropped."""
+    for delivery in deliveries:
+        yield from delivery.singles() if isinstance(delivery, Notice) else (delivery,)
 
 
 def show(thing: Delivery | Groupcast) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from ordercast.core import MILLISECOND, Delivered, Dropped
 from ordercast.protocols.hydra.options import HydraOptions
-from tests.hydra.lab import MEMBERS, QUIET, ReceiverBench, receiver
+from tests.hydra.lab import MEMBERS, QUIET, ReceiverBench, one_by_one, receiver
 
 G1 = "<G,1,{{(1,{0})}},{1}>"
 G2 = "<G,2,{{(1,{0})}},{1}>"
@@ -164,7 +164,7 @@ def check_settled(lab: ReceiverBench) -> None:
     last: dict[int, int] = {}
     place = (0, 0)
     assert lab.env.delivered
-    for delivery in lab.env.delivered:
+    for delivery in one_by_one(lab.env.delivered):
         if isinstance(delivery, Dropped):
             issuer, number = delivery.issuer, delivery.number
         else:

@@ -8,7 +8,7 @@ allowed by section 4.3.2: drop notifications wait until a message needs them.
 from typing import NamedTuple
 
 from ordercast.core import Delivered, Dropped
-from tests.hydra.lab import receiver
+from tests.hydra.lab import one_by_one, receiver
 
 A = "<G,1,{(1,1)},10>"
 B = "<G,2,{(1,1)},15>"
@@ -68,7 +68,7 @@ def test_the_execution_tells_of_each_number_once_and_in_order() -> None:
         lab.hears(transition.arrives)
     settled: dict[int, list[int]] = {1: [], 2: []}
     places = []
-    for delivery in lab.env.delivered:
+    for delivery in one_by_one(lab.env.delivered):
         if isinstance(delivery, Dropped):
             settled[delivery.issuer].append(delivery.number)
         else:

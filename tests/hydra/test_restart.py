@@ -11,7 +11,7 @@ from ordercast.protocols.hydra.protocol import deploy
 from ordercast.scenario.faults import Crash, Restart
 from ordercast.scenario.spec import Scenario, WorkloadSpec
 from ordercast.sim.run import simulate
-from tests.hydra.lab import SERVICE, ReceiverBench, added, receiver, removed
+from tests.hydra.lab import SERVICE, ReceiverBench, added, one_by_one, receiver, removed
 
 DURABLE = HydraOptions(flush="periodic", flush_ns=1_000_000, patience_ns=0, durable=True, repair=False)
 A = "<G,1,{(1,1)},10>"
@@ -140,7 +140,7 @@ def test_each_number_once_over_many_lives(seed: int) -> None:
     given += lab.env.delivered
     settled: dict[int, list[int]] = {1: [], 2: []}
     places = []
-    for delivery in given:
+    for delivery in one_by_one(given):
         if isinstance(delivery, Dropped):
             settled[delivery.issuer].append(delivery.number)
         else:

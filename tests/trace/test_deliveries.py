@@ -140,3 +140,11 @@ def test_a_notice_has_its_fields_in_the_columns_of_its_row() -> None:
         5, 6, 2, Kind.VIEW, groups=(1,), numbers=(40,), stamp_clock=9, stamp_issuer=3, config=7,
         members=(0,), label="removed",
     )  # fmt: skip
+
+
+def test_a_notification_of_many_numbers_has_a_row_for_each() -> None:
+    rows = [notice_event(5, 6, 2, one) for one in Dropped(1, 3, 40, 7, count=3).singles()]
+    assert [row.numbers for row in rows] == [(40,), (41,), (42,)]
+    assert rows[0] == notice_event(5, 6, 2, Dropped(1, 3, 40, 7))
+    view = View(1, 7, (0, 2))
+    assert list(view.singles()) == [view]

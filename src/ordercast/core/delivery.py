@@ -7,6 +7,7 @@ To add a kind of delivery, add a class here, and to `CARRIERS` if it carries mes
 says how each kind is recorded. Code that handles deliveries uses that table and does not name the classes.
 """
 
+from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -54,13 +55,25 @@ class Notice(msgspec.Struct, frozen=True, gc=False):
 
     group: GroupId
 
+    def singles(self) -> Iterator["Notice"]:
+        """The notices of which it is made, each of which has a row in the trace."""
+        yield self
+
 
 class Dropped(Notice, frozen=True, gc=False):
-    """A drop notification: this number of an issuer will not be delivered to this group here."""
+    """A drop notification: these numbers of an issuer will not be delivered to this group here."""
 
     issuer: int
     number: int
+    """The first of the numbers."""
     config: int = 0
+    count: int = 1
+    """How many numbers in a row."""
+
+    def singles(self) -> Iterator[Notice]:
+        """One notification a number."""
+        for number in range(self.number, self.number + self.count):
+            yield Dropped(self.group, self.issuer, number, self.config)
 
 
 class View(Notice, frozen=True, gc=False):

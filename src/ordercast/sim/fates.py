@@ -27,6 +27,7 @@ from ordercast.core import (
     GroupId,
     Message,
     NodeId,
+    Notice,
     Numbered,
     Plan,
     View,
@@ -188,13 +189,15 @@ class FateEnv(NodeEnv):
         if isinstance(delivery, CARRIERS):
             self._fates.deliver(delivery)
         elif isinstance(delivery, Dropped):
-            self._drop(delivery)
+            for notice in delivery.singles():
+                self._drop(notice)
             return
         elif isinstance(delivery, View):
             self._fates.install(delivery)
         super().deliver(delivery)
 
-    def _drop(self, notice: Dropped) -> None:
+    def _drop(self, notice: Notice) -> None:
+        assert isinstance(notice, Dropped)
         slot = (notice.issuer, notice.group, notice.number)
         fate = self._fates.drop(slot)
         rows = self._world.rows

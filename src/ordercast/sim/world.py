@@ -215,10 +215,11 @@ class World:
         """Record that a process delivered a notice to its application."""
         now = self.scheduler.now
         clock = env.clock.read(now) if env.clock else now
-        event = notice_event(now, clock, env.me, notice)
-        if event.kind in SETTLING:
-            self.dropped += 1
-        self.rows.append(event)
+        for single in notice.singles():
+            event = notice_event(now, clock, env.me, single)
+            if event.kind in SETTLING:
+                self.dropped += 1
+            self.rows.append(event)
 
     def explain(self) -> dict[NodeId, Explanation]:
         """What every process that is up waits for."""

@@ -14,10 +14,10 @@ They are exact where groups have one receiver, or where a quorum is the whole gr
 gone beyond what a majority agreed on, less is promised (Appendix B).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from ordercast.core import Delivered, Dropped, NodeId, Plan, View
+from ordercast.core import Delivered, Delivery, Dropped, NodeId, Notice, Plan, View
 from ordercast.lab.model.explorer_case import Properties
 from ordercast.lab.model.explorer_world import History, Packet
 from ordercast.protocols.hydra.messages import Announce, Flush
@@ -102,7 +102,7 @@ class _Reading:
 
     def fault(self, history: History) -> str | None:
         """The first thing wrong."""
-        for delivery in history:
+        for delivery in singles(history):
             fault: str | None
             match delivery:
                 case Delivered():
@@ -210,8 +210,17 @@ def _untold(first: History, second: History, group: int) -> str | None:
     return None
 
 
-def _passed(place: Place, number: int, history: History, group: int) -> str | None:
+def singles(history: History) -> Iterator[Delivery]:
+    """A history in which each drop notification is of one number."""
     for delivery in history:
+        if isinstance(delivery, Notice):
+            yield from delivery.singles()
+        else:
+            yield delivery
+
+
+def _passed(place: Place, number: int, history: History, group: int) -> str | None:
+    for delivery in singles(history):
         match delivery:
             case Delivered(stamp=stamp) if stamp is not None:
                 here = (stamp.clock, stamp.issuer)

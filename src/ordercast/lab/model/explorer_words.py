@@ -25,7 +25,8 @@ def name(delivery: Delivery) -> str:
             place = f" at clock {delivery.stamp.clock} of {delivery.stamp.issuer}" if delivery.stamp else ""
             return f"{delivery.payload.decode(errors='replace')}{place}"
         case Dropped():
-            return f"notice of the loss of number {delivery.number} of {delivery.issuer}"
+            more = f" and {delivery.count - 1} more" if delivery.count > 1 else ""
+            return f"notice of the loss of number {delivery.number}{more} of {delivery.issuer}"
         case View():
             issuer = f" {delivery.stamp.issuer}" if delivery.stamp else ""
             return f"view {delivery.config} ({delivery.change}{issuer})"

@@ -57,7 +57,7 @@ class DeliveryLog:
 
     def _note(self, node: NodeId, notice: Notice, now: Nanos) -> None:
         if isinstance(notice, Dropped):
-            self._metrics.drops_notified += 1
+            self._metrics.drops_notified += notice.count
         elif isinstance(notice, View):
             self._metrics.views += 1
             self._metrics.config = notice.config

@@ -287,8 +287,8 @@ class Receiver(Process):
         last = lane.hopeless() or self._repairer.hopeless(lane) if self._options.repair else lane.high
         if last <= lane.front:
             return False
-        for number in self._merge.skip(lane, last):
-            self._deliver(Dropped(self.group, lane.sequencer, number, self.config))
+        gone = self._merge.skip(lane, last)
+        self._deliver(Dropped(self.group, lane.sequencer, gone.start, self.config, len(gone)))
         lane.watch_gap(self.env.now)
         return True
 

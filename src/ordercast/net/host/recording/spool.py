@@ -223,6 +223,10 @@ class Spooler(Recorder):
 
     def noticed(self, now: Nanos, node: NodeId, notice: Notice) -> None:
         """Record a notice."""
+        for single in notice.singles():
+            self._noticed(now, node, single)
+
+    def _noticed(self, now: Nanos, node: NodeId, notice: Notice) -> None:
         event = notice_event(now, now, node, notice)
         try:
             self._pack_groups(event.groups or ())
