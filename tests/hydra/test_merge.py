@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from ordercast.protocols.hydra.lane import ENDING, started
+from ordercast.protocols.hydra.lane import started
+from ordercast.protocols.hydra.lane_life import ENDING
 from ordercast.protocols.hydra.merge import END, Merge, Position
 from ordercast.protocols.hydra.messages import Groupcast
 

@@ -9,7 +9,8 @@ import pytest
 
 from ordercast.core import LifeCycle, RemoteError
 from ordercast.protocols.hydra import lane as lane_module
-from ordercast.protocols.hydra.lane import LANE_LIFE, Lane, LaneState
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.lane_life import LANE_LIFE, LaneState
 from ordercast.protocols.hydra.messages import NOBODY, Announce, Plans, Report, Welcome
 from ordercast.protocols.hydra.planned import STEP_LIFE, Stage
 from ordercast.protocols.hydra.sequencer import SEQUENCER_LIFE, SequencerState

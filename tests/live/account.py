@@ -88,4 +88,4 @@ async def _receive(account: Account, group: "ordercast.Group") -> None:
             account.received.append(int(delivery.payload))
             account.times.append(time.monotonic())
         elif isinstance(delivery, Dropped):
-            account.drops += 1
+            account.drops += delivery.count

@@ -169,7 +169,9 @@ def test_a_tail_tells_drops_and_views(lab: Lab) -> None:
         lines = watching(lab, client)
         lab.call(lab.host.hear, Dropped(0, 2, 9, 1))
         lab.call(lab.host.hear, View(1, 3, (0, 2), "note", "added", Stamp(5, 4, (6,))))
-        assert next(lines) == {"dropped": {"group": "orders", "issuer": 2, "number": 9, "config": 1}}
+        assert next(lines) == {
+            "dropped": {"group": "orders", "issuer": 2, "number": 9, "config": 1, "count": 1}
+        }
         view = next(lines)["view"]
     assert (view["group"], view["config"], view["members"], view["change"]) == (
         "payments",

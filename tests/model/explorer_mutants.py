@@ -9,7 +9,8 @@ import msgspec
 from ordercast.lab.model.explorer_case import Case
 from ordercast.lab.model.explorer_hydra import BOTH, FIRST, LEFT, RIGHT, case
 from ordercast.protocols.hydra.follower import Follower
-from ordercast.protocols.hydra.lane import ACTIVE, FROZEN, Lane
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.lane_life import ACTIVE, FROZEN
 from ordercast.protocols.hydra.merge import END, Merge, Position
 from ordercast.protocols.hydra.messages import NEVER, Flush, Groupcast, Plans, Report, Step
 from ordercast.protocols.hydra.receiver import Receiver

@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from ordercast.core import Dropped, Env, NodeId, Plan
-from ordercast.protocols.hydra.lane import ACTIVE, JOINING, Lane
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.lane_life import ACTIVE, JOINING
 from ordercast.protocols.hydra.merge import END, Merge, Position
 from ordercast.protocols.hydra.messages import NEVER, Groupcast, Report
 from ordercast.protocols.hydra.registry import Add, Command, Registry

@@ -4,7 +4,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from ordercast.core import Nanos, Stamp, Wait
-from ordercast.protocols.hydra.lane import Lane, LaneState
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.lane_life import LaneState
 from ordercast.protocols.hydra.merge import Merge
 
 _REASONS = {LaneState.JOINING: " (it is being added)", LaneState.FROZEN: " (it is being removed)"}

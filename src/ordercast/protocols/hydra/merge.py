@@ -12,7 +12,8 @@ and so is the first message behind a gap: a packet costs O(log M) for M sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TypeAlias
 
-from ordercast.protocols.hydra.lane import ACTIVE, Lane
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.lane_life import ACTIVE
 from ordercast.protocols.hydra.messages import NEVER, Flush, Groupcast
 
 Position: TypeAlias = tuple[int, int]

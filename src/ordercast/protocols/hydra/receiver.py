@@ -27,7 +27,8 @@ from ordercast.protocols.hydra import snapshot
 from ordercast.protocols.hydra.explain import explain_waits
 from ordercast.protocols.hydra.follower import Follower
 from ordercast.protocols.hydra.kept import Kept
-from ordercast.protocols.hydra.lane import ACTIVE, AHEAD_MAX, FROZEN, JOINING, Lane, started
+from ordercast.protocols.hydra.lane import AHEAD_MAX, Lane, started
+from ordercast.protocols.hydra.lane_life import ACTIVE, FROZEN, JOINING
 from ordercast.protocols.hydra.merge import END, Merge
 from ordercast.protocols.hydra.messages import (
     Announce,

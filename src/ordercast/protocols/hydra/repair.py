@@ -17,7 +17,8 @@ from collections.abc import Iterator
 
 from ordercast.core import Env, GroupId, Nanos, NodeId, RemoteError
 from ordercast.protocols.hydra.kept import Kept
-from ordercast.protocols.hydra.lane import ACTIVE, FROZEN, Lane
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.lane_life import ACTIVE, FROZEN
 from ordercast.protocols.hydra.messages import Ask, Found, Gone
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.search import Search

@@ -1,0 +1,49 @@
+"""The life of a lane (section 4.4), as the configuration service goes on.
+
+- *joining*: the sequencer is being added. The lane has no packets, and only holds delivery back at the flush
+  that was reported, until the start is agreed.
+- *active*: it is in the configuration; everything of it counts.
+- *frozen*: its removal is planned. What was reported of it stands, so nothing more is accepted.
+- *ending*: it is removed. Its last numbers are agreed, and only packets within them count. It is waited for
+  no more, and leaves the merge when this receiver passes into the next configuration.
+
+A receiver that was not asked, or did not hear, goes from active to ending without having reported. One that
+is asked again stays frozen. A lane whose addition is given up is discarded while it is joining.
+"""
+
+from enum import Enum
+
+from ordercast.core import LifeCycle, RemoteError
+
+
+class LaneState(Enum):
+    """The stage of a lane in its life."""
+
+    JOINING = "joining"
+    ACTIVE = "active"
+    FROZEN = "frozen"
+    ENDING = "ending"
+
+
+class LaneEvent(Enum):
+    """What happens to a lane."""
+
+    START = "start"
+    FREEZE = "freeze"
+    FINISH = "finish"
+
+
+JOINING, ACTIVE, FROZEN, ENDING = LaneState
+
+LANE_LIFE = LifeCycle(
+    "lane",
+    (JOINING,),
+    {
+        (JOINING, LaneEvent.START): ACTIVE,
+        (ACTIVE, LaneEvent.FREEZE): FROZEN,
+        (FROZEN, LaneEvent.FREEZE): FROZEN,
+        (ACTIVE, LaneEvent.FINISH): ENDING,
+        (FROZEN, LaneEvent.FINISH): ENDING,
+    },
+    blame=RemoteError,  # all events come from the configuration service
+)
