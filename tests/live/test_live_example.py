@@ -20,6 +20,8 @@ from tests.live.processes import PATIENCE_S, alive, until
 ROOT = Path(__file__).parents[2]
 SUSPECT_NS = 2_000_000_000
 """Longer than a busy machine holds a sequencer up: what is sent to one that is removed is lost."""
+KEEP_NS = 600_000_000_000
+"""However long a busy machine takes to start a program, what it missed is kept until then."""
 ORDERS = ROOT / "examples" / "live" / "orders.py"
 
 
@@ -75,5 +77,3 @@ def test_the_shop_sells_and_comes_again(cluster: Cluster, capsys: pytest.Capture
     said = capsys.readouterr().out
     assert "kept every promise that could be judged: 1 run" in said
     assert "not judged: agreement and validity" in said, "the shop had left before the end"
-KEEP_NS = 600_000_000_000
-"""However long a busy machine takes to start a program, what it missed is kept until then."""
