@@ -28,6 +28,7 @@ from ordercast.core import (
     Wait,
 )
 from ordercast.protocols.hydra.kept import Kept
+from ordercast.protocols.hydra.limits import Limits
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
@@ -101,6 +102,7 @@ class Sequencer(Process):
         """Its own number, while it serves."""
         self._members = members
         self._service = service
+        self._limits = Limits(service, len(members))
         self._aggregators = aggregators
         self._options = options
         self._everyone = tuple(sorted({node for nodes in members.values() for node in nodes}))
@@ -154,6 +156,7 @@ class Sequencer(Process):
             case Welcome():
                 self._on_welcome(message)
             case Announce():
+                self._limits.check_announce(source, message)
                 self._on_announce(message)
 
     def on_timer(self, name: str) -> None:
