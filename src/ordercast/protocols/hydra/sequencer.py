@@ -28,7 +28,7 @@ from ordercast.core import (
     Wait,
 )
 from ordercast.protocols.hydra.kept import Kept
-from ordercast.protocols.hydra.limits import Limits
+from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX, Limits
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
@@ -215,6 +215,8 @@ class Sequencer(Process):
             return
         if message.sequencer != self.number:
             return  # meant for an earlier life
+        if message.number > self.env.now + CLOCK_AHEAD_MAX:  # all later ones would look old
+            raise RemoteError(f"node {source} cannot have reached number {message.number}")
         seen = self._seen.get(source)
         if seen is None:
             seen = self._seen[source] = Seen(self._options.window)
