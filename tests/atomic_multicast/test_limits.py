@@ -127,6 +127,7 @@ IMPLAUSIBLE: dict[str, tuple[int, Message]] = {
     "a request of a node that is not there": (3, Request(99, 0, 0, 0, (0,), b"")),
     "a life that has not begun": (3, Request(3, 2 * YEAR, 0, 0, (0,), b"")),
     "a number far above its floor": (3, Request(3, 0, 1024, 0, (0,), b"")),
+    "a number that no client reaches": (3, Request(3, 0, 2**60, 2**60, (0,), b"")),
     "a final number far ahead": (3, Final(3, 0, 0, FAR, 0)),
     "a final number of no group": (3, Final(3, 0, 0, 1, 7)),
     "a final number of no client": (3, Final(1, 0, 0, 1, 0)),

@@ -120,7 +120,7 @@ def sender(options: HydraOptions = QUIET, me: NodeId = CLIENT) -> Bench[Sender]:
 
 def aggregator(options: HydraOptions = QUIET) -> Bench[Aggregator]:
     """An aggregator of the first configuration's flushes."""
-    return Bench(AGGREGATOR, lambda env: Aggregator(env, SEQUENCERS, SERVICE, options))
+    return Bench(AGGREGATOR, lambda env: Aggregator(env, SEQUENCERS, SERVICE, len(MEMBERS), options))
 
 
 def active(*sequencers: int) -> tuple[tuple[int, NodeId], ...]:

@@ -49,7 +49,7 @@ def test_a_lane_takes_every_transition(monkeypatch: pytest.MonkeyPatch) -> None:
     assert state_of(lab, 1) is LaneState.ACTIVE, "those of the first configuration start at once"
     lab.plan("removed", 1)
     assert state_of(lab, 1) is LaneState.FROZEN
-    lab.receive(LEADER, Announce(0, active(1, 2), Plans("removed", 1, 99), None))
+    lab.receive(LEADER, Announce(0, active(1, 2), Plans("removed", 1, 29), None))
     assert state_of(lab, 1) is LaneState.FROZEN, "another plan for the same sequencer"
     lab.decide(removed(1, 20, (0, 1, 0)))
     assert state_of(lab, 1) is LaneState.ENDING

@@ -5,7 +5,7 @@ from true ones. But no process may fall over them, for a host stops at an error 
 
 Not covered: numbers far beyond true ones in the messages of protocols that count. They are refused, or cost a
 receiver so much each turn that it takes long to be done with them; that has tests of its own, in
-`tests/hydra/test_far_ahead.py` and `tests/consensus/test_far_ballots.py`.
+`tests/sim/test_hostile.py`, `tests/hydra/test_far_ahead.py` and `tests/consensus/test_claims.py`.
 """
 
 import asyncio

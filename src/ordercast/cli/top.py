@@ -20,12 +20,12 @@ from ordercast.net.tools.client import NoAnswer
 _REJECTED = "rejected_"
 _COLUMNS = (
     *("host", "role", "in/s", "out/s", "sent/s", "deliv/s", "p50", "p99", "cpu"),
-    *("backlog", "buffer", "drops", "bad", "lost", "config"),
+    *("backlog", "buffer", "drops", "bad", "refused", "lost", "config"),
 )
 _ROLE_WIDTH = 14
-_WIDE = 112
+_WIDE = 120
 """Width of a terminal that shows the whole table."""
-_LEFT_OUT = ("in/s", "out/s", "cpu", "buffer", "bad")
+_LEFT_OUT = ("in/s", "out/s", "cpu", "buffer", "bad", "refused")
 """Columns that a narrower terminal does not show."""
 
 
@@ -48,6 +48,8 @@ class Row(msgspec.Struct, frozen=True):
     """Bytes delivered and not yet taken by an application, or waiting for a link."""
     drops_notified: int
     rejected: int
+    refused: int
+    """Messages of peers that cannot be read, or claim what no correct peer claims."""
     lost: int
     """Datagrams dropped because the peer was too slow or unreachable."""
     links_away: int
@@ -69,8 +71,9 @@ def top(
     [dim]in/s, out/s[/]: datagrams. [dim]sent/s, deliv/s[/]: application messages that senders took and
     receivers delivered. [dim]backlog[/]: messages that a protocol has not taken yet. [dim]buffer[/]: bytes
     that no application has taken yet, or that wait for a slow peer. [dim]drops[/]: drop notifications.
-    [dim]bad[/]: datagrams rejected as forged, foreign, old or broken. [dim]lost[/]: datagrams dropped because
-    a peer was too slow or unreachable. A narrow terminal shows fewer columns; --json has all. Ctrl-C exits.
+    [dim]bad[/]: datagrams rejected as forged, foreign, old or broken. [dim]refused[/]: messages of members
+    that no correct member sends. [dim]lost[/]: datagrams dropped because a peer was too slow or unreachable.
+    A narrow terminal shows fewer columns; --json has all. Ctrl-C exits.
 
     [bold]Examples[/]
 
@@ -145,6 +148,7 @@ def measure(host: HostId, role: str, before: dict[str, Any], after: dict[str, An
         buffered_bytes=after["inbox_bytes"] + after["link_queue_bytes"],
         drops_notified=after["drops_notified"],
         rejected=sum(count for name, count in after.items() if name.startswith(_REJECTED)),
+        refused=after["implausible"] + after["malformed"],
         lost=after["overflow"] + after["dropped_away"],
         links_away=after["links_away"],
         trace_failures=after["trace_failures"],
@@ -185,6 +189,7 @@ def row_cells(row: Row) -> dict[str, str | Text]:
         "buffer": bytes_text(row.buffered_bytes),
         "drops": _alarming(row.drops_notified),
         "bad": _alarming(row.rejected),
+        "refused": _alarming(row.refused),
         "lost": _alarming(row.lost),
         "config": str(row.config),
     }

@@ -110,7 +110,7 @@ class Nodes:
         try:
             env.process.on_message(source, message)
         except RemoteError as error:
-            self._metrics.malformed += 1
+            self._metrics.implausible += 1
             _log.debug("node %d refused a message from node %d: %s", env.me, source, error)
         except Exception as error:
             self._life.fail(protocol_failed(env.me, env.now, packet_text(source, message), error))

@@ -72,8 +72,14 @@ FAMILIES: tuple[Family, ...] = (
     _one(
         "ordercast_malformed_total",
         "counter",
-        "Messages of peers that a codec or a process refused.",
+        "Frames and messages of peers that cannot be read.",
         "malformed",
+    ),
+    _one(
+        "ordercast_implausible_total",
+        "counter",
+        "Messages of peers that a process refused, because no correct peer claims what they say.",
+        "implausible",
     ),
     _one("ordercast_handler_errors_total", "counter", "Handlers that raised: defects.", "handler_errors"),
     _one(
@@ -154,6 +160,7 @@ class Metrics:
         "drops_notified",
         "fragments_repeated",
         "handler_errors",
+        "implausible",
         "inbox_bytes",
         "latency",
         "link_queue_bytes",
@@ -194,6 +201,7 @@ class Metrics:
         self.rejected_session = 0
         self.rejected_source = 0
         self.malformed = 0
+        self.implausible = 0
         self.handler_errors = 0
         self.overflow = 0
         self.dropped_away = 0

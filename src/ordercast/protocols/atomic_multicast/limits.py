@@ -15,6 +15,8 @@ CLOCKS_AHEAD_MAX = 1 << 44
 take five years."""
 CLOCK_MAX = 1 << 62
 """No clock comes near the end of all numbers."""
+NUMBERS_MAX = 1 << 48
+"""More messages than a client sends in a life: at a million a second they take nine years."""
 LIFE_AHEAD_MAX = 366 * 86_400 * SECOND
 """A life is named by the clock of its client at its start. Clocks are wrong, but not by more than a year."""
 
@@ -41,7 +43,7 @@ class Limits:
         self._check_life(request, now)
         if group not in request.groups or not self._are_groups(request.groups):
             raise RemoteError(f"a request to groups {request.groups[:8]} came to group {group}")
-        if not 0 <= request.number - request.floor < self._backlog:
+        if request.number > NUMBERS_MAX or not 0 <= request.number - request.floor < self._backlog:
             raise RemoteError(
                 f"request {request.number} is not one of {self._backlog} from its floor {request.floor} on"
             )

@@ -8,6 +8,7 @@ for the flushes of all sequencers.
 from collections.abc import Mapping
 
 from ordercast.core import Env, Explanation, Message, NodeId, Process, Wait
+from ordercast.protocols.hydra.limits import Limits
 from ordercast.protocols.hydra.messages import Announce, Fetch, Flush, Flushes, Solicit
 from ordercast.protocols.hydra.options import HydraOptions
 
@@ -16,11 +17,17 @@ class Aggregator(Process):
     """Collects flushes, and answers with all of them in one message."""
 
     def __init__(
-        self, env: Env, initial: Mapping[int, NodeId], service: tuple[NodeId, ...], options: HydraOptions
+        self,
+        env: Env,
+        initial: Mapping[int, NodeId],
+        service: tuple[NodeId, ...],
+        groups: int,
+        options: HydraOptions,
     ) -> None:
         super().__init__(env)
         self._options = options
         self._service = service
+        self._limits = Limits(service, groups)
         self._steps = -1
         self._initial = tuple(initial)
         self._flushes: dict[int, Flush] = {}
@@ -35,6 +42,7 @@ class Aggregator(Process):
     def on_message(self, source: NodeId, message: Message) -> None:
         """Handle a flush, a solicitation, or a new configuration."""
         if isinstance(message, Flush):
+            self._limits.check_flush(message, self.env.now)
             known = self._flushes.get(message.sequencer)
             if known is not None and message.clock > known.clock:
                 self._flushes[message.sequencer] = message
@@ -42,10 +50,9 @@ class Aggregator(Process):
         elif isinstance(message, Solicit):
             self._asked[source] = (message.clock, self.env.now)
             self._answer()
-        elif isinstance(message, Announce) and message.steps > self._steps:
-            self._steps = message.steps
-            self._watch(tuple(number for number, _ in message.active))
-            self._answer()
+        elif isinstance(message, Announce):
+            self._limits.check_announce(source, message)
+            self._on_announce(message)
 
     def explain(self) -> Explanation:
         """Which receivers wait for which sequencer's clock."""
@@ -56,6 +63,12 @@ class Aggregator(Process):
             if slowest is not None
         )
         return Explanation({"role": "aggregator", "sequencers": len(self._flushes)}, waits)
+
+    def _on_announce(self, message: Announce) -> None:
+        if message.steps > self._steps:
+            self._steps = message.steps
+            self._watch(tuple(number for number, _ in message.active))
+            self._answer()
 
     def _watch(self, sequencers: tuple[int, ...]) -> None:
         self._flushes = {

@@ -111,7 +111,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         )
         for index, node in enumerate(sequencers)
     ]
-    aggregator = partial(Aggregator, initial=initial, service=service, options=options)
+    aggregator = partial(Aggregator, initial=initial, service=service, groups=len(members), options=options)
     nodes += [Node(node, "aggregator", node, aggregator, Crashes.ANY) for node in aggregators]
     replica = partial(
         ConfigurationReplica,

@@ -29,6 +29,7 @@ from ordercast.protocols.hydra.follower import Follower
 from ordercast.protocols.hydra.kept import Kept
 from ordercast.protocols.hydra.lane import AHEAD_MAX, Lane, started
 from ordercast.protocols.hydra.lane_life import ACTIVE, FROZEN, JOINING
+from ordercast.protocols.hydra.limits import Limits
 from ordercast.protocols.hydra.merge import END, Merge
 from ordercast.protocols.hydra.messages import (
     Announce,
@@ -79,6 +80,7 @@ class Receiver(Process):
         self._own = (group,)
         self._initial = initial
         self._service = service
+        self._limits = Limits(service, len(members))
         self._options = options
         self._adaptive = options.flush == "adaptive"
         self._merge = Merge(group, options.buffer)
@@ -124,11 +126,11 @@ class Receiver(Process):
             answer(self.env, self._kept, source, message, self._groups)
             return
         elif type(message) is Announce:
-            self._check_steps(() if message.latest is None else (message.latest,))
+            self._limits.check_announce(source, message)
             if not self._follower.on_announce(source, message):
                 return
         elif type(message) is Steps:
-            self._check_steps(message.steps)
+            self._limits.check_steps(source, message)
             if not self._follower.on_steps(message):
                 return
         else:
@@ -221,12 +223,11 @@ class Receiver(Process):
         return packet.numbers[groups.index(self.group)]
 
     def _on_flush(self, flush: Flush) -> None:
+        self._limits.check_flush(flush, self.env.now)
         lane = self._merge.lanes.get(flush.sequencer)
-        if len(flush.numbers) != self._groups:
-            # An aggregator that has not heard of a sequencer yet has no numbers of it.
-            if flush.numbers:
-                raise RemoteError(f"a flush has {len(flush.numbers)} numbers for {self._groups} groups")
-        elif lane is None or lane.state is JOINING:
+        if not flush.numbers:
+            return
+        if lane is None or lane.state is JOINING:
             self._follower.on_flush(flush)
         elif flush.numbers[self.group] - lane.high > AHEAD_MAX:
             raise RemoteError(
@@ -238,11 +239,6 @@ class Receiver(Process):
             self._merge.flush(flush)
             if lane.front != lane.high and lane.gap is None:
                 lane.watch_gap(self.env.now)
-
-    def _check_steps(self, steps: tuple[Step, ...]) -> None:
-        for step in steps:
-            if step.change != "void" and len(step.numbers) != self._groups:
-                raise RemoteError(f"a step has {len(step.numbers)} numbers for {self._groups} groups")
 
     # What goes
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from ordercast.core import NodeId
+from ordercast.core import NodeId, RemoteError
 from ordercast.protocols.hydra.messages import Numbers, Plans, Step
 
 
@@ -65,8 +65,11 @@ def encode(command: Command) -> bytes:
 
 
 def decode(value: bytes) -> Command:
-    """A value of the log as a command."""
-    return _decoder.decode(value)
+    """A value of the log as a command, or `RemoteError`."""
+    try:
+        return _decoder.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RemoteError(f"not a command of the service: {error}") from error
 
 
 class _Snapshot(msgspec.Struct, frozen=True, array_like=True):

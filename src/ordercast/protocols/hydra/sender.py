@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from zlib import crc32
 
 from ordercast.core import Env, Explanation, GroupId, Groups, LocalError, Member, Message, Nanos, NodeId, Wait
+from ordercast.protocols.hydra.limits import Limits
 from ordercast.protocols.hydra.messages import Announce, Echo, Fetch, Probe, Request
 from ordercast.protocols.hydra.options import HydraOptions
 
@@ -31,6 +32,7 @@ class Sender(Member):
         super().__init__(env)
         self._groups = groups
         self._service = service
+        self._limits = Limits(service, len(groups))
         self._options = options
         self._flows: dict[Groups, int] = {}
         """A hash for every destination used so far: the flow that a router would see."""
@@ -79,6 +81,7 @@ class Sender(Member):
     def on_message(self, source: NodeId, message: Message) -> None:
         """Learn which sequencers are alive, and how far away they are."""
         if isinstance(message, Announce):
+            self._limits.check_announce(source, message)
             if message.steps >= self._steps:
                 self._steps = message.steps
                 self._active = tuple(entry for entry in message.active if entry[0] not in message.silent)

@@ -28,6 +28,7 @@ from ordercast.core import (
     Wait,
 )
 from ordercast.protocols.hydra.kept import Kept
+from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX, Limits
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
@@ -101,6 +102,7 @@ class Sequencer(Process):
         """Its own number, while it serves."""
         self._members = members
         self._service = service
+        self._limits = Limits(service, len(members))
         self._aggregators = aggregators
         self._options = options
         self._everyone = tuple(sorted({node for nodes in members.values() for node in nodes}))
@@ -154,6 +156,7 @@ class Sequencer(Process):
             case Welcome():
                 self._on_welcome(message)
             case Announce():
+                self._limits.check_announce(source, message)
                 self._on_announce(message)
 
     def on_timer(self, name: str) -> None:
@@ -212,6 +215,8 @@ class Sequencer(Process):
             return
         if message.sequencer != self.number:
             return  # meant for an earlier life
+        if message.number > self.env.now + CLOCK_AHEAD_MAX:  # all later ones would look old
+            raise RemoteError(f"node {source} cannot have reached number {message.number}")
         seen = self._seen.get(source)
         if seen is None:
             seen = self._seen[source] = Seen(self._options.window)

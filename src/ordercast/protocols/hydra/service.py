@@ -27,6 +27,7 @@ from ordercast.core import (
     Stack,
     Wait,
 )
+from ordercast.protocols.hydra.limits import Limits
 from ordercast.protocols.hydra.messages import (
     Announce,
     Fetch,
@@ -70,9 +71,9 @@ class ConfigurationReplica(Stack):
     ) -> None:
         super().__init__(env)
         self._members = {group: nodes for group, nodes in members.items() if nodes}
-        self._groups = len(members)
         self._home = {node: group for group, nodes in members.items() for node in nodes}
         self._audience = audience
+        self._limits = Limits(service, len(members))
         self._options = options
         self._target = options.target or options.sequencers + options.spares
         self._registry = Registry(initial, options.history)
@@ -82,6 +83,8 @@ class ConfigurationReplica(Stack):
         """By sequencer and receiver: since when it is suspected, and when that was last told."""
         self._joins: dict[NodeId, int] = {}
         self._proposed: set[Command] = set()
+        self._refused = 0
+        """Commands in the log that no correct leader proposes."""
         self._ballot = -1
         self._planned_since: Nanos = 0
         self._heard: set[NodeId] = set()
@@ -99,6 +102,7 @@ class ConfigurationReplica(Stack):
     def on_own_message(self, source: NodeId, message: Message) -> None:
         """Handle a message; only the leader acts, but every replica notes who asked for a number."""
         if isinstance(message, Join):
+            self._limits.check_life(source, message.life, self.env.now)
             self._heard.add(source)
         if not self._log.is_leader:
             return
@@ -130,6 +134,8 @@ class ConfigurationReplica(Stack):
             "configuration": registry.config,
             "sequencers": ", ".join(map(str, sorted(registry.active))) or "none",
         }
+        if self._refused:
+            state["commands refused"] = self._refused
         waits: list[Wait] = []
         planned = registry.planned
         if planned is not None and self._log.is_leader:
@@ -149,10 +155,9 @@ class ConfigurationReplica(Stack):
 
     def _on_report(self, source: NodeId, report: Report) -> None:
         registry = self._registry
-        if len(report.numbers) != self._groups or source not in self._home:
-            raise RemoteError(
-                f"node {source} reports numbers of {len(report.numbers)} groups instead of {self._groups}"
-            )
+        self._limits.check_report(source, report, self.env.now)
+        if source not in self._home:
+            raise RemoteError(f"node {source} reports, but is no receiver")
         planned = registry.planned
         if planned and (report.step, report.sequencer) == (registry.steps, planned.sequencer):
             self._reports.setdefault(source, report)
@@ -219,7 +224,12 @@ class ConfigurationReplica(Stack):
     def on_deliver(self, inner: str, delivery: Delivery) -> None:
         """The log has decided on a command."""
         assert isinstance(delivery, Delivered)
-        registry, command = self._registry, decode(delivery.payload)
+        registry = self._registry
+        try:
+            command = decode(delivery.payload)
+        except RemoteError:  # no correct leader proposes it, and no replica obeys it
+            self._refused += 1
+            return
         steps, planned = registry.steps, registry.planned
         registry.apply(command)
         claimed = isinstance(command, Claim)

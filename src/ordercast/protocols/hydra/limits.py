@@ -1,0 +1,97 @@
+"""What a peer may claim about configurations: steps, numbers, lives and nodes that there can be.
+
+A claim beyond is refused before it changes anything. Otherwise one announcement of very many steps would keep
+all true ones from being believed, and one life in the far future a sequencer from ever joining again.
+"""
+
+from ordercast.core import SECOND, Nanos, NodeId, RemoteError
+from ordercast.protocols.hydra.messages import NEVER, Announce, Flush, Plans, Report, Step, Steps
+from ordercast.protocols.hydra.options import SEQUENCERS_MAX
+
+STEPS_MAX = 1 << 40
+"""More steps than any service takes, and more sequencers than there ever are: at one each millisecond they
+take 34 years."""
+CLOCK_AHEAD_MAX = 366 * 86_400 * SECOND
+"""Lives and stamps come from clocks. Clocks are wrong, but not by more than a year."""
+NUMBERS_MAX = 1 << 48
+"""More messages than a sequencer stamps for a group: at a million a second they take nine years."""
+
+
+class Limits:
+    """The bounds on what the configuration service and its clients tell each other."""
+
+    __slots__ = ("_groups", "_nodes", "_service")
+
+    def __init__(self, service: tuple[NodeId, ...], groups: int) -> None:
+        self._service = service
+        self._groups = groups
+        self._nodes = min(service)
+        """Sequencers come before the service in the order of nodes."""
+
+    def check_announce(self, source: NodeId, message: Announce) -> None:
+        """Refuse an announcement that no service makes."""
+        self._check_service(source)
+        self._check_steps(source, message.steps)
+        if len(message.active) > SEQUENCERS_MAX or len(message.silent) > SEQUENCERS_MAX:
+            raise RemoteError(f"node {source} announces {len(message.active)} sequencers")
+        for sequencer, node in message.active:
+            self._check_sequencer(source, sequencer, node)
+        if message.planned is not None:
+            self._check_plan(source, message.planned)
+        if message.latest is not None:
+            self._check_step(source, message.latest)
+
+    def check_steps(self, source: NodeId, message: Steps) -> None:
+        """Refuse steps that no service takes."""
+        self._check_service(source)
+        self._check_steps(source, message.start + len(message.steps))
+        for step in message.steps:
+            self._check_step(source, step)
+
+    def check_report(self, source: NodeId, report: Report, now: Nanos) -> None:
+        """Refuse numbers of other groups than there are, or that no sequencer reaches."""
+        if len(report.numbers) != self._groups:
+            raise RemoteError(
+                f"node {source} reports numbers of {len(report.numbers)} groups instead of {self._groups}"
+            )
+        if max(report.numbers, default=0) > NUMBERS_MAX or report.clock > now + CLOCK_AHEAD_MAX:
+            raise RemoteError(f"node {source} reports a number or a clock that no sequencer reaches")
+
+    def check_flush(self, flush: Flush, now: Nanos) -> None:
+        """Refuse a clock or numbers that no sequencer reaches."""
+        numbers = flush.numbers
+        # An aggregator that has not heard of a sequencer yet has no numbers of it.
+        if numbers and len(numbers) != self._groups:
+            raise RemoteError(f"a flush has {len(numbers)} numbers for {self._groups} groups")
+        if numbers and max(numbers) > NUMBERS_MAX:
+            raise RemoteError(f"a flush of sequencer {flush.sequencer} has numbers that no sequencer reaches")
+        if flush.clock > now + CLOCK_AHEAD_MAX:
+            raise RemoteError(f"a flush of sequencer {flush.sequencer} has the clock {flush.clock}")
+
+    def check_life(self, source: NodeId, life: int, now: Nanos) -> None:
+        """Refuse a life that has not begun yet, or of a node that is no sequencer."""
+        if life > now + CLOCK_AHEAD_MAX or source >= self._nodes:
+            raise RemoteError(f"node {source} asks for a number for life {life}, which cannot be")
+
+    def _check_service(self, source: NodeId) -> None:
+        if source not in self._service:
+            raise RemoteError(f"node {source} tells of configurations, but is not of the service")
+
+    def _check_steps(self, source: NodeId, steps: int) -> None:
+        if steps > STEPS_MAX:
+            raise RemoteError(f"node {source} tells of {steps} steps; there are not so many")
+
+    def _check_sequencer(self, source: NodeId, sequencer: int, node: NodeId) -> None:
+        if not 0 < sequencer <= STEPS_MAX or node >= self._nodes:
+            raise RemoteError(f"node {source} names sequencer {sequencer} at node {node}; there is none")
+
+    def _check_plan(self, source: NodeId, plan: Plans) -> None:
+        self._check_sequencer(source, plan.sequencer, plan.node)
+
+    def _check_step(self, source: NodeId, step: Step) -> None:
+        self._check_sequencer(source, step.sequencer, step.node)
+        self._check_steps(source, step.config)
+        if step.change != "void" and len(step.numbers) != self._groups:
+            raise RemoteError(f"a step has {len(step.numbers)} numbers for {self._groups} groups")
+        if max(step.numbers, default=0) > NUMBERS_MAX or step.clock >= NEVER:
+            raise RemoteError(f"node {source} tells of a step with numbers that no sequencer has")
