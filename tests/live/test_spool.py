@@ -11,6 +11,7 @@ import pytest
 from ordercast.core import Delivered, Dropped, LocalError, OutOfOrder, RemoteError, Stamp, View, message_id
 from ordercast.core.bundle import Bundle
 from ordercast.net.host.recording import segments
+from ordercast.net.host.recording import spool_file as layout
 from ordercast.net.host.recording.segments import TraceState, tables_of
 from ordercast.net.host.recording.spool import Spooler
 from ordercast.net.host.recording.spool_file import Spool, SpoolHeader, read_spool
@@ -107,6 +108,27 @@ def test_events_of_all_kinds_keep_their_order(tmp_path: Path) -> None:
         Event(27, 27, 1, Kind.CRASH),
         Event(28, 28, 1, Kind.RECOVER, label="lost"),
     ]
+
+
+def test_many_drops_in_a_row_are_one_record_and_a_row_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "FURTHER_MAX", 99)
+    spooler = spooler_in(tmp_path)
+    spooler.submitted(5, (0,), message_id(5, 0), [20], [b"x"])
+    spooler.noticed(21, 1, Dropped(0, 7, 12, 3, count=250))
+    spooler.submitted(5, (0,), message_id(5, 1), [22], [b"y"])
+    spooler.noticed(23, 1, Dropped(0, 7, (1 << 63) - 5, 3, count=6))
+    spooler.close()
+    spool = spool_at(spooler.path)
+    assert len(spool.starts) == 1 + 3 + 1 + 1 + 1, "of 100, 100 and 50, and the end"
+    first, *drops, second, odd = events_in(spool)
+    assert (first, second) == (submission(20, 0, b"x"), submission(22, 1, b"y"))
+    assert drops == [
+        Event(21, 21, 1, Kind.DROP, None, (0,), (number,), stamp_issuer=7, config=3)
+        for number in range(12, 12 + 250)
+    ]
+    assert odd == Event(23, 23, 1, Kind.DELIVER, label="a drop with numbers beyond 64 bits")
 
 
 def test_steps_and_positions_count_by_node(tmp_path: Path) -> None:

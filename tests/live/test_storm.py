@@ -61,6 +61,21 @@ def test_a_host_answers_while_it_tells_of_many_drops(tmp_path: Path) -> None:
     run(main())
 
 
+def test_many_drops_in_a_row_are_recorded_at_once(tmp_path: Path) -> None:
+    async def main() -> None:
+        host = host_with_record(tmp_path)
+        await host.start()
+        for first in range(0, DROPS, 1_000):
+            host.nodes[0].deliver(Dropped(0, 1, first, 0, count=1_000))
+        host.end_turn()
+        assert host.metrics.drops_notified == DROPS
+        written = sum(path.stat().st_size for path in tmp_path.rglob("*.spool"))
+        assert written < DROPS, "one by one they take about a hundred bytes each"
+        await host.stop()
+
+    run(main())
+
+
 def test_a_host_that_stops_in_a_storm_tells_all_of_it(tmp_path: Path) -> None:
     async def main() -> None:
         host, told = host_with_record(tmp_path), list[int]()

@@ -55,6 +55,11 @@ class Notice(msgspec.Struct, frozen=True, gc=False):
 
     group: GroupId
 
+    @property
+    def rows(self) -> int:
+        """How many rows of the trace it has; their numbers are consecutive."""
+        return 1
+
     def singles(self) -> Iterator["Notice"]:
         """The notices of which it is made, each of which has a row in the trace."""
         yield self
@@ -69,6 +74,11 @@ class Dropped(Notice, frozen=True, gc=False):
     config: int = 0
     count: int = 1
     """How many numbers in a row."""
+
+    @property
+    def rows(self) -> int:
+        """One a number."""
+        return self.count
 
     def singles(self) -> Iterator[Notice]:
         """One notification a number."""

@@ -137,13 +137,15 @@ class _Records:
         keep = kinds != layout.END
         self._starts: Ints = spool.starts[keep]
         self._kinds: Ints = kinds[keep]
+        self._further: Ints = np.frombuffer(whole, "<u2")[self._starts // 2 + 1].astype(np.int64)
+        """For rows: how many further rows each stands for."""
         self._is_bundle = np.isin(self._kinds, _BUNDLES)
         if not (self._is_bundle | (self._kinds == layout.ROW)).all():
             raise RemoteError(f"{self._origin} has a record of unknown kind")
 
     def portions(self) -> Iterator[tuple[int, int]]:
         """The records from one to before another that have about `ROWS_MAX` messages together."""
-        counts = np.where(self._is_bundle, self._halves[self._starts // 4 + 8], 1)
+        counts = np.where(self._is_bundle, self._halves[self._starts // 4 + 8], 1 + self._further)
         portion = (np.cumsum(counts) - counts) // ROWS_MAX
         edges = [*np.flatnonzero(np.diff(portion, prepend=-1)).tolist(), len(portion)]
         yield from pairwise(edges)
@@ -155,10 +157,20 @@ class _Records:
         table, records = self._bundles(bundled)
         if not len(single):
             return table
-        rows = [self._row(int(start)) for start in self._starts[single].tolist()]
+        further = self._further[single]
+        starts = zip(self._starts[single].tolist(), further.tolist(), strict=True)
+        rows = [row for start, more in starts for row in self._rows(start, more)]
+        single = np.repeat(single, 1 + further)
         table = pa.concat_tables([table, build_table(self._run, rows)]).unify_dictionaries()
         order = np.argsort(np.concatenate([records, single]), kind="stable")
         return table.take(order).combine_chunks()
+
+    def _rows(self, start: int, further: int) -> Iterator[Event]:
+        """A row, and those that it stands for; their numbers grow by one."""
+        row = self._row(start)
+        yield row
+        for step in range(1, 1 + further):
+            yield row._replace(numbers=tuple(number + step for number in row.numbers or ()))
 
     def _row(self, start: int) -> Event:
         _, _, _, length = layout.PLAIN.unpack_from(self._content, start)

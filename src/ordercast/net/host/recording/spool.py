@@ -222,17 +222,18 @@ class Spooler(Recorder):
         self._row(Event(now, now, node, KIND_OF[type(delivery)], label=reason))
 
     def noticed(self, now: Nanos, node: NodeId, notice: Notice) -> None:
-        """Record a notice."""
-        for single in notice.singles():
-            self._noticed(now, node, single)
+        """Record a notice; one record stands for many rows with consecutive numbers."""
+        event, step = notice_event(now, now, node, notice), layout.FURTHER_MAX + 1
+        for first in range(0, notice.rows, step):
+            numbers = event.numbers and tuple(number + first for number in event.numbers)
+            self._noticed(event._replace(numbers=numbers), min(step, notice.rows - first) - 1)
 
-    def _noticed(self, now: Nanos, node: NodeId, notice: Notice) -> None:
-        event = notice_event(now, now, node, notice)
+    def _noticed(self, event: Event, further: int) -> None:
         try:
             self._pack_groups(event.groups or ())
             pack_struct(f"<{len(event.members or ())}i", *(event.members or ()))
             words = (
-                *(event.numbers or ()),
+                *(number + further for number in event.numbers or ()),
                 event.stamp_clock or 0,
                 event.stamp_issuer or 0,
                 event.config or 0,
@@ -240,8 +241,8 @@ class Spooler(Recorder):
             pack_struct(f"<{len(words)}q", *words)
         except StructError:  # what a faulty peer made up may not fit
             reason = f"a {event.kind} with numbers beyond 64 bits"
-            event = Event(now, now, node, Kind.DELIVER, label=reason)
-        self._row(event)
+            event, further = Event(event.time_ns, event.clock_ns, event.node, Kind.DELIVER, label=reason), 0
+        self._row(event, further)
 
     def completed(self, now: Nanos, node: NodeId, message: MessageId, submitted: Nanos) -> None:
         """Record what a client knows."""
@@ -255,9 +256,10 @@ class Spooler(Recorder):
         """Record that it is up."""
         self._row(Event(now, now, node, Kind.RECOVER, label=SAVED if saved else LOST))
 
-    def _row(self, event: Event) -> None:
+    def _row(self, event: Event, further: int = 0) -> None:
         self._last_ns = event.time_ns
-        self._buffer.append(layout.plain_record(layout.ROW, msgspec.msgpack.encode(tuple(event))))
+        content = msgspec.msgpack.encode(tuple(event))
+        self._buffer.append(layout.plain_record(layout.ROW, content, further))
 
     def flush(self) -> None:
         """Write the buffer to the kernel, and begin a new file if this one is large or old enough."""

@@ -7,7 +7,8 @@ only half written when its host was killed is recognised, and ends the file.
 There are three kinds of records. A *bundle* stands for consecutive messages of one sender, submitted together
 or delivered together: a head of nine words, the numbers of the stamp, the times of submission (unless all are
 the same), the groups, the lengths (unless all are the same) and the CRC-32 of each message. A *row* is any
-other event, as MessagePack. An *end* says that the life of the host came to its end in good order.
+other event, as MessagePack; it may stand for several events, whose number grows by one. An *end* says that
+the life of the host came to its end in good order.
 """
 
 from pathlib import Path
@@ -40,7 +41,9 @@ HEAD = "<BBHIiiqqIIqqqq"
 length of each; clock and issuer of the stamp; configuration; time of submission."""
 HEAD_BYTES = Struct(HEAD).size
 PLAIN = Struct("<BBHI")
-"""How a row or an end begins: the kind, and the length of what follows."""
+"""How a row or an end begins: the kind, nothing, how many further rows it stands for, and the length of what
+follows. The number of each further row is one higher."""
+FURTHER_MAX = 0xFFFF
 
 _OPENING = Struct("<8sII")
 
@@ -94,9 +97,9 @@ def padded(content: bytes) -> bytes:
     return content + bytes(-len(content) % 8)
 
 
-def plain_record(kind: int, content: bytes = b"") -> bytes:
-    """A row or an end."""
-    body = PLAIN.pack(kind, 0, 0, len(content)) + padded(content)
+def plain_record(kind: int, content: bytes = b"", further: int = 0) -> bytes:
+    """A row, which may stand for further rows, or an end."""
+    body = PLAIN.pack(kind, 0, further, len(content)) + padded(content)
     return PREFIX.pack(PREFIX.size + len(body), crc32(body)) + body
 
 
