@@ -34,6 +34,9 @@ class Env(ABC):
     during a handler."""
     rng: Random
     """This node's own stream of random numbers."""
+    forgot: bool = False
+    """Whether an earlier life of this node lost what it had saved: this one is a new member, and must not
+    deliver again what the earlier one may have delivered."""
 
     @abstractmethod
     def send(self, to: NodeId, message: Message) -> None:

@@ -93,7 +93,13 @@ class _Child:
         recorder = TraceRecorder(Path(setting.traces), setting.run, host, nodes)
         draws = Random(f"{setting.scenario.seed}/impair/{host}/{int(self._life.first)}")
         live = open_host(
-            setting.cluster(), host, plan=plan, recorder=recorder, impaired=draws, clock=self._now
+            setting.cluster(),
+            host,
+            plan=plan,
+            recorder=recorder,
+            impaired=draws,
+            clock=self._now,
+            as_new=self._life.as_new,
         )
         transport = live.wire.transport
         assert isinstance(transport, ImpairedTransport)

@@ -41,6 +41,8 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     """What a host process must know about earlier lives."""
 
     first: bool = True
+    as_new: bool = False
+    """Whether it comes back as a new member, without the state of its earlier lives."""
     submitted: dict[NodeId, int] = {}
     """How many messages each sender of the host has submitted in earlier lives."""
     impairment: Impairment = Impairment()

@@ -114,15 +114,12 @@ class Stage(FaultTarget):
             self.hosts.order(host_id, StepClock(by_ns))
 
     def restart(self, host_id: HostId, *, keep_state: bool = True) -> None:
-        """Start a host that was killed, with the files of its earlier life or without."""
+        """Start a host that was killed, with the state of its earlier life or as a new member."""
         if host_id in self.hosts.up:
             return
-        state = self.setting.cluster().state_path(host_id)
-        if not keep_state:
-            for path in state.parent.glob(f"{state.name}*"):
-                path.unlink()
         life = Life(
             first=False,
+            as_new=not keep_state,
             submitted=self.hosts.submitted(host_id),
             impairment=self._impairment(host_id),
             clock_step_ns=self._steps.get(host_id, 0),

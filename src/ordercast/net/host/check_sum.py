@@ -10,11 +10,11 @@ from struct import Struct
 from typing import NamedTuple, TypeAlias
 
 from ordercast.core import Nanos, NodeId
+from ordercast.net.links.acquaintance import STORAGE_BYTES
 
 Key: TypeAlias = tuple[NodeId, str]
 
 DIGEST_BYTES = 16
-STORAGE_BYTES = 16
 
 _ROW = Struct("<qI")
 _HEAD = Struct(f"<qq{STORAGE_BYTES}s?q")

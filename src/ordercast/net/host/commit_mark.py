@@ -17,7 +17,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from ordercast.core import LocalError
-from ordercast.net.host.check_sum import STORAGE_BYTES
+from ordercast.net.links.acquaintance import STORAGE_BYTES
 
 MAGIC = b"ordmark1"
 _CONTENT = Struct(f"<8s{STORAGE_BYTES}sQ")

@@ -25,7 +25,6 @@ from typing import Any
 
 from ordercast.core import SECOND, LocalError, Nanos, NodeId
 from ordercast.net.host.check_sum import (
-    STORAGE_BYTES,
     Key,
     RowSums,
     StoreHead,
@@ -33,6 +32,7 @@ from ordercast.net.host.check_sum import (
     digests_of,
 )
 from ordercast.net.host.commit_mark import CommitMark, read_mark
+from ordercast.net.links.acquaintance import STORAGE_BYTES
 
 APPLICATION_ID = 0x6F726463
 """Marks an SQLite file as one of ordercast."""
@@ -76,7 +76,7 @@ class Store:
         """The reading of the clock that the file has."""
         self._sums = RowSums()
         self._mark: CommitMark | None = None
-        self._head = StoreHead(0, -1, secrets.token_bytes(STORAGE_BYTES), as_new or path is None, 0)
+        self._head = StoreHead(0, -1, secrets.token_bytes(STORAGE_BYTES), as_new, 0)
         if path is not None and not path.exists() and mark_path(path).exists():
             raise self._damaged("the file is missing")
         self._database = _connect(path, wait_s)
@@ -122,7 +122,7 @@ class Store:
 
     @property
     def as_new(self) -> bool:
-        """Whether the host came back as a new member when this storage was made."""
+        """Whether the host was told to come back as a new member when this storage was made."""
         return self._head.as_new
 
     def begin_life(self, now: Nanos) -> Nanos:
