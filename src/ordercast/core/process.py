@@ -35,8 +35,8 @@ class Env(ABC):
     rng: Random
     """This node's own stream of random numbers."""
     forgot: bool = False
-    """Whether an earlier life of this node lost what it had saved: this one is a new member, and must not
-    deliver again what the earlier one may have delivered."""
+    """Whether this node is known to have had an earlier life, whose saved state is lost. It is a new member
+    with a past, and must not deliver again what the earlier life may have delivered."""
 
     @abstractmethod
     def send(self, to: NodeId, message: Message) -> None:

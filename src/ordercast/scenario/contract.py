@@ -25,6 +25,7 @@ def beyond_contract(scenario: Scenario, plan: Plan) -> list[Fault]:
         Fault.AMNESIA: "lost" in restarts,
         Fault.PAUSE: faults.Pause in kinds,
         Fault.CLOCK: clocks.skew_us > 0 or clocks.drift_ppm > 0 or faults.SetClock in kinds,
+        Fault.DISK: faults.Disk in kinds,
     }
     return [fault for fault, struck in happened.items() if struck and fault not in plan.guarantees.tolerates]
 

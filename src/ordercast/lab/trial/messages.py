@@ -6,6 +6,7 @@ import msgspec
 
 from ordercast.core import Nanos, NodeId
 from ordercast.net.transports.impair import Impairment
+from ordercast.scenario.faults import DiskTrouble
 
 
 class _Order(msgspec.Struct, frozen=True, tag_field="do"):
@@ -30,11 +31,18 @@ class StepClock(_Order, frozen=True, tag="step-clock"):
     by_ns: Nanos
 
 
+class TroubleDisk(_Order, frozen=True, tag="trouble-disk"):
+    """Let the disk refuse writes or be slow for a while."""
+
+    what: DiskTrouble
+    duration: Nanos
+
+
 class Stop(_Order, frozen=True, tag="stop"):
     """End in good order."""
 
 
-Order: TypeAlias = Begin | Impair | StepClock | Stop
+Order: TypeAlias = Begin | Impair | StepClock | TroubleDisk | Stop
 
 
 class Life(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,13 +40,14 @@ def open_host(
     clock: Callable[[], Nanos] = time.time_ns,
     wait_s: float = WAIT_S,
     as_new: bool = False,
+    store_type: type[Store] = Store,
 ) -> LiveHost:
     """A host of a cluster, ready to start; waits up to `wait_s` for an earlier life to release its state.
 
     With `as_new` its saved state is set aside, and it comes back as a new member with an empty one; whoever
     asks for that calls `screen_as_new` first, unless an experiment is to show what comes of it.
-    For tests and experiments, a generator for `impaired` allows impairing its datagrams, and a `clock`
-    lets it have a wrong time.
+    For tests and experiments, a generator for `impaired` allows impairing its datagrams, a `clock` lets it
+    have a wrong time, and a `store_type` lets its disk fail.
     """
     spec = cluster.host(host)
     metrics, session = Metrics(), new_session()
@@ -65,7 +66,7 @@ def open_host(
         plan,
         host,
         wire,
-        store=_open_store(cluster.state_path(host), host, wait_s, as_new),
+        store=_open_store(store_type, cluster.state_path(host), host, wait_s, as_new),
         recorder=recorder,
         bundle_bytes=cluster.bundle_bytes,
         clock=clock,
@@ -75,12 +76,12 @@ def open_host(
     return live
 
 
-def _open_store(path: Path, host: HostId, wait_s: float, as_new: bool) -> Store:
+def _open_store(kind: type[Store], path: Path, host: HostId, wait_s: float, as_new: bool) -> Store:
     if as_new:
         folder = set_aside(path, wait_s)
         where = "there was no saved state" if folder is None else f"its saved state is now in {folder}"
         _log.warning("host %d comes back as a new member; %s", host, where)
-    return Store(path, wait_s, as_new=as_new)
+    return kind(path, wait_s, as_new=as_new)
 
 
 def _count_trace_failure(metrics: Metrics) -> None:

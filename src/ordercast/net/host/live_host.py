@@ -114,6 +114,11 @@ class LiveHost:
         return self._wire.metrics
 
     @property
+    def store(self) -> Store:
+        """The saved state of this host."""
+        return self._store
+
+    @property
     def recorder(self) -> Recorder | None:
         """The recorder of this host's trace, if there is one."""
         return self._recorder
@@ -183,8 +188,7 @@ class LiveHost:
         self._wire.acquaintance = Acquaintances(self._host, self._store, self._turn, self._life.fail)
         await self._wire.start(self._nodes.on_frame, self.end_turn, self._repair_soon)
         self._life.step(Stage.RUNNING)
-        forgot = self._store.as_new or (self._store.lives > 1 and not self._remembers())
-        self._nodes.begin(self._store, self._timers, forgot=forgot)
+        self._nodes.begin(self._store, self._timers, forgot=self._store.as_new)
         self._timers.set(OURS, "wire", TICK_NS)
         self._timers.set(OURS, "second", SECOND)
         self.end_turn()

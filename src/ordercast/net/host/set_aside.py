@@ -12,7 +12,7 @@ def set_aside(path: Path, wait_s: float = WAIT_S) -> Path | None:
 
     `HostTaken` if another process has the state open. Whether the state is good does not matter.
     """
-    files = [file for file in _files(path) if file.exists()]
+    files = [file for file in state_files(path) if file.exists()]
     if not files:
         return None
     _screen_taken(path, wait_s)
@@ -26,7 +26,7 @@ def set_aside(path: Path, wait_s: float = WAIT_S) -> Path | None:
     return folder
 
 
-def _files(path: Path) -> list[Path]:
+def state_files(path: Path) -> list[Path]:
     """The files of a saved state. The mark comes last: without it, what is left may be taken for new."""
     return [*(path.with_name(path.name + end) for end in ("", "-wal", "-shm", "-journal")), mark_path(path)]
 
