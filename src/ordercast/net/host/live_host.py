@@ -213,7 +213,7 @@ class LiveHost:
         async with AsyncExitStack() as parts:  # each is let go of, whatever happens to the others
             parts.callback(self._store.close)
             if self._recorder is not None:
-                parts.callback(self._recorder.close)
+                parts.callback(self._recorder.close, failed=self.failure is not None)
             parts.push_async_callback(self._wire.transport.close)
             if ended_well:
                 self._senders.identities.give_back()
