@@ -7,6 +7,8 @@ from random import Random
 
 import pytest
 
+from ordercast.net.host import check_sum, store
+from ordercast.net.host.check_sum import StoreHead
 from ordercast.net.host.store import StateDamaged, Store
 
 NODES = 3
@@ -16,25 +18,25 @@ Files = dict[str, bytes]
 Content = list[object]
 
 
-def content_of(store: Store) -> Content:
+def content_of(opened: Store) -> Content:
     """All that a later life may find in a store."""
-    return [*(store.load(node) for node in (-1, *range(NODES))), store.storage, store.lives]
+    return [*(opened.load(node) for node in (-1, *range(NODES))), opened.storage, opened.lives]
 
 
 def saved(folder: Path, *, ended_well: bool) -> tuple[Files, Content]:
     """The files of a host that was killed, or stopped, and what they hold."""
     folder.mkdir()
-    store = Store(folder / "3.sqlite")
-    store.begin_life(1_000)
+    opened = Store(folder / "3.sqlite")
+    opened.begin_life(1_000)
     for number in range(120):
         log = Random(number).randbytes(number)
-        store.commit({(number % NODES, f"slot {number}"): log, (-1, "messages"): b"%d" % number})
-    store.commit({(1, "slot 4"): None, (2, "place"): b"the last"})
-    content = content_of(store)
+        opened.commit({(number % NODES, f"slot {number}"): log, (-1, "messages"): b"%d" % number})
+    opened.commit({(1, "slot 4"): None, (2, "place"): b"the last"})
+    content = content_of(opened)
     if ended_well:
-        store.close()
+        opened.close()
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    store.close()
+    opened.close()
     return files, content
 
 
@@ -46,13 +48,13 @@ def reopened(folder: Path, files: Mapping[str, bytes]) -> Content | StateDamaged
     for name, content in files.items():
         (folder / name).write_bytes(content)
     try:
-        store = Store(folder / "3.sqlite")
+        opened = Store(folder / "3.sqlite")
     except StateDamaged as damaged:
         return damaged
     try:
-        return content_of(store)
+        return content_of(opened)
     finally:
-        store.close()
+        opened.close()
 
 
 def flipped(files: Files, rng: Random) -> Files:
@@ -91,6 +93,17 @@ def test_a_flipped_bit_is_refused_or_has_no_effect(tmp_path: Path) -> None:
     assert found["refused"] > 20
 
 
+def test_without_its_check_sum_a_store_would_go_on_with_flipped_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def trust(written: bytes, rows: int) -> StoreHead:
+        return StoreHead._make(check_sum._HEAD.unpack(written[: check_sum._HEAD.size]))
+
+    monkeypatch.setattr(store, "decode_head", trust)
+    with pytest.raises(AssertionError, match="changed what was saved, and nobody noticed"):
+        flip_many(tmp_path, 400)
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("part", range(1, 11))
 def test_ten_thousand_flipped_bits_are_refused_or_have_no_effect(tmp_path: Path, part: int) -> None:
@@ -120,14 +133,14 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_commit_that_was_never_acknowledged_may_be_missing(tmp_path: Path) -> None:
     """A host that is killed within a commit: the log has grown, and the mark does not say so yet."""
-    store = Store(tmp_path / "3.sqlite")
-    store.commit({(0, "place"): b"acknowledged"})
+    opened = Store(tmp_path / "3.sqlite")
+    opened.commit({(0, "place"): b"acknowledged"})
     mark = (tmp_path / "3.mark").read_bytes()
     before = len((tmp_path / "3.sqlite-wal").read_bytes())
-    store.commit({(0, "place"): b"not acknowledged"})
+    opened.commit({(0, "place"): b"not acknowledged"})
     files = {path.name: path.read_bytes() for path in tmp_path.iterdir()} | {"3.mark": mark}
     whole = len(files["3.sqlite-wal"])
-    store.close()
+    opened.close()
     for length in (before, before + 1, (before + whole) // 2, whole - 1, whole):
         torn = files | {"3.sqlite-wal": files["3.sqlite-wal"][:length]}
         found = reopened(tmp_path / "torn", torn)
@@ -137,12 +150,12 @@ def test_a_commit_that_was_never_acknowledged_may_be_missing(tmp_path: Path) -> 
 
 
 def test_the_last_acknowledged_commit_is_missed(tmp_path: Path) -> None:
-    store = Store(tmp_path / "3.sqlite")
-    store.commit({(0, "place"): b"7"})
+    opened = Store(tmp_path / "3.sqlite")
+    opened.commit({(0, "place"): b"7"})
     before = len((tmp_path / "3.sqlite-wal").read_bytes())
-    store.commit({(0, "place"): b"8"})
+    opened.commit({(0, "place"): b"8"})
     files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    store.close()
+    opened.close()
     cut = files | {"3.sqlite-wal": files["3.sqlite-wal"][:before]}
     found = reopened(tmp_path / "cut", cut)
     assert "the last 1 of 2 commits are lost" in str(found)

@@ -143,9 +143,12 @@ def test_the_swarm_draws_every_trouble(protocol: str) -> None:
     assert found == {*DAMAGES, "io-error", "full", "read-only", "slow"}
 
 
-def caught(breaks: str, seeds: int = 100) -> str:
-    """What is found in the first run of a swarm with bad disks in which this promise is broken."""
-    for seed in range(seeds):
+def caught(breaks: str, first: int) -> str:
+    """What is found in the first run of a swarm with bad disks in which this promise is broken.
+
+    A third of all seeds catch hosts without a check sum; the search begins shortly before one.
+    """
+    for seed in range(first, first + 50):
         run = simulate(swarm_scenario("atomic_multicast", seed, only=Fault.DISK))
         for violation in run.violations:
             if violation.property == breaks:
@@ -162,7 +165,7 @@ def test_hosts_without_a_check_sum_are_caught(monkeypatch: pytest.MonkeyPatch) -
         return False
 
     monkeypatch.setattr(World, "_finds_damage", trusts)
-    assert caught("agreement")
+    assert "a second time" in caught("integrity", 10)
 
 
 def test_hosts_that_are_known_by_their_names_alone_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,4 +177,4 @@ def test_hosts_that_are_known_by_their_names_alone_are_caught(monkeypatch: pytes
         return found(world, host) and not wiped
 
     monkeypatch.setattr(World, "_finds_damage", asks_nobody)
-    assert "a second time" in caught("integrity")
+    assert "a second time" in caught("integrity", 32)
