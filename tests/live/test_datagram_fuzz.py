@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordercast.core import RemoteError
+from ordercast.net.links.acquaintance import StorageClaim, Verdict
 from ordercast.net.links.datagram import (
     ACK,
     CHALLENGE,
@@ -19,6 +20,7 @@ from ordercast.net.links.datagram import (
     PLACES_MAX,
     PROOF,
     Ack,
+    Challenge,
     Frame,
     Missing,
     Proof,
@@ -90,9 +92,10 @@ def test_any_bytes_are_frames_or_an_error_of_the_peer(plain: bytes) -> None:
 
 @given(st.binary(max_size=60))
 def test_any_oneis_what_its_kind_says_or_an_error_of_the_peer(data: bytes) -> None:
-    sizes = {read_ack: 21, read_challenge: NONCE_BYTES, read_proof: NONCE_BYTES + 8}
+    sizes = {read_ack: 21, read_challenge: NONCE_BYTES + 25}
     for read, size in sizes.items():
         assert is_read(read, data) == (len(data) == size)
+    assert is_read(read_proof, data) == (len(data) == NONCE_BYTES + 34 and data[-1] in list(Verdict))
     place, count = data[4:6][::-1], data[6:8][::-1]
     assert is_read(read_fragment, data) == (len(data) > FRAGMENT_HEAD_BYTES and place < count)
 
@@ -110,12 +113,14 @@ def is_read(read: Callable[[memoryview], object], data: bytes) -> bool:
 def test_words_between_hosts_are_read_as_they_were_written(
     host: int, session: int, number: int, pressure: int, nonce: bytes
 ) -> None:
-    ack, proof = Ack(host, session, number, pressure), Proof(nonce, number)
+    claim = StorageClaim(nonce[::-1], session, as_new=True)
+    challenge = Challenge(nonce, claim)
+    ack, proof = Ack(host, session, number, pressure), Proof(nonce, number, claim, Verdict.OTHER)
     first, second, third = read_frames(
-        write_ack(ack) + write_challenge(host, nonce) + write_proof(host, proof)
+        write_ack(ack) + write_challenge(host, challenge) + write_proof(host, proof)
     )
     assert (first.kind, read_ack(first.body)) == (ACK, ack)
-    assert (second.kind, second.source, read_challenge(second.body)) == (CHALLENGE, host, nonce)
+    assert (second.kind, second.source, read_challenge(second.body)) == (CHALLENGE, host, challenge)
     assert (third.kind, third.source, read_proof(third.body)) == (PROOF, host, proof)
 
 

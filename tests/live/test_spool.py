@@ -188,6 +188,7 @@ def test_a_torn_tail_is_recognised_wherever_it_is_torn(tmp_path: Path) -> None:
         spool = spool_at(spooler.path)
         assert events_in(spool) == [submission(20, 0, b"whole")]
         assert spool.torn == cut - begin
+        assert not spool.damaged
 
 
 def test_a_tail_of_zeros_or_of_flipped_bits_is_recognised(tmp_path: Path) -> None:
@@ -201,6 +202,22 @@ def test_a_tail_of_zeros_or_of_flipped_bits_is_recognised(tmp_path: Path) -> Non
     body[-20] ^= 4
     spooler.path.write_bytes(body)
     assert events_in(spool_at(spooler.path)) == []
+    assert not spool_at(spooler.path).damaged, "the last record may be one that was half written"
+
+
+def test_flipped_bits_before_a_whole_record_are_damage(tmp_path: Path) -> None:
+    spooler = spooler_in(tmp_path)
+    begin = spooler.path.stat().st_size
+    for number in range(3):
+        spooler.submitted(5, (0,), message_id(5, number), [20 + number], [b"whole"])
+    spooler.flush()
+    content = spooler.path.read_bytes()
+    last = begin + (len(content) - begin) * 2 // 3
+    for place in range(begin, last, 5):
+        body = bytearray(content)
+        body[place] ^= 16
+        spooler.path.write_bytes(body)
+        assert spool_at(spooler.path).damaged, place
 
 
 def test_a_file_without_a_whole_header_says_nothing(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_the_time_is_written_now_and_then_only(path: Path) -> None:
     one._database.set_trace_callback(writes.append)
     for second in range(1, 61):
         one.note_time(second * SECOND)
-    assert len([statement for statement in writes if statement.startswith("update life")]) == 6
+    assert len([statement for statement in writes if statement.startswith("insert into state")]) == 6
     one.close()
 
 
@@ -202,8 +202,8 @@ def test_the_database_of_another_program_is_refused_and_left_alone(path: Path) -
 def test_a_file_of_a_later_format_is_refused(path: Path) -> None:
     Store(path).close()
     with closing(sqlite3.connect(path)) as newer:
-        newer.execute("pragma user_version = 2")
-    assert "format 2, this version reads 1" in complaint(path)
+        newer.execute("pragma user_version = 3")
+    assert "format 3, this version reads 2" in complaint(path)
 
 
 def test_a_damaged_file_is_refused(path: Path) -> None:

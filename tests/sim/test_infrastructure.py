@@ -147,8 +147,8 @@ def test_infrastructure_without_a_word_is_left_alone() -> None:
     assert states(plans(*Fault), "clockwork") == Counter()
 
 
-@pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.CRASH])
-def test_infrastructure_crashes_under_crashes_only(fault: Fault) -> None:
+@pytest.mark.parametrize("fault", [fault for fault in Fault if fault not in (Fault.CRASH, Fault.DISK)])
+def test_infrastructure_crashes_under_crashes_and_bad_disks_only(fault: Fault) -> None:
     make = plans(*Fault)
     for seed in range(40):
         scenario = swarm_scenario("", seed, make, fault)

@@ -129,6 +129,13 @@ kind = "clock"
 at_ms = 7
 host = 2
 step_us = -5.0
+
+[[fault]]
+kind = "disk"
+at_ms = 8
+host = 1
+what = "full"
+for_ms = 3
 """
 LATENCIES = {
     "constant": 'latency = { kind = "constant", us = 5 }',
@@ -253,7 +260,7 @@ COMPLAINTS = {
         'protocol = "x"\n[[fault]]\nat_ms = 1\nkind = "earthquake"',
         4,
         "fault[0].kind: invalid value 'earthquake';"
-        " there are: crash, restart, pause, partition, heal, weather, clock",
+        " there are: crash, restart, pause, partition, heal, weather, clock, disk",
     ),
     "table below the second fault": (
         'protocol = "x"\n[[fault]]\nkind = "heal"\nat_ms = 1\n[[fault]]\nkind = "weather"\nat_ms = 2\n'

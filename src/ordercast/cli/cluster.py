@@ -17,6 +17,7 @@ from ordercast.cli.cluster_table import ask_hosts, print_status, status_object
 from ordercast.cli.config import CONFIG, ConfigOption, parse_options, read_config
 from ordercast.cli.output import console, errors, print_json
 from ordercast.core import LocalError
+from ordercast.net.cluster.as_new import screen_as_new
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.key_file import create_keys
@@ -42,6 +43,14 @@ app = typer.Typer(
 )
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+AsNewOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--as-new",
+        metavar="NODE",
+        help="Set the saved state of this host aside and start it as a new member; may be repeated.",
+    ),
+]
 
 
 @app.command()
@@ -120,6 +129,7 @@ def up(
     run: Annotated[
         str, typer.Option(help="Name of the run in traces. Default: the cluster name and the time.")
     ] = "",
+    as_new: AsNewOption = None,
     json: JsonOption = False,
 ) -> int:
     """Start all hosts except those with `start = false` in the file, and wait until they answer.
@@ -137,11 +147,14 @@ def up(
     if foreground and detach:
         raise LocalError("--foreground stops the hosts with this command, and --detach does not: choose one")
     run = run or f"{cluster.name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    new = [cluster.find_host(name).id for name in as_new or ()]
+    for host in new:
+        screen_as_new(cluster, cluster.plan(), host)
     if foreground:
-        asyncio.run(Supervisor(cluster, run).serve())
+        asyncio.run(Supervisor(cluster, run, as_new=new).serve())
         print_trace(finish_trace(cluster, run, Finish()))
         return 0
-    pid = spawn(cluster, supervisor_command(cluster, run, detached=detach))
+    pid = spawn(cluster, supervisor_command(cluster, run, detached=detach, as_new=new))
     await_supervisor(cluster, pid)
     await_cluster(cluster, timeout)
     return _show(cluster, json)
@@ -165,9 +178,12 @@ def supervise(
     config: ConfigOption = CONFIG,
     detached: Annotated[bool, typer.Option("--detached")] = False,
     adopt: Annotated[bool, typer.Option("--adopt")] = False,
+    as_new: AsNewOption = None,
 ) -> int:
     """Run the supervisor that `up` leaves in the background."""
-    asyncio.run(Supervisor(load_cluster(config), run, detached=detached).serve(adopt=adopt))
+    new = [int(host) for host in as_new or ()]
+    supervisor = Supervisor(load_cluster(config), run, detached=detached, as_new=new)
+    asyncio.run(supervisor.serve(adopt=adopt))
     return 0
 
 

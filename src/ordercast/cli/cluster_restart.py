@@ -10,6 +10,7 @@ from ordercast.cli.cluster_ends import await_hosts
 from ordercast.cli.config import CONFIG, ConfigOption, read_config
 from ordercast.cli.output import console, errors, print_json
 from ordercast.core import Fault, Gaps, HostId, LocalError
+from ordercast.net.cluster.as_new import screen_as_new
 from ordercast.net.cluster.cluster import Cluster, HostSpec
 from ordercast.net.cluster.supervisor import Order
 from ordercast.net.cluster.supervisor_client import attend, order, report
@@ -50,6 +51,9 @@ def restart(
     json: Annotated[
         bool, typer.Option("--json", help="With --rolling: print one JSON object at the end.")
     ] = False,
+    as_new: Annotated[
+        bool, typer.Option("--as-new", help="Set its saved state aside, and start it as a new member.")
+    ] = False,
 ) -> int:
     """Restart a host with its saved state, or all hosts one after the other.
 
@@ -67,16 +71,20 @@ def restart(
     cluster = read_config(config)
     if bool(node) == rolling:
         raise LocalError("name one host to restart, or restart all of them with --rolling")
+    if rolling and as_new:
+        raise LocalError("hosts come back as new one by one: name the host that lost its state")
     if rolling:
         return _print_rolled(_roll(cluster, timeout, quiet=json), json)
     host = cluster.find_host(node)
-    if _forgets(cluster, host):
+    if as_new:
+        screen_as_new(cluster, cluster.plan(), host.id)
+    elif _forgets(cluster, host):
         errors.print(
             "note: a restarted receiver has forgotten its place in the order, and `ordercast check` will"
             " report it; if the protocol has the option `durable`, `durable = true` lets a receiver continue",
             soft_wrap=True,
         )
-    start_host(cluster, host, Order("restart", host.id), timeout)
+    start_host(cluster, host, Order("restart", host.id, as_new=as_new), timeout)
     return 0
 
 

@@ -35,6 +35,8 @@ DRAIN_S = 2.0
 LEFT_BEHIND = 1
 PROTOCOL_FAILED = 1
 """Exit code if a handler of the protocol raised an exception: a defect of the protocol, not of ordercast."""
+CANNOT_GO_ON = 2
+"""Exit code if the host cannot go on: it cannot save its state, or the others do not let it in."""
 
 _log = logging.getLogger("ordercast")
 
@@ -65,6 +67,10 @@ def node(
             metavar="SEED",
         ),
     ] = None,
+    as_new: Annotated[
+        bool,
+        typer.Option("--as-new", help="Set the saved state aside, and come back as a new member."),
+    ] = False,
 ) -> int:
     """Run one host of a cluster in the foreground, with all its processes.
 
@@ -91,7 +97,7 @@ def node(
     from ordercast.net.host.loop import run as run_loop
 
     draws = None if impair is None else Random(f"{impair}/impair/{id}")
-    return int(run_loop(_serve(cluster, id, run, stopper, draws, detached)))
+    return int(run_loop(_serve(cluster, id, run, stopper, draws, detached, as_new)))
 
 
 class _WithoutPandas(MetaPathFinder):
@@ -169,9 +175,16 @@ def _end_with_folder(cluster: Cluster, host: "LiveHost", stop: Callable[[], None
 
 
 async def _serve(
-    cluster: Cluster, id: HostId, run: str, stopper: Stopper, draws: Random | None, detached: bool
+    cluster: Cluster,
+    id: HostId,
+    run: str,
+    stopper: Stopper,
+    draws: Random | None,
+    detached: bool,
+    as_new: bool,
 ) -> int:
     # Imported here, so that the leash is watched before libraries are imported.
+    from ordercast.net.cluster.as_new import screen_as_new
     from ordercast.net.cluster.open_host import open_host
     from ordercast.net.host.recording.recorder import TraceRecorder
     from ordercast.net.tools.attendance import Attendance
@@ -186,9 +199,11 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     plan = cluster.plan()
+    if as_new:
+        screen_as_new(cluster, plan, id)
     nodes = [node.id for node in plan.nodes if node.host == id]
     recorder = TraceRecorder(cluster.traces, run, id, nodes) if cluster.trace else None
-    host = open_host(cluster, id, plan=plan, recorder=recorder, impaired=draws)
+    host = open_host(cluster, id, plan=plan, recorder=recorder, impaired=draws, as_new=as_new)
     defects: list[str] = []
 
     def on_defect(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -216,6 +231,9 @@ async def _serve(
     if isinstance(host.failure, ProtocolFailed):
         _log.critical("stopped: %s", host.failure)
         return PROTOCOL_FAILED
+    if isinstance(host.failure, LocalError):
+        _log.critical("stopped: %s", host.failure)
+        return CANNOT_GO_ON
     if host.failure is not None or defects:
         _log.critical("stopped by a defect in ordercast: %s", host.failure or defects[0])
         return DEFECT

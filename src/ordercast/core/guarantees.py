@@ -64,6 +64,9 @@ class Fault(StrEnum):
     AMNESIA = "amnesia"
     PAUSE = "pause"
     CLOCK = "clock"
+    DISK = "disk"
+    """Saved state is damaged or lost, or cannot be written. A host whose disk fails stops. One that finds its
+    state damaged comes back as a new member if all its nodes may forget, and otherwise stays down."""
 
 
 class Crashes(StrEnum):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from ordercast.core.errors import LocalError
-from ordercast.core.guarantees import Crashes, Guarantees
+from ordercast.core.guarantees import Crashes, Fault, Guarantees
 from ordercast.core.ids import NODE_MAX, GroupId, HostId, NodeId
 from ordercast.core.message import Codec
 from ordercast.core.process import Env, Member, Process
@@ -164,6 +164,16 @@ class Plan:
         """The nodes that are neither receivers of a group nor senders."""
         named = self._named()
         return tuple(node for node in self.nodes if node.id not in named)
+
+    def must_remember(self, host: HostId) -> tuple[Node, ...]:
+        """The nodes of a host whose later lives must have the state that earlier ones saved."""
+        forgets = Fault.AMNESIA in self.guarantees.tolerates
+        named = self._named()
+        return tuple(
+            node
+            for node in self.nodes
+            if node.host == host and not (forgets if node.id in named else node.fails is Crashes.ANY)
+        )
 
     def _named(self) -> frozenset[NodeId]:
         return frozenset(self.senders).union(*self.groups.values())

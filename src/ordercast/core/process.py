@@ -34,6 +34,9 @@ class Env(ABC):
     during a handler."""
     rng: Random
     """This node's own stream of random numbers."""
+    forgot: bool = False
+    """Whether this node is known to have had an earlier life, whose saved state is lost. It is a new member
+    with a past, and must not deliver again what the earlier life may have delivered."""
 
     @abstractmethod
     def send(self, to: NodeId, message: Message) -> None:

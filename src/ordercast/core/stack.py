@@ -57,6 +57,11 @@ class InnerEnv(Env):
         """The random numbers of both."""
         return self._outside.rng
 
+    @property
+    def forgot(self) -> bool:  # type: ignore[override]
+        """Whether the node lost its saved state."""
+        return self._outside.forgot
+
     def send(self, to: NodeId, message: Message) -> None:
         """Send it as the outer process would."""
         self._outside.send(to, message)

@@ -10,10 +10,18 @@ def beyond_contract(scenario: Scenario, plan: Plan) -> list[Fault]:
     """The faults of a scenario that the protocol does not promise to tolerate."""
     network, clocks, kinds = scenario.network, scenario.clocks, [type(fault) for fault in scenario.fault]
     # The plan says how infrastructure may come back; the guarantees are about receivers.
+    # Whether a host with a damaged disk comes back is up to the host.
+    damaged = {
+        fault.host
+        for fault in scenario.fault
+        if isinstance(fault, faults.Disk) and fault.what in faults.DAMAGES
+    }
     restarts = [
         fault.state
         for fault in scenario.fault
-        if isinstance(fault, faults.Restart) and fault.state not in returns(plan, fault.host)
+        if isinstance(fault, faults.Restart)
+        and fault.state not in returns(plan, fault.host)
+        and not (fault.state == "saved" and fault.host in damaged)
     ]
     happened = {
         Fault.LOSS: network.loss > 0,
@@ -25,6 +33,7 @@ def beyond_contract(scenario: Scenario, plan: Plan) -> list[Fault]:
         Fault.AMNESIA: "lost" in restarts,
         Fault.PAUSE: faults.Pause in kinds,
         Fault.CLOCK: clocks.skew_us > 0 or clocks.drift_ppm > 0 or faults.SetClock in kinds,
+        Fault.DISK: faults.Disk in kinds,
     }
     return [fault for fault, struck in happened.items() if struck and fault not in plan.guarantees.tolerates]
 

@@ -94,7 +94,7 @@ def draw_crashes(plan: Plan, phase: Phase, active: list[Fault], rng: Random) -> 
                 continue
             lives = _lives(phase, states, stays_down, rng)
             if stays_down or any(life.state == "lost" for life in lives if isinstance(life, Restart)):
-                if not _may_go(node, gone, plan):
+                if not may_go(node, gone, plan):
                     continue
                 gone.append(node)
             struck.add(host)
@@ -145,7 +145,7 @@ def draw_infrastructure_crashes(plan: Plan, phase: Phase, rng: Random) -> list[F
             break
         host = rng.choice(up)
         faults.append(Crash(at_ms=at_ms, host=host))
-        if rng.random() < 0.25 and _can_do_without(roles, {*gone, host}):
+        if rng.random() < 0.25 and can_do_without(roles, {*gone, host}):
             gone.append(host)
             back_ms[host] = inf
             continue
@@ -154,7 +154,7 @@ def draw_infrastructure_crashes(plan: Plan, phase: Phase, rng: Random) -> list[F
     return faults
 
 
-def _can_do_without(roles: dict[str, list[Node]], gone: set[HostId]) -> bool:
+def can_do_without(roles: dict[str, list[Node]], gone: set[HostId]) -> bool:
     """Whether every role has enough nodes left without these hosts, and at least one node."""
     for nodes in roles.values():
         down = sum(node.host in gone for node in nodes)
@@ -163,7 +163,7 @@ def _can_do_without(roles: dict[str, list[Node]], gone: set[HostId]) -> bool:
     return True
 
 
-def _may_go(node: NodeId, gone: list[NodeId], plan: Plan) -> bool:
+def may_go(node: NodeId, gone: list[NodeId], plan: Plan) -> bool:
     """Whether the others can go on without this receiver too."""
     return all(
         sum(other in gone for other in members) < _bound(plan.guarantees.crashes, len(members))

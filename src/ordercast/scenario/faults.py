@@ -28,6 +28,9 @@ class FaultTarget(Protocol):
     def step_clock(self, host_id: HostId, by_ns: Nanos) -> None:
         """Set a host's clock, forward or back."""
 
+    def strike_disk(self, host_id: HostId, what: "DiskTrouble", duration: Nanos) -> None:
+        """Damage what a host has saved, or let its disk fail or be slow for a while."""
+
     def cut(self, links: Iterable[tuple[HostId, HostId]]) -> None:
         """Cut these links, from one host to another, in addition to those that are cut already."""
 
@@ -36,6 +39,15 @@ class FaultTarget(Protocol):
 
     def heal(self) -> None:
         """End all cuts, and all loss, duplication and reordering."""
+
+
+DiskTrouble: TypeAlias = Literal[
+    "flip", "cut", "lost-writes", "wiped", "io-error", "full", "read-only", "slow"
+]
+"""What may happen to a disk: a bit flips, a file is cut, the last writes are lost, or all of them; or the
+disk refuses writes, or is slow, for a while."""
+DAMAGES: frozenset[DiskTrouble] = frozenset({"flip", "cut", "lost-writes", "wiped"})
+"""What changes the saved state; it is found when the host starts."""
 
 
 class _Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
@@ -146,4 +158,29 @@ class SetClock(_Fault, frozen=True, tag="clock"):
         target.step_clock(self.host, round(self.step_us * MICROSECOND))
 
 
-FaultSpec: TypeAlias = Crash | Restart | Pause | Partition | Heal | Weather | SetClock
+class Disk(_Fault, frozen=True, tag="disk"):
+    """Something happens to a host's disk."""
+
+    host: HostId
+    what: DiskTrouble
+    for_ms: Milliseconds = 0.0
+    """How long a disk refuses writes or is slow."""
+
+    def __post_init__(self) -> None:
+        if (self.what in DAMAGES) != (self.for_ms == 0):
+            raise LocalError(
+                f"a disk with the trouble {self.what!r} "
+                + ("is damaged at once: leave out `for_ms`" if self.what in DAMAGES else "needs `for_ms`")
+            )
+
+    @property
+    def ends_ns(self) -> Nanos:
+        """When the disk works again."""
+        return self.at_ns + round(self.for_ms * MILLISECOND)
+
+    def strike(self, target: FaultTarget) -> None:
+        """Let it happen."""
+        target.strike_disk(self.host, self.what, round(self.for_ms * MILLISECOND))
+
+
+FaultSpec: TypeAlias = Crash | Restart | Pause | Partition | Heal | Weather | SetClock | Disk

@@ -70,8 +70,10 @@ def _ends(plan: Plan, hosts: AbstractSet[HostId]) -> tuple[tuple[NodeId, ...], t
 class _Surroundings:
     """The hosts that are up and the links that are cut, as faults change them: a `FaultTarget`."""
 
-    def __init__(self, scenario: Scenario, hosts: Iterable[HostId]) -> None:
-        self.up = set(hosts)
+    def __init__(self, scenario: Scenario, plan: Plan) -> None:
+        self._plan = plan
+        self.up = {node.host for node in plan.nodes}
+        self._damaged: set[HostId] = set()
         self.cut_links: set[tuple[HostId, HostId]] = set()
         self.conditions: Conditions = scenario.network
         self.paused = 0
@@ -80,7 +82,17 @@ class _Surroundings:
         self.up.discard(host_id)
 
     def restart(self, host_id: HostId, *, keep_state: bool = True) -> None:
-        self.up.add(host_id)
+        if not (keep_state and host_id in self._damaged and self._plan.must_remember(host_id)):
+            self.up.add(host_id)
+            self._damaged.discard(host_id)
+
+    def strike_disk(self, host_id: HostId, what: faults.DiskTrouble, duration: Nanos) -> None:
+        if what in faults.DAMAGES:
+            self._damaged.add(host_id)
+        elif what == "slow":
+            self.paused += 1
+        else:  # it stops with its next save, whenever that is
+            self.up.discard(host_id)
 
     def pause(self, host_id: HostId, duration: Nanos) -> None:
         self.paused += 1
@@ -113,7 +125,7 @@ def _sides(scenario: Scenario, plan: Plan, end: Nanos) -> Iterator[tuple[Nanos, 
 
 def _changes(scenario: Scenario, plan: Plan) -> Iterator[tuple[Nanos, tuple[frozenset[HostId], ...]]]:
     """When the surroundings change, and the sides from then on; none while conditions are bad."""
-    now = _Surroundings(scenario, {node.host for node in plan.nodes})
+    now = _Surroundings(scenario, plan)
     awake = _ends_of_pauses(scenario)
     strikes = {fault.at_ns for fault in scenario.fault}.union(awake)
     before = None
@@ -129,13 +141,15 @@ def _changes(scenario: Scenario, plan: Plan) -> Iterator[tuple[Nanos, tuple[froz
 
 
 def _ends_of_pauses(scenario: Scenario) -> list[Nanos]:
-    """When each pause ends; one that begins in another of the same host makes that one longer."""
+    """When each pause ends, and each time of a slow disk; a pause within another makes that one longer."""
     ends: list[Nanos] = []
     until: dict[HostId, Nanos] = {}
     for fault in scenario.fault:
         if isinstance(fault, faults.Pause):
             until[fault.host] = max(until.get(fault.host, 0), fault.at_ns) + fault.ends_ns - fault.at_ns
             ends.append(until[fault.host])
+        elif isinstance(fault, faults.Disk) and fault.what == "slow":
+            ends.append(fault.ends_ns)
     return ends
 
 

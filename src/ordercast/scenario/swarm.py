@@ -16,6 +16,7 @@ from ordercast.core import Deployment, Fault, HostId, LocalError, Plan
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.crashes import Phase, draw_crashes, draw_infrastructure_crashes
+from ordercast.scenario.disks import draw_disk_faults
 from ordercast.scenario.faults import FaultSpec, Heal, Partition, Pause, SetClock, Weather
 from ordercast.scenario.spec import (
     ChiSquareSpec,
@@ -34,6 +35,8 @@ from ordercast.toml_file import about
 
 MakePlan = Callable[[Deployment], Plan]
 
+DISK_SHARE = 0.25
+"""The share of seeds in which disks have troubles."""
 FAULTS_MS = (400.0, 400.0, 400.0, 1600.0)
 """How long the phase of faults lasts; a seed takes one. In a long one, protocols recover in between."""
 
@@ -78,13 +81,17 @@ def swarm_scenario(
         codec=rng.random() < 0.25,
     )
     calm, plan = _deploy(calm, make_plan, rng)
-    faults = [fault for fault in plan.guarantees.tolerates if only in (None, fault)]
-    active = [fault for fault in faults if only or rng.random() < 0.5]
+    # Troubles of disks have a stream of their own, too.
+    faults: list[Fault] = [
+        fault for fault in plan.guarantees.tolerates if only in (None, fault) and fault != Fault.DISK
+    ]
+    active: list[Fault] = [fault for fault in faults if only or rng.random() < 0.5]
     spread = calm.workload.spread[: plan.groups_max]
     hosts = sorted({node.host for node in plan.nodes})
     infrastructure = Random(f"{seed}/infrastructure")
     network, weather = _network(phase, active, hosts, rng)
     struck = weather + _faults(plan, phase, hosts, active, rng, infrastructure)
+    struck += _disk_faults(plan, phase, struck, only, Random(f"{seed}/disks"))
     struck.sort(key=lambda fault: fault.at_ms)
     return msgspec.structs.replace(
         calm,
@@ -93,6 +100,16 @@ def swarm_scenario(
         clocks=_clocks(active, rng),
         fault=(*struck, Heal(at_ms=phase.healed_ms)) if phase.heals else tuple(struck),
     )
+
+
+def _disk_faults(
+    plan: Plan, phase: Phase, struck: list[FaultSpec], only: Fault | None, rng: Random
+) -> list[FaultSpec]:
+    """Troubles of disks in some seeds; they have a stream of their own, so other seeds stay as they are."""
+    share = {None: DISK_SHARE, Fault.DISK: 1.0}.get(only, 0.0)
+    if Fault.DISK not in plan.guarantees.tolerates or rng.random() >= share:
+        return []
+    return draw_disk_faults(plan, phase, struck, rng)
 
 
 def _options(protocol: str, rng: Random) -> dict[str, object]:

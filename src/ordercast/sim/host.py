@@ -5,6 +5,7 @@ from typing import Any
 
 from ordercast.core import HostId, Nanos
 from ordercast.scenario.cpu import Cpu
+from ordercast.sim.disk import SimDisk
 from ordercast.sim.scheduler import Action, Scheduler
 
 
@@ -12,8 +13,8 @@ class Host:
     """Serves one piece of work at a time, first come, first served."""
 
     __slots__ = (
-        "_scheduler", "_started_at", "_waking", "busy_ns", "cpu", "free_at", "id", "lives", "overflowed",
-        "paused_ns", "queue", "serving", "up",
+        "_scheduler", "_started_at", "_waking", "busy_ns", "cpu", "disk", "free_at", "id", "lives",
+        "overflowed", "paused_ns", "queue", "serving", "up",
     )  # fmt: skip
 
     def __init__(self, host: HostId, cpu: Cpu, scheduler: Scheduler) -> None:
@@ -32,6 +33,8 @@ class Host:
         """How often it has stopped."""
         self.paused_ns: Nanos = 0
         """How long it has been paused in total."""
+        self.disk: SimDisk | None = None
+        """Its disk, if something has happened to it."""
 
     def charge(self, cost: Nanos) -> Nanos:
         """Let the current work take longer; return when it will be over."""

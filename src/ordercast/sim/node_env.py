@@ -28,6 +28,8 @@ from ordercast.core import (
 )
 from ordercast.kernel.backlog import Backlog
 from ordercast.scenario.clock import Clock
+from ordercast.scenario.faults import DiskTrouble
+from ordercast.sim.disk import damage
 from ordercast.sim.host import Host
 from ordercast.trace import Kind
 
@@ -39,8 +41,9 @@ class NodeEnv(Env):
     """The simulator's side of one process."""
 
     __slots__ = (
-        "_booted_at", "_bundles", "_on_message", "_scheduler", "_timer_count", "_timers", "_unsynced",
-        "_watched", "_world", "arrival", "backlog", "clock", "host", "process", "saved",
+        "_booted_at", "_bundles", "_last_save", "_on_message", "_scheduler", "_timer_count", "_timers",
+        "_unsynced", "_watched", "_world", "arrival", "backlog", "clock", "forgot", "host", "process",
+        "saved",
     )  # fmt: skip
 
     process: Process
@@ -56,6 +59,7 @@ class NodeEnv(Env):
         self.clock = clock
         self.backlog = backlog
         self.saved: dict[str, bytes] = {}
+        self.forgot = False
         self.arrival = self._arrive  # bound once, not for each packet
         self._world = world
         self._scheduler = world.scheduler
@@ -65,6 +69,7 @@ class NodeEnv(Env):
         self._timers: dict[str, int] = {}
         self._timer_count = 0
         self._unsynced: list[tuple[str, bytes | None]] = []
+        self._last_save: tuple[str, bytes | None] | None = None
 
     # Effects of the process
 
@@ -122,12 +127,16 @@ class NodeEnv(Env):
 
     def save(self, name: str, state: bytes | None) -> None:
         """Keep the state. A crash may undo it until a later send or delivery has left."""
-        self._unsynced.append((name, self.saved.get(name)))
+        cost, disk = self.host.cpu.save_ns, self.host.disk
+        if disk is not None:
+            cost += disk.cost(self._scheduler.now)
+        self._last_save = (name, self.saved.get(name))
+        self._unsynced.append(self._last_save)
         if state is None:
             self.saved.pop(name, None)
         else:
             self.saved[name] = bytes(state)
-        self.host.charge(self.host.cpu.save_ns)
+        self.host.charge(cost)
 
     # Life
 
@@ -164,6 +173,11 @@ class NodeEnv(Env):
     def lose_state(self) -> None:
         """Empty the disk."""
         self.saved.clear()
+        self._last_save = None
+
+    def damage(self, what: DiskTrouble, rng: Random) -> None:
+        """Damage what is saved."""
+        damage(self.saved, self._last_save, what, rng)
 
     # Events
 

@@ -34,6 +34,8 @@ from ordercast.kernel.recipients import Recipients
 from ordercast.scenario.clock import Clock
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
+from ordercast.scenario.faults import DiskTrouble
+from ordercast.sim.disk import DiskFailed, SimDisk
 from ordercast.sim.fates import FateEnv, followed
 from ordercast.sim.host import Host
 from ordercast.sim.latency import Constant
@@ -80,6 +82,7 @@ class World:
         self.scheduler = Scheduler()
         self.network = network(self.scheduler, Random(f"{seed}/network"))
         self.rng = Random(f"{seed}/world")
+        self._disk_rng = Random(f"{seed}/disks")
         self.through_codec = through_codec
         self.rows: list[tuple[object, ...]] = []
         self.observers: list[Observer] = []
@@ -123,7 +126,12 @@ class World:
 
     def run(self, until: Nanos) -> None:
         """Let the world go on up to a time."""
-        self.scheduler.run(until)
+        while True:
+            try:
+                self.scheduler.run(until)
+                return
+            except DiskFailed as failed:
+                self.crash(failed.host)
 
     @property
     def now(self) -> Nanos:
@@ -289,17 +297,45 @@ class World:
             env.stop(self.rng)
 
     def restart(self, host_id: HostId, *, keep_state: bool = True) -> None:
-        """Start a crashed host again, with its saved state or with an empty disk."""
+        """Start a crashed host again, with its saved state or with an empty disk.
+
+        A host whose saved state is damaged comes back as a new member if all its nodes may forget, and stays
+        down otherwise.
+        """
         host = self._host(host_id)
         if host.up:
             return
+        as_new = keep_state and self._finds_damage(host)
+        if as_new and self.plan.must_remember(host_id):
+            return
         host.start()
+        lost = as_new or not keep_state
+        if lost and host.disk is not None:
+            host.disk.empty()
         for env in self._processes(host):
-            if not keep_state:
+            if lost:
                 env.lose_state()
+            env.forgot |= as_new
             env.read_clock()
-            self._record(env, Kind.RECOVER, label=SAVED if keep_state else LOST)
+            self._record(env, Kind.RECOVER, label=LOST if lost else SAVED)
             env.boot()
+
+    def strike_disk(self, host_id: HostId, what: DiskTrouble, duration: Nanos) -> None:
+        """Let something happen to the disk of a host."""
+        host = self._host(host_id)
+        host.disk = host.disk or SimDisk(host_id)
+        host.disk.strike(what, self.now + duration)
+
+    def _finds_damage(self, host: Host) -> bool:
+        """Whether what a host reads is not what it saved: it finds out itself, or the others tell it."""
+        if host.disk is None:
+            return False
+        for what in host.disk.damages:
+            host.disk.damaged = True  # a host has something saved, even if its nodes have not
+            for env in self._processes(host):
+                env.damage(what, self._disk_rng)
+        host.disk.damages.clear()
+        return host.disk.damaged
 
     def pause(self, host_id: HostId, duration: Nanos) -> None:
         """Let a host do nothing for a while; then it goes on as if nothing had happened."""

@@ -15,8 +15,9 @@ from random import Random
 import msgspec
 
 from ordercast.core import HostId, OrdercastError, exception_text
+from ordercast.lab.trial.faulty_store import FaultyStore
 from ordercast.lab.trial.load import Load, make_load
-from ordercast.lab.trial.messages import Begin, Impair, Life, Order, Report, StepClock, Stop
+from ordercast.lab.trial.messages import Begin, Impair, Life, Order, Report, StepClock, Stop, TroubleDisk
 from ordercast.lab.trial.setting import Setting
 from ordercast.net.cluster.open_host import open_host
 from ordercast.net.host.live_host import LiveHost
@@ -93,7 +94,14 @@ class _Child:
         recorder = TraceRecorder(Path(setting.traces), setting.run, host, nodes)
         draws = Random(f"{setting.scenario.seed}/impair/{host}/{int(self._life.first)}")
         live = open_host(
-            setting.cluster(), host, plan=plan, recorder=recorder, impaired=draws, clock=self._now
+            setting.cluster(),
+            host,
+            plan=plan,
+            recorder=recorder,
+            impaired=draws,
+            clock=self._now,
+            as_new=self._life.as_new,
+            store_type=FaultyStore,
         )
         transport = live.wire.transport
         assert isinstance(transport, ImpairedTransport)
@@ -137,6 +145,8 @@ class _Child:
             case StepClock():
                 self._now()
                 self._clock.step(order.by_ns)
+            case TroubleDisk() if isinstance(live.store, FaultyStore):
+                live.store.trouble(order.what, order.duration)
             case Stop():
                 self._stop()
 

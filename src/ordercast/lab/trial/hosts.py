@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -38,8 +39,11 @@ class _Host:
 class Hosts:
     """All host processes."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, on_fall: Callable[[HostId], None]) -> None:
+        """`on_fall` is called when a host has ended that may end by itself."""
         self._setting = setting
+        self._on_fall = on_fall
+        self._may_fall: set[HostId] = set()
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([run_child.__module__])
         self._up: dict[HostId, _Host] = {}
@@ -64,6 +68,10 @@ class Hosts:
         process.start()
         theirs.close()
         self._up[host] = _Host(process, ours)
+
+    def let_fall(self, host: HostId) -> None:
+        """Do not wonder if this host ends by itself: its disk is bad."""
+        self._may_fall.add(host)
 
     def kill(self, host: HostId) -> None:
         """End a host at once."""
@@ -98,7 +106,8 @@ class Hosts:
             self._up[host].connection.send_bytes(_encode(order))
         except OSError:
             self._hear(host, self._up[host])
-            raise self._dead(host) from None
+            if host not in self._may_fall:
+                raise self._dead(host) from None
 
     def hear(self, timeout_s: float) -> None:
         """Read the reports of hosts, for at most this time; `LocalError` if one has died unexpectedly."""
@@ -106,14 +115,17 @@ class Hosts:
         for ready in wait(list(connections), timeout_s):
             host = connections[ready]  # type: ignore[index]  # it is one of those
             self._hear(host, self._up[host])
-        for host, found in self._up.items():
+        for host, found in list(self._up.items()):
             if not found.process.is_alive() or (found.report is not None and found.report.error):
-                raise self._dead(host)
+                if host not in self._may_fall:
+                    raise self._dead(host)
+                self.kill(host)  # it may not be quite gone
+                self._on_fall(host)
 
     def await_ready(self, hosts: list[HostId], timeout_s: float) -> None:
         """Wait until hosts have reported for the first time."""
         end = time.monotonic() + timeout_s
-        while any(self._up[host].report is None for host in hosts):
+        while any(host in self._up and self._up[host].report is None for host in hosts):
             self.hear(0.05)
             if time.monotonic() > end:
                 raise LocalError(f"hosts {', '.join(map(str, hosts))} did not start within {timeout_s:g} s")
@@ -154,7 +166,9 @@ class Hosts:
                 found.process.kill()
                 found.process.join()
                 stuck.append(host)
-            elif found.process.exitcode or (found.report is not None and found.report.error):
+            elif host not in self._may_fall and (
+                found.process.exitcode or (found.report is not None and found.report.error)
+            ):
                 raise self._dead(host)  # its trace would tell of a crash that nobody ordered
         return stuck
 
@@ -169,7 +183,10 @@ class Hosts:
     def _hear(self, host: HostId, found: _Host) -> None:
         try:
             while found.connection.poll():
-                found.report = _decoder.decode(found.connection.recv_bytes())
+                report = _decoder.decode(found.connection.recv_bytes())
+                if report.error and found.report is not None:  # it has no figures
+                    report = msgspec.structs.replace(found.report, error=report.error)
+                found.report = report
         except (EOFError, OSError):
             return  # it has hung up; whether it may is seen elsewhere
 

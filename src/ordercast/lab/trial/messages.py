@@ -6,6 +6,7 @@ import msgspec
 
 from ordercast.core import Nanos, NodeId
 from ordercast.net.transports.impair import Impairment
+from ordercast.scenario.faults import DiskTrouble
 
 
 class _Order(msgspec.Struct, frozen=True, tag_field="do"):
@@ -30,17 +31,26 @@ class StepClock(_Order, frozen=True, tag="step-clock"):
     by_ns: Nanos
 
 
+class TroubleDisk(_Order, frozen=True, tag="trouble-disk"):
+    """Let the disk refuse writes or be slow for a while."""
+
+    what: DiskTrouble
+    duration: Nanos
+
+
 class Stop(_Order, frozen=True, tag="stop"):
     """End in good order."""
 
 
-Order: TypeAlias = Begin | Impair | StepClock | Stop
+Order: TypeAlias = Begin | Impair | StepClock | TroubleDisk | Stop
 
 
 class Life(msgspec.Struct, frozen=True, kw_only=True):
     """What a host process must know about earlier lives."""
 
     first: bool = True
+    as_new: bool = False
+    """Whether it comes back as a new member, without the state of its earlier lives."""
     submitted: dict[NodeId, int] = {}
     """How many messages each sender of the host has submitted in earlier lives."""
     impairment: Impairment = Impairment()

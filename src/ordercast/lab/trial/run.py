@@ -29,7 +29,7 @@ from ordercast.scenario.clock import clocks_of
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.contract import beyond_contract, check_faults
 from ordercast.scenario.ending import ending_of, hindrance_of
-from ordercast.scenario.faults import Crash
+from ordercast.scenario.faults import Crash, Disk
 from ordercast.scenario.receipts import Receipts
 from ordercast.scenario.schedule import schedule
 from ordercast.scenario.settling import SettlingRun
@@ -131,7 +131,7 @@ class Conductor(SettlingRun):
             epoch_ns=time.time_ns(),
         )
         create_keys(setting.key_file)
-        self.stage = Stage(setting)
+        self.stage = Stage(setting, plan)
         self.started_ns: Nanos = 0
         """The wall clock when the workload began."""
         self.duration_ns: Nanos = 0
@@ -206,7 +206,7 @@ class Conductor(SettlingRun):
 
         Deliveries that a killed host did not report are unknown; then only silence shows the end.
         """
-        if any(isinstance(fault, Crash) for fault in self.scenario.fault):
+        if any(isinstance(fault, Crash | Disk) for fault in self.scenario.fault):
             return False
         reports = self.stage.hosts.reports()
         waiting = sum(report.waiting for report in reports)

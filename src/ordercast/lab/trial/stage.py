@@ -2,15 +2,17 @@
 
 import time
 from collections.abc import Iterable
+from random import Random
 from typing import NamedTuple
 
-from ordercast.core import HostId, Nanos
+from ordercast.core import HostId, Nanos, Plan
+from ordercast.lab.trial.disk_files import damage_files
 from ordercast.lab.trial.hosts import Hosts
-from ordercast.lab.trial.messages import Begin, Impair, Life, StepClock
+from ordercast.lab.trial.messages import Begin, Impair, Life, StepClock, TroubleDisk
 from ordercast.lab.trial.setting import Setting
 from ordercast.net.transports.impair import Impairment
 from ordercast.scenario.conditions import Conditions
-from ordercast.scenario.faults import FaultTarget
+from ordercast.scenario.faults import DAMAGES, DiskTrouble, FaultTarget
 from ordercast.scenario.spec import ConstantSpec, Scenario
 
 READY_S = 300.0
@@ -37,9 +39,15 @@ def latency_us(scenario: Scenario) -> float:
 class Stage(FaultTarget):
     """All hosts, the network between them, and the faults of both."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, plan: Plan) -> None:
         self.setting = setting
-        self.hosts = Hosts(setting)
+        self.hosts = Hosts(setting, self._on_fall)
+        self._plan = plan
+        self._damages: dict[HostId, list[DiskTrouble]] = {}
+        """What is to happen to the files of a host when it is down."""
+        self._damaged: set[HostId] = set()
+        """Hosts that may find their state damaged, or be refused by the others."""
+        self._disk_rng = Random(f"{setting.scenario.seed}/disks")
         self.blocked: set[tuple[HostId, HostId]] = set()
         """From, to."""
         self.crashes: list[CrashTime] = []
@@ -48,6 +56,8 @@ class Stage(FaultTarget):
         self._steps: dict[HostId, Nanos] = {}
         self._resume: list[tuple[Nanos, HostId]] = []
         self._start_ns: Nanos = 0
+        self._wanted: set[HostId] = set()
+        """Hosts that a fault has restarted."""
 
     @property
     def calm(self) -> bool:
@@ -100,6 +110,31 @@ class Stage(FaultTarget):
             ordered_ns = time.time_ns()
             self.hosts.kill(host_id)
             self.crashes.append(CrashTime(host_id, ordered_ns, time.time_ns()))
+            self._damage(host_id)
+
+    def strike_disk(self, host_id: HostId, what: DiskTrouble, duration: Nanos) -> None:
+        """Damage the files of a host as soon as it is down, or let its disk fail or be slow for a while."""
+        self.hosts.let_fall(host_id)
+        if what in DAMAGES:
+            self._damages.setdefault(host_id, []).append(what)
+            if host_id not in self.hosts.up:
+                self._damage(host_id)
+        elif host_id in self.hosts.up:
+            self.hosts.order(host_id, TroubleDisk(what, duration))
+
+    def _damage(self, host: HostId) -> None:
+        for what in self._damages.pop(host, ()):
+            damage_files(self.setting.cluster().state_path(host), what, self._disk_rng)
+            self._damaged.add(host)
+
+    def _on_fall(self, host: HostId) -> None:
+        """A host has ended by itself. If its state was damaged, it comes back as new if it may."""
+        now = time.time_ns()
+        self.crashes.append(CrashTime(host, now, now))
+        self._damage(host)
+        if host in self._damaged and host in self._wanted and not self._plan.must_remember(host):
+            self._damaged.discard(host)
+            self.restart(host, keep_state=False)
 
     def pause(self, host_id: HostId, duration: Nanos) -> None:
         """Stop a host for a while; somebody must call `resume_due` when that is over."""
@@ -114,19 +149,17 @@ class Stage(FaultTarget):
             self.hosts.order(host_id, StepClock(by_ns))
 
     def restart(self, host_id: HostId, *, keep_state: bool = True) -> None:
-        """Start a host that was killed, with the files of its earlier life or without."""
+        """Start a host that was killed, with the state of its earlier life or as a new member."""
         if host_id in self.hosts.up:
             return
-        state = self.setting.cluster().state_path(host_id)
-        if not keep_state:
-            for path in state.parent.glob(f"{state.name}*"):
-                path.unlink()
         life = Life(
             first=False,
+            as_new=not keep_state,
             submitted=self.hosts.submitted(host_id),
             impairment=self._impairment(host_id),
             clock_step_ns=self._steps.get(host_id, 0),
         )
+        self._wanted.add(host_id)
         self.hosts.start(host_id, life)
         self.hosts.order(host_id, Begin(self._start_ns))
 

@@ -6,6 +6,7 @@ from types import TracebackType
 
 from ordercast.core import HostId, LocalError
 from ordercast.net.api.group import Group
+from ordercast.net.cluster.as_new import screen_as_new
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.open_host import open_host
@@ -18,11 +19,12 @@ from ordercast.net.tools.attendance import Attendance
 class Joining:
     """What `join` returns; entering it gives the group."""
 
-    def __init__(self, file: Path, group: str, host: HostId | None, run: str) -> None:
+    def __init__(self, file: Path, group: str, host: HostId | None, run: str, as_new: bool) -> None:
         self._file = file
         self._name = group
         self._host = host
         self._run = run
+        self._as_new = as_new
         self._exits = AsyncExitStack()
 
     async def __aenter__(self) -> Group:
@@ -42,7 +44,7 @@ class Joining:
         # An earlier life may just be ending, but others are not to wait while some host is free.
         for host, wait_s in [*((host, 0.0) for host in hosts), (hosts[0], WAIT_S)]:
             try:
-                group = open_group(cluster, self._name, host, self._run, wait_s)
+                group = open_group(cluster, self._name, host, self._run, wait_s, self._as_new)
                 await group.start()
                 return group
             except HostTaken as error:
@@ -64,12 +66,17 @@ class Joining:
                 raise
 
 
-def join(file: str | Path, group: str, *, host: HostId | None = None, run: str = "") -> Joining:
+def join(
+    file: str | Path, group: str, *, host: HostId | None = None, run: str = "", as_new: bool = False
+) -> Joining:
     """Join a group of a cluster as the named host, or as the first host that nobody runs.
 
     `run` names the run in traces and must be the same on all hosts; by default it is that of `cluster up`.
+    `as_new` sets the saved state of the named host aside and joins as a new member.
     """
-    return Joining(Path(file), group, host, run)
+    if as_new and host is None:
+        raise LocalError("to join as a new member, name the host that lost its state: join(..., host=N)")
+    return Joining(Path(file), group, host, run, as_new)
 
 
 def members(cluster: Cluster, name: str) -> tuple[HostId, ...]:
@@ -81,17 +88,26 @@ def members(cluster: Cluster, name: str) -> tuple[HostId, ...]:
     return tuple(sorted(hosts, key=lambda host: (cluster.host(host).start, host)))
 
 
-def open_group(cluster: Cluster, name: str, host: HostId, run: str = "", wait_s: float = WAIT_S) -> Group:
+def open_group(
+    cluster: Cluster,
+    name: str,
+    host: HostId,
+    run: str = "",
+    wait_s: float = WAIT_S,
+    as_new: bool = False,
+) -> Group:
     """The member of a group on a host; the host is not started yet."""
     names = list(cluster.groups)
     if host not in members(cluster, name):
         raise LocalError(f"host {host} has no receiver of group '{name}'")
     plan = cluster.plan()
+    if as_new:
+        screen_as_new(cluster, plan, host)
     nodes = [node.id for node in plan.nodes if node.host == host]
     recorder = None
     if cluster.trace:
         recorder = TraceRecorder(cluster.traces, run or current_run(cluster), host, nodes)
-    live = open_host(cluster, host, plan=plan, recorder=recorder, wait_s=wait_s)
+    live = open_host(cluster, host, plan=plan, recorder=recorder, wait_s=wait_s, as_new=as_new)
     sender = next((node for node in plan.senders if node in nodes), None)
     receiver = next(node for node in cluster.groups[name] if node in nodes)
     return Group(live, names, names.index(name), sender, receiver, cluster.inbox_bytes)

@@ -112,6 +112,8 @@ class GroupInThread:
         self._loop.close()
 
 
-def join_sync(file: str | Path, group: str, *, host: HostId | None = None, run: str = "") -> GroupInThread:
+def join_sync(
+    file: str | Path, group: str, *, host: HostId | None = None, run: str = "", as_new: bool = False
+) -> GroupInThread:
     """Join a group, as `join` does, from a script."""
-    return GroupInThread(join(file, group, host=host, run=run))
+    return GroupInThread(join(file, group, host=host, run=run, as_new=as_new))

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from random import Random
 
 from ordercast.core import HostId, LocalError, Nanos, Plan
@@ -11,6 +12,7 @@ from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.key_file import KeyFile
 from ordercast.net.host.live_host import LiveHost
 from ordercast.net.host.recording.spool import Recorder
+from ordercast.net.host.set_aside import set_aside
 from ordercast.net.host.store import WAIT_S, Store
 from ordercast.net.links.seal import Seal, Sealed, Unsealed
 from ordercast.net.links.wire import Wire, new_session
@@ -37,11 +39,15 @@ def open_host(
     impaired: Random | None = None,
     clock: Callable[[], Nanos] = time.time_ns,
     wait_s: float = WAIT_S,
+    as_new: bool = False,
+    store_type: type[Store] = Store,
 ) -> LiveHost:
     """A host of a cluster, ready to start; waits up to `wait_s` for an earlier life to release its state.
 
-    For tests and experiments, a generator for `impaired` allows impairing its datagrams, and a `clock`
-    lets it have a wrong time.
+    With `as_new` its saved state is set aside, and it comes back as a new member with an empty one; whoever
+    asks for that calls `screen_as_new` first, unless an experiment is to show what comes of it.
+    For tests and experiments, a generator for `impaired` allows impairing its datagrams, a `clock` lets it
+    have a wrong time, and a `store_type` lets its disk fail.
     """
     spec = cluster.host(host)
     metrics, session = Metrics(), new_session()
@@ -60,7 +66,7 @@ def open_host(
         plan,
         host,
         wire,
-        store=Store(cluster.state_path(host), wait_s),
+        store=_open_store(store_type, cluster.state_path(host), host, wait_s, as_new),
         recorder=recorder,
         bundle_bytes=cluster.bundle_bytes,
         clock=clock,
@@ -68,6 +74,14 @@ def open_host(
     if keys is not None:
         live.each_second(partial(_renew, seal, keys))
     return live
+
+
+def _open_store(kind: type[Store], path: Path, host: HostId, wait_s: float, as_new: bool) -> Store:
+    if as_new:
+        folder = set_aside(path, wait_s)
+        where = "there was no saved state" if folder is None else f"its saved state is now in {folder}"
+        _log.warning("host %d comes back as a new member; %s", host, where)
+    return kind(path, wait_s, as_new=as_new)
 
 
 def _count_trace_failure(metrics: Metrics) -> None:

@@ -19,7 +19,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -51,6 +51,8 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timeout_s: float = STOP_TIMEOUT_S
     clean: bool = False
     """For `restart`: let the host stop in good order, and refuse if it takes longer than `timeout_s`."""
+    as_new: bool = False
+    """Start the host as a new member, with its saved state set aside."""
 
 
 class HostState(msgspec.Struct, frozen=True):
@@ -118,12 +120,18 @@ def node_command(cluster: Cluster, run: str) -> Command:
 
 
 def supervisor_command(
-    cluster: Cluster, run: str, *, detached: bool = False, adopt: bool = False
+    cluster: Cluster,
+    run: str,
+    *,
+    detached: bool = False,
+    adopt: bool = False,
+    as_new: Collection[HostId] = (),
 ) -> list[str]:
     """The command `ordercast cluster supervise` for a cluster."""
     words = ["--config", str(cluster.file), "--run", run]
     words += ["--detached"] if detached else []
     words += ["--adopt"] if adopt else []
+    words += [word for host in as_new for word in ("--as-new", str(host))]
     return [sys.executable, "-m", "ordercast.cli", "cluster", "supervise", *words]
 
 
@@ -141,9 +149,17 @@ class Supervisor:
     """Starts, kills and ends the hosts of a cluster."""
 
     def __init__(
-        self, cluster: Cluster, run: str, command: Command | None = None, *, detached: bool = False
+        self,
+        cluster: Cluster,
+        run: str,
+        command: Command | None = None,
+        *,
+        detached: bool = False,
+        as_new: Collection[HostId] = (),
     ) -> None:
+        """Hosts of `as_new` are started as new members."""
         self._cluster = cluster
+        self._as_new = as_new
         self._run = run
         self._command = command or node_command(cluster, run)
         self._detached = detached
@@ -219,7 +235,7 @@ class Supervisor:
             case "start":
                 if self._runs(order.host):
                     raise LocalError(f"host {order.host} is already running")
-                self._start(order.host)
+                self._start(order.host, as_new=order.as_new)
             case "kill":
                 if not self._runs(order.host):
                     raise LocalError(f"host {order.host} is not running")
@@ -229,7 +245,7 @@ class Supervisor:
                     await self._end(order.host, order.timeout_s)
                 else:
                     await self._kill(order.host)
-                self._start(order.host)
+                self._start(order.host, as_new=order.as_new)
 
     def _obey_at_once(self, order: Order) -> None:
         if order.do == "down":
@@ -259,7 +275,7 @@ class Supervisor:
         for spec in self._cluster.hosts:
             mark_path(self._cluster.folder, spec.id).unlink(missing_ok=True)  # of an earlier run
             if spec.start:
-                self._start(spec.id)
+                self._start(spec.id, as_new=spec.id in self._as_new)
 
     def _adopt(self) -> None:
         for spec in self._cluster.hosts:
@@ -267,15 +283,16 @@ class Supervisor:
             if found is not None:
                 self._children[spec.id] = found
 
-    def _start(self, host: HostId) -> None:
+    def _start(self, host: HostId, *, as_new: bool) -> None:
         self._cluster.host(host)  # there must be one
         if self._ending is not None and self._ending.is_set():
             raise LocalError(f"the cluster '{self._cluster.name}' is going down")
         path = self._cluster.log_path(host)
         _put_aside(path)
+        command = self._command(host, None if self._detached else self._leash)
         with path.open("ab") as log:
             process = subprocess.Popen(
-                self._command(host, None if self._detached else self._leash),
+                [*command, *(("--as-new",) if as_new else ())],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -73,7 +73,9 @@ class Life:
         """Stop taking part, because the state of the host is unknown after this error."""
         if self.stage is not RUNNING:
             return
-        if isinstance(error, ProtocolFailed):
+        if isinstance(error, LocalError):  # a disk that fails, or a host that is not let in
+            _log.critical("host %d stops: %s", self._host, error)
+        elif isinstance(error, ProtocolFailed):
             _log.critical("host %d stops: %s", self._host, error, exc_info=error.__cause__)
         else:
             _log.critical("host %d stops because of a defect", self._host, exc_info=error)

@@ -12,7 +12,7 @@ from ordercast.net.host.turn import Turn
 class LiveEnv(Env):
     """What a process on real sockets sees and does."""
 
-    __slots__ = ("_timers", "_turn", "process")
+    __slots__ = ("_timers", "_turn", "forgot", "process")
 
     process: Process
     _timers: Timers
@@ -21,11 +21,13 @@ class LiveEnv(Env):
         self.me = node
         self.now = 0
         self.rng = Random()
+        self.forgot = False
         self._turn = turn
 
-    def begin(self, now: Nanos, factory: Factory, timers: Timers) -> None:
+    def begin(self, now: Nanos, factory: Factory, timers: Timers, *, forgot: bool) -> None:
         """Make the process."""
         self.now = now
+        self.forgot = forgot
         self._timers = timers
         self.process = factory(self)
 

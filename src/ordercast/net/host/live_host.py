@@ -28,6 +28,7 @@ from ordercast.core import (
 )
 from ordercast.core.bundle import HEAD_BYTES
 from ordercast.kernel.backlog import Backlog
+from ordercast.net.host.acquaintances import Acquaintances
 from ordercast.net.host.clock import HostClock
 from ordercast.net.host.delivered import Listener
 from ordercast.net.host.identities import OURS
@@ -113,6 +114,11 @@ class LiveHost:
         return self._wire.metrics
 
     @property
+    def store(self) -> Store:
+        """The saved state of this host."""
+        return self._store
+
+    @property
     def recorder(self) -> Recorder | None:
         """The recorder of this host's trace, if there is one."""
         return self._recorder
@@ -178,10 +184,11 @@ class LiveHost:
         begun = self._clock.begin(self._store.begin_life)
         if self._recorder is not None:
             self._recorder.begin(begun, saved=self._store.lives > 1 and self._remembers())
-        self._senders.identities.begin()
+        self._senders.identities.begin(begun)
+        self._wire.acquaintance = Acquaintances(self._host, self._store, self._turn, self._life.fail)
         await self._wire.start(self._nodes.on_frame, self.end_turn, self._repair_soon)
         self._life.step(Stage.RUNNING)
-        self._nodes.begin(self._store, self._timers)
+        self._nodes.begin(self._store, self._timers, forgot=self._store.as_new)
         self._timers.set(OURS, "wire", TICK_NS)
         self._timers.set(OURS, "second", SECOND)
         self.end_turn()
@@ -206,7 +213,7 @@ class LiveHost:
         async with AsyncExitStack() as parts:  # each is let go of, whatever happens to the others
             parts.callback(self._store.close)
             if self._recorder is not None:
-                parts.callback(self._recorder.close)
+                parts.callback(self._recorder.close, failed=self.failure is not None)
             parts.push_async_callback(self._wire.transport.close)
             if ended_well:
                 self._senders.identities.give_back()

@@ -65,10 +65,10 @@ class Nodes:
         """The environment of each node."""
         return self._envs
 
-    def begin(self, store: Store, timers: Timers) -> None:
-        """Start all processes."""
+    def begin(self, store: Store, timers: Timers, *, forgot: bool) -> None:
+        """Start all processes; `forgot` says whether earlier lives lost what they had saved."""
         for env in self._envs.values():
-            env.begin(self._clock.now, self._plan.nodes[env.me].factory, timers)
+            env.begin(self._clock.now, self._plan.nodes[env.me].factory, timers, forgot=forgot)
         for env in self._envs.values():
             self._run(env, "its start", env.process.on_start, store.load(env.me))
 

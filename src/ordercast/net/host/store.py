@@ -7,51 +7,87 @@ a power cut a committed transaction is still there as a whole, and nothing of an
 
 The file also has the number of lives of the host, and a recent reading of its clock. So if the clock is set
 back, a later life does not begin in the past of an earlier one.
+
+Disks lie. So the file has a check sum over all that it holds (`check_sum.py`), and a mark beside it says how
+many commits were acknowledged (`commit_mark.py`). Both are verified before anything is read. A commit that
+was never acknowledged may be missing: nothing depended on it. Anything else that is wrong is `StateDamaged`,
+and the host does not start.
 """
 
 import contextlib
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from struct import error as StructError
 from typing import Any
 
 from ordercast.core import SECOND, LocalError, Nanos, NodeId
+from ordercast.net.host.check_sum import (
+    Key,
+    RowSums,
+    StoreHead,
+    decode_head,
+    digests_of,
+)
+from ordercast.net.host.commit_mark import CommitMark, read_mark
+from ordercast.net.links.acquaintance import STORAGE_BYTES
 
 APPLICATION_ID = 0x6F726463
 """Marks an SQLite file as one of ordercast."""
-FORMAT = 1
+FORMAT = 2
 CLOCK_KEPT_NS: Nanos = 10 * SECOND
 """A life that saves nothing and is killed loses at most this much of its clock."""
 WAIT_S = 2.0
 """Seconds to wait for an earlier life of the host to release the file."""
+ADVICE = "to set this state aside and come back as a new member, start the host with --as-new"
 
 _TABLES = """
 create table state (node integer not null, name text not null, value blob not null, primary key (node, name))
     without rowid;
-create table life (count integer not null, clock_ns integer not null);
-insert into life values (0, -1);
 """
 _PUT = "insert into state values (?, ?, ?) on conflict do update set value = excluded.value"
 _REMOVE = "delete from state where node = ? and name = ?"
+_HEAD: Key = (-2, "head")
+"""The row in which the store keeps what it knows about itself; no node has this number. It is a row like the
+others, so that a small state is one page, and a commit writes one page."""
 
 
 class HostTaken(LocalError):
     """Another process runs this host."""
 
 
+class StateDamaged(LocalError):
+    """The saved state is not what was saved; the host must not go on with it."""
+
+
 class Store:
     """The saved state of a host's nodes. Calls must not overlap, whichever thread they come from."""
 
-    def __init__(self, path: Path | None, wait_s: float = WAIT_S) -> None:
-        """Open or create the file; without a file, the state lasts as long as this object."""
+    def __init__(self, path: Path | None, wait_s: float = WAIT_S, *, as_new: bool = False) -> None:
+        """Open or create the file; without a file, the state lasts as long as this object.
+
+        A file that is created with `as_new` says so for ever: its host is not the member that it was before.
+        """
         self.path = path
         self._clock_ns: Nanos | None = None
         self._kept_ns: Nanos = 0
         """The reading of the clock that the file has."""
+        self._sums = RowSums()
+        self._mark: CommitMark | None = None
+        self._head = StoreHead(0, -1, secrets.token_bytes(STORAGE_BYTES), as_new, 0)
+        if path is not None and not path.exists() and mark_path(path).exists():
+            raise self._damaged("the file is missing")
         self._database = _connect(path, wait_s)
         try:
             self._prepare()
+        except HostTaken:
+            self._database.close()
+            raise
+        except LocalError as error:
+            self._database.close()
+            raise StateDamaged(f"{error}; {ADVICE}") from error
         except BaseException:
             self._database.close()
             raise
@@ -65,47 +101,75 @@ class Store:
         """Note the clock of the host; it goes to disk with the next `commit`, or now if that was long ago."""
         self._clock_ns = now
         if now - self._kept_ns >= CLOCK_KEPT_NS:
-            with contextlib.suppress(sqlite3.Error):  # on a full disk: it is not worth stopping for
-                self._keep_clock(now)
-                self._clock_ns = None
+            self._keep_clock()
 
-    def commit(self, saves: Mapping[tuple[NodeId, str], bytes | None]) -> None:
+    def commit(self, saves: Mapping[Key, bytes | None]) -> None:
         """Save values of nodes by name, and remove those that are None: all of them or nothing."""
-        put = [(*key, state) for key, state in saves.items() if state is not None]
-        removed = [key for key, state in saves.items() if state is None]
-        with self._naming_file():
-            self._database.execute("begin immediate")
-            try:
-                self._database.executemany(_PUT, put)
-                self._database.executemany(_REMOVE, removed)
-                if self._clock_ns is not None:
-                    self._keep_clock(self._clock_ns)
-                self._database.execute("commit")
-            except BaseException:
-                self._roll_back()
-                raise
-        self._clock_ns = None
+        clock = self._head.clock_ns if self._clock_ns is None else max(self._head.clock_ns, self._clock_ns)
+        self._commit(saves, self._head._replace(clock_ns=clock))
+        if self._clock_ns is not None:
+            self._kept_ns, self._clock_ns = self._clock_ns, None
 
     @property
     def lives(self) -> int:
         """How many lives have begun with this file; the first one finds nothing saved."""
-        count: int = self._execute("select count from life")[0][0]
-        return count
+        return self._head.lives
+
+    @property
+    def storage(self) -> bytes:
+        """The random name of this storage; another disk has another one."""
+        return self._head.storage
+
+    @property
+    def as_new(self) -> bool:
+        """Whether the host was told to come back as a new member when this storage was made."""
+        return self._head.as_new
 
     def begin_life(self, now: Nanos) -> Nanos:
         """A reading of the clock, `now` or later, after all readings of earlier lives; it is made durable."""
-        last: Nanos = self._execute("select clock_ns from life")[0][0]
-        first = max(now, last + 1)
-        self._execute("update life set count = count + 1, clock_ns = ?", (first,))
+        first = max(now, self._head.clock_ns + 1)
+        self._commit({}, self._head._replace(lives=self._head.lives + 1, clock_ns=first))
         self._kept_ns = first
         return first
 
     def close(self) -> None:
         """Save the time, and release the file."""
-        with contextlib.suppress(sqlite3.Error):  # on a full disk the next life has to do with an earlier one
-            if self._clock_ns is not None:
-                self._keep_clock(self._clock_ns)
+        if self._clock_ns is not None:
+            self._keep_clock()
         self._database.close()
+        if self._mark is not None:
+            self._mark.close()
+            self._mark = None
+
+    def _commit(self, saves: Mapping[Key, bytes | None], head: StoreHead) -> None:
+        put = [(*key, state) for key, state in saves.items() if state is not None]
+        removed = [key for key, state in saves.items() if state is None]
+        head = head._replace(commits=head.commits + 1)
+        with self._naming_file():
+            digests = digests_of(saves)
+            total = self._sums.total_after(digests)
+            put.append((*_HEAD, head.encode(total)))
+            self._database.execute("begin immediate")
+            try:
+                self._database.executemany(_PUT, put)
+                if removed:
+                    self._database.executemany(_REMOVE, removed)
+                self._database.execute("commit")
+            except BaseException:
+                self._roll_back()
+                raise
+        self._sums.change(digests, total)
+        self._head = head
+        if self._mark is not None:
+            self._mark.write(head.commits)
+
+    def _keep_clock(self) -> None:
+        with contextlib.suppress(LocalError):  # on a full disk: it is not worth stopping for
+            self.commit({})
+            if self._mark is not None:
+                self._mark.sync()
+
+    # Opening
 
     def _prepare(self) -> None:
         with self._naming_file():
@@ -115,6 +179,8 @@ class Store:
             empty = not self._database.execute("select count(*) from sqlite_master").fetchone()[0]
             if mark != APPLICATION_ID and not (empty and mark == 0):
                 raise LocalError(f"{self.path}: an SQLite file, but not one with ordercast's state")
+            if empty and self.path is not None and mark_path(self.path).exists():
+                raise self._damaged("the file is empty")
             self._database.execute("pragma journal_mode = wal")
             self._database.execute("pragma synchronous = full")
             self._database.execute("begin immediate")  # takes the lock, and keeps it until the file is closed
@@ -126,10 +192,12 @@ class Store:
                 self._roll_back()
                 raise
             self._screen()
+            self._compare_mark()
 
     def _create(self) -> None:
         for statement in filter(str.strip, _TABLES.split(";")):
             self._database.execute(statement)
+        self._database.execute(_PUT, (*_HEAD, self._head.encode(0)))
         self._database.execute(f"pragma application_id = {APPLICATION_ID}")
         self._database.execute(f"pragma user_version = {FORMAT}")
 
@@ -138,13 +206,38 @@ class Store:
         if version != FORMAT:
             raise LocalError(f"{self.path}: format {version}, this version reads {FORMAT}")
         faults = self._database.execute("pragma quick_check(1)").fetchone()[0]
-        lives = self._database.execute("select count(*) from life").fetchone()[0]
-        if faults != "ok" or lives != 1:
-            raise LocalError(f"{self.path}: the saved state is damaged: {str(faults).splitlines()[-1]}")
+        if faults != "ok":
+            raise self._damaged(str(faults).splitlines()[-1])
+        self._verify()
 
-    def _keep_clock(self, now: Nanos) -> None:
-        self._database.execute("update life set clock_ns = max(clock_ns, ?)", (now,))
-        self._kept_ns = now
+    def _verify(self) -> None:
+        """Check the sum over everything that the file holds."""
+        written = b""
+        for node, name, value in self._database.execute("select node, name, value from state"):
+            if (node, name) == _HEAD:
+                written = value
+            else:
+                self._sums.add((node, name), value)
+        head = decode_head(written, self._sums.total)
+        if head is None:
+            raise self._damaged("its check sum is wrong")
+        self._head, self._kept_ns = head, head.clock_ns
+
+    def _compare_mark(self) -> None:
+        """Check that no acknowledged commit is missing, and go on with the mark."""
+        if self.path is None:
+            return
+        mark, head = read_mark(mark_path(self.path)), self._head
+        if mark is None and head.commits:
+            raise self._damaged(f"its mark {mark_path(self.path)} is missing")
+        if mark is not None and mark.storage != head.storage:
+            raise self._damaged(f"{mark_path(self.path)} is the mark of another file")
+        if mark is not None and mark.commits > head.commits:
+            raise self._damaged(f"the last {mark.commits - head.commits} of {mark.commits} commits are lost")
+        self._mark = CommitMark(mark_path(self.path), head.storage, head.commits)
+
+    def _damaged(self, what: str) -> StateDamaged:
+        return StateDamaged(f"{self.path}: the saved state is damaged: {what}")
 
     def _execute(self, statement: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         with self._naming_file():
@@ -160,11 +253,21 @@ class Store:
         try:
             yield
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            # Text that cannot be decoded has no code of SQLite.
+            if getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise HostTaken(f"{self.path}: another process has this state open") from error
             raise LocalError(f"{self.path}: cannot use the saved state: {error}") from error
         except sqlite3.DatabaseError as error:
             raise LocalError(f"{self.path}: not a saved state, or damaged: {error}") from error
+        except (TypeError, AttributeError, ValueError, OverflowError, StructError) as error:
+            if isinstance(error, LocalError):
+                raise
+            raise LocalError(f"{self.path}: a value of the wrong type: {error}") from error
+
+
+def mark_path(path: Path) -> Path:
+    """The file with the mark of a saved state."""
+    return path.with_suffix(".mark")
 
 
 def _connect(path: Path | None, wait_s: float) -> sqlite3.Connection:

@@ -15,10 +15,11 @@ from struct import Struct
 from typing import NamedTuple
 
 from ordercast.core import HostId, NodeId, RemoteError
+from ordercast.net.links.acquaintance import STORAGE_BYTES, StorageClaim, Verdict
 from ordercast.net.transports.transport import Datagram
 
 MAGIC = 0x6F63
-VERSION = 1
+VERSION = 2
 DATAGRAM_BYTES_MAX = 65_000
 """The largest datagram that any transport takes."""
 
@@ -41,7 +42,8 @@ FRAGMENTS_MAX = 0xFFFF
 PLACES_MAX = 256
 """The largest number of fragments that one frame asks for."""
 NONCE_BYTES = 16
-_FLOOR = Struct("<Q")
+_CHALLENGE = Struct(f"<{NONCE_BYTES}s{STORAGE_BYTES}sQB")
+_PROOF = Struct(f"<{NONCE_BYTES}sQ{STORAGE_BYTES}sQBB")
 _MESSAGE = Struct("<I")
 _PLACE_BYTES = 2
 
@@ -146,16 +148,24 @@ def read_ack(body: memoryview) -> Ack:
     return Ack(*_ACK.unpack(body))
 
 
-def write_challenge(host: HostId, nonce: bytes) -> bytes:
+class Challenge(NamedTuple):
+    """A number that a host is to seal, and the storage of the host that asks for it."""
+
+    nonce: bytes
+    claim: StorageClaim
+
+
+def write_challenge(host: HostId, challenge: Challenge) -> bytes:
     """A challenge to a host."""
-    return write_frame(CHALLENGE, host, b"", 0, nonce)
+    return write_frame(CHALLENGE, host, b"", 0, _CHALLENGE.pack(challenge.nonce, *challenge.claim))
 
 
-def read_challenge(body: memoryview) -> bytes:
-    """The nonce of a challenge, or `RemoteError`."""
-    if len(body) != NONCE_BYTES:
-        raise RemoteError(f"nonce has {len(body)} bytes instead of {NONCE_BYTES}")
-    return bytes(body)
+def read_challenge(body: memoryview) -> Challenge:
+    """The challenge in a frame, or `RemoteError`."""
+    if len(body) != _CHALLENGE.size:
+        raise RemoteError(f"challenge has {len(body)} bytes instead of {_CHALLENGE.size}")
+    nonce, storage, life, as_new = _CHALLENGE.unpack(body)
+    return Challenge(nonce, StorageClaim(storage, life, bool(as_new)))
 
 
 class Proof(NamedTuple):
@@ -163,18 +173,26 @@ class Proof(NamedTuple):
 
     nonce: bytes
     floor: int
+    claim: StorageClaim
+    """The storage of the host that answers."""
+    verdict: Verdict
+    """How it knows the storage of the challenger."""
 
 
 def write_proof(host: HostId, proof: Proof) -> bytes:
     """A proof to a host."""
-    return write_frame(PROOF, host, b"", 0, proof.nonce + _FLOOR.pack(proof.floor))
+    body = _PROOF.pack(proof.nonce, proof.floor, *proof.claim, proof.verdict)
+    return write_frame(PROOF, host, b"", 0, body)
 
 
 def read_proof(body: memoryview) -> Proof:
     """The proof in a frame, or `RemoteError`."""
-    if len(body) != NONCE_BYTES + _FLOOR.size:
-        raise RemoteError(f"proof has {len(body)} bytes instead of {NONCE_BYTES + _FLOOR.size}")
-    return Proof(bytes(body[:NONCE_BYTES]), *_FLOOR.unpack_from(body, NONCE_BYTES))
+    if len(body) != _PROOF.size:
+        raise RemoteError(f"proof has {len(body)} bytes instead of {_PROOF.size}")
+    nonce, floor, storage, life, as_new, verdict = _PROOF.unpack(body)
+    if verdict > max(Verdict):
+        raise RemoteError(f"proof has the unknown verdict {verdict}")
+    return Proof(nonce, floor, StorageClaim(storage, life, bool(as_new)), Verdict(verdict))
 
 
 class Fragment(NamedTuple):

@@ -128,9 +128,13 @@ class Sessions:
             self._challenger = challenger
         return self._own_floor
 
+    def answers(self, session: int, proof: Proof) -> bool:
+        """Whether a proof is the answer to a challenge of this session."""
+        return secrets.compare_digest(self.nonce(session), proof.nonce)
+
     def prove(self, session: int, proof: Proof) -> Candidate | None:
         """Take a proof: returns the candidate, now the current session, or None if the proof is wrong."""
-        if not secrets.compare_digest(self.nonce(session), proof.nonce):
+        if not self.answers(session, proof):
             return None
         self.floor = proof.floor
         candidate = self._candidates.pop(session, None) or Candidate()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from ordercast.core import MILLISECOND, HostId, Nanos, NodeId, RemoteError
+from ordercast.net.links.acquaintance import STORAGE_BYTES, Acquaintance, Strangers, admit
 from ordercast.net.links.datagram import (
     ACK,
     ACK_PLEASE,
@@ -21,6 +22,7 @@ from ordercast.net.links.datagram import (
     MISSING,
     PROOF,
     Ack,
+    Challenge,
     DatagramHeader,
     Frame,
     Missing,
@@ -111,6 +113,8 @@ class Wire:
         self.peers: Mapping[HostId, Peer] = {
             peer: Peer(peer, window, metrics) for peer in peers if peer != host
         }
+        self.acquaintance: Acquaintance = Strangers(secrets.token_bytes(STORAGE_BYTES))
+        """The storage of this host, and those of its peers."""
         self._clock = clock
         self._read: Reader | None = None
         self._counter = 0
@@ -346,7 +350,7 @@ class Wire:
         for kind, source, _, body in read_frames(plain):
             if kind == CHALLENGE:
                 self._on_challenge(peer, header.session, source, body)
-            elif kind == PROOF and sessions.prove(header.session, read_proof(body)):
+            elif kind == PROOF and self._lets_in(peer, header.session, read_proof(body)):
                 self._on_proven(peer, candidate)
                 return
             elif kind != PROOF:
@@ -358,7 +362,17 @@ class Wire:
             self.transport.flush()
 
     def _challenge(self, peer: Peer, session: int) -> None:
-        self._say(peer.host, write_challenge(peer.host, peer.sessions.nonce(session)), 0)
+        challenge = Challenge(peer.sessions.nonce(session), self.acquaintance.claim)
+        self._say(peer.host, write_challenge(peer.host, challenge), 0)
+
+    def _lets_in(self, peer: Peer, session: int, proof: Proof) -> bool:
+        """Whether a proof makes a session current: it answers, and both hosts know each other's storage."""
+        if not peer.sessions.answers(session, proof):
+            return False
+        if not admit(self.acquaintance, peer.host, proof.claim, proof.verdict):
+            self.metrics.rejected_storage += 1
+            return False
+        return peer.sessions.prove(session, proof) is not None
 
     def _on_proven(self, peer: Peer, candidate: Candidate) -> None:
         """Begin a new life of a peer; its waiting datagrams count if they were for this life of the host."""
@@ -375,6 +389,9 @@ class Wire:
 
     def _on_challenge(self, peer: Peer, challenger: int | None, challenged: HostId, body: memoryview) -> None:
         if challenged == self.host and challenger is not None:
+            nonce, claim = read_challenge(body)
             floor = peer.sessions.answer(challenger, self._counter)
-            self._say(peer.host, write_proof(peer.host, Proof(read_challenge(body), floor)), 0)
+            verdict = self.acquaintance.judge(peer.host, claim)
+            proof = Proof(nonce, floor, self.acquaintance.claim, verdict)
+            self._say(peer.host, write_proof(peer.host, proof), 0)
             self.transport.flush()

@@ -44,6 +44,7 @@ _REASONS = {
     "seal": "rejected_seal",
     "replay": "rejected_replay",
     "session": "rejected_session",
+    "storage": "rejected_storage",
     "source": "rejected_source",
 }
 
@@ -178,6 +179,7 @@ class Metrics:
         "rejected_seal",
         "rejected_session",
         "rejected_source",
+        "rejected_storage",
         "rejected_truncated",
         "rejected_version",
         "tail_lost",
@@ -199,6 +201,7 @@ class Metrics:
         self.rejected_seal = 0
         self.rejected_replay = 0
         self.rejected_session = 0
+        self.rejected_storage = 0
         self.rejected_source = 0
         self.malformed = 0
         self.implausible = 0

@@ -54,6 +54,7 @@ GUARANTEES = Guarantees(
         Fault.RESTART,
         Fault.PAUSE,
         Fault.CLOCK,
+        Fault.DISK,
     ),
 )
 

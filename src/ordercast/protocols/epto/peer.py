@@ -34,7 +34,7 @@ from ordercast.protocols.epto.dissemination import NextBall
 from ordercast.protocols.epto.explain import explain_waits
 from ordercast.protocols.epto.memory import Memory
 from ordercast.protocols.epto.messages import Ball, Event, Hello, Key, LogicalTime
-from ordercast.protocols.epto.newcomer import ASK, READY, Newcomer
+from ordercast.protocols.epto.newcomer import ASK, ASKING, READY, Newcomer
 from ordercast.protocols.epto.ordering import START, Ordering
 from ordercast.protocols.epto.rounds import Rounds, RoundsApart, RoundsTogether
 from ordercast.protocols.epto.stability import Stability
@@ -107,6 +107,8 @@ class Peer(Stack, Member):
         self._refused = 0
         self._fresh_bytes = 0
         """Bytes of own events that were not relayed yet."""
+        self._behind = False
+        """Whether it waits for the time from which on it delivers."""
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin with the first round, where an earlier life stopped if its place was kept."""
@@ -117,8 +119,20 @@ class Peer(Stack, Member):
             self._order = Ordering(self._set.ttl, last)
             self._memory = Memory(self._set.memory, last)
             self._clock.hear(last[0])
+        self._behind = self.env.forgot and _PLACE not in saved
         super().on_start(saved)
         self._newcomer.ask()
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Leave out what was sent before this life, as soon as the time is known: an earlier life, which is
+        forgotten, may have delivered it."""
+        if not self._behind or self._newcomer.state is ASKING:
+            return
+        last = (self._clock.read(self.env.now), self._set.peers, 0)
+        self._order = Ordering(self._set.ttl, last)
+        self._memory = Memory(self._set.memory, last)
+        self._behind = False
 
     def _rounds_from(self, now: Nanos) -> Rounds:
         kind = RoundsTogether if self._set.together else RoundsApart
@@ -173,6 +187,7 @@ class Peer(Stack, Member):
             return
         self._clock.hear(clock)
         self._newcomer.answer(source)
+        self._catch_up()
 
     def _take(self, source: NodeId, ball: Ball) -> None:
         if len(ball.ttls) != len(ball.events):
@@ -219,6 +234,7 @@ class Peer(Stack, Member):
             self._run_round()
         elif name == ASK:
             self._newcomer.ask()
+            self._catch_up()
 
     def _run_round(self) -> None:
         """Relay, order, deliver (lines 20 to 28)."""
@@ -235,6 +251,8 @@ class Peer(Stack, Member):
             self._arm()
 
     def _order_events(self, heard: NextBall) -> None:
+        if self._behind:
+            return
         order, round_number = self._order, self._rounds.number
         for key, ttl in heard.ttls.items():
             if not order.admit(key, heard.events[key], ttl, round_number):

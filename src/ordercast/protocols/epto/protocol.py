@@ -47,6 +47,7 @@ TOLERATES = (
     Fault.AMNESIA,
     Fault.PAUSE,
     Fault.CLOCK,
+    Fault.DISK,
 )
 
 

@@ -57,6 +57,7 @@ GUARANTEES = Guarantees(
         Fault.CRASH,
         Fault.PAUSE,
         Fault.CLOCK,
+        Fault.DISK,
     ),
 )
 

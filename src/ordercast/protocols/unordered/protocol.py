@@ -68,6 +68,7 @@ GUARANTEES = Guarantees(
         Fault.AMNESIA,
         Fault.PAUSE,
         Fault.CLOCK,
+        Fault.DISK,
     ),
 )
 

@@ -59,10 +59,10 @@ class TraceRecorder(Spooler):
         """Why spool files are no longer converted; empty as long as they are."""
         return self._turner.error
 
-    def close(self) -> None:
+    def close(self, *, failed: bool = False) -> None:
         """End this life. The last spool file is left to `finish_run`, so that a host stops at once."""
         try:
-            super().close()
+            super().close(failed=failed)
         finally:
             self._turner.stop()
             self._held.close()

@@ -98,8 +98,8 @@ class Recorder(ABC):
         """Write the buffer to the kernel."""
 
     @abstractmethod
-    def close(self) -> None:
-        """The host stops in good order."""
+    def close(self, *, failed: bool = False) -> None:
+        """The host stops: in good order, or because it has failed, which counts as a crash."""
 
 
 class Spooler(Recorder):
@@ -275,10 +275,11 @@ class Spooler(Recorder):
             self._header = msgspec.structs.replace(self._header, number=self._header.number + 1)
             self._open()
 
-    def close(self) -> None:
+    def close(self, *, failed: bool = False) -> None:
         """Record the end of this life."""
         if self._file >= 0:
-            self._buffer.append(layout.plain_record(layout.END))
+            if not failed:
+                self._buffer.append(layout.plain_record(layout.END))
             content = b"".join(self._buffer)
             self._buffer.clear()
             self._unless_failed(lambda: self._write(content))

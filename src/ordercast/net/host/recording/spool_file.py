@@ -75,6 +75,12 @@ class Spool(NamedTuple):
     torn: int
     """Number of bytes at the end that are not a whole record."""
 
+    @property
+    def damaged(self) -> bool:
+        """Whether a whole record follows on bytes that are not one: they are damaged, and not torn."""
+        end = len(self.content)
+        return any(_is_record(self.content, at, end) for at in range(end - self.torn + 8, end, 8))
+
 
 def spool_path(folder: Path, host: HostId, number: int) -> Path:
     """The path of a spool file; names sort by host, then by number."""
@@ -143,3 +149,13 @@ def _scan(content: bytes, start: int) -> tuple[list[int], int]:
         starts.append(start + prefix)
         start += length
     return starts, start
+
+
+def _is_record(content: bytes, start: int, end: int) -> bool:
+    """Whether a whole record begins here."""
+    if start + PREFIX.size > end:
+        return False
+    length, check = PREFIX.unpack_from(content, start)
+    if length <= PREFIX.size or length % 8 or start + length > end:
+        return False
+    return bool(crc32(memoryview(content)[start + PREFIX.size : start + length]) == check)

@@ -177,10 +177,13 @@ def _bury(target: Path, run: str, host: HostId, state: TraceState) -> None:
 
 
 def _screen_torn(path: Path, spool: Spool) -> None:
-    """Only the last file of a life may end within a record; in another file a part of the trace is lost."""
+    """Only the last file of a life may end within a record; in another file a part of the trace is lost.
+
+    The same is true of any file that goes on after the bytes that are not a record.
+    """
     following = spool_path(path.parent, spool.header.host, spool.header.number + 1)
     after = read_spool(following) if following.exists() else None
-    if after is not None and after.header.life == spool.header.life:
+    if spool.damaged or (after is not None and after.header.life == spool.header.life):
         at = len(spool.content) - spool.torn
         raise RemoteError(f"{path}: damaged at byte {at} of {len(spool.content)}")
 
