@@ -2,6 +2,7 @@
 
 from random import Random
 
+import msgspec
 import pytest
 
 from ordercast.core import SECOND, Crashes, Delivered, Delivery, Deployment, Dropped, Fault
@@ -184,3 +185,14 @@ def test_a_receiver_restarts_in_the_middle_of_traffic(seed: int, repair: bool) -
     else:
         assert len(run.order(0)) > 100
         assert run.summary().dropped > 0
+
+
+def test_a_receiver_that_does_not_know_its_place_asks_for_nothing() -> None:
+    """An earlier life may have delivered what others still keep."""
+    options = msgspec.structs.replace(DURABLE, durable=False, repair=True)
+    first = receiver(options, initial={1: 21})
+    assert first.gives("<G,1,{(1,1)},10>") == ["<G,1,{(1,1)},10>"]
+    second = receiver(options, initial={1: 21}, saved=first.env.saved)
+    second.take_sent()
+    assert second.gives("<G,1,{(1,3)},30>") == ["<D,1,1>", "<D,1,2>", "<G,1,{(1,3)},30>"]
+    assert second.take_sent() == []

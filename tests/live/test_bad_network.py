@@ -16,11 +16,11 @@ MESSAGES = 300
 SETTLE_MS = {"atomic_multicast": 5_000, "hydra": 3_000}
 """Atomic multicast: longer than its replicas wait before they repeat what was lost again and again. It loses
 nothing for good, so the run ends when all is there. Hydra: long enough to notice gaps that nothing needs."""
-OPTIONS: dict[str, dict[str, object]] = {"hydra": {"suspect_ns": 2_000_000_000, "replicas": 1}}
+OPTIONS: dict[str, dict[str, object]] = {"hydra": {"suspect_ns": 10_000_000_000, "replicas": 1}}
 """A sequencer that only waits for a CPU is not to be suspected: with it go messages that it had."""
 
 
-def run_badly(protocol: str) -> LiveRun:
+def run_badly(protocol: str, **options: object) -> LiveRun:
     """Two groups of three and two senders, on a network that does everything it may."""
     scenario = Scenario(
         protocol=protocol,
@@ -28,7 +28,7 @@ def run_badly(protocol: str) -> LiveRun:
         senders=2,
         seed=11,
         network=BAD,
-        options=OPTIONS.get(protocol, {}),
+        options=OPTIONS.get(protocol, {}) | options,
         workload=WorkloadSpec(messages=MESSAGES, rate_per_s=400, spread=(0.6, 0.4)),
         settle_ms=SETTLE_MS.get(protocol, 800),
     )
@@ -69,12 +69,23 @@ def in_one_order(run: LiveRun) -> bool:
     )
 
 
+@pytest.mark.deep
 def test_hydra_keeps_its_order_and_notifies_of_what_is_lost() -> None:
-    run = run_badly("hydra")
+    run = run_badly("hydra", repair=False)
     promised = judged(run)
     assert promised.gaps is Gaps.NOTIFIED
     assert drops(run) > 0
     assert in_one_order(run)
+    assert all(len(order) > 50 for order in orders(run).values())
+
+
+def test_hydra_repairs_all_that_was_stamped() -> None:
+    run = run_badly("hydra")
+    judged(run)
+    assert drops(run) == 0
+    members = run.description.groups
+    for group in members.values():
+        assert len({tuple(orders(run)[node]) for node in group}) == 1, "the same at all receivers of a group"
     assert all(len(order) > 50 for order in orders(run).values())
 
 

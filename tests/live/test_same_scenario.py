@@ -58,7 +58,7 @@ def broken(name: str) -> Scenario:
         name=name,
         seed=3,
         senders=2,
-        options={"suspect_ns": SELDOM_NS, "replicas": 1},
+        options={"suspect_ns": SELDOM_NS, "replicas": 1, "repair": False},
         network=NetworkSpec(
             latency=UniformSpec(50, 2_000),
             loss=bad.loss,

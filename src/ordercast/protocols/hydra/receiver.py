@@ -54,6 +54,7 @@ paused receiver does not mistake its own pause for the silence of others."""
 RUNS_MAX = 16
 """How many runs of missing numbers one handler notifies of; the others wait for the next."""
 STATE = "receiver"
+BEGUN = "begun"
 TICK = "tick"
 PATIENCE = "patience"
 
@@ -92,12 +93,18 @@ class Receiver(Process):
         self._solicitor = Solicitor(env, self._merge, self._follower, aggregator, options)
         everyone = tuple(sorted({node for nodes in members.values() for node in nodes}))
         self._repairer = Repairer(env, group, self._members, everyone, options)
+        self._repairs = options.repair
         self._kept = Kept(options.keep_bytes, options.keep_ns)
         self._began: dict[int, int] = {}
         """The clock of each lane at the start of this life."""
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin with the first configuration, or where an earlier life stood."""
+        if not self._options.durable and BEGUN in saved:
+            # It does not know what an earlier life has delivered: what is kept elsewhere would come again.
+            self._repairs = False
+        elif not self._options.durable and self._repairs:
+            self.env.save(BEGUN, b"")
         if self._options.durable and STATE in saved:
             self.config = snapshot.restore(saved[STATE], self._merge, self._follower, self.env.now)
         else:
@@ -271,7 +278,7 @@ class Receiver(Process):
 
     def _give_up(self, lane: Lane) -> bool:
         """Notify of the first missing numbers of a lane, if they have been missing for long enough."""
-        patience = self._repairer.patience(lane) if self._options.repair else self._options.patience_ns
+        patience = self._repairer.patience(lane) if self._repairs else self._options.patience_ns
         if patience:
             left = patience - lane.needed_for(self.env.now)
             if left > 0:
@@ -281,7 +288,7 @@ class Receiver(Process):
 
     def _notify(self, lane: Lane) -> bool:
         """Notify of the first missing numbers of a lane, unless there is hope that somebody has them."""
-        last = lane.hopeless() or self._repairer.hopeless(lane) if self._options.repair else lane.high
+        last = lane.hopeless() or self._repairer.hopeless(lane) if self._repairs else lane.high
         if last <= lane.front:
             return False
         gone = self._merge.skip(lane, last)
