@@ -194,7 +194,8 @@ class Replica(Process):
         index = self._group.indices.get(source)
         if index is None:
             return
-        self._limits.check(source, message, max(self._seen, self._journal.promised))
+        if type(message) is not Accepted:  # which counts only for a slot that is in flight
+            self._limits.check(source, message, max(self._seen, self._journal.promised))
         match message:
             case Accept():
                 self._on_accept(source, message)

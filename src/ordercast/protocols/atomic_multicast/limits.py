@@ -6,6 +6,7 @@ the end of all numbers, or make a receiver answer a node that does not exist.
 
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import NoReturn
 
 from ordercast.core import SECOND, GroupId, Groups, NodeId, RemoteError
 from ordercast.protocols.atomic_multicast.messages import Command, Final, Mark, Request, Timestamp, key_name
@@ -39,8 +40,8 @@ class Limits:
 
     def check_request(self, request: Request, group: GroupId, now: int) -> None:
         """Refuse what no client of this protocol would send to a group."""
-        self._check_origin(request)
-        self._check_life(request, now)
+        if request.origin not in self._clients or request.epoch > now + LIFE_AHEAD_MAX:
+            self._refuse(request)
         if group not in request.groups or not self._are_groups(request.groups):
             raise RemoteError(f"a request to groups {request.groups[:8]} came to group {group}")
         if request.number > NUMBERS_MAX or not 0 <= request.number - request.floor < self._backlog:
@@ -50,8 +51,8 @@ class Limits:
 
     def check_final(self, message: Final, clock: int, now: int) -> None:
         """Refuse the final number of nobody's message, or one far above the clock of the own group."""
-        self._check_origin(message)
-        self._check_life(message, now)
+        if message.origin not in self._clients or message.epoch > now + LIFE_AHEAD_MAX:
+            self._refuse(message)
         self._check_clock((message.clock, message.group), clock)
 
     def check_timestamp(self, source: NodeId, message: Timestamp, clock: int) -> None:
@@ -80,14 +81,9 @@ class Limits:
         self._known.add(groups)
         return True
 
-    def _check_origin(self, message: Request | Final) -> None:
-        if message.origin not in self._clients:
-            raise RemoteError(f"node {message.origin} has no messages: it is no client")
-
-    def _check_life(self, message: Request | Final, now: int) -> None:
-        if message.epoch > now + LIFE_AHEAD_MAX:
-            name = key_name((message.origin, message.epoch, message.number))
-            raise RemoteError(f"{name} is of a life that has not begun yet")
+    def _refuse(self, message: Request | Final) -> NoReturn:
+        name = key_name((message.origin, message.epoch, message.number))
+        raise RemoteError(f"{name} is of no client, or of a life that has not begun yet")
 
     def _check_clock(self, mark: Mark, clock: int) -> None:
         if mark[0] > min(clock + CLOCKS_AHEAD_MAX, CLOCK_MAX) or mark[1] not in self._members:
