@@ -50,6 +50,11 @@ class Kept:
         key = (sequencer, group, number)
         return self._young.get(key) or self._old.get(key)
 
+    def following(self, sequencer: int, group: int, number: int) -> int | None:
+        """The first number above this one whose packet is kept."""
+        kept = (key[2] for key in (*self._old, *self._young) if key[:2] == (sequencer, group))
+        return min((other for other in kept if other > number), default=None)
+
     def age(self, now: Nanos) -> None:
         """Forget what is too old."""
         if now - self._turned_at >= self._half_ns:

@@ -26,20 +26,26 @@ from ordercast.protocols.hydra.search import Search
 REPAIR = "repair"
 """The timer of the receiver to ask again."""
 NUMBERS_MAX = 64
-"""How many numbers one question asks for, so that answers never flood a receiver."""
+"""How many packets answer a question at most, so that answers never flood a receiver."""
 
 
 def answer(env: Env, kept: Kept, source: NodeId, ask: Ask, groups: int) -> None:
-    """Send what is kept of the requested numbers, and say which numbers are not."""
-    if ask.group >= groups or not 0 <= ask.last - ask.first < NUMBERS_MAX:
+    """Send what is kept of the first requested numbers, and say which numbers are not."""
+    if ask.group >= groups or ask.last < ask.first:
         raise RemoteError(f"node {source} asks for numbers {ask.first} to {ask.last} of group {ask.group}")
     gone = []
-    for number in range(ask.first, ask.last + 1):
+    examined = range(ask.first, min(ask.last + 1, ask.first + NUMBERS_MAX))
+    for number in examined:
         packet = kept.find(ask.sequencer, ask.group, number)
         if packet is None:
             gone.append(number)
         else:
             env.send(source, Found(packet))
+    if len(gone) == NUMBERS_MAX:  # nothing of a long gap, perhaps: say at once how much of it
+        following = kept.following(ask.sequencer, ask.group, ask.first)
+        last = ask.last if following is None else min(ask.last, following - 1)
+        env.send(source, Gone(ask.sequencer, ask.group, ask.first, last))
+        return
     for first, last in _runs(gone):
         env.send(source, Gone(ask.sequencer, ask.group, first, last))
 
@@ -106,8 +112,8 @@ class Repairer:
 
     def _ask(self, lane: Lane, search: Search) -> None:
         env = self._env
-        last = min(lane.missing().stop - 1, search.first + NUMBERS_MAX - 1)
-        search.ask(last, env.now, self._options.retry_ns)
+        last = lane.missing().stop - 1
+        search.ask(min(last, search.first + NUMBERS_MAX - 1), env.now, self._options.retry_ns)
         ask = Ask(lane.sequencer, self._group, search.first, last)
         if lane.state is not ACTIVE:
             env.multicast((lane.node, *self._all), ask)
