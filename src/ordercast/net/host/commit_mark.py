@@ -65,7 +65,7 @@ class CommitMark:
         """Note that so many commits are durable."""
         content = _CONTENT.pack(MAGIC, self._storage, commits)
         try:
-            os.pwrite(self._file, content + _CHECK.pack(crc32(content)), 0)
+            os.pwrite(self._file, content + crc32(content).to_bytes(_CHECK.size, "little"), 0)
         except OSError as failure:
             raise self._unwritable(failure) from failure
 

@@ -105,10 +105,10 @@ class Store:
 
     def commit(self, saves: Mapping[Key, bytes | None]) -> None:
         """Save values of nodes by name, and remove those that are None: all of them or nothing."""
-        clock = self._head.clock_ns if self._clock_ns is None else max(self._head.clock_ns, self._clock_ns)
-        self._commit(saves, self._head._replace(clock_ns=clock))
-        if self._clock_ns is not None:
-            self._kept_ns, self._clock_ns = self._clock_ns, None
+        head, now = self._head, self._clock_ns
+        self._commit(saves, head.lives, head.clock_ns if now is None else max(head.clock_ns, now))
+        if now is not None:
+            self._kept_ns, self._clock_ns = now, None
 
     @property
     def lives(self) -> int:
@@ -128,7 +128,7 @@ class Store:
     def begin_life(self, now: Nanos) -> Nanos:
         """A reading of the clock, `now` or later, after all readings of earlier lives; it is made durable."""
         first = max(now, self._head.clock_ns + 1)
-        self._commit({}, self._head._replace(lives=self._head.lives + 1, clock_ns=first))
+        self._commit({}, self._head.lives + 1, first)
         self._kept_ns = first
         return first
 
@@ -141,23 +141,27 @@ class Store:
             self._mark.close()
             self._mark = None
 
-    def _commit(self, saves: Mapping[Key, bytes | None], head: StoreHead) -> None:
+    def _commit(self, saves: Mapping[Key, bytes | None], lives: int, clock_ns: Nanos) -> None:
+        # Little is called here, because this is on the way of every delivery that a node remembers.
         put = [(*key, state) for key, state in saves.items() if state is not None]
         removed = [key for key, state in saves.items() if state is None]
-        head = head._replace(commits=head.commits + 1)
-        with self._naming_file():
+        before = self._head
+        head = StoreHead(lives, clock_ns, before.storage, before.as_new, before.commits + 1)
+        database = self._database
+        try:
             digests = digests_of(saves)
             total = self._sums.total_after(digests)
             put.append((*_HEAD, head.encode(total)))
-            self._database.execute("begin immediate")
-            try:
-                self._database.executemany(_PUT, put)
-                if removed:
-                    self._database.executemany(_REMOVE, removed)
-                self._database.execute("commit")
-            except BaseException:
-                self._roll_back()
-                raise
+            database.execute("begin immediate")
+            database.executemany(_PUT, put)
+            if removed:
+                database.executemany(_REMOVE, removed)
+            database.execute("commit")
+        except BaseException as error:
+            self._roll_back()
+            if isinstance(error, Exception):
+                raise self._told(error) from error
+            raise
         self._sums.change(digests, total)
         self._head = head
         if self._mark is not None:
@@ -252,17 +256,23 @@ class Store:
     def _naming_file(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.OperationalError as error:
+        except LocalError:
+            raise
+        except Exception as error:
+            raise self._told(error) from error
+
+    def _told(self, error: Exception) -> Exception:
+        """What to tell of an error of SQLite, or of a value that is not what it must be."""
+        if isinstance(error, sqlite3.OperationalError):
             # Text that cannot be decoded has no code of SQLite.
             if getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise HostTaken(f"{self.path}: another process has this state open") from error
-            raise LocalError(f"{self.path}: cannot use the saved state: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise LocalError(f"{self.path}: not a saved state, or damaged: {error}") from error
-        except (TypeError, AttributeError, ValueError, OverflowError, StructError) as error:
-            if isinstance(error, LocalError):
-                raise
-            raise LocalError(f"{self.path}: a value of the wrong type: {error}") from error
+                return HostTaken(f"{self.path}: another process has this state open")
+            return LocalError(f"{self.path}: cannot use the saved state: {error}")
+        if isinstance(error, sqlite3.DatabaseError):
+            return LocalError(f"{self.path}: not a saved state, or damaged: {error}")
+        if isinstance(error, TypeError | AttributeError | ValueError | OverflowError | StructError):
+            return LocalError(f"{self.path}: a value of the wrong type: {error}")
+        return error
 
 
 def mark_path(path: Path) -> Path:
