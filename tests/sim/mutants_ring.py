@@ -25,7 +25,7 @@ HURRIED: MakePlan = partial(ring.plan, make=ring.Hurried)
 OLD_RING = Scenario(
     protocol="",
     seed=7,
-    groups=3,
+    receivers=9,
     senders=2,
     settle_ms=5000,
     network=NetworkSpec(

@@ -17,6 +17,7 @@ SHARED = {"_spark_of_session", "spark", "root"}
 """Fixtures that are worth making once: tests that use one run in one worker."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder, and keep those that share a Spark in one worker.
 

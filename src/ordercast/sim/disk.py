@@ -44,6 +44,12 @@ class SimDisk:
         else:
             self._fails_until = max(self._fails_until, until)
 
+    def read(self) -> list[DiskTrouble]:
+        """Read the saved state: what has happened to it since it was last read."""
+        found, self.damages = self.damages, []
+        self.damaged |= bool(found)  # a host has something saved, even if its nodes have not
+        return found
+
     def empty(self) -> None:
         """Begin again with nothing saved, and so with nothing damaged."""
         self.damages.clear()

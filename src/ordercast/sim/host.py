@@ -36,6 +36,12 @@ class Host:
         self.disk: SimDisk | None = None
         """Its disk, if something has happened to it."""
 
+    def touched_disk(self) -> SimDisk:
+        """Its disk, to which something happens."""
+        if self.disk is None:
+            self.disk = SimDisk(self.id)
+        return self.disk
+
     def charge(self, cost: Nanos) -> Nanos:
         """Let the current work take longer; return when it will be over."""
         self.busy_ns += cost

@@ -175,6 +175,10 @@ class NodeEnv(Env):
         self.saved.clear()
         self._last_save = None
 
+    def forget(self) -> None:
+        """The node comes back as a new member, and knows it."""
+        self.forgot = True
+
     def damage(self, what: DiskTrouble, rng: Random) -> None:
         """Damage what is saved."""
         damage(self.saved, self._last_save, what, rng)

@@ -35,7 +35,7 @@ from ordercast.scenario.clock import Clock
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.faults import DiskTrouble
-from ordercast.sim.disk import DiskFailed, SimDisk
+from ordercast.sim.disk import DiskFailed
 from ordercast.sim.fates import FateEnv, followed
 from ordercast.sim.host import Host
 from ordercast.sim.latency import Constant
@@ -315,26 +315,23 @@ class World:
         for env in self._processes(host):
             if lost:
                 env.lose_state()
-            env.forgot |= as_new
+            if as_new:
+                env.forget()
             env.read_clock()
             self._record(env, Kind.RECOVER, label=LOST if lost else SAVED)
             env.boot()
 
     def strike_disk(self, host_id: HostId, what: DiskTrouble, duration: Nanos) -> None:
         """Let something happen to the disk of a host."""
-        host = self._host(host_id)
-        host.disk = host.disk or SimDisk(host_id)
-        host.disk.strike(what, self.now + duration)
+        self._host(host_id).touched_disk().strike(what, self.now + duration)
 
     def _finds_damage(self, host: Host) -> bool:
         """Whether what a host reads is not what it saved: it finds out itself, or the others tell it."""
         if host.disk is None:
             return False
-        for what in host.disk.damages:
-            host.disk.damaged = True  # a host has something saved, even if its nodes have not
+        for what in host.disk.read():
             for env in self._processes(host):
                 env.damage(what, self._disk_rng)
-        host.disk.damages.clear()
         return host.disk.damaged
 
     def pause(self, host_id: HostId, duration: Nanos) -> None:

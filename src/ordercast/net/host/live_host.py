@@ -185,7 +185,7 @@ class LiveHost:
         if self._recorder is not None:
             self._recorder.begin(begun, saved=self._store.lives > 1 and self._remembers())
         self._senders.identities.begin(begun)
-        self._wire.acquaintance = Acquaintances(self._host, self._store, self._turn, self._life.fail)
+        self._wire.introduce(Acquaintances(self._host, self._store, self._turn, self._life.fail))
         await self._wire.start(self._nodes.on_frame, self.end_turn, self._repair_soon)
         self._life.step(Stage.RUNNING)
         self._nodes.begin(self._store, self._timers, forgot=self._store.as_new)

@@ -110,9 +110,8 @@ class Wire:
         self.outbox = Outbox(transport.datagram_max - HEADER_BYTES - seal.overhead, clock)
         """Holds this host's messages to others until they are given to `transmit`."""
         self.metrics = metrics
-        self.peers: Mapping[HostId, Peer] = {
-            peer: Peer(peer, window, metrics) for peer in peers if peer != host
-        }
+        others = (peer for peer in peers if peer != host)
+        self.peers: Mapping[HostId, Peer] = {peer: Peer(peer, window, metrics) for peer in others}
         self.acquaintance: Acquaintance = Strangers(secrets.token_bytes(STORAGE_BYTES))
         """The storage of this host, and those of its peers."""
         self._clock = clock
@@ -125,11 +124,13 @@ class Wire:
         self._unfinished: Callable[[], None] = lambda: None
         self._repairing = False
 
-    async def start(self, read: Reader, drained: Callable[[], None], unfinished: Callable[[], None]) -> None:
-        """Begin to read; `drained` is called after each burst.
+    def introduce(self, acquaintance: Acquaintance) -> None:
+        """Know other hosts by their storage, from the start."""
+        self.acquaintance = acquaintance
 
-        `unfinished` is called when a message has begun to come in fragments: `repair` is to be called each
-        `REPAIR_NS` from then on.
+    async def start(self, read: Reader, drained: Callable[[], None], unfinished: Callable[[], None]) -> None:
+        """Begin to read; `drained` is called after each burst, and `unfinished` when a message has begun to
+        come in fragments: `repair` is to be called each `REPAIR_NS` from then on.
         """
         self._read, self._unfinished = read, unfinished
         await self.transport.start(self.on_datagram, drained)
