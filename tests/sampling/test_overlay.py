@@ -77,6 +77,7 @@ def test_neighbours_of_a_node_know_each_other_no_more_than_any_two_do(seed: int)
     assert clustering(made.views()) == pytest.approx(random, rel=0.05)
 
 
+@pytest.mark.deep
 def test_over_time_a_node_meets_all_others_about_equally_often() -> None:
     made = overlay(1)
     made.run(30)
