@@ -5,7 +5,6 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 LOCKS := requirements/build.lock requirements/dev.lock
-DEEP_MINUTES := 15
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-deep lint types verify fix lock clean
@@ -23,7 +22,7 @@ test: $(READY) ## run the tests but the deep ones, in about twelve minutes (ARGS
 	@$(BIN)/python -m pytest -m "not deep" $(ARGS)
 
 test-deep: $(READY) ## run the deep tests: more seeds, more states, more kills (ARGS=... goes to pytest)
-	@echo "The deep tests take about $(DEEP_MINUTES) minutes on two cores."
+	@echo "The deep tests take more than half an hour on two cores."
 	@$(BIN)/python -m pytest -m deep $(ARGS)
 
 lint: $(READY) ## check style and format
