@@ -139,6 +139,13 @@ def test_a_packet_whose_place_has_passed_is_not_waited_for() -> None:
     assert from_all(lab, Found(packet(2, 50)), SEQUENCER) == ["<D,1,2>", g1(3, 200)]
 
 
+def test_a_full_buffer_takes_the_packet_that_all_others_wait_for() -> None:
+    lab = receiver(msgspec.structs.replace(REPAIRING, buffer=2), initial={1: SEQUENCER})
+    lab.hears(g1(2, 20), g1(3, 30))
+    lab.pass_time(500)
+    assert from_all(lab, Found(packet(1, 10)), SEQUENCER) == [g1(1, 10), g1(2, 20), g1(3, 30)]
+
+
 def test_a_gap_that_no_message_needs_is_repaired_too() -> None:
     lab = receiver(REPAIRING, initial={1: SEQUENCER})
     lab.hears("<F,1,{(1,1)},60>")

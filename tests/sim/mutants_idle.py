@@ -42,7 +42,7 @@ def disowning(env: Env, make: Make) -> Any:
     receiver = make(env)
     merge, gaps = receiver._merge, list[Lane]()
 
-    def offer(lane: Lane, packet: Groupcast, number: int) -> bool:
+    def offer(lane: Lane, packet: Groupcast, number: int, room: int = 0) -> bool:
         if gaps:
             lane.note(number, packet.clock)
             return False

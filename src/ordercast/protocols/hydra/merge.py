@@ -61,8 +61,11 @@ class Merge:
             self.held -= len(lane.queue) + len(lane.early)
             self._rebuild()
 
-    def offer(self, lane: Lane, packet: Groupcast, number: int) -> bool:
-        """Take a packet of a sequencer with this number for the receiver's group; False if it is not kept."""
+    def offer(self, lane: Lane, packet: Groupcast, number: int, room: int = 0) -> bool:
+        """Take a packet of a sequencer with this number for the receiver's group; False if it is not kept.
+
+        There is `room` for so many packets beyond the limit.
+        """
         front = lane.front
         if number <= front or number in lane.early:
             return False
@@ -75,7 +78,7 @@ class Merge:
             lane.see(packet.groups, packet.numbers)
         # Behind the last one that went it can only be where this receiver missed an addition (Appendix B):
         # it is told of the drop, for the order stands above all.
-        if self.held >= self.limit or (clock, packet.sequencer) <= self.last:
+        if self.held >= self.limit + room or (clock, packet.sequencer) <= self.last:
             lane.note(number, clock)
             if (clock, packet.sequencer) <= self.last:
                 lane.doom(number)

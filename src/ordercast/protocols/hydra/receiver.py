@@ -45,7 +45,7 @@ from ordercast.protocols.hydra.messages import (
     Suspect,
 )
 from ordercast.protocols.hydra.options import HydraOptions
-from ordercast.protocols.hydra.repair import REPAIR, Repairer, answer
+from ordercast.protocols.hydra.repair import NUMBERS_MAX, REPAIR, Repairer, answer
 from ordercast.protocols.hydra.solicitor import DELAY, RETRY, Solicitor
 
 STRIKES = 6
@@ -202,8 +202,8 @@ class Receiver(Process):
             lane.come_late(number, self.env.now)
         self._offer(lane, packet, number)
 
-    def _offer(self, lane: Lane, packet: Groupcast, number: int) -> None:
-        if self._merge.offer(lane, packet, number) and self._options.repair:
+    def _offer(self, lane: Lane, packet: Groupcast, number: int, room: int = 0) -> None:
+        if self._merge.offer(lane, packet, number, room) and self._options.repair:
             self._kept.add(packet)
         if lane.front != lane.high and lane.gap is None:
             lane.watch_gap(self.env.now)
@@ -213,7 +213,8 @@ class Receiver(Process):
         number = self._number(packet)
         lane = self._merge.lanes.get(packet.sequencer)
         if lane is not None and lane.front < number <= lane.high:
-            self._offer(lane, packet, number)
+            # A full buffer may hold just what waits for this packet.
+            self._offer(lane, packet, number, NUMBERS_MAX if number == lane.front + 1 else 0)
 
     def _on_gone(self, source: NodeId, message: Gone) -> None:
         lane = self._merge.lanes.get(message.sequencer)
