@@ -66,21 +66,23 @@ def _take_without_ties(self: Merge, limit: Position = END) -> Groupcast | None:
 _offer = Merge.offer
 
 
-def _offer_after_report(self: Merge, lane: Lane, packet: Groupcast, number: int) -> None:
+def _offer_after_report(self: Merge, lane: Lane, packet: Groupcast, number: int, room: int = 0) -> bool:
     """Accept packets of a sequencer after what was seen of it has been reported."""
     state = lane.state
     lane.state = ACTIVE if state is FROZEN else state
-    _offer(self, lane, packet, number)
+    kept = _offer(self, lane, packet, number, room)
     lane.state = state
+    return kept
 
 
-def _offer_own_number(self: Merge, lane: Lane, packet: Groupcast, number: int) -> None:
+def _offer_own_number(self: Merge, lane: Lane, packet: Groupcast, number: int, room: int = 0) -> bool:
     """Accept a packet of a removed sequencer without a look at its numbers for other groups."""
     final = lane.final
     if final is not None:
         lane.final = tuple(last if group == self.group else NEVER for group, last in enumerate(final))
-    _offer(self, lane, packet, number)
+    kept = _offer(self, lane, packet, number, room)
     lane.final = final
+    return kept
 
 
 def _report_own_group(self: Lane, group: int) -> tuple[int, ...]:
