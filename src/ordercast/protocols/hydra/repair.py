@@ -14,6 +14,7 @@ The order is not touched: which packets a lane has, and when a message may go, i
 """
 
 from collections.abc import Iterator
+from itertools import groupby
 
 from ordercast.core import Env, GroupId, Nanos, NodeId, RemoteError
 from ordercast.protocols.hydra.kept import Kept
@@ -52,15 +53,9 @@ def answer(env: Env, kept: Kept, source: NodeId, ask: Ask, groups: int) -> None:
 
 def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
     """Ascending numbers as runs without gaps."""
-    first = last = None
-    for number in numbers:
-        if first is None or last is None or number != last + 1:
-            if first is not None and last is not None:
-                yield first, last
-            first = number
-        last = number
-    if first is not None and last is not None:
-        yield first, last
+    for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        members = [number for _, number in run]
+        yield members[0], members[-1]
 
 
 class Repairer:
