@@ -11,8 +11,6 @@ from ordercast.engines.epto.run import run
 from ordercast.engines.epto.setup import Setup
 from tests.cli.conftest import Command
 
-pytestmark = pytest.mark.xdist_group("compiled")  # so that functions are compiled once
-
 RUN = ("epto", "simulate", "--processes")
 FEW = (*RUN, 60, "--latencies", "50:80,99:400", "--cores", 1)
 

@@ -17,8 +17,6 @@ from ordercast.net.api.pending import Pending
 from ordercast.protocols.epto.parameters import Parameters, parameters
 from ordercast.protocols.epto.views import SHUFFLE, SPARE, cyclon_options
 
-pytestmark = pytest.mark.xdist_group("compiled")  # so that functions are compiled once
-
 PAGE = (Path(__file__).parents[2] / "docs" / "protocols" / "epto.md").read_text()
 CALM, ROUGH, WILD = (0.0, 0.0), (0.05, 0.01), (0.10, 0.10)
 """Loss and churn of the columns."""

@@ -30,8 +30,6 @@ from ordercast.pipeline.functions import call
 from ordercast.protocols.epto.bounds import expected_balls, figure_3
 from tests.experiments import made_up
 
-pytestmark = pytest.mark.xdist_group("compiled")  # so that functions are compiled once
-
 EXPERIMENTS = {each.name: each for each in all_experiments() if each.name.startswith("epto-")}
 QUICK = Setup(quick=True)
 

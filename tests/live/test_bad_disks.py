@@ -8,8 +8,6 @@ from ordercast.scenario.spec import Scenario, WorkloadSpec
 from ordercast.trace import LOST, SAVED, Kind, events_of
 from tests.deep import deep_after
 
-pytestmark = pytest.mark.xdist_group("live scenarios")
-
 VICTIM = 1
 
 

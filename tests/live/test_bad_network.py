@@ -9,8 +9,6 @@ from ordercast.lab.trial.run import LiveRun, run_live
 from ordercast.scenario.spec import NetworkSpec, Scenario, WorkloadSpec
 from ordercast.trace import Kind, events_of
 
-pytestmark = pytest.mark.xdist_group("live scenarios")
-
 BAD = NetworkSpec(loss=0.1, duplication=0.1, reordering=0.2, reorder_us=2_000)
 MESSAGES = 300
 SETTLE_MS = {"atomic_multicast": 5_000, "hydra": 3_000}

@@ -10,8 +10,6 @@ from ordercast.trace import Event, Kind, events_of
 from tests.deep import deep_after
 from tests.live.flowing import run_flowing
 
-pytestmark = pytest.mark.xdist_group("live scenarios")
-
 VICTIM = 1
 """A host with a receiver, and with a sender where they sit together."""
 MESSAGES = 600

@@ -14,7 +14,7 @@ from ordercast.sim.run import simulate
 from ordercast.trace import Event, Kind, events_of
 from tests.live.flowing import run_flowing
 
-pytestmark = [pytest.mark.xdist_group("live scenarios"), pytest.mark.deep]
+pytestmark = pytest.mark.deep
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PEERS = 24

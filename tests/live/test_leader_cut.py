@@ -19,8 +19,6 @@ from ordercast.net.transports.impair import Impairment
 from tests.live.cluster_files import write_cluster
 from tests.live.processes import beside, until
 
-pytestmark = pytest.mark.xdist_group("live scenarios")
-
 HOSTS = (0, 1, 2)
 CUT_S = 8.0
 SILENCE_S = 4.0

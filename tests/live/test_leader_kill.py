@@ -21,8 +21,6 @@ from ordercast.trace import Kind, events_of, find_runs
 from tests.live.cluster_files import write_cluster
 from tests.live.processes import alive, beside, until
 
-pytestmark = pytest.mark.xdist_group("live scenarios")
-
 RECEIVERS = (0, 1, 2)
 SEQUENCERS = (6, 7)
 SERVICE = (8, 9, 10)

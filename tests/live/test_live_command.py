@@ -8,8 +8,6 @@ import pytest
 from ordercast.cli import run
 from ordercast.scenario.spec import Scenario
 
-pytestmark = pytest.mark.xdist_group("live scenarios")
-
 SCENARIO = """
 protocol = "hydra"
 seed = 4

@@ -33,8 +33,6 @@ from ordercast.trace import Event, Kind, events_of, find_runs
 from tests.live.flowing import run_flowing
 from tests.live.processes import alive, until
 
-pytestmark = pytest.mark.xdist_group("live scenarios")
-
 SEQUENCER = 4
 """The host of the first of two, after three receivers and a sender."""
 

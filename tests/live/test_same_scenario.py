@@ -14,8 +14,6 @@ from ordercast.sim.run import simulate
 from tests.deep import deep_after
 from tests.live.broken_child import breaking
 
-pytestmark = pytest.mark.xdist_group("live scenarios")
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TRIES = 5
 SETTLE_MS = 5_000

@@ -13,21 +13,16 @@ from ordercast.pipeline import session
 from ordercast.pipeline.session import spark_session
 
 HERE = Path(__file__).parent
-SHARED = {"_spark_of_session", "spark", "root"}
-"""Fixtures that are worth making once: tests that use one run in one worker."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder, and keep those that share a Spark in one worker.
+    """Mark the tests of this folder, and begin with them.
 
-    They come first: one worker is busy with them for minutes, while the others take all other tests.
+    One worker is busy with them for minutes, while the others take all other tests.
     """
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.spark)
-            if not SHARED.isdisjoint(getattr(item, "fixturenames", ())):
-                item.add_marker(pytest.mark.xdist_group("spark"))
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
 
 
