@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = version("ordercast")
 
 if TYPE_CHECKING:
-    from ordercast.net.api.group import Group
+    from ordercast.net.api.group import Group, UnconfirmedError
     from ordercast.net.api.join import join
     from ordercast.net.api.pending import Pending
     from ordercast.net.api.received import OutOfOrder, Received
@@ -18,11 +18,21 @@ _LIVE = {
     "OutOfOrder": "ordercast.net.api.received",
     "Pending": "ordercast.net.api.pending",
     "Received": "ordercast.net.api.received",
+    "UnconfirmedError": "ordercast.net.api.group",
     "join": "ordercast.net.api.join",
     "join_sync": "ordercast.net.api.sync_group",
 }
 
-__all__ = ["Group", "OutOfOrder", "Pending", "Received", "__version__", "join", "join_sync"]
+__all__ = [
+    "Group",
+    "OutOfOrder",
+    "Pending",
+    "Received",
+    "UnconfirmedError",
+    "__version__",
+    "join",
+    "join_sync",
+]
 
 
 def __getattr__(name: str) -> Any:

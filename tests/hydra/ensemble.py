@@ -6,7 +6,7 @@ from ordercast.core import Message, NodeId
 from ordercast.protocols.hydra.messages import Join, Suspect
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.service import ConfigurationReplica
-from tests.hydra.lab import LEADER, MEMBERS, SEQUENCERS, Bench, ReceiverBench, receiver
+from tests.hydra.lab import CLIENT, LEADER, MEMBERS, SEQUENCERS, Bench, ReceiverBench, receiver
 
 EVERYONE = tuple(sorted(node for nodes in MEMBERS.values() for node in nodes))
 GROUP_OF = {node: group for group, nodes in MEMBERS.items() for node in nodes}
@@ -15,7 +15,7 @@ GROUP_OF = {node: group for group, nodes in MEMBERS.items() for node in nodes}
 class Ensemble:
     """Receivers of three groups, and a service of one replica that is its own majority."""
 
-    def __init__(self, quorum: str = "majority", *, claimed: bool = True) -> None:
+    def __init__(self, quorum: str = "majority", *, claimed: bool = True, resend: bool = False) -> None:
         options = HydraOptions(
             spares=1,
             flush="periodic",
@@ -25,13 +25,16 @@ class Ensemble:
             replicas=1,
             addition_ns=1_000_000_000,
             repair=False,
+            resend=resend,
         )
         self.receivers: dict[NodeId, ReceiverBench] = {
             node: receiver(options, me=node, group=GROUP_OF[node]) for node in EVERYONE
         }
         self.service = Bench(
             LEADER,
-            lambda env: ConfigurationReplica(env, MEMBERS, SEQUENCERS, (LEADER,), EVERYONE, options),
+            lambda env: ConfigurationReplica(
+                env, MEMBERS, SEQUENCERS, (LEADER,), EVERYONE, (CLIENT,), options
+            ),
         )
         for node in SEQUENCERS.values() if claimed else ():
             self.service.receive(node, Join(node))

@@ -13,7 +13,7 @@ from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.lane_life import LANE_LIFE, LaneState
 from ordercast.protocols.hydra.messages import NOBODY, Announce, Plans, Report, Welcome
 from ordercast.protocols.hydra.planned import STEP_LIFE, Stage
-from ordercast.protocols.hydra.sequencer import SEQUENCER_LIFE, SequencerState
+from ordercast.protocols.hydra.sequencer_life import SEQUENCER_LIFE, SequencerState
 from tests.core.life_cycles import record
 from tests.hydra.lab import (
     LEADER,

@@ -164,6 +164,9 @@ def _note_backlog(cluster: Cluster, host: "LiveHost") -> None:
     left = sum(backlog.messages for backlog in host.backlogs.values())
     if left:
         _log.warning("%d messages in the backlog were not sent", left)
+    if host.in_doubt:
+        _log.warning("%d bundles were sent, but it is not known that they arrived", host.in_doubt)
+        left += host.in_doubt
     with suppress(OSError):  # the folder may have vanished, which stops the host too
         note_left(cluster.folder, host.host, left)
 

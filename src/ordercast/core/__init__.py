@@ -10,6 +10,7 @@ from ordercast.core.delivery import (
     Notice,
     OutOfOrder,
     Stamp,
+    Unconfirmed,
     View,
 )
 from ordercast.core.errors import LocalError, OrdercastError, RemoteError, exception_text
@@ -105,6 +106,7 @@ __all__ = [
     "Seen",
     "Stack",
     "Stamp",
+    "Unconfirmed",
     "View",
     "Wait",
     "cause_text",

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from ordercast.core.bundle import pack_bundle, unpack
 from ordercast.core.ids import GroupId, Groups, NodeId
 
 
@@ -100,6 +101,25 @@ class View(Notice, frozen=True, gc=False):
     note: str = ""
     change: Literal["", "added", "removed"] = ""
     stamp: Stamp | None = None
+
+
+class Unconfirmed(Notice, frozen=True, gc=False):
+    """Tells a sender that it is not known what becomes of some of its messages, and that they are not sent
+    again: perhaps some receivers deliver them, perhaps none does. It is delivered where they were submitted,
+    and gives them back as a bundle."""
+
+    groups: Groups
+    payload: bytes
+
+    @property
+    def rows(self) -> int:
+        """One a message."""
+        return len(unpack(self.payload))
+
+    def singles(self) -> Iterator[Notice]:
+        """One for each message."""
+        for message, submitted, payload in unpack(self.payload):
+            yield Unconfirmed(self.group, self.groups, pack_bundle(message, [submitted], [payload]))
 
 
 Delivery: TypeAlias = Carrier | Notice

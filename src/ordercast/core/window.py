@@ -16,6 +16,13 @@ class Seen:
         self._highest: int | None = None
         self._bits = 0
 
+    def has(self, number: int) -> bool | None:
+        """Whether a number has come; None if it is older than the window."""
+        behind = -1 if self._highest is None else self._highest - number
+        if behind >= self._window:
+            return None
+        return behind >= 0 and bool(self._bits >> behind & 1)
+
     def admit(self, number: int) -> bool:
         """Whether a number is new; one that is older than the window counts as seen."""
         if self._highest is None or number > self._highest:

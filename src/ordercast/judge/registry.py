@@ -216,7 +216,7 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         Property(
             "validity",
             "If a sender submits a message and does not crash afterwards, every correct receiver delivers"
-            " it.",
+            " it, unless the sender is told that the message may be lost.",
             "`validity` is promised",
             lambda run: run.guarantees.validity,
             Validity,

@@ -14,7 +14,7 @@ import msgspec
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import (
-    CARRIERS,
+    Carrier,
     Codec,
     Delivery,
     Deployment,
@@ -31,6 +31,7 @@ from ordercast.core import (
     Process,
     Protocol,
     Stack,
+    Unconfirmed,
 )
 from ordercast.core.message import PAYLOAD_BYTES_MAX
 
@@ -70,9 +71,14 @@ class Layer(Stack, Member):
             )
         return self.below.submit(groups, wrapped)
 
+    @property
+    def in_doubt(self) -> int:
+        """What the process below holds."""
+        return self.below.in_doubt if isinstance(self.below, Member) else 0
+
     def on_deliver(self, inner: str, delivery: Delivery) -> None:
         """Hand it to the application."""
-        if isinstance(delivery, CARRIERS):
+        if isinstance(delivery, Carrier | Unconfirmed):
             delivery = msgspec.structs.replace(delivery, payload=self.unwrap(delivery.payload))
         self.env.deliver(delivery)
 

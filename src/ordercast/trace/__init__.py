@@ -7,6 +7,7 @@ from ordercast.trace.deliveries import (
     KIND_OF,
     ORDERED,
     PROMISED,
+    RETURNING,
     SETTLING,
     notice_event,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "PACKETS",
     "PROBE",
     "PROMISED",
+    "RETURNING",
     "SETTLING",
     "notice_event",
     "ADDED",

@@ -7,7 +7,19 @@ recorders, judges and reports use this table, so that they need not name the kin
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ordercast.core import Carrier, Delivered, Delivery, Dropped, Nanos, NodeId, Notice, OutOfOrder, View
+from ordercast.core import (
+    Carrier,
+    Delivered,
+    Delivery,
+    Dropped,
+    Nanos,
+    NodeId,
+    Notice,
+    OutOfOrder,
+    Unconfirmed,
+    View,
+)
+from ordercast.core.bundle import unpack
 from ordercast.trace.event import Event, Kind
 
 
@@ -24,6 +36,8 @@ class DeliveryKind(NamedTuple):
     """It says that a message will not come, so nobody should wait for the message any longer."""
     configures: bool = False
     """It says that a configuration took effect."""
+    returns: bool = False
+    """It tells a sender that nobody may have its messages; nobody owes them any more."""
     columns: Callable[[Any], dict[str, object]] | None = None
     """For a notice: makes the columns of its row. All carriers have the same columns."""
 
@@ -54,11 +68,17 @@ def _view(notice: View) -> dict[str, object]:
     return columns
 
 
+def _unconfirmed(notice: Unconfirmed) -> dict[str, object]:
+    first = unpack(notice.payload)[0]
+    return {"message": first.message, "groups": notice.groups, "submitted_ns": first.submitted_ns}
+
+
 DELIVERY_KINDS = (
     DeliveryKind(Delivered, Kind.DELIVER, ordered=True),
     DeliveryKind(OutOfOrder, Kind.OUT_OF_ORDER, promise="out_of_order"),
     DeliveryKind(Dropped, Kind.DROP, settles=True, columns=_dropped),
     DeliveryKind(View, Kind.VIEW, configures=True, columns=_view),
+    DeliveryKind(Unconfirmed, Kind.UNCONFIRMED, returns=True, columns=_unconfirmed),
 )
 """All kinds. Add new ones at the end: spool files number the carriers in this order."""
 
@@ -73,6 +93,8 @@ SETTLING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.set
 """The kinds of rows which say that a message will not come."""
 CONFIGURING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.configures)
 """The kinds of rows which say that a configuration took effect."""
+RETURNING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.returns)
+"""The kinds of rows which tell a sender that nobody may have a message."""
 PROMISED: dict[Kind, str] = {one.kind: one.promise for one in DELIVERY_KINDS if one.promise}
 """For each kind that may occur only if it is promised: the field of `Guarantees`."""
 ACTIONS: tuple[Kind, ...] = (Kind.SUBMIT, *DELIVERED)

@@ -18,6 +18,7 @@ class Kind(StrEnum):
     OUT_OF_ORDER = "out-of-order"
     DROP = "drop"
     VIEW = "view"
+    UNCONFIRMED = "unconfirmed"
     CRASH = "crash"
     RECOVER = "recover"
     COMPLETE = "complete"

@@ -3,7 +3,8 @@
 Judged at the end of a complete run. Where gaps are notified, a notification counts as well. A message that
 nobody delivered has no known slot. A notification for a slot whose message nobody delivered may have been for
 such a message, or for one bundle of them, and excuses it; messages with the fewest groups come first. A
-message on which receivers disagree is a finding of agreement.
+message on which receivers disagree is a finding of agreement. A message of which its sender was told that it
+may be lost is not judged.
 """
 
 import numpy as np
@@ -14,6 +15,7 @@ from ordercast.judge.columns.columns import Ints
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.ledger import Ledger
 from ordercast.judge.finding import message_at, nodes_named
+from ordercast.trace import RETURNING
 
 
 def validity(case: Case, findings: Findings) -> None:
@@ -21,8 +23,11 @@ def validity(case: Case, findings: Findings) -> None:
     ledger, account, lacking = case.ledger, case.account, case.lacking
     notified = case.description.guarantees.gaps is Gaps.NOTIFIED
     wanting: dict[int, list[NodeId]] = {}
+    returned = _returned(ledger)
     for place in lacking[_steady(ledger, lacking)].tolist():
-        if place not in case.disputed and (missing := _missing(ledger, place, notified)):
+        if place in case.disputed or account.message(place) in returned:
+            continue
+        if missing := _missing(ledger, place, notified):
             wanting[place] = missing
     if notified and wanting:
         wanting = _unexcused(ledger, wanting)
@@ -36,6 +41,12 @@ def validity(case: Case, findings: Findings) -> None:
             f"node {sender} submitted {message_at(account.message(place), time_ns)}"
             f" and did not crash afterwards; {nodes_named(missing)} never delivered it",
         )
+
+
+def _returned(ledger: Ledger) -> set[int]:
+    """The messages of which their sender was told that nobody may have them."""
+    trace = ledger.account.trace
+    return set(trace.message[trace.rows(*RETURNING)].tolist())
 
 
 def _steady(ledger: Ledger, places: Ints) -> Ints:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from ordercast.core import Agreement, Gaps, GroupId, Groups, MessageId, Nanos, NodeId
 from ordercast.judge.online.changes import changes_of
 from ordercast.judge.online.population import Population
-from ordercast.trace import CARRYING, LOST, REMOVED, Event, Kind, RunDescription
+from ordercast.trace import CARRYING, LOST, REMOVED, RETURNING, Event, Kind, RunDescription
 
 
 class Slot(NamedTuple):
@@ -62,6 +62,8 @@ class Ledger:
         self.submissions: dict[MessageId, Submission] = {}
         self.delivered: dict[NodeId, dict[MessageId, Nanos]] = {node.id: {} for node in description.nodes}
         self.dropped: dict[Slot, dict[NodeId, Nanos]] = {}
+        self.returned: set[MessageId] = set()
+        """Messages of which their sender was told that nobody may have them."""
         self.slots: dict[MessageId, tuple[Slot, ...]] = {}
         self.carried: dict[Slot, list[MessageId]] = {}
         self._settled: dict[tuple[int, GroupId], int] = {}
@@ -81,6 +83,7 @@ class Ledger:
             Kind.SUBMIT: self._on_submit,
             **dict.fromkeys(CARRYING, self._on_deliver),
             Kind.DROP: self._on_drop,
+            **dict.fromkeys(RETURNING, self._on_return),
             Kind.VIEW: self._on_view,
             Kind.CRASH: self.population.on_crash,
             Kind.RECOVER: self._on_recover,
@@ -107,6 +110,10 @@ class Ledger:
             self.slots[message] = slots
             for slot in slots:
                 self.carried.setdefault(slot, []).append(message)
+
+    def _on_return(self, event: Event) -> None:
+        if event.message is not None:
+            self.returned.add(event.message)
 
     def _on_drop(self, event: Event) -> None:
         if event.stamp_issuer is not None:

@@ -2,7 +2,8 @@
 
 If a sender submits m and does not crash afterwards, every correct receiver of m's groups delivers m
 (Defago et al., section 2, with agreement folded in), or is notified of its drop where gaps are
-notified. Where views are promised, the same receivers owe the message as for agreement.
+notified. A message of which its sender was told that it may be lost is not judged. Where views are promised,
+the same receivers owe the message as for agreement.
 
 A message that nobody delivered has no known slot, so no notification can be matched to it. If a receiver was
 notified of a slot whose message nobody delivered, that message may have been one of these. So each such
@@ -36,7 +37,7 @@ class Validity(Oracle):
         lacking: dict[MessageId, list[NodeId]] = {}
         for message, submission in ledger.submissions.items():
             steady = ledger.population.crashes.get(submission.sender, 0) == submission.crashes
-            if message not in told and steady:
+            if message not in told and message not in ledger.returned and steady:
                 missing = self._missing(message, submission.groups)
                 if missing:
                     lacking[message] = missing

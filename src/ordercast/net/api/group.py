@@ -12,7 +12,17 @@ from collections.abc import Sequence
 from typing import Any, Self
 from weakref import WeakSet
 
-from ordercast.core import GroupId, Groups, LocalError, MessageId, NodeId, Notice
+from ordercast.core import (
+    GroupId,
+    Groups,
+    LocalError,
+    MessageId,
+    NodeId,
+    Notice,
+    Unconfirmed,
+    message_name,
+)
+from ordercast.core.bundle import unpack
 from ordercast.net.api.inbox import Inbox
 from ordercast.net.api.pending import PENDING_MAX, Pending, pending_messages
 from ordercast.net.api.received import LiveDelivery, LiveMessage, message_type
@@ -26,6 +36,20 @@ UNDER_WAY_BYTES = 64 << 20
 """More bytes than all hosts together have in queues, windows and buffers when they are told to slow down."""
 
 _new = tuple.__new__
+
+
+class UnconfirmedError(LocalError):
+    """It is not known what became of earlier messages, and they are not sent again."""
+
+    def __init__(self, messages: Sequence[MessageId]) -> None:
+        self.messages = tuple(messages)
+        """Their identities, as `send` returned them."""
+        named = ", ".join(message_name(message) for message in self.messages[:5])
+        more = f" and {len(self.messages) - 5} more" if len(self.messages) > 5 else ""
+        super().__init__(
+            f"nobody may have received {named}{more}: it is not known what became of them; send those again"
+            " that may arrive twice"
+        )
 
 
 class Group:
@@ -50,9 +74,14 @@ class Group:
         """Tasks that take deliveries."""
         self._texts: dict[Groups, tuple[str, ...]] = {}
         self._opened: deque[LiveMessage] = deque()
+        self._returned: list[MessageId] = []
+        """Messages that nobody may have, which the application of a mere sender has not been told yet."""
 
     async def send(self, payload: bytes, to: Sequence[str] = ()) -> MessageId:
         """Send a message to the group, or to several; returns its identity.
+
+        In a group that only sends, it raises `UnconfirmedError` and sends nothing if nobody may have earlier
+        messages. A group that also receives gets an `Unconfirmed` among its deliveries instead.
 
         `send` waits while the backlog is full or some receiver cannot keep up. If the slow receiver is the
         sending task itself, because it answers what it takes, `send` does not wait: others wait for it.
@@ -67,6 +96,7 @@ class Group:
         """Send messages for a caller; `taker` says whether the caller also takes deliveries."""
         groups, sender = self._groups(to), self._sender()
         while True:
+            self._check_returned()
             # A taker that waited for room, while it is what everybody waits for, would wait for ever.
             urgent = taker and self._inbox.strained
             first = self.host.submit(sender, groups, payloads, urgent=urgent)
@@ -78,6 +108,7 @@ class Group:
     def send_nowait(self, payload: bytes, to: Sequence[str] = ()) -> MessageId | None:
         """Send a message if there is room for it now; None otherwise."""
         self._check()
+        self._check_returned()
         return self.host.submit(self._sender(), self._groups(to), (payload,))
 
     async def receive(self) -> LiveDelivery | None:
@@ -138,9 +169,23 @@ class Group:
         """Start the host, and pass its deliveries to the inbox."""
         if self.receiver is not None:
             self.host.add_listener(self.receiver, self._inbox.put)
+        if self.sender is not None and self.sender != self.receiver:
+            self.host.add_listener(self.sender, self._on_sender)
         self.host.on_failure(self._fail)
         self.host.each_second(self._note_waiting)
         await self.host.start()
+
+    def _on_sender(self, delivered: DeliveredBundle | Notice) -> None:
+        """The sender tells that nobody may have some messages."""
+        if self.receiver is not None:
+            self._inbox.put(delivered)
+        elif isinstance(delivered, Unconfirmed):
+            self._returned += [item.message for item in unpack(delivered.payload)]
+
+    def _check_returned(self) -> None:
+        if self._returned:
+            messages, self._returned = self._returned, []
+            raise UnconfirmedError(messages)
 
     def _note_waiting(self) -> None:
         self.host.metrics.inbox_bytes = self._inbox.waiting
@@ -155,11 +200,17 @@ class Group:
             drained = await self.host.drain(CLOSE_S)
         finally:
             await self.host.stop()
+        if not drained and not self.host.metrics.backlog_messages:
+            raise LocalError(
+                f"the last messages were sent, but for {CLOSE_S:g} s nobody has told that they arrived;"
+                " check that the cluster is up"
+            )
         if not drained:
             raise LocalError(
                 f"{self.host.metrics.backlog_messages} messages were not sent: the cluster accepted none for"
                 f" {CLOSE_S:g} s; check that it is up, and run `ordercast why` to see what they wait for"
             )
+        self._check_returned()
 
     def _fail(self, error: BaseException) -> None:
         self._inbox.close(LocalError(f"the host has stopped: {error}"))

@@ -6,6 +6,7 @@ from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.host.recording.spool import Recorder
 from ordercast.net.host.turn import Deliveries
 from ordercast.net.metrics.metrics import Metrics
+from ordercast.trace import KIND_OF, RETURNING
 
 SAMPLES = 16
 """How many messages of a large bundle have their latency measured."""
@@ -61,5 +62,7 @@ class DeliveryLog:
         elif isinstance(notice, View):
             self._metrics.views += 1
             self._metrics.config = notice.config
+        elif KIND_OF[type(notice)] in RETURNING:
+            self._metrics.unconfirmed += notice.rows
         if self._recorder is not None:
             self._recorder.noticed(now, node, notice)

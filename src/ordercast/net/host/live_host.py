@@ -12,7 +12,7 @@ unexpected error stops the host, because its state is then unknown.
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 from ordercast.core import (
     SECOND,
@@ -45,6 +45,8 @@ from ordercast.net.host.turn import Turn
 from ordercast.net.links.wire import REPAIR_NS, TICK_NS, Wire
 from ordercast.net.metrics.metrics import Metrics
 
+DRAIN_S = 0.02
+"""How often a host that drains looks whether its protocols still hold messages."""
 ENVELOPE_BYTES = 128
 """About how many bytes protocols add to a payload; if one adds more, that costs a fragment."""
 
@@ -132,6 +134,11 @@ class LiveHost:
     def backlogs(self) -> Mapping[NodeId, Backlog]:
         """The backlog of each sender here."""
         return self._senders.backlogs
+
+    @property
+    def in_doubt(self) -> int:
+        """How many bundles senders here have sent that would be lost if the host stopped now."""
+        return self._senders.in_doubt
 
     @property
     def running(self) -> bool:
@@ -247,11 +254,14 @@ class LiveHost:
             self._senders.wake()  # a taker that waits for room must not, any more
 
     async def drain(self, timeout_s: float) -> bool:
-        """Wait until the protocols have taken all submitted messages; False if that takes longer."""
+        """Wait until the protocols have taken all submitted messages, and hold none that would be lost if the
+        host stopped; False if that takes longer."""
         try:
             async with asyncio.timeout(timeout_s):
                 while self.running and self._senders.waiting:
-                    await self._senders.wait_for_room()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(DRAIN_S):
+                            await self._senders.wait_for_room()
         except TimeoutError:
             return False
         return True

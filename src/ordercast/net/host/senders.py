@@ -64,8 +64,13 @@ class Senders:
 
     @property
     def waiting(self) -> bool:
-        """Whether some sender has a backlog."""
-        return any(backlog.bundles for backlog in self._backlogs.values())
+        """Whether some sender has a backlog, or its protocol may still have to send messages again."""
+        return any(backlog.bundles for backlog in self._backlogs.values()) or self.in_doubt > 0
+
+    @property
+    def in_doubt(self) -> int:
+        """How many bundles protocols have taken that would be lost if the host stopped now."""
+        return sum(self._plan.member(self._envs[node].process).in_doubt for node in self._backlogs)
 
     def add(self, node: NodeId, groups: Groups, payloads: Sequence[bytes], urgent: bool) -> MessageId | None:
         """Take messages; the identity of the first, or None if the backlog is full or the host is down."""

@@ -120,6 +120,12 @@ FAMILIES: tuple[Family, ...] = (
         "messages_delivered",
     ),
     _one("ordercast_drops_notified_total", "counter", "Drop notifications delivered.", "drops_notified"),
+    _one(
+        "ordercast_unconfirmed_total",
+        "counter",
+        "Messages of which their sender was told that nobody may have them.",
+        "unconfirmed",
+    ),
     _one("ordercast_views_total", "counter", "Views and configurations that took effect.", "views"),
     _one("ordercast_config", "gauge", "The latest configuration that took effect.", "config"),
     _one(
@@ -184,6 +190,7 @@ class Metrics:
         "rejected_version",
         "tail_lost",
         "trace_failures",
+        "unconfirmed",
         "views",
     )
 
@@ -213,6 +220,7 @@ class Metrics:
         self.messages_refused = 0
         self.messages_delivered = 0
         self.drops_notified = 0
+        self.unconfirmed = 0
         self.views = 0
         self.config = 0
         self.backlog_messages = 0

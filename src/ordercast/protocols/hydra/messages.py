@@ -46,6 +46,8 @@ class Groupcast(Message, frozen=True, tag=2):
     """The multi-stamp: one number a group, in the order of `groups`."""
     sender: Natural
     payload: Payload
+    request: Natural = 0
+    """The sender's number of the request, if senders keep what they send."""
 
     def numbered(self) -> Numbered:
         """Its stamp."""
@@ -75,7 +77,8 @@ class Solicit(Message, frozen=True, tag=5):
 
 
 class Probe(Message, frozen=True, tag=6):
-    """A sender asks a sequencer for an echo, to see how congested the way is."""
+    """A sender asks a sequencer for an echo, to see how congested the way is. Or the configuration service
+    does, to see whether the sequencer is deaf."""
 
     sent: Natural
 
@@ -128,6 +131,32 @@ class Gone(Message, frozen=True, tag=12):
     last: Natural
 
 
+class Stamped(Message, frozen=True, tag=13):
+    """A sequencer tells a sender which of its requests it has stamped."""
+
+    sequencer: Natural
+    numbers: Numbers
+
+
+class Inquiry(Message, frozen=True, tag=14):
+    """A sender asks a receiver what became of its requests to a sequencer that was removed."""
+
+    sequencer: Natural
+    numbers: Numbers
+
+
+class Outcome(Message, frozen=True, tag=15):
+    """The answer to `Inquiry`, when the receiver has settled all numbers of the sequencer."""
+
+    sequencer: Natural
+    came: Numbers
+    """It has delivered these."""
+    absent: Numbers
+    """These are not among the messages of the sequencer, and never will be."""
+    unknown: Numbers
+    """These may be among the messages that this receiver lacks."""
+
+
 class Step(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
     """One decided step of the sequence of configurations."""
 
@@ -141,6 +170,9 @@ class Step(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknow
     """Where it takes effect in the order of messages."""
     numbers: Numbers
     """For each group, the last number before an addition, or the last of a removed sequencer."""
+    complete: bool = False
+    """Whether all receivers had reported, not only a quorum of each group. Then none of them has delivered or
+    will deliver anything of a removed sequencer above these numbers."""
 
 
 class Plans(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
@@ -172,7 +204,7 @@ class Announce(Message, frozen=True, tag=20):
 
 
 class Fetch(Message, frozen=True, tag=21):
-    """A receiver asks for the decided steps from this one on, counted from 0."""
+    """A receiver or a sender asks for the decided steps from this one on, counted from 0."""
 
     start: Natural
 
@@ -189,7 +221,8 @@ class Steps(Message, frozen=True, tag=22):
 
 
 class Suspect(Message, frozen=True, tag=23):
-    """A receiver has heard nothing of some sequencers for too long."""
+    """A receiver has heard nothing of some sequencers for too long, or they do not stamp what a sender sends
+    them."""
 
     sequencers: Numbers
 
@@ -235,6 +268,9 @@ MESSAGES = message_types(
     Ask,
     Found,
     Gone,
+    Stamped,
+    Inquiry,
+    Outcome,
     Announce,
     Fetch,
     Steps,

@@ -63,9 +63,17 @@ class HydraOptions(Options, frozen=True):
     """Whether a receiver asks for missing packets before it notifies of them, and waits as long as packets
     have been late before. The paper's receivers notify at once."""
     keep_bytes: int = 8 << 20
-    """For `repair`: how many bytes of packets a sequencer or a receiver keeps."""
+    """For `repair`: how many bytes of packets a sequencer or a receiver keeps. For `resend`: how many bytes a
+    sender keeps; beyond, it takes no more messages."""
     keep_ns: Nanos = 1000 * MILLISECOND
     """For `repair`: how long it keeps a packet, at most."""
+    resend: bool = False
+    """Whether a sender keeps what it sends until it is known to be stamped, repeats it, and sends it to
+    another sequencer if the first is removed and had not stamped it. The paper's senders forget it at once.
+    In a live cluster it is on by default."""
+    ack_ns: Nanos = 1 * MILLISECOND
+    """For `resend`: how often a sequencer acknowledges what it has stamped. A sender repeats what is not
+    acknowledged after four times that."""
     retry_ns: Nanos = 1 * MILLISECOND
     """Time before an unanswered solicitation is first repeated; it doubles up to 16 times that."""
     announce_ns: Nanos = 20 * MILLISECOND
@@ -96,6 +104,8 @@ class HydraOptions(Options, frozen=True):
             waits += 2 * self.suspect_ns
         steps = self.sequencers + self.spares + 1
         step = self.announce_ns + self.join_ns + 20 * delay
+        if self.resend:  # a sequencer may be deaf; then receivers are asked
+            waits += 3 * self.suspect_ns + 10 * self.ack_ns
         recovery = self.suspect_ns + self.consensus.recovery_ns + self.addition_ns + steps * step
         return Pace(2 * waits + 10 * delay, recovery + 2 * waits)
 
@@ -109,6 +119,7 @@ class HydraOptions(Options, frozen=True):
         times = (
             self.heartbeat_ns, self.suspect_ns, self.hold_ns, self.retry_ns, self.announce_ns,
             self.addition_ns, self.join_ns, self.probe_ns, self.nudge_ns, self.stick_ns, self.keep_ns,
+            self.ack_ns,
         )  # fmt: skip
         if min(*limits, *times) < 1:
             raise LocalError("hydra: limits and timeouts must be positive")

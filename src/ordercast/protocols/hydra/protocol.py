@@ -120,6 +120,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         initial=initial,
         service=service,
         audience=audience,
+        senders=senders,
         options=options,
     )
     nodes += [Node(node, "configuration", node, replica, Crashes.MINORITY) for node in service]
@@ -153,6 +154,8 @@ def _guarantees(options: HydraOptions) -> Guarantees:
     promised = GUARANTEES
     if options.durable:
         promised = msgspec.structs.replace(promised, tolerates=(*promised.tolerates, Fault.RESTART))
+    if options.resend:
+        promised = msgspec.structs.replace(promised, validity=True)
     if options.quorum == "all":
         promised = msgspec.structs.replace(promised, crashes=Crashes.NONE)
     return promised
@@ -204,6 +207,7 @@ def vary(rng: Random) -> dict[str, object]:
         "repair": rng.random() < 0.7,
         "keep_bytes": rng.choice((4096, 8 << 20)),
         "keep_ns": rng.choice((20, 1000)) * MILLISECOND,
+        "resend": rng.random() < 0.5,
     }
 
 
@@ -230,6 +234,8 @@ PROTOCOL = Protocol(
         "patience_ns": 1 * MILLISECOND,
         "hold_ns": 20 * MILLISECOND,
         "keep_ns": 10_000 * MILLISECOND,
+        "resend": True,
+        "ack_ns": 20 * MILLISECOND,
         "retry_ns": 5 * MILLISECOND,
         "announce_ns": 100 * MILLISECOND,
         "addition_ns": 1000 * MILLISECOND,

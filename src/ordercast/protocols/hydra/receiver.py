@@ -40,11 +40,13 @@ from ordercast.protocols.hydra.messages import (
     Found,
     Gone,
     Groupcast,
+    Inquiry,
     Step,
     Steps,
     Suspect,
 )
 from ordercast.protocols.hydra.options import HydraOptions
+from ordercast.protocols.hydra.origins import Origins
 from ordercast.protocols.hydra.repair import NUMBERS_MAX, REPAIR, Repairer, answer
 from ordercast.protocols.hydra.solicitor import DELAY, RETRY, Solicitor
 
@@ -95,6 +97,7 @@ class Receiver(Process):
         self._repairer = Repairer(env, group, self._members, everyone, options)
         self._repairs = options.repair
         self._kept = Kept(options.keep_bytes, options.keep_ns)
+        self._origins = Origins(options.window) if options.resend else None
         self._began: dict[int, int] = {}
         """The clock of each lane at the start of this life."""
 
@@ -103,10 +106,14 @@ class Receiver(Process):
         if not self._options.durable and BEGUN in saved:
             # It does not know what an earlier life has delivered: what is kept elsewhere would come again.
             self._repairs = False
-        elif not self._options.durable and self._repairs:
+            if self._origins is not None:
+                self._origins.begin_late([], forgetful=True)
+        elif not self._options.durable and (self._repairs or self._origins is not None):
             self.env.save(BEGUN, b"")
         if self._options.durable and STATE in saved:
             self.config = snapshot.restore(saved[STATE], self._merge, self._follower, self.env.now)
+            if self._origins is not None:
+                self._origins.begin_late(list(self._merge.lanes), forgetful=False)
         else:
             for sequencer, node in self._initial.items():
                 self._merge.add(started(sequencer, node, 0, (0,) * self._groups, self.group))
@@ -131,6 +138,9 @@ class Receiver(Process):
             self._on_gone(source, message)
         elif type(message) is Ask:
             answer(self.env, self._kept, source, message, self._groups)
+            return
+        elif type(message) is Inquiry:
+            self._on_inquiry(source, message)
             return
         elif type(message) is Announce:
             self._limits.check_announce(source, message)
@@ -221,6 +231,12 @@ class Receiver(Process):
         if lane is not None and message.group == self.group:
             self._repairer.on_gone(lane, source, message)
 
+    def _on_inquiry(self, source: NodeId, message: Inquiry) -> None:
+        """Tell a sender what a removed sequencer had stamped, once all of that is settled here."""
+        known = message.sequencer <= self._follower.newest and message.sequencer not in self._merge.lanes
+        if self._origins is not None and known:
+            self.env.send(source, self._origins.outcome(source, message))
+
     def _number(self, packet: Groupcast) -> int:
         """The number for the own group of a packet to several groups; refuses an invalid packet."""
         groups = packet.groups
@@ -253,10 +269,13 @@ class Receiver(Process):
     def _advance(self) -> None:
         """Deliver messages and install steps whose turn has come, notify of gaps, and ask for flushes."""
         merge, boundaries, take = self._merge, self._follower.boundaries, self._merge.take
+        origins = self._origins
         runs = 0
         while True:
             boundary = boundaries[0][0] if boundaries else END
             while (packet := take(boundary)) is not None:
+                if origins is not None:
+                    origins.add(packet)
                 stamp = Stamp(packet.clock, packet.sequencer, packet.numbers)
                 self._deliver(Delivered(packet.payload, packet.groups, packet.sender, stamp, self.config))
             target = min(merge.head() or END, boundary, merge.first_early())
@@ -293,6 +312,8 @@ class Receiver(Process):
         if last <= lane.front:
             return False
         gone = self._merge.skip(lane, last)
+        if self._origins is not None:
+            self._origins.miss(lane.sequencer)
         self._deliver(Dropped(self.group, lane.sequencer, gone.start, self.config, len(gone)))
         lane.watch_gap(self.env.now)
         return True
@@ -302,6 +323,8 @@ class Receiver(Process):
         self.config = step.config
         if step.change == "removed":
             self._merge.discard(step.sequencer)
+            if self._origins is not None:
+                self._origins.end(step.sequencer)
         stamp = Stamp(step.clock, step.sequencer, (step.numbers[self.group],))
         if step.change != "void":  # those have no boundary
             self._deliver(View(self.group, step.config, self._members, change=step.change, stamp=stamp))

@@ -45,6 +45,7 @@ class Decide(_Command, frozen=True, tag=4):
     step: int
     clock: int
     numbers: Numbers
+    complete: bool = False
 
 
 class GiveUp(_Command, frozen=True, tag=5):
@@ -164,8 +165,9 @@ class Registry:
         else:
             del self.active[planned.sequencer]
         step = Step(
-            planned.change, planned.sequencer, planned.node, self.config, command.clock, command.numbers
-        )
+            planned.change, planned.sequencer, planned.node, self.config, command.clock, command.numbers,
+            command.complete,
+        )  # fmt: skip
         self._keep(step)
 
     def _keep(self, step: Step) -> None:

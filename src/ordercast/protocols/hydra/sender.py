@@ -1,14 +1,26 @@
 """A sender: sends each message to one of the sequencers that the configuration service says are alive.
 
-Delivery is best effort (section 4.1): if a message is lost before it is stamped, nobody notices the loss.
+Delivery is best effort in the paper (section 4.1): if a message is lost before it is stamped, nobody notices
+the loss. With the option `resend` a sender keeps what it has sent, and sends it again (`Keeper`).
 """
 
 from collections.abc import Mapping
 from zlib import crc32
 
 from ordercast.core import Env, Explanation, GroupId, Groups, LocalError, Member, Message, Nanos, NodeId, Wait
+from ordercast.protocols.hydra.keeper import KEEP, Keeper
 from ordercast.protocols.hydra.limits import Limits
-from ordercast.protocols.hydra.messages import Announce, Echo, Fetch, Probe, Request
+from ordercast.protocols.hydra.messages import (
+    Announce,
+    Echo,
+    Fetch,
+    Outcome,
+    Probe,
+    Request,
+    Stamped,
+    Step,
+    Steps,
+)
 from ordercast.protocols.hydra.options import HydraOptions
 
 CONGESTED = 2
@@ -37,6 +49,9 @@ class Sender(Member):
         self._flows: dict[Groups, int] = {}
         """A hash for every destination used so far: the flow that a router would see."""
         self._steps = -1
+        self._read = 0
+        """How many steps it knows; of those before, it needs none."""
+        self._keeper = Keeper(env, groups, service, options) if options.resend else None
         self._active: tuple[tuple[int, NodeId], ...] = ()
         self._choices: tuple[tuple[int, NodeId], ...] = ()
         """The active sequencers that the route allows."""
@@ -51,6 +66,8 @@ class Sender(Member):
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Ask which sequencers are alive; number messages above all that an earlier life can have used."""
         self._number = self._started = self.env.now
+        if self._keeper is not None:
+            self._keeper.begin(self._started)
         self._ask()
 
     def submit(self, groups: Groups, payload: bytes) -> bool:
@@ -60,6 +77,14 @@ class Sender(Member):
             if len(self._flows) >= FLOWS_MAX:
                 self._flows.clear()
             flow = self._flows[groups] = self._flow(groups)
+        return self._send(groups, flow, payload)
+
+    @property
+    def in_doubt(self) -> int:
+        """How many bundles may still have to be sent again."""
+        return 0 if self._keeper is None else self._keeper.in_doubt
+
+    def _send(self, groups: Groups, flow: int, payload: bytes) -> bool:
         choices = self._choices
         if not choices:
             return False
@@ -72,11 +97,23 @@ class Sender(Member):
         else:
             sequencer, node = choices[int(self.env.rng.random() * len(choices))]
         self._number += 1
+        number = self._number
+        if self._keeper is not None:
+            taken = self._keeper.take(sequencer, groups, payload)
+            if taken is None:
+                return False
+            number = taken
         if self._idle:
             self._idle = False
             self._probe()
-        self.env.send(node, Request(sequencer, self._number, groups, payload))
+        self.env.send(node, Request(sequencer, number, groups, payload))
         return True
+
+    def _send_again(self) -> None:
+        """Send what its sequencer had not stamped when it was removed."""
+        again = self._keeper.again if self._keeper is not None else ()
+        while again and self._send(again[0][0], self._flow(again[0][0]), again[0][1]):
+            again.popleft()
 
     def on_message(self, source: NodeId, message: Message) -> None:
         """Learn which sequencers are alive, and how far away they are."""
@@ -86,6 +123,10 @@ class Sender(Member):
                 self._steps = message.steps
                 self._active = tuple(entry for entry in message.active if entry[0] not in message.silent)
                 self._choose()
+                if self._keeper is not None:
+                    self._follow(source, message, self._keeper)
+        elif isinstance(message, Stamped | Outcome | Steps):
+            self._on_news(source, message)
         elif isinstance(message, Echo):
             trip = max(1, self.env.now - message.sent)
             known = self._trips.get(source, trip)
@@ -93,31 +134,65 @@ class Sender(Member):
             self._unanswered[source] = 0
             self._choose()
 
+    def _follow(self, source: NodeId, message: Announce, keeper: Keeper) -> None:
+        """Learn how sequencers were removed to which kept messages were sent."""
+        if message.latest is not None and message.steps == self._read + 1:
+            self._learn(message.latest, keeper)
+            self._read = message.steps
+        orphaned = keeper.orphaned({sequencer for sequencer, _ in message.active})
+        if not orphaned:
+            self._read = max(self._read, message.steps)
+        elif message.steps > self._read:
+            self.env.send(source, Fetch(self._read))
+        else:
+            keeper.on_forgotten(orphaned)  # their removal was not among the steps that the service keeps
+
+    def _learn(self, step: Step, keeper: Keeper) -> None:
+        if step.change == "removed":
+            keeper.on_removed(step)
+
+    def _on_news(self, source: NodeId, message: Stamped | Outcome | Steps) -> None:
+        """Learn what has become of kept messages."""
+        keeper = self._keeper
+        if keeper is None:
+            return
+        if isinstance(message, Stamped):
+            keeper.on_stamped(message)
+        elif isinstance(message, Outcome):
+            keeper.on_outcome(source, message)
+        else:
+            self._limits.check_steps(source, message)
+            for step in message.steps:
+                self._learn(step, keeper)
+            self._read = max(self._read, message.start + len(message.steps))
+        self._choose()
+        self._send_again()
+
     def on_timer(self, name: str) -> None:
-        """Ask again, or measure again."""
+        """Ask again, repeat, or measure again."""
         if name == "ask" and not self._active:
             self._ask()
+        elif name == KEEP and self._keeper is not None:
+            self._keeper.tick(dict(self._active))
+            self._choose()
+            self._send_again()
         elif name == "probe":
             self._idle = self._number == self._probed
             if not self._idle:
                 self._probe()
 
     def explain(self) -> Explanation:
-        """All messages wait if no sequencer is known."""
+        """What is kept, and that all messages wait if no sequencer is known."""
         state: dict[str, str | int] = {
             "role": "sender",
             "sequencers": ", ".join(str(sequencer) for sequencer, _ in self._choices) or "none",
         }
-        waits = (
-            ()
-            if self._choices
-            else (
-                Wait(
-                    "all messages", "a sequencer; none is known to be alive", self._started, on=self._service
-                ),
-            )
-        )
-        return Explanation(state, waits, "" if self._choices else "a sequencer")
+        waits = [] if self._keeper is None else self._keeper.waits()
+        if not self._choices:
+            blocker = "a sequencer; none is known to be alive"
+            waits.append(Wait("all messages", blocker, self._started, on=self._service))
+        waits.sort(key=lambda wait: wait.since)
+        return Explanation(state, tuple(waits), "" if self._choices else "a sequencer")
 
     def _flow(self, groups: Groups) -> int:
         unknown = [group for group in groups if group not in self._groups]
@@ -145,10 +220,13 @@ class Sender(Member):
 
     def _choose(self) -> None:
         self._choices = self._active
+        if self._keeper is not None and self._keeper.doubtful:
+            doubtful = self._keeper.doubtful
+            self._choices = tuple(one for one in self._active if one[0] not in doubtful) or self._active
         if self._options.route == "congestion" and len(self._active) > 1:
-            trips = {node: self._trip(node) for _, node in self._active}
+            trips = {node: self._trip(node) for _, node in self._choices}
             limit = CONGESTED * min(trips.values())
-            self._choices = tuple(entry for entry in self._active if trips[entry[1]] <= limit)
+            self._choices = tuple(entry for entry in self._choices if trips[entry[1]] <= limit)
 
     def _trip(self, node: NodeId) -> Nanos:
         """The round trip to a sequencer; for one that does not answer, the time of its silence."""

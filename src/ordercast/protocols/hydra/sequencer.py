@@ -3,22 +3,15 @@
 Its state is minimal (section 5): a number of its own, the last number of each group, and a clock that only
 runs forward. Nothing is kept over a restart: a new life asks the configuration service for a new number, and
 counts from the beginning. Until it has one it stamps nothing, so no two lives ever share a number.
-
-- *asking*: it has a life and asks for a number, again and again.
-- *serving*: it has a number, and stamps, flushes and nudges under it.
-- *retired*: it was removed. It begins another life after a while, once its clock shows a time that no life of
-  it has had; the number that it had is never taken again.
 """
 
 from collections import deque
 from collections.abc import Mapping
-from enum import Enum
 
 from ordercast.core import (
     Env,
     Explanation,
     GroupId,
-    LifeCycle,
     Message,
     Nanos,
     NodeId,
@@ -27,6 +20,7 @@ from ordercast.core import (
     Seen,
     Wait,
 )
+from ordercast.protocols.hydra.acks import ACK, Acks
 from ordercast.protocols.hydra.kept import Kept
 from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX, Limits
 from ordercast.protocols.hydra.messages import (
@@ -46,34 +40,12 @@ from ordercast.protocols.hydra.messages import (
 )
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.repair import answer
-
-
-class SequencerState(Enum):
-    """The stage of a sequencer in its life."""
-
-    ASKING = "asking"
-    SERVING = "serving"
-    RETIRED = "retired"
-
-
-class SequencerEvent(Enum):
-    """What happens to a sequencer."""
-
-    WELCOME = "welcome"
-    RETIRE = "retire"
-    RENEW = "renew"
-
-
-ASKING, SERVING, RETIRED = SequencerState
-
-SEQUENCER_LIFE = LifeCycle(
-    "sequencer",
-    (ASKING,),
-    {
-        (ASKING, SequencerEvent.WELCOME): SERVING,
-        (SERVING, SequencerEvent.RETIRE): RETIRED,
-        (RETIRED, SequencerEvent.RENEW): ASKING,
-    },
+from ordercast.protocols.hydra.sequencer_life import (
+    ASKING,
+    RETIRED,
+    SEQUENCER_LIFE,
+    SERVING,
+    SequencerEvent,
 )
 
 BACKOFF_MAX = 6
@@ -130,6 +102,7 @@ class Sequencer(Process):
         self._nudge_due = False
         self._kept = Kept(options.keep_bytes, options.keep_ns) if options.repair else None
         """What it has stamped of late, in all lives of this process."""
+        self._acks = Acks(env, options.ack_ns) if options.resend else None
         self._held: dict[NodeId, int] = {}
         """Receivers that asked for a flush above a clock that this sequencer has not reached."""
 
@@ -173,6 +146,8 @@ class Sequencer(Process):
             self._answer_held()
         elif name == "nudge":
             self._nudge()
+        elif name == ACK and self._acks is not None:
+            self._acks.send(self.number)
         elif name == "join" and self.state is not SERVING:
             self._join()
 
@@ -220,13 +195,17 @@ class Sequencer(Process):
         seen = self._seen.get(source)
         if seen is None:
             seen = self._seen[source] = Seen(self._options.window)
+        acks = self._acks
+        if acks is not None:  # also for a copy: the last acknowledgement may have been lost
+            acks.note(source, message.number)
         if not seen.admit(message.number):
             return
         numbers = self._numbers
         for group in groups:
             numbers[group] += 1
         stamp = tuple(numbers[group] for group in groups)
-        stamped = Groupcast(self.number, self._tick(), groups, stamp, source, message.payload)
+        request = 0 if acks is None else message.number
+        stamped = Groupcast(self.number, self._tick(), groups, stamp, source, message.payload, request)
         if self._nudges:
             self._note_stamp(groups)
         if self._kept is not None:
@@ -390,8 +369,10 @@ class Sequencer(Process):
         self.number = NOBODY
         self._held.clear()
         self._stamped.clear()
+        if self._acks is not None:
+            self._acks.clear()
         self._nudge_due = False
-        for timer in ("flush", "heartbeat", "held", "nudge"):
+        for timer in ("flush", "heartbeat", "held", "nudge", ACK):
             self.env.cancel_timer(timer)
         self.env.set_timer("join", self._options.join_ns << min(self._removals, BACKOFF_MAX))
         self._removals += 1

@@ -6,7 +6,9 @@ successor announces the planned step again, and receivers report again, the same
 
 When a sequencer is removed: as soon as so many receivers of one group suspect it that the others are no
 quorum; if fewer do, after they have for `LONELY` times as long. One receiver with a bad link must not take
-a sequencer away from everybody at once, but neither is it left behind for ever.
+a sequencer away from everybody at once, but neither is it left behind for ever. A sender complains of a
+sequencer that does not stamp what it is sent. Then the leader probes the sequencer, and removes it if it
+answers nothing for as long as a receiver would wait; if it answers, the sender is one with a bad link.
 """
 
 from collections.abc import Mapping
@@ -29,9 +31,12 @@ from ordercast.core import (
 )
 from ordercast.protocols.hydra.limits import Limits
 from ordercast.protocols.hydra.messages import (
+    NOBODY,
     Announce,
+    Echo,
     Fetch,
     Join,
+    Probe,
     Report,
     Steps,
     Suspect,
@@ -67,9 +72,12 @@ class ConfigurationReplica(Stack):
         initial: Mapping[int, NodeId],
         service: tuple[NodeId, ...],
         audience: tuple[NodeId, ...],
+        senders: tuple[NodeId, ...],
         options: HydraOptions,
     ) -> None:
         super().__init__(env)
+        self._senders = frozenset(senders if options.resend else ())
+        """The senders that keep what they send."""
         self._members = {group: nodes for group, nodes in members.items() if nodes}
         self._home = {node: group for group, nodes in members.items() for node in nodes}
         self._audience = audience
@@ -81,6 +89,8 @@ class ConfigurationReplica(Stack):
         self._reports: dict[NodeId, Report] = {}
         self._suspicions: dict[int, dict[NodeId, tuple[Nanos, Nanos]]] = {}
         """By sequencer and receiver: since when it is suspected, and when that was last told."""
+        self._probed: dict[NodeId, Nanos] = {}
+        """By node of a sequencer of which senders complain: since when it has answered no probe."""
         self._joins: dict[NodeId, int] = {}
         self._proposed: set[Command] = set()
         self._refused = 0
@@ -116,6 +126,8 @@ class ConfigurationReplica(Stack):
                 self._on_join(source, message)
             case Fetch():
                 self._on_fetch(source, message)
+            case Echo():
+                self._probed.pop(source, None)
 
     def on_own_timer(self, name: str) -> None:
         """Time to announce."""
@@ -165,11 +177,21 @@ class ConfigurationReplica(Stack):
     def _on_suspect(self, source: NodeId, message: Suspect) -> None:
         registry = self._registry
         planned = registry.planned.sequencer if registry.planned else None
+        if source in self._senders:
+            for sequencer in message.sequencers:
+                if sequencer in registry.active:
+                    self._probe(registry.active[sequencer])
+        elif source not in self._home:
+            return
         for sequencer in message.sequencers:
-            if source in self._home and (sequencer in registry.active or sequencer == planned):
+            if sequencer in registry.active or sequencer == planned:
                 told = self._suspicions.setdefault(sequencer, {})
                 since, _ = told.get(source, (self.env.now, 0))
                 told[source] = (since, self.env.now)
+
+    def _probe(self, node: NodeId) -> None:
+        self._probed.setdefault(node, self.env.now)
+        self.env.send(node, Probe(self.env.now))
 
     def _on_join(self, source: NodeId, message: Join) -> None:
         life, _ = self._registry.lives.get(source, (-1, 0))
@@ -182,7 +204,7 @@ class ConfigurationReplica(Stack):
         registry = self._registry
         start = max(message.start, registry.forgotten)
         steps = tuple(registry.kept[start - registry.forgotten :][:BATCH])
-        if source in self._home and steps:
+        if steps and (source in self._home or source in self._senders):
             self.env.send(source, Steps(start, steps))
         self.env.send(source, self._announcement())
 
@@ -262,6 +284,7 @@ class ConfigurationReplica(Stack):
             self._ballot = self._log.ballot
             self._reports.clear()
             self._suspicions.clear()
+            self._probed.clear()
             self._joins.clear()
             self._proposed.clear()
             self._planned_since = self.env.now
@@ -277,8 +300,11 @@ class ConfigurationReplica(Stack):
         if self._has_quorums():
             reports = self._reports.values()
             if registry.planned.change == "removed":
+                complete = len(reports) == len(self._home)
+                if self._senders and not complete and self._is_early():
+                    return None
                 numbers = tuple(max(column) for column in zip(*(r.numbers for r in reports), strict=True))
-                return Decide(registry.steps, max(report.clock for report in reports), numbers)
+                return Decide(registry.steps, max(report.clock for report in reports), numbers, complete)
             start = max(reports, key=lambda report: report.clock)
             return Decide(registry.steps, start.clock, start.numbers)
         if registry.planned.change == "added":
@@ -286,6 +312,11 @@ class ConfigurationReplica(Stack):
             if late or self._condemned(registry.planned.sequencer):
                 return GiveUp(registry.steps)
         return None
+
+    def _is_early(self) -> bool:
+        """Whether it is worth to wait for the last reports: only if all receivers have reported, messages to
+        the sequencer may be sent again."""
+        return self.env.now - self._planned_since < self._options.announce_ns
 
     def _claim(self) -> Claim | None:
         for node, life in sorted(self._joins.items()):
@@ -324,10 +355,17 @@ class ConfigurationReplica(Stack):
             del told[node]
         if any(now - since > LONELY * patience for since, _ in told.values()):
             return True
+        if any(node in self._senders for node in told) and self._is_deaf(sequencer):
+            return True
         return any(
             sum(node in told for node in nodes) > len(nodes) - self._quorum(len(nodes))
             for nodes in self._members.values()
         )
+
+    def _is_deaf(self, sequencer: int) -> bool:
+        """Whether a sequencer answers no probe."""
+        since = self._probed.get(self._registry.active.get(sequencer, NOBODY))
+        return since is not None and self.env.now - since > self._options.suspect_ns
 
     def _has_quorums(self) -> bool:
         return all(

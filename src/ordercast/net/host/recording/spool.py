@@ -224,6 +224,10 @@ class Spooler(Recorder):
     def noticed(self, now: Nanos, node: NodeId, notice: Notice) -> None:
         """Record a notice; one record stands for many rows with consecutive numbers."""
         event, step = notice_event(now, now, node, notice), layout.FURTHER_MAX + 1
+        if event.message is not None:
+            for single in notice.singles():
+                self._noticed(notice_event(now, now, node, single), 0)
+            return
         for first in range(0, notice.rows, step):
             numbers = event.numbers and tuple(number + first for number in event.numbers)
             self._noticed(event._replace(numbers=numbers), min(step, notice.rows - first) - 1)

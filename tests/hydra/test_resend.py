@@ -1,0 +1,425 @@
+"""Senders that keep what they send, and what sequencers, receivers and the service do for them.
+
+A message may be stamped by a second sequencer only if no receiver delivers what the first has stamped.
+"""
+
+import pytest
+
+from ordercast.core import MILLISECOND, Groups, Message, NodeId, Unconfirmed, message_id
+from ordercast.core.bundle import pack_bundle
+from ordercast.protocols.hydra.messages import (
+    Announce,
+    Echo,
+    Fetch,
+    Groupcast,
+    Inquiry,
+    Outcome,
+    Plans,
+    Probe,
+    Report,
+    Request,
+    Stamped,
+    Step,
+    Steps,
+    Suspect,
+    Welcome,
+)
+from ordercast.protocols.hydra.options import HydraOptions
+from ordercast.protocols.hydra.sender import Sender
+from ordercast.trace import REMOVED, Kind
+from tests.hydra.cluster import Cluster
+from tests.hydra.ensemble import EVERYONE, Ensemble
+from tests.hydra.lab import CLIENT, LEADER, MEMBERS, SERVICE, Bench, active, receiver, sender, sequencer
+
+KEEPS = HydraOptions(
+    resend=True, flush="periodic", flush_ns=1_000_000, patience_ns=0, repair=False, route="hash"
+)
+REPEAT_NS = 4 * KEEPS.ack_ns
+GONE = Step("removed", 1, 21, 1, 50, (9, 9, 9), complete=True)
+GONE_IN_PART = Step("removed", 1, 21, 1, 50, (9, 9, 9), complete=False)
+
+
+def bundle(number: int = 0) -> bytes:
+    return pack_bundle(message_id(CLIENT, number), [0], [b"payload"])
+
+
+def sent_to(lab: Bench[Sender], kind: type[Message]) -> list[NodeId]:
+    return [to for to, message in lab.take_sent() if isinstance(message, kind)]
+
+
+def one_kept(groups: Groups = (0,), options: HydraOptions = KEEPS) -> tuple[Bench[Sender], Request]:
+    """A sender that knows only sequencer 1 and has sent a message to it; then it learns of sequencer 2."""
+    lab = sender(options)
+    lab.receive(LEADER, Announce(0, active(1), None, None))
+    lab.take_sent()
+    assert lab.process.submit(groups, bundle())
+    ((to, request),) = lab.take_sent()
+    assert to == 21 and isinstance(request, Request)
+    lab.receive(LEADER, Announce(0, active(1, 2), None, None))
+    return lab, request
+
+
+def removed(lab: Bench[Sender], step: Step = GONE) -> None:
+    lab.take_sent()
+    lab.receive(LEADER, Announce(1, active(2), None, step))
+
+
+# Senders
+
+
+def test_what_is_not_acknowledged_is_repeated_to_the_same_sequencer() -> None:
+    lab, request = one_kept()
+    for _ in range(3):
+        lab.pass_time(REPEAT_NS)
+        assert lab.take_sent() == [(21, request)]
+    lab.receive(21, Stamped(1, (request.number,)))
+    lab.pass_time(5 * REPEAT_NS)
+    assert lab.take_sent() == []
+    assert lab.process.in_doubt == 0
+
+
+def test_no_other_sequencer_gets_it_while_the_first_is_not_removed() -> None:
+    lab, _ = one_kept()
+    lab.pass_time(20 * KEEPS.suspect_ns)
+    assert set(sent_to(lab, Request)) == {21}
+    lab.receive(LEADER, Announce(0, active(1, 2), Plans("removed", 1, 21), None, silent=(1,)))
+    lab.pass_time(20 * KEEPS.suspect_ns)
+    assert sent_to(lab, Request) == []
+
+
+def test_a_sequencer_that_acknowledges_nothing_is_avoided_and_complained_of() -> None:
+    lab, request = one_kept()
+    lab.pass_time(KEEPS.suspect_ns // 2 - REPEAT_NS)
+    assert sent_to(lab, Suspect) == []
+    lab.pass_time(2 * REPEAT_NS)
+    lab.take_sent()
+    for _ in range(20):
+        assert lab.process.submit((0, 1), bundle(1))
+        assert lab.process.submit((2,), bundle(2))
+    assert set(sent_to(lab, Request)) == {22}
+    lab.pass_time(KEEPS.suspect_ns)
+    complaints = [(to, m) for to, m in lab.take_sent() if isinstance(m, Suspect) and 1 in m.sequencers]
+    assert {to for to, _ in complaints} == set(SERVICE)
+    lab.receive(21, Stamped(1, (request.number,)))
+    lab.pass_time(REPEAT_NS)
+    lab.take_sent()
+    for group in range(3):
+        for other in range(3):
+            if group < other:
+                lab.process.submit((group, other), bundle(3))
+    assert 21 in sent_to(lab, Request), "it counts again"
+
+
+def test_what_a_removed_sequencer_had_not_stamped_goes_to_another_one() -> None:
+    lab, request = one_kept((0, 2))
+    removed(lab)
+    asked = lab.take_sent()
+    assert asked == [(node, Inquiry(1, (request.number,))) for node in (*MEMBERS[0], *MEMBERS[2])]
+    lab.receive(3, Outcome(1, (), (request.number,), ()))
+    ((to, again),) = lab.take_sent()
+    assert to == 22 and isinstance(again, Request)
+    assert (again.sequencer, again.groups, again.payload) == (2, request.groups, request.payload)
+    lab.receive(4, Outcome(1, (), (request.number,), ()))
+    assert lab.take_sent() == [], "once is enough"
+    assert lab.take_delivered() == []
+
+
+def test_what_a_receiver_has_delivered_is_forgotten() -> None:
+    lab, request = one_kept()
+    removed(lab)
+    lab.receive(4, Outcome(1, (request.number,), (), ()))
+    lab.take_sent()
+    lab.pass_time(20 * KEEPS.suspect_ns)
+    assert lab.take_sent() == [] and lab.take_delivered() == []
+    assert lab.process.in_doubt == 0
+
+
+def test_an_acknowledged_message_is_asked_about_too_if_its_sequencer_goes_soon_after() -> None:
+    lab, request = one_kept()
+    lab.receive(21, Stamped(1, (request.number,)))
+    removed(lab)
+    assert set(sent_to(lab, Inquiry)) == set(MEMBERS[0])
+    lab.receive(3, Outcome(1, (), (request.number,), ()))
+    assert sent_to(lab, Request) == [22]
+
+
+def test_an_acknowledged_message_is_forgotten_when_its_sequencer_has_lived_on_for_long() -> None:
+    lab, request = one_kept()
+    lab.receive(21, Stamped(1, (request.number,)))
+    lab.pass_time(KEEPS.suspect_ns + 2 * REPEAT_NS)
+    removed(lab)
+    assert sent_to(lab, Inquiry) == []
+
+
+@pytest.mark.parametrize(
+    ("step", "outcome"),
+    [
+        (GONE_IN_PART, lambda number: Outcome(1, (), (number,), ())),
+        (GONE, lambda number: Outcome(1, (), (), (number,))),
+        (GONE, lambda number: None),
+    ],
+    ids=["a receiver outside the quorum may have delivered it", "nobody knows", "nobody answers"],
+)
+def test_what_cannot_be_known_is_told_to_the_application(step: Step, outcome: object) -> None:
+    lab, request = one_kept()
+    removed(lab, step)
+    assert callable(outcome)
+    answer = outcome(request.number)
+    if answer is not None:
+        for node in MEMBERS[0]:
+            lab.receive(node, answer)
+    else:
+        lab.pass_time(5 * KEEPS.suspect_ns)
+    assert lab.take_delivered() == [Unconfirmed(0, (0,), bundle())]
+    assert sent_to(lab, Request) == []
+    assert lab.process.in_doubt == 0
+
+
+def test_steps_that_were_missed_are_fetched() -> None:
+    lab, request = one_kept()
+    later = Step("added", 3, 23, 2, 70, (0, 0, 0))
+    lab.receive(LEADER, Announce(2, active(2, 3), None, later))
+    assert (LEADER, Fetch(0)) in lab.take_sent()
+    lab.receive(LEADER, Steps(0, (GONE, later)))
+    assert set(sent_to(lab, Inquiry)) == set(MEMBERS[0])
+    lab.receive(3, Outcome(1, (), (request.number,), ()))
+    assert len(sent_to(lab, Request)) == 1
+
+
+def test_a_removal_that_the_service_has_forgotten_counts_as_incomplete() -> None:
+    lab, request = one_kept()
+    later = Step("added", 3, 23, 9, 70, (0, 0, 0))
+    lab.receive(LEADER, Announce(9, active(2, 3), None, later))
+    lab.receive(LEADER, Steps(8, (later,)))
+    lab.receive(LEADER, Announce(9, active(2, 3), None, later))
+    assert set(sent_to(lab, Inquiry)) == set(MEMBERS[0])
+    lab.receive(3, Outcome(1, (), (request.number,), ()))
+    assert lab.take_delivered() == [Unconfirmed(0, (0,), bundle())]
+
+
+def test_it_takes_no_more_than_it_may_keep() -> None:
+    for options in (
+        HydraOptions(resend=True, window=4, route="hash"),
+        HydraOptions(resend=True, keep_bytes=1100, route="hash"),
+    ):
+        lab = sender(options)
+        lab.receive(LEADER, Announce(0, active(1), None, None))
+        taken = 0
+        while lab.process.submit((0,), bundle(taken)):
+            taken += 1
+            assert taken < 10
+        assert taken == 4
+        first = min(m.number for _, m in lab.take_sent() if isinstance(m, Request))
+        lab.receive(21, Stamped(1, (first,)))
+        assert lab.process.submit((0,), bundle(5)), "what is acknowledged makes room"
+        assert not lab.process.submit((0,), bundle(6))
+
+
+def test_why_names_what_is_kept() -> None:
+    lab, _ = one_kept()
+    (wait,) = lab.process.explain().waits
+    assert wait.payload == bundle() and wait.blocker == "an acknowledgement of sequencer 1"
+    removed(lab)
+    (wait,) = lab.process.explain().waits
+    assert wait.payload == bundle() and wait.on == MEMBERS[0]
+    assert "a receiver that knows whether sequencer 1 had stamped it" in wait.blocker
+
+
+# Sequencers
+
+
+def test_a_sequencer_acknowledges_many_at_once_and_copies_again() -> None:
+    lab = sequencer(KEEPS)
+    lab.receive(LEADER, Welcome(0, 1, 0))
+    lab.take_sent()
+    for number in (7, 8, 7):
+        lab.receive(CLIENT, Request(1, number, (1,), b"x"))
+    packets = [m for _, m in lab.take_sent() if isinstance(m, Groupcast)]
+    assert {packet.request for packet in packets} == {7, 8}
+    lab.pass_time(KEEPS.ack_ns)
+    assert [m for _, m in lab.take_sent() if isinstance(m, Stamped)] == [Stamped(1, (7, 8, 7))]
+    lab.pass_time(5 * KEEPS.ack_ns)
+    assert not [m for _, m in lab.take_sent() if isinstance(m, Stamped)]
+
+
+# Receivers
+
+
+def packet(number: int, request: int, clock: int) -> Groupcast:
+    return Groupcast(1, clock, (1,), (number,), CLIENT, b"", request)
+
+
+def test_a_receiver_answers_when_it_has_settled_all_of_the_sequencer() -> None:
+    lab = receiver(KEEPS)
+    lab.receive(21, packet(1, 70, 10))
+    lab.hears("<F,2,{},90>")
+    lab.receive(CLIENT, Inquiry(1, (70, 71)))
+    assert [m for _, m in lab.take_sent() if isinstance(m, Outcome)] == [], "more may come"
+    lab.decide(Step("removed", 1, 21, 1, 50, (0, 1, 0), complete=True))
+    lab.receive(CLIENT, Inquiry(1, (70, 71)))
+    assert (CLIENT, Outcome(1, (70,), (71,), ())) in lab.take_sent()
+
+
+def test_a_receiver_that_missed_a_number_does_not_know() -> None:
+    lab = receiver(KEEPS)
+    lab.receive(21, packet(2, 70, 10))
+    lab.hears("<F,2,{},90>")
+    assert "<D,1,1>" in lab.delivered()
+    lab.decide(Step("removed", 1, 21, 1, 50, (0, 2, 0), complete=True))
+    lab.receive(CLIENT, Inquiry(1, (70, 71)))
+    assert (CLIENT, Outcome(1, (70,), (), (71,))) in lab.take_sent()
+
+
+def test_a_receiver_that_was_restarted_does_not_know() -> None:
+    options = HydraOptions(
+        resend=True, durable=True, flush="periodic", flush_ns=1_000_000, patience_ns=0, repair=False
+    )
+    lab = receiver(options)
+    lab.receive(21, packet(1, 70, 10))
+    lab.hears("<F,2,{},90>")
+    later = receiver(options, saved=lab.env.saved, now=1_000)
+    later.decide(Step("removed", 1, 21, 1, 50, (0, 1, 0), complete=True))
+    later.receive(CLIENT, Inquiry(1, (70, 71)))
+    assert (CLIENT, Outcome(1, (), (), (70, 71))) in later.take_sent()
+
+
+# The service
+
+
+def planned_removal() -> Ensemble:
+    ensemble = Ensemble(resend=True)
+    ensemble.suspect(1, (0, 1))
+    return ensemble
+
+
+def report(ensemble: Ensemble, *nodes: NodeId) -> None:
+    for node in nodes:
+        ensemble.service.receive(node, Report(0, 1, 10, (0, 0, 0)))
+
+
+def latest(ensemble: Ensemble) -> Step | None:
+    ensemble.service.take_sent()
+    ensemble.service.receive(CLIENT, Fetch(0))
+    (told,) = [m for _, m in ensemble.service.take_sent() if isinstance(m, Announce)]
+    return told.latest
+
+
+def test_a_removal_waits_a_little_for_the_last_reports() -> None:
+    ensemble = planned_removal()
+    report(ensemble, *EVERYONE[:-1])
+    assert latest(ensemble) is None
+    report(ensemble, EVERYONE[-1])
+    step = latest(ensemble)
+    assert step is not None and step.complete
+
+
+def test_a_removal_does_not_wait_for_long() -> None:
+    ensemble = planned_removal()
+    report(ensemble, *EVERYONE[:-1])
+    ensemble.service.pass_time(25 * MILLISECOND)
+    step = latest(ensemble)
+    assert step is not None and not step.complete
+
+
+def test_a_sequencer_of_which_a_sender_complains_is_removed_only_if_it_is_deaf() -> None:
+    for answers in (True, False):
+        ensemble = Ensemble(resend=True)
+        for _ in range(8):
+            ensemble.service.take_sent()
+            ensemble.suspect(1, (CLIENT,))
+            probes = [to for to, m in ensemble.service.take_sent() if isinstance(m, Probe)]
+            assert probes == [21]
+            if answers:
+                ensemble.service.receive(21, Echo(0))
+            ensemble.service.pass_time(5 * MILLISECOND)
+        planned = ensemble.service.process._registry.planned
+        assert planned == (None if answers else Plans("removed", 1, 21))
+
+
+def test_a_sender_with_a_bad_link_is_not_left_alone_for_ever() -> None:
+    ensemble = Ensemble(resend=True)
+    for _ in range(32):
+        ensemble.suspect(1, (CLIENT,))
+        ensemble.service.receive(21, Echo(0))
+        ensemble.service.pass_time(10 * MILLISECOND)
+    assert ensemble.service.process._registry.planned == Plans("removed", 1, 21)
+
+
+# All together
+
+
+def lost_of(cluster: Cluster, count: int) -> list[tuple[int, int]]:
+    """How many messages each receiver delivered, and how many different ones, where that is not all."""
+    found = [(len(order), len(set(order))) for order in map(cluster.order, cluster.receivers)]
+    return [one for one in found if one != (count, count)]
+
+
+def test_a_sequencer_that_crashes_takes_no_message_with_it() -> None:
+    cluster = Cluster(HydraOptions(resend=True))
+    cluster.submit(count=20)
+    cluster.crash(cluster.sequencers[0])
+    cluster.submit(count=40)
+    cluster.run_until(lambda: cluster.all_pass((REMOVED, 1)), 300)
+    cluster.run_ms(200)
+    assert lost_of(cluster, 60) == []
+    assert cluster.violations() == []
+
+
+def test_without_it_a_crash_loses_messages() -> None:
+    cluster = Cluster(HydraOptions(resend=False))
+    cluster.crash(cluster.sequencers[0])
+    cluster.submit(count=40)
+    cluster.run_ms(500)
+    assert lost_of(cluster, 40) != []
+
+
+def test_a_deaf_sequencer_is_left_and_loses_nothing() -> None:
+    cluster = Cluster(HydraOptions(resend=True))
+    deaf = cluster.sequencers[0]
+    cluster.drop = lambda source, to, message: to == deaf
+    cluster.submit(count=40)
+    cluster.run_until(lambda: cluster.all_pass((REMOVED, 1)), 300)
+    cluster.run_ms(200)
+    assert lost_of(cluster, 40) == []
+    assert cluster.violations() == []
+
+
+def test_acknowledgements_that_are_lost_do_no_harm() -> None:
+    cluster = Cluster(HydraOptions(resend=True))
+    dropped = 0
+
+    def drop(source: NodeId, to: NodeId, message: Message) -> bool:
+        nonlocal dropped
+        dropped += isinstance(message, Stamped)
+        return isinstance(message, Stamped) and dropped % 4 != 0
+
+    cluster.drop = drop
+    cluster.submit(count=40)
+    cluster.run_ms(300)
+    assert lost_of(cluster, 40) == []
+    assert cluster.configs() == [0] * 6, "no sequencer was removed"
+
+
+def test_what_was_stamped_before_the_crash_comes_once() -> None:
+    """The sequencer stamps, but tells its sender nothing; then it crashes."""
+    cluster = Cluster(HydraOptions(resend=True))
+    cluster.drop = lambda source, to, message: isinstance(message, Stamped)
+    cluster.submit(count=40)
+    cluster.crash(cluster.sequencers[0])
+    cluster.run_until(lambda: cluster.all_pass((REMOVED, 1)), 300)
+    cluster.run_ms(300)
+    assert lost_of(cluster, 40) == []
+    assert cluster.violations() == []
+
+
+def test_a_receiver_that_does_not_report_makes_the_sender_tell() -> None:
+    """Its report never comes, so it may have delivered what no other receiver has."""
+    cluster = Cluster(HydraOptions(resend=True))
+    cluster.drop = lambda source, to, message: source == 0 and isinstance(message, Report)
+    cluster.crash(cluster.sequencers[0])
+    cluster.submit(count=40)
+    cluster.run_ms(500)
+    told = len(cluster.events(cluster.sender, Kind.UNCONFIRMED))
+    assert told > 0
+    assert lost_of(cluster, 40 - told) == []
+    assert cluster.violations() == []
