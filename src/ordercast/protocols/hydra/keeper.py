@@ -1,14 +1,14 @@
 """What a sender keeps of its messages until it need not send them again.
 
-The paper's senders forget a message when it is sent (section 4.1). Here a sender keeps it until a sequencer
-has acknowledged it, and `suspect_ns` longer: by then the receivers have the packet, or have asked for it.
+The paper's senders forget a message when it is sent (section 4.1). Here a sender keeps it until its sequencer
+says that it is safe (`Acks`).
 
-A message that is not acknowledged is repeated to the *same* sequencer, which recognises the copy. Another
-sequencer may not stamp it: if both did, two receivers could deliver it in two places. Only when the first
-sequencer is removed, the receivers know what it had stamped. A receiver that settled all numbers of it and
-missed none tells the sender whether the message was among them (`Outcome`). If it was not, and all receivers
-had reported for the removal (`Step.complete`), nobody has delivered it nor ever will, and it is sent to
-another sequencer as a new request. If this cannot be known, the application is told (`Unconfirmed`).
+A message that is not known to be stamped is repeated to the *same* sequencer, which recognises the copy.
+Another sequencer may not stamp it: if both did, two receivers could deliver it in two places. Only when the
+first sequencer is removed, the receivers know what it had stamped. A receiver that settled all numbers of it
+and missed none tells the sender whether the message was among them (`Outcome`). If it was not, and all
+receivers had reported for the removal (`Step.complete`), nobody has delivered it nor ever will, and it is
+sent to another sequencer as a new request. If this cannot be known, the application is told (`Unconfirmed`).
 """
 
 from collections import deque
@@ -38,12 +38,12 @@ HELD_BYTES = 256
 class Held:
     """A message that is kept."""
 
-    __slots__ = ("doubted_by", "first_at", "groups", "payload", "sent_at", "stamped_at")
+    __slots__ = ("doubted_by", "first_at", "groups", "payload", "sent_at")
 
     def __init__(self, groups: Groups, payload: bytes, now: Nanos) -> None:
         self.groups = groups
         self.payload = payload
-        self.first_at = self.sent_at = self.stamped_at = now
+        self.first_at = self.sent_at = now
         self.doubted_by: set[NodeId] = set()
         """The receivers that do not know what became of it."""
 
@@ -56,36 +56,35 @@ class Held:
 class Ledger:
     """What was sent to one sequencer."""
 
-    __slots__ = ("complete", "next", "oldest", "removed_at", "sent", "stamped")
+    __slots__ = ("complete", "kept", "next", "oldest", "removed_at", "sent")
 
     def __init__(self, first: int) -> None:
         self.next = self.oldest = first
-        """The next number, and the lowest that is not acknowledged."""
+        """The next number, and the lowest that is kept."""
+        self.kept: dict[int, Held] = {}
+        """All that is not safe, by number, the oldest first."""
         self.sent: dict[int, Held] = {}
-        """By number, the oldest first: what is not acknowledged."""
-        self.stamped: deque[tuple[int, Held]] = deque()
-        """What is acknowledged, the oldest first."""
+        """Those of them that are not known to be stamped."""
         self.removed_at: Nanos | None = None
         """Since when the sequencer is known to be removed."""
         self.complete = False
         """Whether all receivers had reported for its removal."""
 
-    def stamp(self, numbers: Iterable[int], now: Nanos) -> None:
-        """These are acknowledged."""
-        for number in numbers:
-            held = self.sent.pop(number, None)
-            if held is not None:
-                held.stamped_at = now
-                self.stamped.append((number, held))
-        self.oldest = next(iter(self.sent), self.next)
+    def note(self, stamped: Iterable[int], safe: Iterable[int]) -> int:
+        """These are acknowledged; returns what is kept no more."""
+        freed = 0
+        for number in stamped:
+            self.sent.pop(number, None)
+        for number in safe:
+            self.sent.pop(number, None)
+            held = self.kept.pop(number, None)
+            freed += 0 if held is None else held.weight
+        self.oldest = next(iter(self.kept), self.next)
+        return freed
 
     def waiting_since(self) -> Nanos | None:
-        """Since when the oldest message waits for its acknowledgement."""
-        return self.sent[self.oldest].first_at if self.sent else None
-
-    def all(self) -> dict[int, Held]:
-        """All that is kept, acknowledged or not."""
-        return dict(self.stamped) | self.sent
+        """Since when the oldest message waits for its stamp."""
+        return next((held.first_at for held in self.sent.values()), None)
 
 
 class Keeper:
@@ -113,11 +112,8 @@ class Keeper:
 
     @property
     def in_doubt(self) -> int:
-        """How many messages are not known to be stamped."""
-        return len(self.again) + sum(
-            len(ledger.sent if ledger.removed_at is None else ledger.all())
-            for ledger in self._ledgers.values()
-        )
+        """How many messages are not known to be safe."""
+        return len(self.again) + sum(len(ledger.kept) for ledger in self._ledgers.values())
 
     def begin(self, first: int) -> None:
         """Number requests from here on: above all that an earlier life can have used."""
@@ -129,21 +125,21 @@ class Keeper:
         if ledger is None:
             ledger = self._ledgers[sequencer] = Ledger(self._first)
         number = ledger.next
-        if number - ledger.oldest >= self._options.window or not self._make_room(ledger):
+        if number - ledger.oldest >= self._options.window or self._bytes >= self._options.keep_bytes:
             return None
         held = Held(groups, payload, self._env.now)
         ledger.next = number + 1
-        ledger.sent[number] = held
+        ledger.kept[number] = ledger.sent[number] = held
         self._bytes += held.weight
         if not self._ticking:
             self._tick_later()
         return number
 
     def on_stamped(self, message: Stamped) -> None:
-        """A sequencer has stamped these."""
+        """A sequencer has stamped these, and some are safe."""
         ledger = self._ledgers.get(message.sequencer)
         if ledger is not None:
-            ledger.stamp(message.numbers, self._env.now)
+            self._bytes -= ledger.note(message.numbers, message.safe)
             if message.sequencer in self.doubtful:
                 self._doubt()
 
@@ -168,7 +164,7 @@ class Keeper:
         ledger = self._ledgers.get(sequencer)
         if ledger is None or ledger.removed_at is not None:
             return
-        if ledger.sent or ledger.stamped:
+        if ledger.kept:
             ledger.removed_at, ledger.complete = self._env.now, complete
             self._inquire(sequencer, ledger)
         else:
@@ -177,7 +173,7 @@ class Keeper:
     def _inquire(self, sequencer: int, ledger: Ledger) -> None:
         """Ask the receivers of each group about the messages to it."""
         by_group: dict[GroupId, list[int]] = {}
-        for number, held in ledger.all().items():
+        for number, held in ledger.kept.items():
             for group in held.groups:
                 by_group.setdefault(group, []).append(number)
         for group, numbers in by_group.items():
@@ -188,7 +184,7 @@ class Keeper:
         ledger = self._ledgers.get(message.sequencer)
         if ledger is None or ledger.removed_at is None:
             return
-        left = ledger.all()
+        left = ledger.kept
         for number in message.came:
             self._settle(left, number)
         for number in message.absent:
@@ -204,19 +200,14 @@ class Keeper:
                 if all(node in held.doubted_by for group in held.groups for node in self._members[group]):
                     self._settle(left, number)
                     self._tell(held)
-        self._put_back(message.sequencer, ledger, left)
+        if not left:
+            del self._ledgers[message.sequencer]
 
     def _settle(self, left: dict[int, Held], number: int) -> Held | None:
         held = left.pop(number, None)
         if held is not None:
             self._bytes -= held.weight
         return held
-
-    def _put_back(self, sequencer: int, ledger: Ledger, left: dict[int, Held]) -> None:
-        """These are still unsettled; nothing is sent to the sequencer any more."""
-        ledger.sent, ledger.stamped = left, deque()
-        if not left:
-            del self._ledgers[sequencer]
 
     def _tell(self, held: Held) -> None:
         self._env.deliver(Unconfirmed(held.groups[0], held.groups, held.payload))
@@ -229,7 +220,6 @@ class Keeper:
         now = env.now
         deaf = []
         for sequencer, ledger in list(self._ledgers.items()):
-            self._forget(ledger, now - options.suspect_ns)
             if ledger.removed_at is not None:
                 if now - ledger.removed_at >= SETTLE * options.suspect_ns:
                     self._give_up(sequencer, ledger)
@@ -244,7 +234,7 @@ class Keeper:
             env.multicast(self._service, Suspect(tuple(deaf)))
         self._doubt()
         self._ticking = False
-        if any(ledger.sent or ledger.stamped for ledger in self._ledgers.values()) or self.again:
+        if self.in_doubt:
             self._tick_later()
 
     def _tick_later(self) -> None:
@@ -253,8 +243,13 @@ class Keeper:
 
     def _repeat(self, sequencer: int, node: NodeId, ledger: Ledger) -> None:
         now = self._env.now
-        before = now - REPEAT * self._options.ack_ns
-        overdue = ((number, held) for number, held in ledger.sent.items() if held.sent_at <= before)
+        soon, late = now - REPEAT * self._options.ack_ns, now - self._options.suspect_ns
+        # One that was stamped is repeated too, if rarely: that it is safe may have been told and lost.
+        overdue = (
+            (number, held)
+            for number, held in ledger.kept.items()
+            if held.sent_at <= (soon if number in ledger.sent else late)
+        )
         for number, held in islice(overdue, REPEATS_MAX):
             held.sent_at = now
             self._env.send(node, Request(sequencer, number, held.groups, held.payload))
@@ -267,33 +262,11 @@ class Keeper:
             if ledger.removed_at is None and (first := ledger.waiting_since()) is not None and first <= since
         )
 
-    def _forget(self, ledger: Ledger, before: Nanos) -> None:
-        """Forget what was acknowledged long ago; the receivers have it, or ask its sequencer for it."""
-        stamped = ledger.stamped
-        if ledger.removed_at is None:
-            while stamped and stamped[0][1].stamped_at <= before:
-                self._bytes -= stamped.popleft()[1].weight
-
-    def _make_room(self, ledger: Ledger) -> bool:
-        """Whether there is room for one more; the oldest acknowledged ones make room if they must."""
-        while self._bytes >= self._options.keep_bytes:
-            rich = [one for one in self._ledgers.values() if one.stamped and one.removed_at is None]
-            if not rich:
-                return False
-            richest = max(rich, key=lambda one: len(one.stamped))
-            self._bytes -= richest.stamped.popleft()[1].weight
-        # No copy is so old that a sequencer or a receiver could not tell whether it has seen it.
-        while ledger.stamped and ledger.next - ledger.stamped[0][0] >= self._options.window:
-            self._bytes -= ledger.stamped.popleft()[1].weight
-        return True
-
     def _give_up(self, sequencer: int, ledger: Ledger) -> None:
-        left = ledger.all()
-        for number in list(left):
-            held = self._settle(left, number)
-            if held is not None:
-                self._tell(held)
-        self._put_back(sequencer, ledger, left)
+        for held in ledger.kept.values():
+            self._bytes -= held.weight
+            self._tell(held)
+        del self._ledgers[sequencer]
 
     def waits(self) -> list[Wait]:
         """What is kept, and for what it waits."""
@@ -303,10 +276,9 @@ class Keeper:
             blocker = (
                 f"a receiver that knows whether sequencer {sequencer} had stamped it before its removal"
                 if removed
-                else f"an acknowledgement of sequencer {sequencer}"
+                else f"an acknowledgement of sequencer {sequencer} that a majority of the receivers has it"
             )
-            left = ledger.all() if removed else ledger.sent
-            for number, held in islice(left.items(), WAITS_MAX):
+            for number, held in islice(ledger.kept.items(), WAITS_MAX):
                 on = {node for group in held.groups for node in self._members[group]} if removed else ()
                 waits.append(
                     Wait(

@@ -132,10 +132,20 @@ class Gone(Message, frozen=True, tag=12):
 
 
 class Stamped(Message, frozen=True, tag=13):
-    """A sequencer tells a sender which of its requests it has stamped."""
+    """A sequencer tells a sender which of its requests it has stamped, and which are safe: a majority of the
+    receivers of each group has them."""
 
     sequencer: Natural
     numbers: Numbers
+    safe: Numbers
+
+
+class Receipt(Message, frozen=True, tag=16):
+    """A receiver tells a sequencer that it has all packets to its group up to this number, or has given up on
+    those that it lacks."""
+
+    sequencer: Natural
+    front: Natural
 
 
 class Inquiry(Message, frozen=True, tag=14):
@@ -271,6 +281,7 @@ MESSAGES = message_types(
     Stamped,
     Inquiry,
     Outcome,
+    Receipt,
     Announce,
     Fetch,
     Steps,

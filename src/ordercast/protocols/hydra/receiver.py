@@ -47,6 +47,7 @@ from ordercast.protocols.hydra.messages import (
 )
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.origins import Origins
+from ordercast.protocols.hydra.receipts import RECEIPTS, Receipts
 from ordercast.protocols.hydra.repair import NUMBERS_MAX, REPAIR, Repairer, answer
 from ordercast.protocols.hydra.solicitor import DELAY, RETRY, Solicitor
 
@@ -98,6 +99,7 @@ class Receiver(Process):
         self._repairs = options.repair
         self._kept = Kept(options.keep_bytes, options.keep_ns)
         self._origins = Origins(options.window) if options.resend else None
+        self._receipts = Receipts(env, self._merge, options.ack_ns) if options.resend else None
         self._began: dict[int, int] = {}
         """The clock of each lane at the start of this life."""
 
@@ -163,6 +165,9 @@ class Receiver(Process):
             self._solicitor.on_delay_over()
         elif name == RETRY:
             self._solicitor.on_late_answer()
+        elif name == RECEIPTS and self._receipts is not None:
+            self._receipts.send()
+            return
         elif name == REPAIR:
             for lane in list(self._merge.lanes.values()):
                 self._give_up_overdue(lane)
@@ -213,8 +218,11 @@ class Receiver(Process):
         self._offer(lane, packet, number)
 
     def _offer(self, lane: Lane, packet: Groupcast, number: int, room: int = 0) -> None:
-        if self._merge.offer(lane, packet, number, room) and self._options.repair:
-            self._kept.add(packet)
+        if self._merge.offer(lane, packet, number, room):
+            if self._options.repair:
+                self._kept.add(packet)
+            if self._receipts is not None:
+                self._receipts.note()
         if lane.front != lane.high and lane.gap is None:
             lane.watch_gap(self.env.now)
 
@@ -348,6 +356,8 @@ class Receiver(Process):
     def _on_tick(self) -> None:
         silent = []
         self._kept.age(self.env.now)
+        if self._receipts is not None:
+            self._receipts.repeat()
         for lane in list(self._merge.lanes.values()):
             if lane.strike() >= STRIKES and lane.state in (ACTIVE, FROZEN):
                 silent.append(lane.sequencer)

@@ -34,6 +34,7 @@ from ordercast.protocols.hydra.messages import (
     Nudge,
     Nudged,
     Probe,
+    Receipt,
     Request,
     Solicit,
     Welcome,
@@ -102,7 +103,7 @@ class Sequencer(Process):
         self._nudge_due = False
         self._kept = Kept(options.keep_bytes, options.keep_ns) if options.repair else None
         """What it has stamped of late, in all lives of this process."""
-        self._acks = Acks(env, options.ack_ns) if options.resend else None
+        self._acks = Acks(env, members, options.ack_ns) if options.resend else None
         self._held: dict[NodeId, int] = {}
         """Receivers that asked for a flush above a clock that this sequencer has not reached."""
 
@@ -124,6 +125,9 @@ class Sequencer(Process):
                 self._on_nudged(source, message)
             case Ask() if self._kept is not None:
                 answer(self.env, self._kept, source, message, len(self._members))
+            case Receipt() if self._acks is not None:
+                if message.sequencer == self.number:
+                    self._acks.on_receipt(source, message.front)
             case Probe():
                 self.env.send(source, Echo(message.sent))
             case Welcome():
@@ -196,15 +200,18 @@ class Sequencer(Process):
         if seen is None:
             seen = self._seen[source] = Seen(self._options.window)
         acks = self._acks
-        if acks is not None:  # also for a copy: the last acknowledgement may have been lost
-            acks.note(source, message.number)
         if not seen.admit(message.number):
+            if acks is not None:
+                acks.repeat(source, message.number)
             return
         numbers = self._numbers
         for group in groups:
             numbers[group] += 1
         stamp = tuple(numbers[group] for group in groups)
-        request = 0 if acks is None else message.number
+        request = 0
+        if acks is not None:
+            request = message.number
+            acks.stamp(source, request, groups, stamp)
         stamped = Groupcast(self.number, self._tick(), groups, stamp, source, message.payload, request)
         if self._nudges:
             self._note_stamp(groups)

@@ -1,0 +1,53 @@
+"""A receiver's receipts: it tells each sequencer up to which number it has the packets to its group.
+
+A sequencer tells senders that a request is safe when a majority of each group has it (`Acks`). Receipts of
+`ack_ns` go together. The last one may be lost, so it is repeated for a while after the last packet.
+"""
+
+from ordercast.core import Env, Nanos
+from ordercast.protocols.hydra.lane_life import ACTIVE
+from ordercast.protocols.hydra.merge import Merge
+from ordercast.protocols.hydra.messages import Receipt
+
+RECEIPTS = "receipts"
+"""The timer of the receiver to send receipts."""
+REPEATS = 64
+"""For so many ticks after the last packet the last receipt is repeated."""
+
+
+class Receipts:
+    """How far the sequencers know this receiver to be."""
+
+    __slots__ = ("_due", "_env", "_merge", "_told", "_wait_ns")
+
+    def __init__(self, env: Env, merge: Merge, wait_ns: Nanos) -> None:
+        self._env = env
+        self._merge = merge
+        self._wait_ns = wait_ns
+        self._due = False
+        self._told: dict[int, tuple[int, int]] = {}
+        """By sequencer: the last number that it was told, and how often that was repeated."""
+
+    def note(self) -> None:
+        """A packet has come."""
+        if not self._due:
+            self._due = True
+            self._env.set_timer(RECEIPTS, self._wait_ns)
+
+    def send(self) -> None:
+        """Send what is due."""
+        self._due = False
+        for lane in self._merge.lanes.values():
+            if lane.state is ACTIVE and lane.front > self._told.get(lane.sequencer, (0, 0))[0]:
+                self._told[lane.sequencer] = (lane.front, 0)
+                self._env.send(lane.node, Receipt(lane.sequencer, lane.front))
+
+    def repeat(self) -> None:
+        """Repeat the last receipts, if nothing has come since."""
+        for sequencer, (front, repeats) in list(self._told.items()):
+            lane = self._merge.lanes.get(sequencer)
+            if lane is None:
+                del self._told[sequencer]
+            elif lane.state is ACTIVE and repeats < REPEATS:
+                self._told[sequencer] = (front, repeats + 1)
+                self._env.send(lane.node, Receipt(sequencer, front))
