@@ -28,6 +28,7 @@ from ordercast.protocols.hydra.messages import (
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.sender import Sender
 from ordercast.protocols.hydra.sequencer import Sequencer
+from ordercast.sim.run import simulate
 from ordercast.trace import REMOVED, Kind
 from tests.hydra.cluster import Cluster
 from tests.hydra.ensemble import EVERYONE, Ensemble
@@ -43,6 +44,7 @@ from tests.hydra.lab import (
     sender,
     sequencer,
 )
+from tests.sim import mutants_resend
 
 KEEPS = HydraOptions(
     resend=True, flush="periodic", flush_ns=1_000_000, patience_ns=0, repair=False, route="hash"
@@ -243,6 +245,13 @@ def test_why_names_what_is_kept() -> None:
     assert "a receiver that knows whether sequencer 1 had stamped it" in wait.blocker
 
 
+@pytest.mark.parametrize("name", mutants_resend.SCENARIOS)
+def test_where_broken_senders_are_caught_true_ones_keep_every_promise(name: str) -> None:
+    for seed in range(3):
+        run = simulate(mutants_resend.SCENARIOS[name](seed))
+        assert run.violations == [] and run.hindrance == ""
+
+
 # Sequencers
 
 
@@ -333,6 +342,16 @@ def test_a_receiver_that_missed_a_number_does_not_know() -> None:
     lab.decide(Step("removed", 1, 21, 1, 50, (0, 2, 0), complete=True))
     lab.receive(CLIENT, Inquiry(1, (70, 71)))
     assert (CLIENT, Outcome(1, (70,), (), (71,))) in lab.take_sent()
+
+
+def test_a_receiver_that_has_seen_more_than_was_agreed_upon_does_not_know() -> None:
+    """It was outside the quorum, and may have delivered what no other receiver will."""
+    lab = receiver(KEEPS)
+    lab.receive(21, packet(1, 70, 10), packet(2, 71, 11))
+    lab.hears("<F,2,{},90>")
+    lab.decide(Step("removed", 1, 21, 1, 50, (0, 1, 0)))
+    lab.receive(CLIENT, Inquiry(1, (70, 71)))
+    assert (CLIENT, Outcome(1, (), (), (70, 71))) in lab.take_sent()
 
 
 def test_a_receiver_that_was_restarted_does_not_know() -> None:

@@ -339,9 +339,11 @@ class Receiver(Process):
         """Begin the next configuration: everything before it has been delivered."""
         self.config = step.config
         if step.change == "removed":
-            self._merge.discard(step.sequencer)
             if self._origins is not None:
-                self._origins.end(step.sequencer)
+                lane = self._merge.lanes.get(step.sequencer)
+                beyond = lane is not None and lane.beyond(step.numbers, self.group)
+                self._origins.end(step.sequencer, beyond=beyond)
+            self._merge.discard(step.sequencer)
         stamp = Stamp(step.clock, step.sequencer, (step.numbers[self.group],))
         if step.change != "void":  # those have no boundary
             self._deliver(View(self.group, step.config, self._members, change=step.change, stamp=stamp))
