@@ -112,7 +112,7 @@ class Outlet:
             self._wire.transmit(datagrams)
 
     def _commit(self, saves: Saves) -> None:
-        """Make saved state durable. If that fails, the deliveries did not take place: a later life makes them."""
+        """Make saved state durable. If that fails, its deliveries were none, and a later life makes them."""
         try:
             self._store.commit(saves)
         except LocalError:
