@@ -1,10 +1,15 @@
 """Hydra whole, with senders that keep: sequencers crash, are deaf or cut off, and no message is lost."""
 
+import pytest
+
 from ordercast.core import Message, NodeId
 from ordercast.protocols.hydra.messages import Report, Stamped
 from ordercast.protocols.hydra.options import HydraOptions
+from ordercast.scenario.faults import SetClock
+from ordercast.sim.run import simulate
 from ordercast.trace import REMOVED, Kind
 from tests.hydra.cluster import Cluster
+from tests.sim.hydra_scenes import SEQUENCER, scene
 
 
 def lost_of(cluster: Cluster, count: int) -> list[tuple[int, int]]:
@@ -41,6 +46,16 @@ def test_a_deaf_sequencer_is_left_and_loses_nothing() -> None:
     cluster.run_ms(200)
     assert lost_of(cluster, 40) == []
     assert cluster.violations() == []
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+@pytest.mark.parametrize("flush", ["adaptive", "nudged"])
+def test_a_sequencer_whose_clock_is_an_hour_wrong_delays_nothing_for_long(flush: str, hours: int) -> None:
+    options = {"sequencers": 2, "flush": flush, "flush_ns": 100_000}
+    wrong = SetClock(at_ms=50, host=SEQUENCER, step_us=hours * 3_600_000_000)
+    run = simulate(scene(1, options=options, fault=(wrong,)))
+    assert run.violations == [] and run.ending == "settled"
+    assert run.summary().delivered > 300
 
 
 def test_acknowledgements_that_are_lost_do_no_harm() -> None:

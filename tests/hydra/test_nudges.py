@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from ordercast.core import MICROSECOND, MILLISECOND, NodeId, RemoteError
+from ordercast.core import MICROSECOND, MILLISECOND, SECOND, NodeId, RemoteError
 from ordercast.protocols.hydra.messages import (
     Announce,
     Flush,
@@ -17,7 +17,8 @@ from ordercast.protocols.hydra.messages import (
     Welcome,
 )
 from ordercast.protocols.hydra.options import HydraOptions
-from ordercast.protocols.hydra.sequencer import HELD_NS_MAX, Sequencer
+from ordercast.protocols.hydra.sequencer import Sequencer
+from ordercast.protocols.hydra.stamping_clock import FORWARD_NS_MAX
 from ordercast.trace import Kind
 from tests.hydra.cluster import Cluster
 from tests.hydra.lab import CLIENT, LEADER, MEMBERS, Bench, active, receiver, sequencer
@@ -136,7 +137,7 @@ def test_in_a_new_life_it_nudges_again() -> None:
     lab.receive(CLIENT, request(3, 2, sequencer=3))
     assert nudges(lab) == []
     lab.pass_time(NUDGE_NS)
-    assert nudges(lab) == [(OTHER, Nudge(lab.process._clock, (2,)))], "of nothing from the life before"
+    assert nudges(lab) == [(OTHER, Nudge(lab.process._clock.last, (2,)))], "of nothing from the life before"
 
 
 # What a nudged sequencer does
@@ -174,17 +175,27 @@ def test_a_flush_for_one_nudge_does_for_the_next_below_it() -> None:
 
 def test_a_clock_that_is_behind_is_put_forward_and_stays_ahead() -> None:
     lab = working()
-    ahead = START + HELD_NS_MAX
+    ahead = START + 100 * MILLISECOND
     lab.receive(OTHER, Nudge(ahead, (1,)))
     assert {flush.clock for _, flush in flushes(lab)} == {ahead + 1}
     lab.receive(CLIENT, request(1, 1))
     assert {m.clock for _, m in lab.take_sent() if isinstance(m, Groupcast)} == {ahead + 2}
 
 
-def test_a_clock_that_is_far_wrong_does_not_spread() -> None:
+def test_a_clock_that_is_far_behind_is_put_forward_for_good() -> None:
     lab = working()
-    lab.receive(OTHER, Nudge(START + HELD_NS_MAX + 1, (1,)))
-    assert flushes(lab) == []
+    lab.receive(OTHER, Nudge(START + 3600 * SECOND, (1,)))
+    assert {flush.clock for _, flush in flushes(lab)} == {START + 3600 * SECOND + 1}
+    lab.env.now += SECOND
+    lab.receive(CLIENT, request(1, 1))
+    stamped = {m.clock for _, m in lab.take_sent() if isinstance(m, Groupcast)}
+    assert stamped == {START + 3601 * SECOND}, "and runs on from there"
+
+
+def test_a_clock_beyond_all_reason_is_refused() -> None:
+    lab = working()
+    with pytest.raises(RemoteError, match="too far ahead"):
+        lab.receive(OTHER, Nudge(START + FORWARD_NS_MAX + 1, (1,)))
     lab.receive(OTHER, Nudge(START, (1,)))
     assert {flush.clock for _, flush in flushes(lab)} == {START + 1}, "the own clock is as it was"
 
@@ -246,7 +257,7 @@ def test_a_nudge_says_as_much_as_an_answer() -> None:
     lab = working()
     lab.receive(OTHER, Nudge(START + MILLISECOND, (1,)))
     lab.take_sent()
-    lab.process._clock = 0
+    lab.process._clock.last = 0
     lab.receive(CLIENT, request(1, 1))
     assert nudges(lab) == [], "who stamps later than this needs no nudge"
 
@@ -298,7 +309,7 @@ def test_promises_do_not_drive_clocks_away_from_the_time(gap_ms: float) -> None:
         for node in lab.sequencers:
             process = lab.world.envs[node].process
             assert isinstance(process, Sequencer)
-            assert process._clock - lab.world.now <= LEAD_NS + 1_000
+            assert process._clock.last - lab.world.now <= LEAD_NS + 1_000
     assert lab.violations() == []
 
 

@@ -16,7 +16,8 @@ from ordercast.protocols.hydra.messages import (
     Welcome,
 )
 from ordercast.protocols.hydra.options import HydraOptions
-from ordercast.protocols.hydra.sequencer import HELD_NS_MAX, Sequencer
+from ordercast.protocols.hydra.sequencer import Sequencer
+from ordercast.protocols.hydra.stamping_clock import FORWARD_NS_MAX
 from tests.hydra.lab import CLIENT, LEADER, MEMBERS, QUIET, SERVICE, Bench, active, sequencer
 
 START = 1000
@@ -157,11 +158,22 @@ def test_a_solicitation_is_held_until_the_clock_has_passed() -> None:
     assert lab.take_sent() == []
 
 
-def test_a_solicitation_far_in_the_future_is_not_waited_for() -> None:
+def test_for_a_clock_far_in_the_future_nobody_waits() -> None:
     lab = working(HydraOptions())
-    lab.receive(4, Solicit(1, START + 2 * HELD_NS_MAX))
+    lab.receive(4, Solicit(1, START + 200 * MILLISECOND))
+    assert lab.take_sent() == [(4, Flush(1, START + 200 * MILLISECOND + 1, (0, 0, 0)))]
     assert lab.process.explain().waits == ()
     assert "held" not in lab.env.timers
+    with pytest.raises(RemoteError, match="too far ahead"):
+        lab.receive(4, Solicit(1, START + FORWARD_NS_MAX + 1))
+
+
+def test_a_clock_that_was_set_back_is_put_forward_when_the_time_is_over() -> None:
+    lab = working(HydraOptions())
+    lab.receive(4, Solicit(1, START + 500))
+    assert lab.take_sent() == []
+    lab.fire("held")  # the clock of the host has stood still meanwhile
+    assert lab.take_sent() == [(4, Flush(1, START + 501, (0, 0, 0)))]
 
 
 def test_solicitations_of_another_life_are_not_answered() -> None:

@@ -14,6 +14,7 @@ from ordercast.protocols.hydra.merge import END, Merge, Position
 from ordercast.protocols.hydra.messages import NEVER, Groupcast, Report
 from ordercast.protocols.hydra.registry import Add, Command, Registry
 from ordercast.protocols.hydra.sender import Sender
+from ordercast.protocols.hydra.stamping_clock import StampingClock
 from ordercast.scenario.spec import Scenario
 from ordercast.sim.run import Run, simulate
 from tests.sim.hydra_scenes import (
@@ -218,23 +219,38 @@ def on_a_bad_disk(env: Env, make: Make) -> Any:
 # Sequencers and senders
 
 
+class Coarse(StampingClock):
+    """Goes in steps of a tenth of a millisecond."""
+
+    def tick(self) -> int:
+        self.last = max(self._env.now // 100_000 * 100_000, self.last + 1)
+        return self.last
+
+
+class Backward(StampingClock):
+    """Is set back by 2 ms every other time."""
+
+    def __init__(self, env: Env) -> None:
+        super().__init__(env)
+        self.count = 0
+
+    def tick(self) -> int:
+        self.count += 1
+        back = 2_000_000 if self.count % 2 == 0 and self._env.now > 5_000_000 else 0
+        return super().tick() - back
+
+
 def coarse(env: Env, make: Make) -> Any:
-    """A clock that goes in steps of a tenth of a millisecond. Allowed: it only makes equal clocks common."""
+    """A coarse clock. Allowed: it only makes equal clocks common."""
     sequencer = make(env)
-
-    def tick() -> int:
-        sequencer._clock = max(env.now // 100_000 * 100_000, sequencer._clock + 1)
-        return int(sequencer._clock)
-
-    sequencer._tick = tick
+    sequencer._clock = Coarse(env)
     return sequencer
 
 
 def backward(env: Env, make: Make) -> Any:
-    """A clock that is set back by 2 ms every other time."""
+    """A clock that is set back."""
     sequencer = make(env)
-    tick, count = sequencer._tick, iter(range(1 << 30))
-    sequencer._tick = lambda: tick() - (2_000_000 if next(count) % 2 and env.now > 5_000_000 else 0)
+    sequencer._clock = Backward(env)
     return sequencer
 
 

@@ -48,14 +48,11 @@ from ordercast.protocols.hydra.sequencer_life import (
     SERVING,
     SequencerEvent,
 )
+from ordercast.protocols.hydra.stamping_clock import StampingClock
 
 BACKOFF_MAX = 6
 TARGETS_MAX = 65_536
 """Destinations that are remembered; beyond, all are forgotten and looked up again."""
-STANDSTILL_NS = 20_000
-"""How often to check a clock that was set back and stands still."""
-HELD_NS_MAX = 1_000_000_000
-"""An answer that would be due later than this is not given: the clocks are too far apart."""
 
 
 class Sequencer(Process):
@@ -81,7 +78,7 @@ class Sequencer(Process):
         self._everyone = tuple(sorted({node for nodes in members.values() for node in nodes}))
         self._targets: dict[tuple[GroupId, ...], tuple[NodeId, ...]] = {}
         self._numbers = [0] * len(members)
-        self._clock = 0
+        self._clock = StampingClock(env)
         self._life = 0
         """A reading of the clock that no other life of this node has: at its boot, or after a removal."""
         self._since = 0
@@ -160,7 +157,7 @@ class Sequencer(Process):
         waits = [
             Wait(
                 f"flush for node {node}",
-                f"its own clock, which is at {self._clock} and must pass {clock}",
+                f"its own clock, which is at {self._clock.last} and must pass {clock}",
                 self.env.now,
             )
             for node, clock in sorted(self._held.items())
@@ -172,15 +169,10 @@ class Sequencer(Process):
         state: dict[str, str | int] = {
             "role": "sequencer",
             "sequencer": self.number,
-            "clock": self._clock,
+            "clock": self._clock.last,
             "messages stamped": sum(self._numbers),
         }
         return Explanation(state, tuple(waits), "" if self.state is SERVING else "a number")
-
-    def _tick(self) -> int:
-        """The clock, strictly later than the last reading that anybody was told (section 4.3.1)."""
-        self._clock = max(self.env.now, self._clock + 1)
-        return self._clock
 
     def _on_request(self, source: NodeId, message: Request) -> None:
         groups = message.groups
@@ -212,7 +204,7 @@ class Sequencer(Process):
         if acks is not None:
             request = message.number
             acks.stamp(source, request, groups, stamp)
-        stamped = Groupcast(self.number, self._tick(), groups, stamp, source, message.payload, request)
+        stamped = Groupcast(self.number, self._clock.tick(), groups, stamp, source, message.payload, request)
         if self._nudges:
             self._note_stamp(groups)
         if self._kept is not None:
@@ -225,8 +217,8 @@ class Sequencer(Process):
         """Nudge sequencers whose clock may delay this message: now, or when the last nudge is old enough."""
         self._stamped_at = self.env.now
         for group in groups:
-            self._told[group] = self._clock
-        if not any(self._known(node, groups) <= self._clock for node in self._others):
+            self._told[group] = self._clock.last
+        if not any(self._known(node, groups) <= self._clock.last for node in self._others):
             return
         self._stamped.update(groups)
         after = self._nudged_at + self._options.nudge_ns - self.env.now
@@ -247,25 +239,27 @@ class Sequencer(Process):
         self._stamped.clear()
         if groups and self.state is SERVING:
             self._nudged_at = self.env.now
-            behind = tuple(node for node in self._others if self._known(node, groups) <= self._clock)
-            self.env.multicast(behind, Nudge(self._clock, groups))
+            behind = tuple(node for node in self._others if self._known(node, groups) <= self._clock.last)
+            self.env.multicast(behind, Nudge(self._clock.last, groups))
 
     def _on_nudge(self, source: NodeId, message: Nudge) -> None:
         """Tell a clock above another's to the receivers that know none.
 
-        The own clock is put forward where it is behind: any that only grows will do (section 4.3.1), and so
-        nobody waits for the difference. But not far, for a clock that is far wrong must not spread.
+        The own clock is put forward where it is behind, so that nobody waits for the difference.
         """
+        self._clock.check(source, message.clock)
         self._on_nudged(source, message)
-        now = self.env.now
-        if self.state is not SERVING or message.clock - now > HELD_NS_MAX:
+        now = self._clock.now
+        if self.state is not SERVING:
             return
         behind = tuple(group for group in message.groups if self._told[group] <= message.clock)
         if behind:
-            self._clock = max(self._clock, message.clock)
-            if now - self._stamped_at >= self._options.lead_ns:
+            if message.clock - now > self._options.addition_ns:
+                self._clock.put_forward(message.clock)
+            self._clock.reach(message.clock)
+            if self.env.now - self._stamped_at >= self._options.lead_ns:
                 # Ahead of the time, not of other clocks: promises on promises would drive all of them away.
-                self._clock = max(self._clock, now + self._options.lead_ns)
+                self._clock.reach(now + self._options.lead_ns)
             flush = self._flush_message()
             for group in behind:
                 self._told[group] = flush.clock
@@ -292,32 +286,38 @@ class Sequencer(Process):
             self.env.multicast(to, self._flush_message())
 
     def _flush_message(self) -> Flush:
-        return Flush(self.number, self._tick(), tuple(self._numbers))
+        return Flush(self.number, self._clock.tick(), tuple(self._numbers))
 
     def _on_solicit(self, source: NodeId, message: Solicit) -> None:
         if self.state is not SERVING or message.sequencer != self.number:
             return
-        ahead = message.clock - max(self.env.now, self._clock)
-        if ahead < 0:
+        self._clock.check(source, message.clock)
+        ahead = message.clock - max(self._clock.now, self._clock.last)
+        if ahead >= self._options.addition_ns:
+            self._clock.put_forward(message.clock)
+        if ahead < 0 or ahead >= self._options.addition_ns:
             self.env.send(source, self._flush_message())
-        elif ahead < HELD_NS_MAX:
+        else:
             # A flush below the receiver's messages would not help it: answer when the clock is there.
             self._held[source] = max(message.clock, self._held.get(source, 0))
-            self._await_clock(1)
+            self._await_clock()
 
     def _answer_held(self) -> None:
-        clock = max(self.env.now, self._clock)
-        ready = [node for node, asked in self._held.items() if asked < clock]
-        if ready:
-            self.env.multicast(tuple(ready), self._flush_message())
+        flush = self._flush_message()
+        first = min(self._held.values(), default=0)
+        if flush.clock <= first:  # the time is over, but the clock was set back and stands still
+            self._clock.put_forward(first)
+            flush = self._flush_message()
+        ready = [node for node, asked in self._held.items() if asked < flush.clock]
+        self.env.multicast(tuple(ready), flush)
         for node in ready:
             del self._held[node]
         if self._held:
-            self._await_clock(1 if ready else STANDSTILL_NS)
+            self._await_clock()
 
-    def _await_clock(self, least_ns: Nanos) -> None:
-        due = min(self._held.values()) - self.env.now + 1
-        self.env.set_timer("held", max(due, least_ns))
+    def _await_clock(self) -> None:
+        due = min(self._held.values()) - self._clock.now + 1
+        self.env.set_timer("held", max(due, 1))
 
     # Lives
 
