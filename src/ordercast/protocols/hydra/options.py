@@ -79,8 +79,8 @@ class HydraOptions(Options, frozen=True):
     announce_ns: Nanos = 20 * MILLISECOND
     """How often the configuration service announces its state."""
     addition_ns: Nanos = 100 * MILLISECOND
-    """An addition that takes longer is given up. A sequencer that is asked for a clock so far ahead of its own
-    puts its own forward; for less, it waits until it is there."""
+    """An addition that takes longer is given up. A sequencer that is asked for a clock so far ahead of its
+    own puts its own forward; for less, it waits until it is there."""
     join_ns: Nanos = 20 * MILLISECOND
     """How often a sequencer asks to join; after a removal it waits this long, doubling each time."""
     probe_ns: Nanos = 1 * MILLISECOND
