@@ -14,7 +14,7 @@ from tests.sim.mutant import Mutant
 from tests.sim.mutants import MUTANTS
 
 CLEAN_RUNS = 200
-PARTS = 8
+PARTS = 16
 TURNOVERS = 60
 
 

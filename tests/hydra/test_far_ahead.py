@@ -4,7 +4,8 @@ import pytest
 
 from ordercast.core import RemoteError
 from ordercast.protocols.hydra.lane import AHEAD_MAX, RUN_MAX
-from ordercast.protocols.hydra.messages import Flush, Groupcast
+from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX
+from ordercast.protocols.hydra.messages import Flush, Flushes, Groupcast
 from ordercast.protocols.hydra.receiver import RUNS_MAX
 from tests.hydra.lab import CLIENT, ReceiverBench, receiver, removed
 
@@ -59,14 +60,22 @@ def test_a_gap_that_nothing_needs_is_notified_of_in_bounded_portions_too() -> No
 
 @pytest.mark.parametrize(
     "message",
-    [cast(TOO_FAR, 10), Flush(1, 10, (0, TOO_FAR, 0)), cast((1 << 63) - 1, 10), cast(AHEAD_MAX + 2, 10)],
-    ids=["message", "flush", "the highest number there is", "just too far"],
+    [
+        cast(TOO_FAR, 10),
+        Flush(1, 10, (0, TOO_FAR, 0)),
+        cast((1 << 63) - 1, 10),
+        cast(AHEAD_MAX + 2, 10),
+        cast(2, 2 * CLOCK_AHEAD_MAX),
+        Flushes((Flush(2, 20, (0, 0, 0)), Flush(1, 10, (0, TOO_FAR, 0)))),
+    ],
+    ids=["message", "flush", "the highest number there is", "just too far", "clock", "one of two flushes"],
 )
-def test_what_no_sequencer_can_have_reached_is_refused(message: Groupcast | Flush) -> None:
+def test_what_no_sequencer_can_have_reached_is_refused(message: Groupcast | Flush | Flushes) -> None:
     lab = receiver()
     lab.hears("<G,1,{(1,1)},5>")
     with pytest.raises(RemoteError):
         lab.receive(21, message)
+    assert lab.delivered() == [], "nothing of it counts"
     assert lab.gives("<G,1,{(1,2)},6>", "<F,2,{(1,0)},20>") == ["<G,1,{(1,1)},5>", "<G,1,{(1,2)},6>"]
 
 

@@ -28,8 +28,7 @@ from ordercast.protocols.hydra.messages import (
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.sender import Sender
 from ordercast.protocols.hydra.sequencer import Sequencer
-from ordercast.trace import REMOVED, Kind
-from tests.hydra.cluster import Cluster
+from ordercast.sim.run import simulate
 from tests.hydra.ensemble import EVERYONE, Ensemble
 from tests.hydra.lab import (
     CLIENT,
@@ -43,6 +42,7 @@ from tests.hydra.lab import (
     sender,
     sequencer,
 )
+from tests.sim import mutants_resend
 
 KEEPS = HydraOptions(
     resend=True, flush="periodic", flush_ns=1_000_000, patience_ns=0, repair=False, route="hash"
@@ -243,6 +243,13 @@ def test_why_names_what_is_kept() -> None:
     assert "a receiver that knows whether sequencer 1 had stamped it" in wait.blocker
 
 
+@pytest.mark.parametrize("name", mutants_resend.SCENARIOS)
+def test_where_broken_senders_are_caught_true_ones_keep_every_promise(name: str) -> None:
+    for seed in range(3):
+        run = simulate(mutants_resend.SCENARIOS[name](seed))
+        assert run.violations == [] and run.hindrance == ""
+
+
 # Sequencers
 
 
@@ -335,6 +342,16 @@ def test_a_receiver_that_missed_a_number_does_not_know() -> None:
     assert (CLIENT, Outcome(1, (70,), (), (71,))) in lab.take_sent()
 
 
+def test_a_receiver_that_has_seen_more_than_was_agreed_upon_does_not_know() -> None:
+    """It was outside the quorum, and may have delivered what no other receiver will."""
+    lab = receiver(KEEPS)
+    lab.receive(21, packet(1, 70, 10), packet(2, 71, 11))
+    lab.hears("<F,2,{},90>")
+    lab.decide(Step("removed", 1, 21, 1, 50, (0, 1, 0)))
+    lab.receive(CLIENT, Inquiry(1, (70, 71)))
+    assert (CLIENT, Outcome(1, (), (), (70, 71))) in lab.take_sent()
+
+
 def test_a_receiver_that_was_restarted_does_not_know() -> None:
     options = HydraOptions(
         resend=True, durable=True, flush="periodic", flush_ns=1_000_000, patience_ns=0, repair=False
@@ -408,97 +425,3 @@ def test_a_sender_with_a_bad_link_is_not_left_alone_for_ever() -> None:
         ensemble.service.receive(21, Echo(0))
         ensemble.service.pass_time(10 * MILLISECOND)
     assert ensemble.service.process._registry.planned == Plans("removed", 1, 21)
-
-
-# All together
-
-
-def lost_of(cluster: Cluster, count: int) -> list[tuple[int, int]]:
-    """How many messages each receiver delivered, and how many different ones, where that is not all."""
-    found = [(len(order), len(set(order))) for order in map(cluster.order, cluster.receivers)]
-    return [one for one in found if one != (count, count)]
-
-
-def test_a_sequencer_that_crashes_takes_no_message_with_it() -> None:
-    cluster = Cluster(HydraOptions(resend=True))
-    cluster.submit(count=20)
-    cluster.crash(cluster.sequencers[0])
-    cluster.submit(count=40)
-    cluster.run_until(lambda: cluster.all_pass((REMOVED, 1)), 300)
-    cluster.run_ms(200)
-    assert lost_of(cluster, 60) == []
-    assert cluster.violations() == []
-
-
-def test_without_it_a_crash_loses_messages() -> None:
-    cluster = Cluster(HydraOptions(resend=False))
-    cluster.crash(cluster.sequencers[0])
-    cluster.submit(count=40)
-    cluster.run_ms(500)
-    assert lost_of(cluster, 40) != []
-
-
-def test_a_deaf_sequencer_is_left_and_loses_nothing() -> None:
-    cluster = Cluster(HydraOptions(resend=True))
-    deaf = cluster.sequencers[0]
-    cluster.drop = lambda source, to, message: to == deaf
-    cluster.submit(count=40)
-    cluster.run_until(lambda: cluster.all_pass((REMOVED, 1)), 300)
-    cluster.run_ms(200)
-    assert lost_of(cluster, 40) == []
-    assert cluster.violations() == []
-
-
-def test_acknowledgements_that_are_lost_do_no_harm() -> None:
-    cluster = Cluster(HydraOptions(resend=True))
-    dropped = 0
-
-    def drop(source: NodeId, to: NodeId, message: Message) -> bool:
-        nonlocal dropped
-        dropped += isinstance(message, Stamped)
-        return isinstance(message, Stamped) and dropped % 4 != 0
-
-    cluster.drop = drop
-    cluster.submit(count=40)
-    cluster.run_ms(300)
-    assert lost_of(cluster, 40) == []
-    assert cluster.configs() == [0] * 6, "no sequencer was removed"
-
-
-def test_what_was_stamped_before_the_crash_comes_once() -> None:
-    """The sequencer stamps, but tells its sender nothing; then it crashes."""
-    cluster = Cluster(HydraOptions(resend=True))
-    cluster.drop = lambda source, to, message: isinstance(message, Stamped)
-    cluster.submit(count=40)
-    cluster.crash(cluster.sequencers[0])
-    cluster.run_until(lambda: cluster.all_pass((REMOVED, 1)), 300)
-    cluster.run_ms(300)
-    assert lost_of(cluster, 40) == []
-    assert cluster.violations() == []
-
-
-def test_what_a_sequencer_stamps_while_it_is_cut_off_is_not_lost() -> None:
-    """Sender and sequencer are on one side, all receivers and the service on the other."""
-    cluster = Cluster(HydraOptions(resend=True, sequencers=1, spares=1))
-    cut = {cluster.sender, cluster.sequencers[0]}
-    cluster.drop = lambda source, to, message: (source in cut) != (to in cut)
-    cluster.submit(count=40)
-    cluster.run_ms(400)
-    assert cluster.order(0) == []
-    cluster.drop = lambda source, to, message: False
-    cluster.run_ms(400)
-    assert lost_of(cluster, 40) == []
-    assert cluster.violations() == []
-
-
-def test_a_receiver_that_does_not_report_makes_the_sender_tell() -> None:
-    """Its report never comes, so it may have delivered what no other receiver has."""
-    cluster = Cluster(HydraOptions(resend=True))
-    cluster.drop = lambda source, to, message: source == 0 and isinstance(message, Report)
-    cluster.crash(cluster.sequencers[0])
-    cluster.submit(count=40)
-    cluster.run_ms(500)
-    told = len(cluster.events(cluster.sender, Kind.UNCONFIRMED))
-    assert told > 0
-    assert lost_of(cluster, 40 - told) == []
-    assert cluster.violations() == []

@@ -91,6 +91,9 @@ class TellingRecorder(Recorder):
     def flush(self) -> None:
         self.done.append("flush")
 
+    def take_back(self) -> None:
+        self.done.append("take back")
+
     def _unexpected(self, *_: Any, **__: Any) -> None:
         raise AssertionError("nothing of that kind happens here")
 
@@ -151,7 +154,7 @@ def test_what_cannot_be_made_durable_is_neither_told_nor_sent() -> None:
     deeds.store.close()
     with pytest.raises(LocalError):
         deeds.let_out()
-    assert deeds.done == ["record", "flush", "save"]
+    assert deeds.done == ["record", "flush", "save", "take back"], "nothing of it took place"
 
 
 # The life of a host

@@ -41,6 +41,7 @@ from tests.sim.mutants_atomic import ATOMIC_MUTANTS
 from tests.sim.mutants_epto import EPTO_MUTANTS
 from tests.sim.mutants_hydra import HYDRA_MUTANTS
 from tests.sim.mutants_idle import IDLE_MUTANTS
+from tests.sim.mutants_resend import RESEND_MUTANTS
 from tests.sim.mutants_ring import RING_MUTANTS
 
 # Applications and their drivers: what is handed over is not what the protocol meant
@@ -435,6 +436,7 @@ MUTANTS = [
     Mutant("a driver records no digests", frozenset({"digests"}), without_digests),
     *ATOMIC_MUTANTS,
     *HYDRA_MUTANTS,
+    *RESEND_MUTANTS,
     *EPTO_MUTANTS,
     *IDLE_MUTANTS,
     *RING_MUTANTS,

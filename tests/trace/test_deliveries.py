@@ -31,7 +31,7 @@ WHISPERED = {
         ('    DROP = "drop"\n', '    DROP = "drop"\n    WHISPER = "whispered"\n    PAUSE = "pause"\n')
     ],
     "trace/deliveries.py": [
-        ("Notice, OutOfOrder, View", "Notice, OutOfOrder, Paused, View, Whispered"),
+        ("    OutOfOrder,\n", "    OutOfOrder,\n    Paused,\n    Whispered,\n"),
         (
             "    DeliveryKind(View, Kind.VIEW, configures=True, columns=_view),\n",
             "    DeliveryKind(View, Kind.VIEW, configures=True, columns=_view),\n"

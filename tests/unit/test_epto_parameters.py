@@ -36,7 +36,7 @@ def test_what_is_achieved_keeps_within_the_target_or_says_so(
             parameters(n, loss=loss, churn=churn, target=target, strict=True)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(n=PROCESSES, losses=st.tuples(SHARES, SHARES), target=TARGETS)
 def test_more_loss_needs_no_smaller_fanout(n: int, losses: tuple[float, float], target: float) -> None:
     less, more = (parameters(n, loss=loss, target=target) for loss in sorted(losses))

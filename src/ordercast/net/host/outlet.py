@@ -5,7 +5,8 @@ send the datagrams. So nobody acts on a delivery that is not on record, and neit
 see anything of a host before the state that it saved by then is durable.
 
 The record comes first because a write to the kernel takes microseconds and a wait for the disk takes long.
-If the host is killed in between, its state already says that the messages were delivered.
+If the host is killed in between, its state already says that the messages were delivered. If the disk refuses
+the state, the record is taken back: the host stops, and a later life delivers the messages.
 
 A handler may deliver very much at once, for example many thousand drop notifications. Such effects are
 carried out in slices, in the same order, and the event loop goes on in between: otherwise a host would answer
@@ -15,13 +16,13 @@ nobody for seconds. Later effects wait behind them.
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from ordercast.core import NodeId
+from ordercast.core import LocalError, NodeId
 from ordercast.net.host.clock import HostClock
 from ordercast.net.host.delivered import BundleOrNotice, Listener
 from ordercast.net.host.delivery_log import DeliveryLog
 from ordercast.net.host.recording.spool import Recorder
 from ordercast.net.host.store import Store
-from ordercast.net.host.turn import Effects
+from ordercast.net.host.turn import Effects, Saves
 from ordercast.net.links.wire import Wire
 
 SLICE = 1_024
@@ -66,7 +67,7 @@ class Outlet:
         if self._recorder is not None:
             self._recorder.flush()  # submissions too, which are taken down as they come
         if saves:
-            self._store.commit(saves)
+            self._commit(saves)
         if delivered:
             self._tell(delivered)
         if datagrams:
@@ -102,13 +103,22 @@ class Outlet:
         if self._recorder is not None:
             self._recorder.flush()
         if saves:
-            self._store.commit(saves)
+            self._commit(saves)
         for start in range(0, len(delivered), SLICE):
             told = delivered[start : start + SLICE]
             self._tell(told)
             yield len(told)
         if datagrams:
             self._wire.transmit(datagrams)
+
+    def _commit(self, saves: Saves) -> None:
+        """Make saved state durable. If that fails, its deliveries were none, and a later life makes them."""
+        try:
+            self._store.commit(saves)
+        except LocalError:
+            if self._recorder is not None:
+                self._recorder.take_back()
+            raise
 
     def _tell(self, delivered: Sequence[tuple[NodeId, BundleOrNotice]]) -> None:
         for node, one in delivered:

@@ -244,6 +244,10 @@ class Lane:
         seen = self._seen
         return (*seen[:group], max(seen[group], self.high), *seen[group + 1 :])
 
+    def beyond(self, final: tuple[int, ...], group: int) -> bool:
+        """Whether numbers above the agreed ones were seen here."""
+        return any(seen > last for seen, last in zip(self.report(group), final, strict=True))
+
     # Whether it is alive, and how fast
 
     def hear(self) -> None:

@@ -57,9 +57,14 @@ class Origins:
         else:
             lane.whole = False
 
-    def end(self, sequencer: int) -> None:
-        """A sequencer is removed, and all its numbers are settled."""
-        self._ended[sequencer] = self._lanes.pop(sequencer, _Lane(whole=self._whole))
+    def end(self, sequencer: int, *, beyond: bool) -> None:
+        """A sequencer is removed, and all its numbers are settled.
+
+        If this receiver has seen numbers `beyond` those agreed upon, it may have delivered what no other
+        receiver will (Appendix B), and its answer would mislead.
+        """
+        lane = self._lanes.pop(sequencer, _Lane(whole=self._whole))
+        self._ended[sequencer] = _Lane(whole=False) if beyond else lane
         if len(self._ended) > ENDED_MAX:
             del self._ended[next(iter(self._ended))]
 

@@ -29,7 +29,7 @@ from ordercast.protocols.hydra.follower import Follower
 from ordercast.protocols.hydra.kept import Kept
 from ordercast.protocols.hydra.lane import AHEAD_MAX, Lane, started
 from ordercast.protocols.hydra.lane_life import ACTIVE, FROZEN, JOINING
-from ordercast.protocols.hydra.limits import Limits
+from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX, Limits
 from ordercast.protocols.hydra.merge import END, Merge
 from ordercast.protocols.hydra.messages import (
     Announce,
@@ -129,8 +129,11 @@ class Receiver(Process):
         if type(message) is Groupcast:
             self._on_groupcast(message)
         elif type(message) is Flush:
+            self._check_flush(message)
             self._on_flush(message)
         elif type(message) is Flushes:
+            for flush in message.flushes:  # all of them, before any changes something
+                self._check_flush(flush)
             self._solicitor.on_flushes(message)
             for flush in message.flushes:
                 self._on_flush(flush)
@@ -206,9 +209,10 @@ class Receiver(Process):
         if lane is None or lane.state is JOINING:
             self._follower.on_stranger(packet)
             return
-        if number - lane.high > AHEAD_MAX:
+        if number - lane.high > AHEAD_MAX or packet.clock - self.env.now > CLOCK_AHEAD_MAX:
             raise RemoteError(
-                f"number {number} of sequencer {lane.sequencer} is too far ahead of {lane.high}"
+                f"number {number} of sequencer {lane.sequencer} at {packet.clock} is too far ahead"
+                f" of {lane.high} at {self.env.now}"
             )
         if self._adaptive:
             lane.measure(self.env.now)
@@ -254,17 +258,22 @@ class Receiver(Process):
             )
         return packet.numbers[groups.index(self.group)]
 
-    def _on_flush(self, flush: Flush) -> None:
+    def _check_flush(self, flush: Flush) -> None:
+        """Refuse a flush that no sequencer sends."""
         self._limits.check_flush(flush, self.env.now)
+        lane = self._merge.lanes.get(flush.sequencer)
+        known = lane is not None and lane.state is not JOINING and bool(flush.numbers)
+        if lane is not None and known and flush.numbers[self.group] - lane.high > AHEAD_MAX:
+            raise RemoteError(
+                f"flush of sequencer {lane.sequencer} at {flush.numbers} is too far ahead of {lane.high}"
+            )
+
+    def _on_flush(self, flush: Flush) -> None:
         lane = self._merge.lanes.get(flush.sequencer)
         if not flush.numbers:
             return
         if lane is None or lane.state is JOINING:
             self._follower.on_flush(flush)
-        elif flush.numbers[self.group] - lane.high > AHEAD_MAX:
-            raise RemoteError(
-                f"flush of sequencer {lane.sequencer} at {flush.numbers} is too far ahead of {lane.high}"
-            )
         else:
             if lane.asked is not None:
                 self._solicitor.on_flush(lane, flush)
@@ -330,9 +339,11 @@ class Receiver(Process):
         """Begin the next configuration: everything before it has been delivered."""
         self.config = step.config
         if step.change == "removed":
-            self._merge.discard(step.sequencer)
             if self._origins is not None:
-                self._origins.end(step.sequencer)
+                lane = self._merge.lanes.get(step.sequencer)
+                beyond = lane is not None and lane.beyond(step.numbers, self.group)
+                self._origins.end(step.sequencer, beyond=beyond)
+            self._merge.discard(step.sequencer)
         stamp = Stamp(step.clock, step.sequencer, (step.numbers[self.group],))
         if step.change != "void":  # those have no boundary
             self._deliver(View(self.group, step.config, self._members, change=step.change, stamp=stamp))
