@@ -189,6 +189,15 @@ def test_a_clock_that_is_far_wrong_does_not_spread() -> None:
     assert {flush.clock for _, flush in flushes(lab)} == {START + 1}, "the own clock is as it was"
 
 
+def test_once_a_receiver_has_asked_nudges_of_a_clock_that_is_far_wrong_are_followed() -> None:
+    lab = working()
+    asked = START + 10 * HELD_NS_MAX
+    lab.receive(MEMBERS[1][0], Solicit(1, asked))
+    assert [to for to, _ in flushes(lab)] == [MEMBERS[1][0]]
+    lab.receive(OTHER, Nudge(asked + HELD_NS_MAX, (1,)))
+    assert {flush.clock for _, flush in flushes(lab)} == {asked + HELD_NS_MAX + 1}
+
+
 def test_without_a_number_it_does_not_answer() -> None:
     lab = sequencer(NUDGED, now=START)
     lab.receive(OTHER, Nudge(START, (0,)))

@@ -16,7 +16,7 @@ from ordercast.protocols.hydra.messages import (
     Welcome,
 )
 from ordercast.protocols.hydra.options import HydraOptions
-from ordercast.protocols.hydra.sequencer import HELD_NS_MAX, Sequencer
+from ordercast.protocols.hydra.sequencer import FOLLOWED_NS_MAX, HELD_NS_MAX, Sequencer
 from tests.hydra.lab import CLIENT, LEADER, MEMBERS, QUIET, SERVICE, Bench, active, sequencer
 
 START = 1000
@@ -157,11 +157,21 @@ def test_a_solicitation_is_held_until_the_clock_has_passed() -> None:
     assert lab.take_sent() == []
 
 
-def test_a_solicitation_far_in_the_future_is_not_waited_for() -> None:
+def test_a_clock_that_is_far_behind_is_put_forward_when_a_receiver_waits_for_it() -> None:
     lab = working(HydraOptions())
-    lab.receive(4, Solicit(1, START + 2 * HELD_NS_MAX))
-    assert lab.process.explain().waits == ()
-    assert "held" not in lab.env.timers
+    asked = START + 2 * HELD_NS_MAX
+    lab.receive(4, Solicit(1, asked))
+    assert lab.take_sent() == [(4, Flush(1, asked + 1, (0, 0, 0)))], "nobody waits for two seconds"
+    lab.receive(CLIENT, request(1, 0))
+    assert {m.clock for _, m in lab.take_sent() if isinstance(m, Groupcast)} == {asked + 2}
+    assert lab.process.explain().waits == () and "held" not in lab.env.timers
+
+
+def test_a_clock_that_nobody_can_have_is_neither_followed_nor_waited_for() -> None:
+    lab = working(HydraOptions())
+    lab.receive(4, Solicit(1, START + FOLLOWED_NS_MAX + 1))
+    assert lab.take_sent() == []
+    assert lab.process.explain().waits == () and "held" not in lab.env.timers
 
 
 def test_solicitations_of_another_life_are_not_answered() -> None:

@@ -55,7 +55,9 @@ TARGETS_MAX = 65_536
 STANDSTILL_NS = 20_000
 """How often to check a clock that was set back and stands still."""
 HELD_NS_MAX = 1_000_000_000
-"""An answer that would be due later than this is not given: the clocks are too far apart."""
+"""Clocks that are further apart are far apart: nobody waits for the difference to pass."""
+FOLLOWED_NS_MAX = CLOCK_AHEAD_MAX // 2
+"""A clock further ahead of the time is not followed. It is half of what receivers believe: clocks differ."""
 
 
 class Sequencer(Process):
@@ -254,11 +256,12 @@ class Sequencer(Process):
         """Tell a clock above another's to the receivers that know none.
 
         The own clock is put forward where it is behind: any that only grows will do (section 4.3.1), and so
-        nobody waits for the difference. But not far, for a clock that is far wrong must not spread.
+        nobody waits for the difference. But not far: a clock that is far wrong spreads only where receivers
+        wait for it, and ask.
         """
         self._on_nudged(source, message)
         now = self.env.now
-        if self.state is not SERVING or message.clock - now > HELD_NS_MAX:
+        if self.state is not SERVING or message.clock - max(now, self._clock) > HELD_NS_MAX:
             return
         behind = tuple(group for group in message.groups if self._told[group] <= message.clock)
         if behind:
@@ -298,6 +301,10 @@ class Sequencer(Process):
         if self.state is not SERVING or message.sequencer != self.number:
             return
         ahead = message.clock - max(self.env.now, self._clock)
+        if ahead >= HELD_NS_MAX and message.clock - self.env.now <= FOLLOWED_NS_MAX:
+            # Some clock is wrong, and messages would wait until this one is there. Any that only grows will
+            # do (section 4.3.1), so it need not be the right one.
+            self._clock, ahead = message.clock, -1
         if ahead < 0:
             self.env.send(source, self._flush_message())
         elif ahead < HELD_NS_MAX:
