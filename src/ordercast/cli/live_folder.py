@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ordercast.cli.live_output import live_object, print_complaint
-from ordercast.cli.output import console, errors, print_json, print_violations
+from ordercast.cli.output import errors, print_json, print_violations, print_wide
 from ordercast.core import LocalError, OrdercastError, format_ns
 from ordercast.lab.trial.run import LiveRun
 
@@ -79,7 +79,7 @@ def _print(runs: list[FolderRun]) -> None:
         table.add_column(title, justify="left" if title in _LEFT else "right", no_wrap=True)
     for one in runs:
         table.add_row(*_row(one))
-    console.print(table)
+    print_wide(table)
     for one in runs:
         if one.run is not None:
             where = f"in {escape(one.name)}"
