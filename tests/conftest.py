@@ -15,6 +15,7 @@ TOGETHER = {
     "tests/spark": "Spark",
     "tests/scale": "compiled functions",
     "tests/cli/test_epto_simulate.py": "compiled functions",
+    "tests/docs/test_epto_page.py": "compiled functions",
     "tests/experiments/test_epto.py": "compiled functions",
 }
 """What the tests of a folder or file share that takes long to make, so that they run in one worker."""

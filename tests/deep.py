@@ -9,8 +9,9 @@
   condemn each, ends when it is caught, and has Spark condemn each trace.
 - Model checking: most checks of the specification with TLC, each of which takes a Java, and the larger
   explorations. The smallest check that holds, one that must fail, and all broken variants are not deep.
-- Kills of live processes: leaders, a third of EpTO's peers, drivers of Spark and clusters of it. A receiver
-  and a sender that are killed, and a cluster that is killed and restarted by the commands, are not deep.
+- Kills of live processes: leaders, twenty sequencers in a row, a third of EpTO's peers, drivers of Spark and
+  clusters of it. A receiver and a sender that are killed, and a cluster that is killed and restarted by the
+  commands, are not deep.
 - Fuzzing beyond the first seed of each protocol, and lies behind valid seals beyond the first few.
 - Leaders that are cut off, live and with live timeouts.
 - Live runs that take long and differ in the protocol only: messages of a megabyte on a network that loses,

@@ -84,6 +84,8 @@ def test_a_defect_that_shows_live_shows_in_the_simulator_from_the_trace_and_back
 ) -> None:
     with breaking(name):
         live, folder = shown_live(broken(name), found, tmp_path / "live")
+        seen = live.account.disorder if name == "hasty" else live.account.missing
+        assert seen > 0, "the applications see it too"
         again = simulate(scenario_of(folder))
         assert found in {violation.property for violation in again.violations}
         shown_live(scenario_of(again.write(tmp_path / "again")), found, tmp_path / "back")

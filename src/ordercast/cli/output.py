@@ -13,6 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ordercast.core import format_ns, message_name
 
 if TYPE_CHECKING:  # the judge imports libraries that commands about a live cluster do not need
+    from rich.table import Table
+
     from ordercast.judge import Holes, Violation
 
 
@@ -28,11 +30,18 @@ console = _Pipe(highlight=False, emoji=False)
 errors = Console(stderr=True, highlight=False, emoji=False)
 
 VIOLATIONS_SHOWN = 10
+WIDTH_MAX = 1000
+"""Wider than any table."""
 
 
 def print_json(content: object) -> None:
     """Print one object on standard output."""
     print(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())
+
+
+def print_wide(table: Table) -> None:
+    """Print a table in full, even if the terminal is narrower."""
+    _Pipe(highlight=False, emoji=False, width=WIDTH_MAX).print(table)
 
 
 def progress_bar() -> Progress:

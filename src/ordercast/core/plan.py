@@ -39,6 +39,11 @@ def unhurried(delay: Nanos) -> Pace | None:
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of a protocol's own options: typed fields with defaults."""
 
+    @property
+    def detection_ns(self) -> Nanos:
+        """Within this time the others notice that a node has failed; 0 if nobody looks for failures."""
+        return 0
+
 
 @dataclass(frozen=True, slots=True)
 class Deployment:

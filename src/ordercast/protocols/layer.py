@@ -25,6 +25,7 @@ from ordercast.core import (
     LocalError,
     Member,
     Message,
+    Nanos,
     Node,
     Options,
     Plan,
@@ -43,6 +44,11 @@ class LayerOptions(Options, frozen=True):
     """The protocol below."""
     below: dict[str, Any] = msgspec.field(default_factory=dict)
     """Its options."""
+
+    @property
+    def detection_ns(self) -> Nanos:
+        """That of the protocol below."""
+        return msgspec.convert(self.below, find_protocol(self.over).options).detection_ns
 
 
 class Layer(Stack, Member):

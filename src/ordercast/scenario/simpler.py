@@ -21,6 +21,7 @@ def simpler(scenario: Scenario) -> Iterator[Scenario]:
         {"cpu": Cpu(), "role_cpu": {}},
         {"bundle_bytes": 0},
         {"codec": False},
+        {"live_options": False},
         {"liveness": False},
     ):
         yield _replace(scenario, **change)

@@ -244,6 +244,8 @@ class Scenario(_Spec, frozen=True, kw_only=True):
     """Senders run on the receivers' hosts."""
     options: dict[str, Any] = {}
     """Options of the protocol."""
+    live_options: bool = False
+    """The protocol's other options have the defaults of live clusters, which have longer timeouts."""
     network: NetworkSpec = NetworkSpec()
     cpu: Cpu = Cpu()
     role_cpu: dict[str, Cpu] = {}
@@ -269,13 +271,18 @@ class Scenario(_Spec, frozen=True, kw_only=True):
             return Deployment(self.membership, self.senders, self.colocated)
         return Deployment.disjoint(self.groups, self.receivers, self.senders, colocated=self.colocated)
 
-    def plan(self) -> Plan:
-        """The protocol's plan for this scenario."""
+    def all_options(self) -> Options:
+        """The options of the protocol, with its defaults for those that the scenario does not set."""
         with about("protocol"):
             protocol = find_protocol(self.protocol)
-        options = convert_options(self.options, protocol)
+        chosen = protocol.live_options(self.options) if self.live_options else self.options
+        return convert_options(chosen, protocol)
+
+    def plan(self) -> Plan:
+        """The protocol's plan for this scenario."""
+        options = self.all_options()
         with about("membership" if self.membership else "groups"):
-            return _deploy(protocol, self.deployment(), options)
+            return _deploy(find_protocol(self.protocol), self.deployment(), options)
 
 
 def _deploy(protocol: Protocol, deployment: Deployment, options: Options) -> Plan:

@@ -15,6 +15,7 @@ from random import Random
 import msgspec
 
 from ordercast.core import HostId, OrdercastError, exception_text
+from ordercast.lab.trial.diary import Diary
 from ordercast.lab.trial.faulty_store import FaultyStore
 from ordercast.lab.trial.load import Load, make_load
 from ordercast.lab.trial.messages import Begin, Impair, Life, Order, Report, StepClock, Stop, TroubleDisk
@@ -108,7 +109,8 @@ class _Child:
         transport.set_impairment(self._life.impairment)
         for node, count in self._life.submitted.items():
             live.skip_messages(node, count + UNREPORTED_MAX)
-        load = make_load(live, self._life, setting, self._now)
+        diary = Diary(setting.diaries, live, remembers=not self._life.as_new and live.remembers)
+        load = make_load(live, self._life, setting, diary, self._now)
         await live.start()
         begun: list[asyncio.Task[None]] = []
 
@@ -130,6 +132,7 @@ class _Child:
                 await live.drain(DRAIN_S)
             load.close()
             await live.stop()
+            diary.close()
 
     def _stop(self) -> None:
         if self._stopping is not None:

@@ -13,6 +13,7 @@ from functools import partial
 from struct import Struct
 
 from ordercast.core import SECOND, Groups, MessageId, Nanos, NodeId, message_sender
+from ordercast.lab.trial.diary import Diary
 from ordercast.lab.trial.messages import Life
 from ordercast.lab.trial.setting import LOOPBACK, Setting
 from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
@@ -30,8 +31,9 @@ _ANSWER = Struct("<IQI")  # receiver, first message, how many
 class Load(ABC):
     """What the senders on a host do."""
 
-    def __init__(self, live: LiveHost, life: Life) -> None:
+    def __init__(self, live: LiveHost, life: Life, diary: Diary) -> None:
         self.live = live
+        self._diary = diary
         self.senders = [node for node in live.plan.senders if node in live.nodes]
         self.submitted = {node: life.submitted.get(node, 0) for node in self.senders}
         """Number of messages submitted by each sender, including earlier lives."""
@@ -72,6 +74,7 @@ class Load(ABC):
         if message is None:
             self.refused += 1
         else:
+            self._diary.sent(message, groups)
             self.expected += len(self.receivers(groups))
         return message
 
@@ -79,8 +82,8 @@ class Load(ABC):
 class OpenLoad(Load):
     """Submits by the schedule; submissions during the time when the host was down are skipped."""
 
-    def __init__(self, live: LiveHost, life: Life, setting: Setting) -> None:
-        super().__init__(live, life)
+    def __init__(self, live: LiveHost, life: Life, setting: Setting, diary: Diary) -> None:
+        super().__init__(live, life, diary)
         self._first_life = life.first
         self._left = (
             [
@@ -125,8 +128,10 @@ class ClosedLoad(Load):
     Hosts share no counter, so each sender has its own part of the messages.
     """
 
-    def __init__(self, live: LiveHost, life: Life, setting: Setting, clock: Callable[[], Nanos]) -> None:
-        super().__init__(live, life)
+    def __init__(
+        self, live: LiveHost, life: Life, setting: Setting, diary: Diary, clock: Callable[[], Nanos]
+    ) -> None:
+        super().__init__(live, life, diary)
         spec, senders = setting.scenario.workload, live.plan.senders
         self._clock = clock
         self._loop = asyncio.get_running_loop()
@@ -226,8 +231,8 @@ class Answers:
                 self._heard(*_ANSWER.unpack(content))
 
 
-def make_load(live: LiveHost, life: Life, setting: Setting, clock: Callable[[], Nanos]) -> Load:
+def make_load(live: LiveHost, life: Life, setting: Setting, diary: Diary, clock: Callable[[], Nanos]) -> Load:
     """The applications that a scenario has on a host."""
     if setting.scenario.workload.kind == "closed":
-        return ClosedLoad(live, life, setting, clock)
-    return OpenLoad(live, life, setting)
+        return ClosedLoad(live, life, setting, diary, clock)
+    return OpenLoad(live, life, setting, diary)

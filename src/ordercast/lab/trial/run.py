@@ -17,6 +17,8 @@ import pyarrow as pa
 
 from ordercast.core import MILLISECOND, SECOND, Groups, LocalError, Nanos, Plan
 from ordercast.judge import verdict
+from ordercast.lab.trial.account import Circumstances, LiveAccount, hosts_hit, outage_limit, take_account
+from ordercast.lab.trial.diary import read_diaries
 from ordercast.lab.trial.differences import ignored
 from ordercast.lab.trial.messages import Report
 from ordercast.lab.trial.setting import Setting, hosts_of
@@ -70,6 +72,8 @@ class LiveRun:
         ahead = {host: clock.read(0) for host, clock in clocks.items()}
         start = conducted.started_ns
         self.silences: list[Silence] = silences(self.table, plan, conducted.stage.crashes, start, ahead)
+        self.account = conducted.account()
+        """What the applications saw, independently of the trace."""
         self.ending = ending_of(missing=_missing(self.table, plan) > 0, healed=conducted.healed)
         self._conducted = conducted
 
@@ -131,6 +135,7 @@ class Conductor(SettlingRun):
             epoch_ns=time.time_ns(),
         )
         create_keys(setting.key_file)
+        setting.diaries.mkdir()
         self.stage = Stage(setting, plan)
         self.started_ns: Nanos = 0
         """The wall clock when the workload began."""
@@ -162,6 +167,19 @@ class Conductor(SettlingRun):
     def total(self, name: str, of_all: Callable[[list[int]], int] = sum) -> int:
         """The sum of a figure over all hosts and lives."""
         return of_all([getattr(report, name) for report in self._reports] or [0])
+
+    def account(self) -> LiveAccount:
+        """The account of the run, when it is over."""
+        stage, scenario = self.stage, self.scenario
+        told = Circumstances(
+            crashes=stage.crashes,
+            up=frozenset(stage.hosts.up),
+            hit=hosts_hit(scenario.fault),
+            limit_ns=outage_limit(scenario, self.plan),
+            complete=not self.hindrance,
+            bundled=scenario.bundle_bytes > 0,
+        )
+        return take_account(self.plan, read_diaries(stage.setting.diaries), told)
 
     def _act(self, begin: Nanos, progress: Progress | None) -> bool:
         """Run the workload and the faults; returns whether the workload came to its end."""

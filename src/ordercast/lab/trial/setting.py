@@ -40,6 +40,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         """The seal of datagrams."""
         return Path(self.folder) / "cluster.key"
 
+    @property
+    def diaries(self) -> Path:
+        """The folder in which the applications of hosts write down what they see."""
+        return Path(self.folder) / "diaries"
+
     def log_path(self, host: HostId) -> Path:
         """The log file of a host."""
         return Path(self.folder) / f"{host}.log"

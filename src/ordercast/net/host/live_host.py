@@ -146,6 +146,13 @@ class LiveHost:
         return self._life.stage is RUNNING
 
     @property
+    def remembers(self) -> bool:
+        """Whether a later life of a node is the same member. One that may come back without its memory, and
+        promises nothing about coming back with it, keeps nothing; its later life is a new member."""
+        tolerates = self._plan.guarantees.tolerates
+        return Fault.RESTART in tolerates or Fault.AMNESIA not in tolerates
+
+    @property
     def failure(self) -> BaseException | None:
         """The error that stopped this host, if there was one."""
         return self._life.failure
@@ -190,7 +197,7 @@ class LiveHost:
     async def _start(self) -> None:
         begun = self._clock.begin(self._store.begin_life)
         if self._recorder is not None:
-            self._recorder.begin(begun, saved=self._store.lives > 1 and self._remembers())
+            self._recorder.begin(begun, saved=self._store.lives > 1 and self.remembers)
         self._senders.identities.begin(begun)
         self._wire.introduce(Acquaintances(self._host, self._store, self._turn, self._life.fail))
         await self._wire.start(self._nodes.on_frame, self.end_turn, self._repair_soon)
@@ -199,12 +206,6 @@ class LiveHost:
         self._timers.set(OURS, "wire", TICK_NS)
         self._timers.set(OURS, "second", SECOND)
         self.end_turn()
-
-    def _remembers(self) -> bool:
-        """Whether a later life of a node is the same member. One that may come back without its memory, and
-        promises nothing about coming back with it, keeps nothing; its later life is a new member."""
-        tolerates = self._plan.guarantees.tolerates
-        return Fault.RESTART in tolerates or Fault.AMNESIA not in tolerates
 
     async def stop(self) -> None:
         """Send what is ready, and stop; other hosts still deliver what was not delivered here."""

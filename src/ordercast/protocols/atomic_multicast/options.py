@@ -28,6 +28,11 @@ class AtomicMulticastOptions(Options, frozen=True):
     consensus: ConsensusOptions = ConsensusOptions()
     """Options of each group's log."""
 
+    @property
+    def detection_ns(self) -> Nanos:
+        """The leader of a group is missed."""
+        return self.consensus.detection_ns
+
     def pace(self, delay: Nanos) -> Pace:
         """A message takes some round trips, and with a short backlog waits until earlier ones are settled;
         recovery takes a new leader, the repetition of what the old one had, and the part of clients that are

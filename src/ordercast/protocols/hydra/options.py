@@ -97,6 +97,11 @@ class HydraOptions(Options, frozen=True):
     consensus: ConsensusOptions = ConsensusOptions()
     """Options of the configuration service's log."""
 
+    @property
+    def detection_ns(self) -> Nanos:
+        """A sequencer is suspected, or the leader of the configuration service is missed."""
+        return max(self.suspect_ns, self.consensus.detection_ns)
+
     def pace(self, delay: Nanos) -> Pace:
         """A message waits for flushes and drop notifications; recovery takes a new leader of the service, and
         a step for each sequencer that is gone or comes back."""
