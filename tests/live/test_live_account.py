@@ -169,6 +169,10 @@ def test_a_protocol_that_promises_no_delivery_breaks_no_promise() -> None:
     found = account(without(diaries(), 1, 7).values(), plan)
     assert found.missing == 1 and found.complaints == ()
     assert account(without(diaries(), 1, 7).values(), complete=False).complaints == ()
+    probable = Scenario(protocol="epto", senders=3).plan()
+    assert complaint(account(without(diaries(), 1, 7).values(), probable), "missing")
+    found = account(without(diaries(), 1, 7).values(), probable, limit_ns=None)
+    assert found.missing == 1 and found.complaints == (), "with the timeouts of the simulator"
 
 
 def test_a_receiver_that_comes_back_gets_what_it_missed() -> None:

@@ -32,6 +32,7 @@ bundle_bytes = 1400
 packets = true
 liveness = true
 codec = true
+live_options = true
 
 [options]
 window = 64

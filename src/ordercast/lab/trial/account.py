@@ -141,13 +141,14 @@ class _Books:
     @cached_property
     def _promised(self) -> frozenset[Rule]:
         """The rules that the protocol promises to keep."""
-        promised = self._plan.guarantees
-        arrives = promised.validity or promised.agreement is Agreement.PROBABILISTIC
+        promised, timely = self._plan.guarantees, self._told.limit_ns is not None
+        # The probability is that of a network on which messages come within the timeouts.
+        probable = promised.agreement is Agreement.PROBABILISTIC and timely
         rules: dict[Rule, bool] = {
-            "missing": arrives and self._told.complete,
+            "missing": (promised.validity or probable) and self._told.complete,
             "twice": promised.integrity,
             "disorder": promised.order is not Order.NONE,
-            "outage": self._told.limit_ns is not None,
+            "outage": timely,
         }
         return frozenset(rule for rule, kept in rules.items() if kept)
 
