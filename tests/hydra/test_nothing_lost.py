@@ -3,7 +3,7 @@
 import pytest
 
 from ordercast.core import Message, NodeId
-from ordercast.protocols.hydra.messages import Report, Stamped
+from ordercast.protocols.hydra.messages import Receipt, Report, Stamped
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.scenario.faults import SetClock
 from ordercast.sim.run import simulate
@@ -72,6 +72,18 @@ def test_acknowledgements_that_are_lost_do_no_harm() -> None:
     cluster.run_ms(300)
     assert lost_of(cluster, 40) == []
     assert cluster.configs() == [0] * 6, "no sequencer was removed"
+
+
+def test_receipts_that_are_lost_for_long_do_not_stop_a_sender() -> None:
+    """It may keep little, and takes nothing more before some of that is known to be safe."""
+    cluster = Cluster(HydraOptions(resend=True, keep_bytes=2048))
+    cluster.drop = lambda source, to, message: isinstance(message, Receipt)
+    cluster.submit(count=40)
+    cluster.run_ms(1_000)
+    assert lost_of(cluster, 40) != []
+    cluster.drop = lambda source, to, message: False
+    cluster.run_ms(1_000)
+    assert lost_of(cluster, 40) == []
 
 
 def test_what_was_stamped_before_the_crash_comes_once() -> None:

@@ -317,8 +317,16 @@ def test_a_receiver_tells_a_sequencer_how_far_it_is() -> None:
     assert set(receipts(lab)) == {(21, Receipt(1, 2))}, "the first may have been lost"
     lab.pass_time(20 * KEEPS.suspect_ns)
     lab.take_sent()
-    lab.pass_time(20 * KEEPS.suspect_ns)
-    assert receipts(lab) == [], "not for ever"
+    lab.pass_time(32 * KEEPS.suspect_ns)
+    assert receipts(lab) == 12 * [(21, Receipt(1, 2))], "rarely, but for ever"
+
+
+def test_a_number_that_is_given_up_counts_as_settled() -> None:
+    lab = receiver(KEEPS)
+    lab.hears("<F,1,{(0,0),(1,3),(2,0)},10>", "<G,2,{(1,1)},5>")
+    assert "<D,1,3>" in lab.delivered()
+    lab.pass_time(KEEPS.suspect_ns)
+    assert (21, Receipt(1, 3)) in receipts(lab)
 
 
 def test_a_receiver_answers_when_it_has_settled_all_of_the_sequencer() -> None:

@@ -1,7 +1,8 @@
 """A receiver's receipts: it tells each sequencer up to which number it has the packets to its group.
 
 A sequencer tells senders that a request is safe when a majority of each group has it (`Acks`). Receipts of
-`ack_ns` go together. The last one may be lost, so it is repeated for a while after the last packet.
+`ack_ns` go together. The last one may be lost, so it is repeated: often for a while after the last packet,
+and rarely then, for the two may have been cut off from each other for long.
 """
 
 from ordercast.core import Env, Nanos
@@ -11,8 +12,8 @@ from ordercast.protocols.hydra.messages import Receipt
 
 RECEIPTS = "receipts"
 """The timer of the receiver to send receipts."""
-REPEATS = 64
-"""For so many ticks after the last packet the last receipt is repeated."""
+REPEATS = 16
+"""For so many ticks after the last packet the last receipt is repeated; then each so many ticks."""
 
 
 class Receipts:
@@ -43,11 +44,13 @@ class Receipts:
                 self._env.send(lane.node, Receipt(lane.sequencer, lane.front))
 
     def repeat(self) -> None:
-        """Repeat the last receipts, if nothing has come since."""
+        """Tell of numbers that were given up since, and repeat the last receipts."""
+        self.send()
         for sequencer, (front, repeats) in list(self._told.items()):
             lane = self._merge.lanes.get(sequencer)
             if lane is None:
                 del self._told[sequencer]
-            elif lane.state is ACTIVE and repeats < REPEATS:
+            elif lane.state is ACTIVE:
                 self._told[sequencer] = (front, repeats + 1)
-                self._env.send(lane.node, Receipt(sequencer, front))
+                if repeats < REPEATS or repeats % REPEATS == 0:
+                    self._env.send(lane.node, Receipt(sequencer, front))
