@@ -13,7 +13,7 @@
   clusters of it. A receiver and a sender that are killed, and a cluster that is killed and restarted by the
   commands, are not deep.
 - Fuzzing beyond the first seed of each protocol, and lies behind valid seals beyond the first few.
-- Leaders that are cut off, live and with live timeouts.
+- Leaders that are cut off, live and with live timeouts; all scenarios of live faults.
 - Live runs that take long and differ in the protocol only: messages of a megabyte on a network that loses,
   a bad network below atomic multicast, examples run both ways.
 - Commands of the tutorial, runs of the engine that a page shows, and work on Spark that smaller tests show

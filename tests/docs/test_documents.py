@@ -54,6 +54,8 @@ LIVE = {"cluster", "send", "tail", "why", "top", "node", "live", "bench"}
 """Commands that start processes or speak to them."""
 ENDLESS = {"tail", "top", "node", "bench"}
 """Those that end when they are told to, or take their time; tests/live tries them."""
+MINUTES_LONG = ["live", "examples/faults"]
+"""A deep test runs it (tests/live/test_live_folder.py)."""
 NEEDS_CLUSTER = {"cluster", "send", "why"}
 """Those that need a cluster that is up: a list of commands after the story of one only names them."""
 
@@ -136,6 +138,8 @@ def test_every_command_of_a_document_works(
         for index, words in enumerate(found):
             if {"my_sequencer", "compressed"} & set(words):
                 continue  # packages that readers write
+            if words == MINUTES_LONG:
+                continue
             if words[0] in ENDLESS or (index > down and words[0] in NEEDS_CLUSTER):
                 continue
             assert run(quick(words)) == 0, f"{' '.join(words)}: {capsys.readouterr().err}"

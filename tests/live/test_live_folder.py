@@ -13,6 +13,7 @@ from ordercast.lab.trial.account import LiveAccount
 from ordercast.lab.trial.account_rules import Complaint
 from ordercast.scenario.file import load_scenario
 from ordercast.scenario.spec import Scenario
+from ordercast.sim.run import simulate
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "faults"
 
@@ -141,3 +142,22 @@ def test_each_example_says_what_happens_and_has_the_timeouts_of_live_clusters() 
         assert path.read_text().startswith("# ") and path.stem.startswith(scenario.protocol.split("_")[0])
         assert scenario.live_options and scenario.workload.kind == "periodic", path.stem
         assert scenario.fault or not scenario.network.calm, path.stem
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_simulator_runs_each_example_and_it_keeps_every_promise(path: Path) -> None:
+    scenario = load_scenario(path)
+    simulated = simulate(scenario)
+    assert simulated.violations == [] and simulated.beyond_contract == []
+    assert simulated.hindrance == "" and simulated.summary().submitted > 800
+
+
+@pytest.mark.deep
+def test_every_live_fault_is_survived_by_the_account_of_the_applications(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code = run(["live", str(EXAMPLES), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    complaints = [one["detail"] for run in told["runs"] for one in run["account"]["complaints"]]
+    assert (code, told["failed"], complaints) == (0, [], [])
