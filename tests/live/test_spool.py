@@ -175,6 +175,19 @@ def test_a_killed_host_loses_only_what_it_had_not_flushed(tmp_path: Path) -> Non
     assert events_in(spool_at(path)) == [submission(11, 0, b"one"), submission(12, 1, b"two")]
 
 
+@pytest.mark.parametrize("bytes_max", [HUGE, 1], ids=["one file", "a file for each flush"])
+def test_what_did_not_take_place_is_taken_back(tmp_path: Path, bytes_max: int) -> None:
+    spooler = spooler_in(tmp_path, bytes_max=bytes_max)
+    spooler.submitted(5, (0,), 5 << 40, [11], [b"one"])
+    spooler.flush()
+    spooler.submitted(5, (0,), (5 << 40) + 1, [12], [b"two"])
+    spooler.flush()
+    spooler.take_back()
+    spooler.close(failed=True)
+    found = [event for path in sorted(tmp_path.iterdir()) for event in events_in(spool_at(path))]
+    assert [event.message for event in found if event.kind is Kind.SUBMIT] == [5 << 40]
+
+
 def test_a_torn_tail_is_recognised_wherever_it_is_torn(tmp_path: Path) -> None:
     spooler = spooler_in(tmp_path)
     spooler.submitted(5, (0,), message_id(5, 0), [20], [b"whole"])
@@ -253,7 +266,7 @@ def test_a_spool_is_closed_when_it_is_large_or_old(tmp_path: Path) -> None:
     found = [spool_at(path) for path in sorted(tmp_path.iterdir())]
     assert [spool.header.number for spool in found] == [0, 1, 2]
     assert {spool.header.life for spool in found} == {0}
-    assert [len(spool.starts) for spool in found] == [3, 2, 1]
+    assert [len(spool.starts) for spool in found] == [3, 1, 2]
 
 
 @pytest.mark.parametrize(

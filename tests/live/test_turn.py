@@ -91,6 +91,9 @@ class TellingRecorder(Recorder):
     def flush(self) -> None:
         self.done.append("flush")
 
+    def take_back(self) -> None:
+        self.done.append("take back")
+
     def _unexpected(self, *_: Any, **__: Any) -> None:
         raise AssertionError("nothing of that kind happens here")
 
@@ -108,7 +111,7 @@ def test_effects_leave_in_one_order_whatever_the_order_in_which_they_were_made()
     deeds.env.save("term", b"7")
     assert deeds.done == [], "a handler only adds up effects"
     deeds.let_out()
-    assert deeds.done == ["save", "record", "flush", "tell", "send 1"]
+    assert deeds.done == ["record", "flush", "save", "tell", "send 1"]
     assert deeds.store.load(0) == {"term": b"7"}
 
 
@@ -129,7 +132,7 @@ def test_an_instalment_has_all_but_the_datagram_that_has_room_left() -> None:
         assert bool(deeds.turn.outbox.closed) == (number >= 2), "two fit into a datagram"
     deeds.env.save("term", b"7")
     deeds.let_out(full=True)
-    assert deeds.done == ["save", "flush", "send 1"]
+    assert deeds.done == ["flush", "save", "send 1"]
     assert not deeds.turn.outbox.closed
     deeds.let_out()
     assert deeds.done[3:] == ["flush", "send 1"]
@@ -151,7 +154,7 @@ def test_what_cannot_be_made_durable_is_neither_told_nor_sent() -> None:
     deeds.store.close()
     with pytest.raises(LocalError):
         deeds.let_out()
-    assert deeds.done == ["save"], "nothing of it took place"
+    assert deeds.done == ["record", "flush", "save", "take back"], "nothing of it took place"
 
 
 # The life of a host

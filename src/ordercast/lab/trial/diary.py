@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ordercast.core import Dropped, GroupId, Groups, HostId, MessageId, Nanos, NodeId, OutOfOrder, Unconfirmed
+from ordercast.core import GroupId, Groups, HostId, MessageId, Nanos, NodeId, Unconfirmed
 from ordercast.core.bundle import bundle_span
 from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.host.live_host import LiveHost
+from ordercast.trace import KIND_OF, ORDERED, SETTLING, notice_event
 
 
 class Sent(NamedTuple):
@@ -66,10 +67,12 @@ class Diary:
 
     def _on_delivery(self, node: NodeId, delivered: BundleOrNotice) -> None:
         if isinstance(delivered, DeliveredBundle):
-            what = "late" if isinstance(delivered.delivery, OutOfOrder) else "got"
+            what = "got" if KIND_OF[type(delivered.delivery)] in ORDERED else "late"
             self._write(what, node, delivered.bundle.first, len(delivered.bundle.payloads))
-        elif isinstance(delivered, Dropped):
-            self._write("dropped", node, delivered.group, delivered.issuer, delivered.number, delivered.count)
+        elif KIND_OF[type(delivered)] in SETTLING:
+            row = notice_event(0, 0, node, delivered)
+            numbers = row.numbers or (0,)
+            self._write("dropped", node, delivered.group, row.stamp_issuer or 0, numbers[0], delivered.rows)
         elif isinstance(delivered, Unconfirmed):
             self._write("unconfirmed", *bundle_span(delivered.payload))
 

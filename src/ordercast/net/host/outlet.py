@@ -1,13 +1,12 @@
 """Where the effects of a host's processes leave it: one place, one order.
 
-The order is: make the saved state durable, record the deliveries, tell the applications the deliveries, send
-the datagrams. So neither applications nor peers see anything of a host before the state that it saved by then
-is durable, and nobody acts on a delivery that is not on record.
+The order is: record the deliveries, make the saved state durable, tell the applications the deliveries,
+send the datagrams. So nobody acts on a delivery that is not on record, and neither applications nor peers
+see anything of a host before the state that it saved by then is durable.
 
-The record comes second because the disk may refuse the state, or the host may be killed while it waits for
-the disk. Then the deliveries did not happen, and a later life makes them. Between the state and the record
-there is only a write to the kernel, which takes microseconds. A host that is killed just then has delivered
-messages of which neither its record nor its applications know.
+The record comes first because a write to the kernel takes microseconds and a wait for the disk takes long.
+If the host is killed while it waits, its state already says that the messages were delivered. If the disk
+refuses the state, the record is taken back: the host stops, and a later life delivers the messages.
 
 A handler may deliver very much at once, for example many thousand drop notifications. Such effects are
 carried out in slices, in the same order, and the event loop goes on in between: otherwise a host would answer
@@ -17,13 +16,13 @@ nobody for seconds. Later effects wait behind them.
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from ordercast.core import NodeId
+from ordercast.core import LocalError, NodeId
 from ordercast.net.host.clock import HostClock
 from ordercast.net.host.delivered import BundleOrNotice, Listener
 from ordercast.net.host.delivery_log import DeliveryLog
 from ordercast.net.host.recording.spool import Recorder
 from ordercast.net.host.store import Store
-from ordercast.net.host.turn import Effects
+from ordercast.net.host.turn import Effects, Saves
 from ordercast.net.links.wire import Wire
 
 SLICE = 1_024
@@ -64,11 +63,11 @@ class Outlet:
                 self._go_on_soon()
             self._waiting.append(self._slices(effects))
             return
-        if saves:
-            self._store.commit(saves)
         delivered = self._log.enter(deliveries, self._clock.read()) if deliveries else ()
         if self._recorder is not None:
             self._recorder.flush()  # submissions too, which are taken down as they come
+        if saves:
+            self._commit(saves)
         if delivered:
             self._tell(delivered)
         if datagrams:
@@ -97,20 +96,29 @@ class Outlet:
         """Carry effects out step by step; gives the number of deliveries of each step."""
         deliveries, saves, datagrams = effects
         delivered: list[tuple[NodeId, BundleOrNotice]] = []
-        if saves:
-            self._store.commit(saves)
         for start in range(0, len(deliveries), SLICE):
             part = deliveries[start : start + SLICE]
             delivered += self._log.enter(part, self._clock.read())
             yield len(part)
         if self._recorder is not None:
             self._recorder.flush()
+        if saves:
+            self._commit(saves)
         for start in range(0, len(delivered), SLICE):
             told = delivered[start : start + SLICE]
             self._tell(told)
             yield len(told)
         if datagrams:
             self._wire.transmit(datagrams)
+
+    def _commit(self, saves: Saves) -> None:
+        """Make saved state durable. If that fails, its deliveries were none, and a later life makes them."""
+        try:
+            self._store.commit(saves)
+        except LocalError:
+            if self._recorder is not None:
+                self._recorder.take_back()
+            raise
 
     def _tell(self, delivered: Sequence[tuple[NodeId, BundleOrNotice]]) -> None:
         for node, one in delivered:

@@ -98,6 +98,10 @@ class Recorder(ABC):
         """Write the buffer to the kernel."""
 
     @abstractmethod
+    def take_back(self) -> None:
+        """Remove what the last `flush` wrote: it did not take place."""
+
+    @abstractmethod
     def close(self, *, failed: bool = False) -> None:
         """The host stops: in good order, or because it has failed, which counts as a crash."""
 
@@ -127,6 +131,8 @@ class Spooler(Recorder):
         self._last_ns: Nanos = 0
         self._begun_ns: Nanos = 0
         self._size = 0
+        self._kept = 0
+        """The size of the file before the last flush."""
         self._file = -1
         self.failure: LocalError | None = None
         """Why nothing is recorded any more."""
@@ -266,18 +272,26 @@ class Spooler(Recorder):
         self._buffer.append(layout.plain_record(layout.ROW, content, further))
 
     def flush(self) -> None:
-        """Write the buffer to the kernel, and begin a new file if this one is large or old enough."""
+        """Write the buffer to the kernel, in a new file if this one is large or old enough."""
+        self._kept = self._size
         if self._buffer:
             content = b"".join(self._buffer)
             self._buffer.clear()
             self._unless_failed(lambda: self._append(content))
 
+    def take_back(self) -> None:
+        """Cut the file where the last `flush` began."""
+        if self._file >= 0:
+            self._unless_failed(lambda: os.ftruncate(self._file, self._kept))
+            self._size = self._kept
+
     def _append(self, content: bytes) -> None:
-        self._write(content)
         if self._size >= self._bytes_max or self._last_ns - self._begun_ns >= self._age_max_ns:
             self._end()
             self._header = msgspec.structs.replace(self._header, number=self._header.number + 1)
             self._open()
+            self._kept = self._size
+        self._write(content)
 
     def close(self, *, failed: bool = False) -> None:
         """Record the end of this life."""
