@@ -14,7 +14,7 @@ from tests.sim.mutant import Mutant
 from tests.sim.mutants import MUTANTS
 
 CLEAN_RUNS = 200
-PARTS = 16
+PARTS = 32
 TURNOVERS = 60
 
 
@@ -63,7 +63,7 @@ def test_both_pass_clean_runs(protocol: str, part: int) -> None:
 @pytest.mark.parametrize("plan", PLANS)
 def test_both_find_the_same_in_tampered_traces(plan: str) -> None:
     sizes = set()
-    for seed in range(12):
+    for seed in range(6):
         run = honest(plan, seed)
         everything = msgspec.structs.replace(run.description, guarantees=EVERYTHING, complete=True)
         for description in (run.description, everything):

@@ -65,6 +65,7 @@ def test_bursts_go_to_the_rack_of_the_first_sequencer() -> None:
     assert background.burst.gbps == 2 * 4 * 10.0
 
 
+@pytest.mark.deep
 def test_one_relay_saturates_links_and_eight_do_not() -> None:
     loaded = scenario(gbps=data_centre.FULL_GBPS)
     one, eight = (

@@ -86,12 +86,13 @@ def test_a_disk_that_is_full_when_the_next_file_begins_is_told_of_too(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorder = begun(tmp_path)
+    submit(recorder, 20, 0)
     recorder._bytes_max = 1
     with monkeypatch.context() as patched:
         patched.setattr(recorder, "_folder", tmp_path / "demo-1" / "spool" / "host-0001.lock" / "none")
-        submit(recorder, 20, 0)
+        submit(recorder, 21, 1)
     assert recorder.failure is not None
-    submit(recorder, 21, 1)
+    submit(recorder, 22, 2)
     recorder.close()
     found = finished(tmp_path, plan)
     assert not found.description.complete, "the mark is made at the end, where it could not be before"

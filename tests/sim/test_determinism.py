@@ -9,7 +9,7 @@ import pytest
 
 from ordercast.catalogue import protocol_names
 
-SEEDS = 5
+SEEDS = 3
 SCRIPT = """
 import json, sys
 from ordercast.sim.run import simulate
