@@ -215,7 +215,7 @@ class Keeper:
     # From time to time
 
     def tick(self, active: Mapping[int, NodeId]) -> None:
-        """Forget, repeat, complain and ask, as it is time."""
+        """Repeat, complain, ask and give up, as it is time."""
         env, options = self._env, self._options
         now = env.now
         deaf = []
