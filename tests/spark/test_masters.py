@@ -7,12 +7,15 @@ import socket
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
 import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PythonException
+from pyspark.sql import SparkSession
 
 from ordercast.core import LocalError
 from ordercast.java import quiet_home
@@ -92,18 +95,44 @@ def test_debugging_shows_what_really_happened(monkeypatch: pytest.MonkeyPatch) -
         raise ConnectionError
 
 
-def test_only_py4j_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
+def say_in(path: str) -> None:
+    """Write to the root logger as if from this file."""
+    record = logging.LogRecord("root", logging.ERROR, path, 1, f"said in {path}", None, None)
+    logging.getLogger().handle(record)
+
+
+@contextmanager
+def unconfigured() -> Iterator[None]:
+    """Logging is not configured, as in most scripts; nothing may be left behind."""
     root = logging.getLogger()
     handlers, root.handlers = root.handlers, []
     try:
-        with session._py4j_silent():
-            for path in ("/x/py4j/clientserver.py", "/x/ours.py"):
-                record = logging.LogRecord("root", logging.ERROR, path, 1, f"said in {path}", None, None)
-                root.handle(record)
+        yield
     finally:
         left, root.handlers = root.handlers, handlers
     assert left == []
+
+
+def test_only_py4j_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    with unconfigured(), session._py4j_silent():
+        for path in ("/x/py4j/clientserver.py", "/x/ours.py"):
+            say_in(path)
     assert capsys.readouterr().err == "said in /x/ours.py\n"
+
+
+def test_a_start_that_fails_is_told_in_a_line_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def reset(_: object) -> None:
+        say_in("/x/py4j/java_gateway.py")
+        raise Py4JNetworkError("Error while sending or receiving")
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", reset)
+    monkeypatch.setattr(session, "_kill_jvm", lambda: None)  # tests share a Spark
+    told = r"Spark does not start on local\[2\]: .*its Java process ended"
+    with unconfigured(), pytest.raises(LocalError, match=told):
+        session.spark_session("local[2]", quick=True)
+    assert capsys.readouterr().err == ""
 
 
 def test_the_package_can_be_imported_from_its_zip(tmp_path: Path) -> None:

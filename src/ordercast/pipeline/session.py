@@ -82,7 +82,7 @@ def spark_session(master: str = "local[*]", app: str = "ordercast", *, quick: bo
     builder = SparkSession.builder.master(master).appName(app)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    with _environment(environment), _in_time(master), _interrupt_held():
+    with _environment(environment), _py4j_silent(), _in_time(master), _interrupt_held():
         session = builder.getOrCreate()
     if not _is_local(master) and session.sparkContext.applicationId not in _shipped:
         _await_executor(session.sparkContext, master)
