@@ -97,15 +97,20 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         )
         for node in receivers
     ]
+    places = _places(deployment.receivers, sequencers, service, options)
+    beside = {host: node for node, host in places.items() if node in sequencers}
     sender = partial(Sender, groups=members, service=service, options=options)
-    nodes += [Node(node, "sender", deployment.sender_host(node), sender) for node in senders]
+    nodes += [
+        Node(node, "sender", host, partial(sender, near=beside.get(host)))
+        for node, host in ((node, deployment.sender_host(node)) for node in senders)
+    ]
     sequencer = partial(Sequencer, members=members, service=service, aggregators=aggregators, options=options)
     role = "switch" if options.kind == "switch" else "sequencer"
     nodes += [
         Node(
             node,
             role,
-            _switch(index, sequencers, options),
+            places.get(node, _switch(index, sequencers, options)),
             sequencer,
             Crashes.ANY,
             spare=index >= options.sequencers,
@@ -123,7 +128,9 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         senders=senders,
         options=options,
     )
-    nodes += [Node(node, "configuration", node, replica, Crashes.MINORITY) for node in service]
+    nodes += [
+        Node(node, "configuration", places.get(node, node), replica, Crashes.MINORITY) for node in service
+    ]
     codec = Codec((*MESSAGES, *CONSENSUS_MESSAGES))
     return Plan(
         NAME,
@@ -165,6 +172,21 @@ def _racks(receivers: int, options: HydraOptions) -> int:
     if options.flush != "aggregated":
         return 0
     return -(-receivers // options.rack) if options.rack else 1
+
+
+def _places(
+    receivers: int, sequencers: tuple[NodeId, ...], service: tuple[NodeId, ...], options: HydraOptions
+) -> dict[NodeId, HostId]:
+    """The hosts of receivers on which sequencers and replicas run, if they run there."""
+    if not options.compact:
+        return {}
+    if receivers < max(options.sequencers, options.replicas):
+        raise LocalError(
+            f"{NAME}: compact puts {options.sequencers} sequencers and {options.replicas} replicas of the "
+            f"service on different hosts of receivers, but there are only {receivers} receivers"
+        )
+    first = sequencers[: options.sequencers]
+    return dict(zip((*first, *service), (*range(len(first)), *range(len(service))), strict=True))
 
 
 def _switch(index: int, sequencers: tuple[NodeId, ...], options: HydraOptions) -> HostId:
