@@ -315,7 +315,6 @@ class World:
         for env in self._processes(host):
             if lost:
                 env.lose_state()
-            if as_new:
                 env.forget()
             env.read_clock()
             self._record(env, Kind.RECOVER, label=LOST if lost else SAVED)

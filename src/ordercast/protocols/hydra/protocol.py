@@ -55,6 +55,7 @@ GUARANTEES = Guarantees(
         Fault.REORDERING,
         Fault.PARTITION,
         Fault.CRASH,
+        Fault.AMNESIA,
         Fault.PAUSE,
         Fault.CLOCK,
         Fault.DISK,

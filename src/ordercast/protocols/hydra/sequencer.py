@@ -35,6 +35,8 @@ from ordercast.protocols.hydra.messages import (
     Nudged,
     Probe,
     Receipt,
+    Refresh,
+    Refreshed,
     Request,
     Solicit,
     Welcome,
@@ -125,6 +127,8 @@ class Sequencer(Process):
             case Receipt() if self._acks is not None:
                 if message.sequencer == self.number:
                     self._acks.on_receipt(source, message.front)
+            case Refresh() if self.state is SERVING and message.sequencer == self.number:
+                self.env.send(source, Refreshed(message.life, self._flush_message()))
             case Probe():
                 self.env.send(source, Echo(message.sent))
             case Welcome():

@@ -33,10 +33,12 @@ from ordercast.protocols.hydra.limits import Limits
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
+    BlindReport,
     Echo,
     Fetch,
     Join,
     Probe,
+    Rebirth,
     Report,
     Steps,
     Suspect,
@@ -47,13 +49,14 @@ from ordercast.protocols.hydra.registry import (
     Add,
     Claim,
     Command,
-    Decide,
     GiveUp,
+    Reborn,
     Registry,
     Remove,
     decode,
     encode,
 )
+from ordercast.protocols.hydra.reports import Reports
 
 LONELY = 10
 BATCH = 256
@@ -86,12 +89,14 @@ class ConfigurationReplica(Stack):
         self._target = options.target or options.sequencers + options.spares
         self._registry = Registry(initial, options.history)
         self._log = self.embed("log", partial(self._make_replica, service), CONSENSUS_MESSAGES)
-        self._reports: dict[NodeId, Report] = {}
+        self._reports = Reports(members, all_needed=options.quorum == "all")
         self._suspicions: dict[int, dict[NodeId, tuple[Nanos, Nanos]]] = {}
         """By sequencer and receiver: since when it is suspected, and when that was last told."""
         self._probed: dict[NodeId, Nanos] = {}
         """By node of a sequencer of which senders complain: since when it has answered no probe."""
         self._joins: dict[NodeId, int] = {}
+        self._rebirths: dict[NodeId, int] = {}
+        """By receiver: the life that wants to be a new member."""
         self._proposed: set[Command] = set()
         self._refused = 0
         """Commands in the log that no correct leader proposes."""
@@ -118,12 +123,14 @@ class ConfigurationReplica(Stack):
             return
         self._take_office()
         match message:
-            case Report():
+            case Report() | BlindReport():
                 self._on_report(source, message)
             case Suspect():
                 self._on_suspect(source, message)
             case Join():
                 self._on_join(source, message)
+            case Rebirth():
+                self._on_rebirth(source, message)
             case Fetch():
                 self._on_fetch(source, message)
             case Echo():
@@ -152,7 +159,7 @@ class ConfigurationReplica(Stack):
         planned = registry.planned
         if planned is not None and self._log.is_leader:
             what = f"step {registry.steps + 1} (sequencer {planned.sequencer} {planned.change})"
-            lacking = [node for node in sorted(self._home) if node not in self._reports]
+            lacking = self._reports.lacking
             waits.append(
                 Wait(
                     what,
@@ -165,14 +172,15 @@ class ConfigurationReplica(Stack):
 
     # What comes
 
-    def _on_report(self, source: NodeId, report: Report) -> None:
+    def _on_report(self, source: NodeId, report: Report | BlindReport) -> None:
         registry = self._registry
-        self._limits.check_report(source, report, self.env.now)
+        if isinstance(report, Report):
+            self._limits.check_report(source, report, self.env.now)
         if source not in self._home:
             raise RemoteError(f"node {source} reports, but is no receiver")
         planned = registry.planned
         if planned and (report.step, report.sequencer) == (registry.steps, planned.sequencer):
-            self._reports.setdefault(source, report)
+            self._reports.take(source, report)
 
     def _on_suspect(self, source: NodeId, message: Suspect) -> None:
         registry = self._registry
@@ -199,6 +207,16 @@ class ConfigurationReplica(Stack):
             self._welcome(source)
         elif message.life > life:
             self._joins[source] = message.life
+
+    def _on_rebirth(self, source: NodeId, message: Rebirth) -> None:
+        if source not in self._home:
+            raise RemoteError(f"node {source} wants to be reborn, but is no receiver")
+        self._limits.check_life(source, message.life, self.env.now)
+        life = self._registry.reborn.get(source, -1)
+        if life == message.life:
+            self.env.send(source, self._registry.revival(source))
+        elif message.life > life:
+            self._rebirths[source] = message.life
 
     def _on_fetch(self, source: NodeId, message: Fetch) -> None:
         registry = self._registry
@@ -259,6 +277,9 @@ class ConfigurationReplica(Stack):
         if isinstance(command, Claim | Add) and self._log.is_leader and command.node in registry.lives:
             self._joins.pop(command.node, None)
             self._welcome(command.node)
+        if isinstance(command, Reborn) and self._log.is_leader:
+            self._rebirths.pop(command.node, None)
+            self.env.send(command.node, registry.revival(command.node))
         if self._log.is_leader and (claimed or registry.steps != steps or registry.planned != planned):
             self.env.multicast(self._audience, self._announcement())
         if registry.steps != steps or registry.planned != planned:
@@ -286,27 +307,23 @@ class ConfigurationReplica(Stack):
             self._suspicions.clear()
             self._probed.clear()
             self._joins.clear()
+            self._rebirths.clear()
             self._proposed.clear()
             self._planned_since = self.env.now
             self.env.multicast(self._audience, self._announcement())
 
     def _due(self) -> Command | None:
         registry = self._registry
-        claim = self._claim()
-        if claim is not None:
-            return claim
+        first = self._claim() or self._rebirth()
+        if first is not None:
+            return first
         if registry.planned is None:
             return self._removal() or self._addition()
-        if self._has_quorums():
-            reports = self._reports.values()
-            if registry.planned.change == "removed":
-                complete = len(reports) == len(self._home)
-                if self._senders and not complete and self._is_early():
-                    return None
-                numbers = tuple(max(column) for column in zip(*(r.numbers for r in reports), strict=True))
-                return Decide(registry.steps, max(report.clock for report in reports), numbers, complete)
-            start = max(reports, key=lambda report: report.clock)
-            return Decide(registry.steps, start.clock, start.numbers)
+        if self._reports.has_quorums():
+            removes = registry.planned.change == "removed"
+            if removes and self._senders and self._reports.lacking and self._is_early():
+                return None
+            return self._reports.decision(registry.steps, registry.planned)
         if registry.planned.change == "added":
             late = self.env.now - self._planned_since > self._options.addition_ns
             if late or self._condemned(registry.planned.sequencer):
@@ -325,6 +342,10 @@ class ConfigurationReplica(Stack):
                 if claim not in self._proposed:
                     return claim
         return None
+
+    def _rebirth(self) -> Reborn | None:
+        wanted = [Reborn(node, life) for node, life in sorted(self._rebirths.items())]
+        return next((reborn for reborn in wanted if reborn not in self._proposed), None)
 
     def _removal(self) -> Remove | None:
         registry = self._registry
@@ -358,7 +379,7 @@ class ConfigurationReplica(Stack):
         if any(node in self._senders for node in told) and self._is_deaf(sequencer):
             return True
         return any(
-            sum(node in told for node in nodes) > len(nodes) - self._quorum(len(nodes))
+            sum(node in told for node in nodes) > len(nodes) - self._reports.quorum(len(nodes))
             for nodes in self._members.values()
         )
 
@@ -366,12 +387,3 @@ class ConfigurationReplica(Stack):
         """Whether a sequencer answers no probe."""
         since = self._probed.get(self._registry.active.get(sequencer, NOBODY))
         return since is not None and self.env.now - since > self._options.suspect_ns
-
-    def _has_quorums(self) -> bool:
-        return all(
-            sum(node in self._reports for node in nodes) >= self._quorum(len(nodes))
-            for nodes in self._members.values()
-        )
-
-    def _quorum(self, receivers: int) -> int:
-        return receivers if self._options.quorum == "all" else receivers // 2 + 1
