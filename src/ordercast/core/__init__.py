@@ -7,6 +7,8 @@ from ordercast.core.delivery import (
     Delivered,
     Delivery,
     Dropped,
+    Joined,
+    Left,
     Notice,
     OutOfOrder,
     Stamp,
@@ -30,6 +32,7 @@ from ordercast.core.guarantees import (
     Fault,
     Gaps,
     Guarantees,
+    Membership,
     Order,
     Partition,
 )
@@ -47,7 +50,7 @@ from ordercast.core.ids import (
 from ordercast.core.message import Codec, Message, Numbered, Payload
 from ordercast.core.message_text import message_text
 from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol
-from ordercast.core.process import Env, Member, Process
+from ordercast.core.process import Env, Member, Process, Receiver
 from ordercast.core.stack import InnerEnv, Stack
 from ordercast.core.states import LifeCycle
 from ordercast.core.tags import message_types
@@ -82,9 +85,12 @@ __all__ = [
     "Guarantees",
     "HostId",
     "InnerEnv",
+    "Joined",
+    "Left",
     "LifeCycle",
     "LocalError",
     "Member",
+    "Membership",
     "Message",
     "MessageId",
     "Nanos",
@@ -102,6 +108,7 @@ __all__ = [
     "Protocol",
     "ProtocolFailed",
     "ProtocolFailure",
+    "Receiver",
     "RemoteError",
     "Seen",
     "Stack",

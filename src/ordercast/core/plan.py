@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from ordercast.core.errors import LocalError
-from ordercast.core.guarantees import Crashes, Fault, Guarantees
+from ordercast.core.guarantees import Crashes, Fault, Gaps, Guarantees, Membership
 from ordercast.core.ids import NODE_MAX, GroupId, HostId, NodeId
 from ordercast.core.message import Codec
 from ordercast.core.process import Env, Member, Process
@@ -50,13 +50,16 @@ class Deployment:
     """What the user asks for, in terms that all protocols share.
 
     Receivers are nodes ``0 .. receivers-1`` and senders follow them. ``groups`` lists the receivers of
-    each group; groups may overlap where the protocol allows it.
+    each group at the start; groups may overlap where the protocol allows it.
     """
 
     groups: tuple[tuple[NodeId, ...], ...]
     senders: int = 1
     colocated: bool = False
     """Put each sender on a receiver's host instead of on its own."""
+    joiners: int = 0
+    """How many receivers are in no group at the start, and may join later. They follow the other receivers.
+    """
 
     def __post_init__(self) -> None:
         if not self.groups or any(not members for members in self.groups):
@@ -66,6 +69,8 @@ class Deployment:
         seen = {node for members in self.groups for node in members}
         if seen != set(range(len(seen))):
             raise LocalError("the receivers of a deployment must be numbered from 0 without gaps")
+        if self.joiners < 0:
+            raise LocalError("the number of joiners must not be negative")
         if any(len(set(members)) != len(members) for members in self.groups):
             raise LocalError("a receiver is listed twice in one group")
 
@@ -77,8 +82,12 @@ class Deployment:
 
     @property
     def receivers(self) -> int:
-        """How many receivers there are in all groups together."""
-        return 1 + max(node for members in self.groups for node in members)
+        """How many receivers there are in all groups together, with those that may join later."""
+        return 1 + max(node for members in self.groups for node in members) + self.joiners
+
+    def joiner_ids(self) -> tuple[NodeId, ...]:
+        """The receivers that are in no group at the start."""
+        return tuple(range(self.receivers - self.joiners, self.receivers))
 
     def home_groups(self, protocol: str) -> dict[NodeId, GroupId]:
         """The group of each receiver, for a protocol whose groups must not overlap."""
@@ -136,6 +145,8 @@ class Plan:
     packet; None if its options promise nothing there."""
     packets_held_max: int = sys.maxsize
     """How many numbered packets a receiver holds; it may drop more, and notify of them."""
+    joiners: tuple[NodeId, ...] = ()
+    """Receivers that are in no group at the start, and may join later."""
 
     def __post_init__(self) -> None:
         if [node.id for node in self.nodes] != list(range(len(self.nodes))):
@@ -145,11 +156,12 @@ class Plan:
                 f"{self.protocol}: {len(self.nodes)} nodes are too many; the limit is {NODE_MAX}"
             )
         known = range(len(self.nodes))
-        named = self._named()
+        named = self.participants()
         if any(node not in known for node in named):
             raise LocalError(
                 f"{self.protocol}: a group or the list of senders names a node that does not exist"
             )
+        self._check_membership()
         fails = {node.role: node.fails for node in self.nodes}
         for node in self.nodes:
             if node.fails is not None and node.id in named:
@@ -159,6 +171,16 @@ class Plan:
             if node.fails is not fails[node.role]:
                 raise LocalError(f"{self.protocol}: nodes of role {node.role!r} differ in how they may fail")
 
+    def _check_membership(self) -> None:
+        promised = self.guarantees
+        if promised.membership is Membership.FIXED and self.joiners:
+            raise LocalError(f"the groups of {self.protocol} are fixed, so nobody can join them later")
+        if promised.membership is not Membership.FIXED and promised.gaps is Gaps.NOTIFIED:
+            raise LocalError(
+                f"{self.protocol}: where receivers join later, nobody knows where their numbers begin, so"
+                " gaps cannot be notified"
+            )
+
     @property
     def groups_max(self) -> int:
         """The most groups that one message can go to."""
@@ -166,22 +188,23 @@ class Plan:
         return len(self.groups) if promised is None else min(promised, len(self.groups))
 
     def infrastructure(self) -> tuple[Node, ...]:
-        """The nodes that are neither receivers of a group nor senders."""
-        named = self._named()
+        """The nodes that are neither receivers nor senders."""
+        named = self.participants()
         return tuple(node for node in self.nodes if node.id not in named)
+
+    def participants(self) -> frozenset[NodeId]:
+        """The receivers, also those that may join later, and the senders."""
+        return frozenset((*self.senders, *self.joiners)).union(*self.groups.values())
 
     def must_remember(self, host: HostId) -> tuple[Node, ...]:
         """The nodes of a host whose later lives must have the state that earlier ones saved."""
         forgets = Fault.AMNESIA in self.guarantees.tolerates
-        named = self._named()
+        named = self.participants()
         return tuple(
             node
             for node in self.nodes
             if node.host == host and not (forgets if node.id in named else node.fails is Crashes.ANY)
         )
-
-    def _named(self) -> frozenset[NodeId]:
-        return frozenset(self.senders).union(*self.groups.values())
 
     def member(self, process: Process) -> Member:
         """The process of a sender as a `Member`, to which an application submits messages."""
