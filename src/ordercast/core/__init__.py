@@ -15,6 +15,7 @@ from ordercast.core.delivery import (
 )
 from ordercast.core.errors import LocalError, OrdercastError, RemoteError, exception_text
 from ordercast.core.explain import Explanation, Wait
+from ordercast.core.extension import Extension, NewNode
 from ordercast.core.failure import (
     FAILED,
     ProtocolFailed,
@@ -75,6 +76,7 @@ __all__ = [
     "Dropped",
     "Env",
     "Explanation",
+    "Extension",
     "Fault",
     "Gaps",
     "GroupId",
@@ -88,6 +90,7 @@ __all__ = [
     "Message",
     "MessageId",
     "Nanos",
+    "NewNode",
     "Node",
     "NodeId",
     "Options",

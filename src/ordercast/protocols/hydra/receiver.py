@@ -56,8 +56,7 @@ STRIKES = 6
 paused receiver does not mistake its own pause for the silence of others."""
 RUNS_MAX = 16
 """How many runs of missing numbers one handler notifies of; the others wait for the next."""
-STATE = "receiver"
-BEGUN = "begun"
+STATE, BEGUN = "receiver", "begun"
 TICK = "tick"
 PATIENCE = "patience"
 
@@ -158,6 +157,10 @@ class Receiver(Process):
         else:
             return
         self._advance()
+
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Know sequencers that came later."""
+        self._limits.know(roles)
 
     def on_timer(self, name: str) -> None:
         """Check gaps and silent sequencers, or ask for flushes."""
