@@ -1,4 +1,4 @@
-"""A receiver that lost its state becomes a new member: a step of the service, then fresh flushes of all lanes."""
+"""A Hydra receiver without its state: it is reborn by a step of the service, and begins at fresh flushes."""
 
 from typing import Any
 
