@@ -1,4 +1,4 @@
-"""A Hydra receiver without its state: it is reborn by a step of the service, and begins at fresh flushes."""
+"""A receiver that lost its state becomes a new member: by a step of the service, and with fresh flushes."""
 
 from typing import Any
 
@@ -23,6 +23,7 @@ from ordercast.protocols.hydra.messages import (
     Suspect,
 )
 from ordercast.protocols.hydra.registry import Add, Decide, GiveUp, Reborn, Registry, Remove, decode, encode
+from ordercast.protocols.hydra.reports import Reports
 from tests.hydra.ensemble import EVERYONE, Ensemble
 from tests.hydra.lab import (
     CLIENT,
@@ -321,16 +322,35 @@ def test_the_report_of_an_earlier_life_counts_no_more() -> None:
     assert changes(ensemble) == ["reborn", "removed"]
 
 
-def test_a_blind_report_counts_only_if_nobody_else_is_left() -> None:
+def test_a_blind_report_does_not_count() -> None:
     ensemble = Ensemble()
     ensemble.suspect(1, EVERYONE)
     reports_for(ensemble, (1, 3, 4, 6, 7))
     ensemble.service.receive(0, BlindReport(0, 1))
     assert changes(ensemble) == []
     assert "nodes 0, 2, 5, 8" in ensemble.service.waits()[0][1]
+    reports_for(ensemble, (0,))
+    assert changes(ensemble) == ["removed"], "a full report after a blind one does"
+
+
+def test_blind_reports_count_if_a_quorum_of_the_group_is_blind() -> None:
+    ensemble = Ensemble()
+    ensemble.suspect(1, EVERYONE)
+    reports_for(ensemble, (3, 4, 5, 6, 7, 8))
+    ensemble.service.receive(0, BlindReport(0, 1))
+    assert changes(ensemble) == []
     ensemble.service.receive(2, BlindReport(0, 1))
     (step,) = ensemble.service.process._registry.kept
     assert (step.clock, step.numbers, step.complete) == (10, (0, 4, 0), False)
+
+
+def test_blind_reports_count_if_all_of_the_group_have_reported() -> None:
+    reports = Reports({0: (0, 1)}, all_needed=False)
+    reports.take(0, BlindReport(0, 1))
+    assert not reports.has_quorums()
+    reports.take(1, Report(0, 1, 10, (4,)))
+    assert reports.has_quorums()
+    assert reports.decision(0, Plans("removed", 1, 21)) == Decide(0, 10, (4,), complete=False)
 
 
 def test_a_removal_of_which_nobody_knows_anything_settles_nothing() -> None:

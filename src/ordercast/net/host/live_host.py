@@ -150,10 +150,17 @@ class LiveHost:
 
     @property
     def remembers(self) -> bool:
-        """Whether a later life of a node is the same member. One that may come back without its memory, and
-        promises nothing about coming back with it, keeps nothing; its later life is a new member."""
+        """Whether a later life of a node is the same member. A receiver or sender that may come back without
+        its memory, and promises nothing about coming back with it, keeps nothing; its later life is a new
+        member."""
         tolerates = self._plan.guarantees.tolerates
-        return Fault.RESTART in tolerates or Fault.AMNESIA not in tolerates
+        infrastructure = {node.id for node in self._plan.infrastructure()}
+        return Fault.RESTART in tolerates or Fault.AMNESIA not in tolerates or infrastructure >= {*self.nodes}
+
+    @property
+    def _forgot(self) -> bool:
+        """Whether the nodes here had earlier lives of which they know nothing."""
+        return self._store.as_new or (self._store.lives > 1 and not self.remembers)
 
     @property
     def failure(self) -> BaseException | None:
@@ -208,12 +215,13 @@ class LiveHost:
     async def _start(self) -> None:
         begun = self._clock.begin(self._store.begin_life)
         if self._recorder is not None:
-            self._recorder.begin(begun, saved=self._store.lives > 1 and self.remembers)
+            saved = self._store.lives > 1 and self.remembers
+            self._recorder.begin(begun, saved=saved, past=saved or self._forgot)
         self._senders.identities.begin(begun)
         self._wire.introduce(Acquaintances(self._host, self._store, self._turn, self._life.fail))
         await self._wire.start(self._nodes.on_frame, self.end_turn, self._repair_soon)
         self._life.step(Stage.RUNNING)
-        self._nodes.begin(self._store, self._timers, forgot=self._store.as_new)
+        self._nodes.begin(self._store, self._timers, forgot=self._forgot)
         self._timers.set(OURS, "wire", TICK_NS)
         self._timers.set(OURS, "second", SECOND)
         self.end_turn()

@@ -2,9 +2,10 @@
 
 A quorum of each group must report. Every quorum has a receiver in common with every majority, so it knows all
 that a majority has. A receiver that lost its state cannot know what its earlier life had of a sequencer
-that does not answer any more. Its *blind* report does not count for the quorum. But if all receivers of a
-group have reported, blindly or not, there is nobody left who knows more. The others still know what any
-majority had, as long as only a minority of the group lost its state.
+that does not answer any more. Its *blind* report does not count for the quorum. There are two exceptions. If
+all receivers of a group have reported, blindly or not, there is nobody left who knows more. And if a quorum
+of a group is blind, nobody can promise anything about that group; it shall at least go on. So as long as only
+a minority of a group lost its state, the decision covers all that a majority had.
 """
 
 from collections.abc import Mapping
@@ -52,7 +53,9 @@ class Reports:
 
     def _is_enough(self, nodes: tuple[NodeId, ...]) -> bool:
         knowing = sum(node in self._given for node in nodes)
-        return knowing >= self.quorum(len(nodes)) or self._blind.union(self._given).issuperset(nodes)
+        blind = sum(node in self._blind and node not in self._given for node in nodes)
+        quorum = self.quorum(len(nodes))
+        return knowing >= quorum or blind >= quorum or knowing + blind == len(nodes)
 
     def decision(self, step: int, planned: Plans) -> Decide:
         """The decision that follows from the reports."""

@@ -65,6 +65,8 @@ class SpoolHeader(msgspec.Struct, frozen=True, kw_only=True):
     """Whether this life had the state that earlier lives saved."""
     late: bool = False
     """Whether the host came to the cluster later, and this is its first life."""
+    past: bool = False
+    """Whether there were earlier lives, remembered or not."""
 
 
 class Spool(NamedTuple):
