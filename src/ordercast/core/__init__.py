@@ -17,6 +17,7 @@ from ordercast.core.delivery import (
 )
 from ordercast.core.errors import LocalError, OrdercastError, RemoteError, exception_text
 from ordercast.core.explain import Explanation, Wait
+from ordercast.core.extension import Extension, NewNode
 from ordercast.core.failure import (
     FAILED,
     ProtocolFailed,
@@ -78,6 +79,7 @@ __all__ = [
     "Dropped",
     "Env",
     "Explanation",
+    "Extension",
     "Fault",
     "Gaps",
     "GroupId",
@@ -94,6 +96,7 @@ __all__ = [
     "Message",
     "MessageId",
     "Nanos",
+    "NewNode",
     "Node",
     "NodeId",
     "Options",

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from ordercast.core.errors import LocalError
+from ordercast.core.extension import Extension
 from ordercast.core.guarantees import Crashes, Fault, Gaps, Guarantees, Membership
 from ordercast.core.ids import NODE_MAX, GroupId, HostId, NodeId
 from ordercast.core.message import Codec
@@ -147,6 +148,8 @@ class Plan:
     """How many numbered packets a receiver holds; it may drop more, and notify of them."""
     joiners: tuple[NodeId, ...] = ()
     """Receivers that are in no group at the start, and may join later."""
+    removed: frozenset[NodeId] = frozenset()
+    """Nodes that were removed from a live cluster. They keep their ids, and take no part any more."""
 
     def __post_init__(self) -> None:
         if [node.id for node in self.nodes] != list(range(len(self.nodes))):
@@ -162,6 +165,8 @@ class Plan:
                 f"{self.protocol}: a group or the list of senders names a node that does not exist"
             )
         self._check_membership()
+        if not self.removed.isdisjoint(named):
+            raise LocalError(f"{self.protocol}: a group or the list of senders names a node that was removed")
         fails = {node.role: node.fails for node in self.nodes}
         for node in self.nodes:
             if node.fails is not None and node.id in named:
@@ -188,13 +193,17 @@ class Plan:
         return len(self.groups) if promised is None else min(promised, len(self.groups))
 
     def infrastructure(self) -> tuple[Node, ...]:
-        """The nodes that are neither receivers nor senders."""
-        named = self.participants()
+        """The nodes that are neither receivers nor senders, and were not removed."""
+        named = self.participants() | self.removed
         return tuple(node for node in self.nodes if node.id not in named)
 
     def participants(self) -> frozenset[NodeId]:
         """The receivers, also those that may join later, and the senders."""
         return frozenset((*self.senders, *self.joiners)).union(*self.groups.values())
+
+    def present(self) -> dict[NodeId, str]:
+        """The role of each node that was not removed."""
+        return {node.id: node.role for node in self.nodes if node.id not in self.removed}
 
     def must_remember(self, host: HostId) -> tuple[Node, ...]:
         """The nodes of a host whose later lives must have the state that earlier ones saved."""
@@ -249,6 +258,10 @@ class Protocol:
     with_programs: Mapping[str, object] = field(default_factory=dict)
     """More options for the file of a new cluster in which programs come and go as receivers."""
     actions: tuple[Action, ...] = ()
+    newcomers: tuple[str, ...] = ()
+    """The roles of nodes that may come to a live cluster or be removed; the first is the usual one."""
+    extend: Callable[[Deployment, Options, Extension], Plan] | None = None
+    """Deploys with nodes that came later and without nodes that were removed, if `newcomers` names roles."""
     stands_on: Callable[[Mapping[str, object]], "Protocol"] | None = None
     """For a layer: the protocol below it, by the options that were chosen. The layer's option `below` has the
     options of that protocol."""
@@ -258,6 +271,22 @@ class Protocol:
         if self.stands_on is None:
             return self.actions
         return (*self.actions, *self.stands_on(chosen).all_actions(_below(chosen)))
+
+    def all_newcomers(self, chosen: Mapping[str, object]) -> tuple[str, ...]:
+        """The roles of newcomers of this protocol, or of the one that it stands on with these options."""
+        return (
+            self.newcomers if self.stands_on is None else self.stands_on(chosen).all_newcomers(_below(chosen))
+        )
+
+    def deploy_extended(self, deployment: Deployment, options: Options, extension: Extension) -> Plan:
+        """The plan after all changes so far; `LocalError` if the protocol takes no changes."""
+        if extension == Extension():
+            return self.deploy(deployment, options)
+        if self.extend is None:
+            raise LocalError(
+                f"{self.name} cannot take in or remove hosts while it runs: its members are fixed by the file"
+            )
+        return self.extend(deployment, options, extension)
 
     def action(self, name: str, chosen: Mapping[str, object]) -> Action:
         """The action with this name, or `LocalError` with a list of all names."""

@@ -87,6 +87,14 @@ class Process(ABC):
     def on_timer(self, name: str) -> None:  # noqa: B027  (optional hook)
         """A timer went off."""
 
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:  # noqa: B027  (optional hook)
+        """The nodes of the cluster are not those of its first plan any more: these are there now, with roles.
+
+        Called after `on_start` if hosts have come to a live cluster or were removed from it before this life,
+        and at each such change from then on. A node that is missing here was removed, and its id is never
+        used again.
+        """
+
     @abstractmethod
     def explain(self) -> Explanation:
         """What waits here, and for what."""

@@ -15,12 +15,14 @@ from ordercast.core import (
     Codec,
     Crashes,
     Deployment,
+    Extension,
     Fault,
     Gaps,
     GroupId,
     Guarantees,
     HostId,
     LocalError,
+    NewNode,
     Node,
     NodeId,
     Options,
@@ -30,6 +32,7 @@ from ordercast.core import (
     Protocol,
 )
 from ordercast.protocols.hydra.aggregator import Aggregator
+from ordercast.protocols.hydra.limits import SEQUENCER_ROLES
 from ordercast.protocols.hydra.messages import GROUPS_MAX, MESSAGES
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.receiver import Receiver
@@ -65,6 +68,11 @@ GUARANTEES = Guarantees(
 
 def deploy(deployment: Deployment, options: Options) -> Plan:
     """Receivers in disjoint groups, senders, sequencers, aggregators if asked for, and the service."""
+    return extend(deployment, options, Extension())
+
+
+def extend(deployment: Deployment, options: Options, extension: Extension) -> Plan:
+    """The same, with sequencers that came later, and without those that were removed."""
     if not isinstance(options, HydraOptions):
         raise LocalError(f"{NAME} takes HydraOptions, not {type(options).__name__}")
     members: dict[GroupId, tuple[NodeId, ...]] = dict(enumerate(deployment.groups))
@@ -132,6 +140,9 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     nodes += [
         Node(node, "configuration", places.get(node, node), replica, Crashes.MINORITY) for node in service
     ]
+    later = extension.nodes(len(nodes))
+    nodes += [Node(node, _later_role(new, role), node, sequencer, Crashes.ANY) for node, new in later]
+    _screen_removed(nodes, extension)
     codec = Codec((*MESSAGES, *CONSENSUS_MESSAGES))
     return Plan(
         NAME,
@@ -142,7 +153,22 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         codec,
         options.pace,
         packets_held_max=options.buffer,
+        removed=extension.removed,
     )
+
+
+def _later_role(new: NewNode, role: str) -> str:
+    """The role of a sequencer that came later."""
+    if new.role != "sequencer" or new.groups:
+        raise LocalError(f"{NAME}: only a sequencer, which is in no group, can come to a running cluster")
+    return role
+
+
+def _screen_removed(nodes: list[Node], extension: Extension) -> None:
+    """Refuse to go on without a node that others count on."""
+    for node in nodes:
+        if node.id in extension.removed and node.role not in SEQUENCER_ROLES:
+            raise LocalError(f"{NAME}: only sequencers can be removed, and node {node.id} is a {node.role}")
 
 
 class _Ids:
@@ -243,6 +269,8 @@ PROTOCOL = Protocol(
     deploy=deploy,
     roles=("receiver", "sender", "sequencer", "switch", "aggregator", "configuration"),
     vary=vary,
+    newcomers=("sequencer",),
+    extend=extend,
     new_cluster={"spares": 1},
     with_programs={"durable": True},
     actions=(

@@ -56,8 +56,7 @@ from ordercast.protocols.hydra.solicitor import DELAY, RETRY, Solicitor
 
 RUNS_MAX = 16
 """How many runs of missing numbers one handler notifies of; the others wait for the next."""
-STATE = "receiver"
-BEGUN = "begun"
+STATE, BEGUN = "receiver", "begun"
 TICK = "tick"
 PATIENCE = "patience"
 
@@ -176,6 +175,10 @@ class Receiver(Process):
         if self._new_life.is_due():
             self._deliver(View(self.group, self.config, self._members))
         return changed
+
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Know sequencers that came later."""
+        self._limits.know(roles)
 
     def on_timer(self, name: str) -> None:
         """Check gaps and silent sequencers, or ask for flushes."""

@@ -171,6 +171,10 @@ class Sender(Member):
         self._choose()
         self._send_again()
 
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Know sequencers that came later."""
+        self._limits.know(roles)
+
     def on_timer(self, name: str) -> None:
         """Ask again, repeat, or measure again."""
         if name == "ask" and not self._active:

@@ -29,7 +29,7 @@ from ordercast.core import (
     Stack,
     Wait,
 )
-from ordercast.protocols.hydra.limits import Limits
+from ordercast.protocols.hydra.limits import Limits, later_sequencers
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
@@ -83,10 +83,13 @@ class ConfigurationReplica(Stack):
         """The senders that keep what they send."""
         self._members = {group: nodes for group, nodes in members.items() if nodes}
         self._home = {node: group for group, nodes in members.items() for node in nodes}
-        self._audience = audience
+        self._founders = self._audience = audience
+        """Who hears of configurations: those of the first plan, and now."""
+        self._service = service
         self._limits = Limits(service, len(members))
         self._options = options
-        self._target = options.target or options.sequencers + options.spares
+        self._later = 0
+        """How many sequencers came later and were not removed."""
         self._registry = Registry(initial, options.history)
         self._log = self.embed("log", partial(self._make_replica, service), CONSENSUS_MESSAGES)
         self._reports = Reports(members, all_needed=options.quorum == "all")
@@ -144,6 +147,20 @@ class ConfigurationReplica(Stack):
             self._proposed.clear()  # what was refused is proposed again
         planned = self._registry.planned is not None
         self.env.set_timer("announce", max(1, self._options.announce_ns // (HURRY if planned else 1)))
+
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Announce to sequencers that came later too, and want that many more, unless a target is set."""
+        self._limits.know(roles)
+        later = later_sequencers(roles, self._service)
+        self._audience = (*(node for node in self._founders if node in roles), *later)
+        self._later = len(later)
+        super().on_nodes(roles)
+
+    @property
+    def _target(self) -> int:
+        """The number of sequencers that are wanted."""
+        options = self._options
+        return options.target or options.sequencers + options.spares + self._later
 
     def explain_own(self) -> Explanation:
         """The receivers whose reports the planned step lacks."""
