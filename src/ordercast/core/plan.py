@@ -150,6 +150,8 @@ class Plan:
     """Receivers that are in no group at the start, and may join later."""
     removed: frozenset[NodeId] = frozenset()
     """Nodes that were removed from a live cluster. They keep their ids, and take no part any more."""
+    changes: int = 0
+    """How many times a host has come to the live cluster or was removed, since its first plan."""
 
     def __post_init__(self) -> None:
         if [node.id for node in self.nodes] != list(range(len(self.nodes))):

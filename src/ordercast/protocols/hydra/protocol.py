@@ -159,8 +159,8 @@ def extend(deployment: Deployment, options: Options, extension: Extension) -> Pl
 
 def _later_role(new: NewNode, role: str) -> str:
     """The role of a sequencer that came later."""
-    if new.role != "sequencer" or new.groups:
-        raise LocalError(f"{NAME}: only a sequencer, which is in no group, can come to a running cluster")
+    if new.role != role or new.groups:
+        raise LocalError(f"{NAME}: only a {role}, which is in no group, can come to a running cluster")
     return role
 
 
@@ -269,7 +269,7 @@ PROTOCOL = Protocol(
     deploy=deploy,
     roles=("receiver", "sender", "sequencer", "switch", "aggregator", "configuration"),
     vary=vary,
-    newcomers=("sequencer",),
+    newcomers=("sequencer", "switch"),
     extend=extend,
     new_cluster={"spares": 1},
     with_programs={"durable": True},
