@@ -101,7 +101,7 @@ def remove_host(
     """
     with _changing(config) as (cluster, answers):
         host = cluster.find_host(node)
-        changed = without_host(cluster, host)
+        changed = without_host(cluster, host, answers)
         name = title(cluster, host)
         if report(cluster) is not None:
             order(cluster, Order("stop", host.id, timeout_s=STOP_S))

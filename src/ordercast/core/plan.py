@@ -288,6 +288,11 @@ class Protocol:
             raise LocalError(
                 f"{self.name} cannot take in or remove hosts while it runs: its members are fixed by the file"
             )
+        for new in extension.added:
+            if new.role not in self.newcomers and self.stands_on is None:
+                raise LocalError(
+                    f"{self.name} takes in no {new.role}; it takes in: {', '.join(self.newcomers)}"
+                )
         return self.extend(deployment, options, extension)
 
     def action(self, name: str, chosen: Mapping[str, object]) -> Action:

@@ -161,7 +161,7 @@ def _cluster(file: _File, path: Path) -> Cluster:
 
 def _roster(file: _File, names: list[str]) -> Roster:
     """The changes in the tables of hosts, in their order."""
-    changes: dict[int, Change] = {}
+    changes: dict[int, tuple[str, Change]] = {}
     for index, host in enumerate(file.host):
         if host.added is not None:
             _enter(changes, host.added, f"host[{index}].added", _addition(host, index, names))
@@ -171,16 +171,16 @@ def _roster(file: _File, names: list[str]) -> Roster:
             _enter(changes, host.removed, f"host[{index}].removed", Change(host.id))
             if host.removed < (host.added or 0):
                 raise KeyedError(f"host[{index}].removed", "the host cannot be removed before it was added")
-    missing = next((number for number in range(1, 1 + len(changes)) if number not in changes), 0)
-    if missing:
-        raise KeyedError("host", f"no host has change {missing}; changes are numbered 1, 2, 3, ...")
-    return Roster(tuple(changes[number] for number in sorted(changes)))
+    for number, found in enumerate(sorted(changes), 1):
+        if found != number:
+            raise KeyedError(changes[found][0], f"no host has change {number}; changes are numbered 1, 2, 3")
+    return Roster(tuple(changes[number][1] for number in sorted(changes)))
 
 
-def _enter(changes: dict[int, Change], number: int, key: str, change: Change) -> None:
+def _enter(changes: dict[int, tuple[str, Change]], number: int, key: str, change: Change) -> None:
     if number in changes:
         raise KeyedError(key, f"another host already has change {number}")
-    changes[number] = change
+    changes[number] = (key, change)
 
 
 def _addition(host: _Host, index: int, names: list[str]) -> Change:

@@ -1,11 +1,11 @@
 """Which hosts a running cluster can take in, and which it can do without; and how its file changes."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ordercast.catalogue import find_protocol
-from ordercast.core import GroupId, LocalError, Plan
+from ordercast.core import GroupId, HostId, LocalError, NodeId, Plan
 from ordercast.net.cluster.cluster import Cluster, HostSpec
 from ordercast.net.cluster.file import load_cluster, read_tables
 from ordercast.net.cluster.roster import CHANGES_MAX, Change
@@ -32,8 +32,11 @@ def with_host(
     return changed
 
 
-def without_host(cluster: Cluster, host: HostSpec) -> Cluster:
-    """The cluster without a host; `LocalError` says why it cannot do without it."""
+def without_host(cluster: Cluster, host: HostSpec, running: Collection[HostId] = ()) -> Cluster:
+    """The cluster without a host; `LocalError` says why it cannot do without it.
+
+    `running` are hosts that are known to run: a spare host that does not run takes nobody's place.
+    """
     roles = _roles(cluster, "remove")
     plan = cluster.plan()
     nodes = [node for node in plan.nodes if node.host == host.id]
@@ -43,7 +46,7 @@ def without_host(cluster: Cluster, host: HostSpec) -> Cluster:
             raise LocalError(
                 f"{cluster.protocol} cannot remove host {host.id}, a {node.role}; it can remove: {can}"
             )
-    _screen_last(cluster, plan, host, {node.id for node in nodes})
+    _screen_last(cluster, plan, host, {node.id for node in nodes}, running)
     _screen_count(cluster)
     changed = cluster.with_roster(cluster.roster.after(Change(host.id)))
     changed.plan()
@@ -115,14 +118,16 @@ def _groups(cluster: Cluster, role: str, names: Sequence[str]) -> tuple[GroupId,
     return tuple(sorted({known.index(name) for name in names}))
 
 
-def _screen_last(cluster: Cluster, plan: Plan, host: HostSpec, nodes: set[int]) -> None:
+def _screen_last(
+    cluster: Cluster, plan: Plan, host: HostSpec, nodes: set[NodeId], running: Collection[HostId]
+) -> None:
     """Refuse to remove the last receiver of a group, the last sender, or the last node of a role."""
     for group, name in enumerate(cluster.groups):
         if nodes.issuperset(plan.groups[group]):
             raise LocalError(f"host {host.id} cannot be removed: it has the last receiver of group '{name}'")
     if nodes.issuperset(plan.senders):
         raise LocalError(f"host {host.id} cannot be removed: it has the last sender")
-    present = plan.present()
-    left = {role for node, role in present.items() if node not in nodes}
-    for role in sorted({present[node] for node in nodes} - left):
-        raise LocalError(f"host {host.id} cannot be removed: it is the last {role}")
+    up = {spec.id for spec in cluster.hosts if spec.start or spec.id in running} - {host.id}
+    left = {node.role for node in plan.nodes if node.id not in plan.removed and node.host in up}
+    for role in sorted({plan.nodes[node].role for node in nodes} - left):
+        raise LocalError(f"host {host.id} cannot be removed: no other {role} is running")

@@ -20,6 +20,7 @@ from ordercast.net.cluster.roster import CHANGES_MAX, Roster
 from ordercast.net.cluster.roster_file import save
 from ordercast.net.cluster.watched_file import WatchedCluster
 from ordercast.net.host.live_host import LiveHost
+from ordercast.net.host.routes import NOWHERE, places_of
 
 _log = logging.getLogger("ordercast")
 
@@ -117,12 +118,20 @@ class RosterKeeper:
 
     def _change(self, cluster: Cluster) -> None:
         plan = cluster.plan()
+        if {*places_of(plan)} - {NOWHERE} != {spec.id for spec in cluster.hosts}:
+            raise LocalError("the hosts do not have the ids that the plan gives them")
+        self._tell_removed(cluster.roster)
         self._cluster = cluster
         self._keep(cluster)
         if self._host.host in cluster.roster.removed:
             self._host.leave(LocalError(f"host {self._host.host} was removed from the cluster"))
         else:
             self._host.change(plan, {spec.id: spec.address for spec in cluster.hosts})
+
+    def _tell_removed(self, roster: Roster) -> None:
+        """Tell hosts that they are removed, before they are forgotten: they may be on other machines."""
+        for host in sorted(roster.removed - self._cluster.roster.removed):
+            self._tell(host, RosterNews(roster.version, roster))
 
     def _keep(self, cluster: Cluster) -> None:
         """Keep what was heard and is not in the file, for later lives and for the commands."""
