@@ -283,10 +283,13 @@ def test_protocols_with_fixed_members_say_so(tmp_path: Path, protocol: str) -> N
         without_host(cluster, cluster.host(0))
 
 
-def test_a_plaintext_cluster_stays_on_loopback(tmp_path: Path) -> None:
-    cluster = epto(tmp_path, more='[security]\nmode = "plaintext"')
-    with pytest.raises(LocalError, match="sends plaintext on loopback only"):
+def test_hosts_on_loopback_and_on_the_network_do_not_mix(tmp_path: Path) -> None:
+    cluster = epto(tmp_path)
+    with pytest.raises(LocalError, match="the other hosts, which are on loopback, cannot reach"):
         with_host(cluster, "10.0.0.1:7000")
+    cluster.file.write_text(cluster.file.read_text().replace("127.0.0.1", "10.0.0.1"))
+    with pytest.raises(LocalError, match="which are on the network, cannot reach each other"):
+        with_host(again(cluster), address())
 
 
 def test_a_roster_travels_as_it_is() -> None:

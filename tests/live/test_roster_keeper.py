@@ -5,6 +5,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,6 +21,7 @@ from ordercast.net.cluster.roster_keeper import RosterNews
 from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.host.live_host import LiveHost
 from ordercast.net.transports.address import free_ports
+from ordercast.protocols.hydra.service import ConfigurationReplica
 from tests.deep import deep_after
 from tests.live.cluster_files import write_cluster
 from tests.live.live_lab import run
@@ -30,18 +32,9 @@ WAIT_S = 20.0
 class Machines:
     """Hosts of one cluster with folders of their own, as if each were on its own machine."""
 
-    def __init__(self, folder: Path, kind: str = "udp") -> None:
+    def __init__(self, folder: Path, **file: Any) -> None:
         (folder / "first").mkdir()
-        options = "round_ns = 10_000_000\nttl = 12"
-        top = "senders = 3\ncolocated = true\ntrace = false"
-        write_cluster(
-            folder / "first",
-            protocol="epto",
-            receivers=3,
-            top=top,
-            options=options,
-            more=f'[transport]\nkind = "{kind}"',
-        )
+        write_cluster(folder / "first", **file)
         self.folder = folder
         self.hosts: dict[HostId, LiveHost] = {}
         self.got: dict[HostId, list[bytes]] = {}
@@ -61,7 +54,8 @@ class Machines:
             if isinstance(one, DeliveredBundle):
                 got.extend(one.bundle.payloads)
 
-        live.add_listener(host, hear)
+        for node in live.nodes:
+            live.add_listener(node, hear)
         await live.start()
         return live
 
@@ -93,10 +87,21 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
+def epto(kind: str) -> dict[str, Any]:
+    """A file with three peers."""
+    return {
+        "protocol": "epto",
+        "receivers": 3,
+        "top": "senders = 3\ncolocated = true\ntrace = false",
+        "options": "round_ns = 10_000_000\nttl = 12",
+        "more": f'[transport]\nkind = "{kind}"',
+    }
+
+
 @asynccontextmanager
 async def machines(folder: Path, *places: str, kind: str = "udp") -> AsyncIterator[Machines]:
     """Three hosts on these machines, all met, which leave nothing behind."""
-    lab = Machines(folder, kind)
+    lab = Machines(folder, **epto(kind))
     try:
         for host, place in enumerate(places):
             await lab.start(host, place)
@@ -173,6 +178,40 @@ def test_an_old_roster_that_comes_again_changes_nothing(tmp_path: Path) -> None:
             assert lab.versions()[:2] == [2, 2]
 
     run(story())
+
+
+def test_hydra_takes_in_a_sequencer_and_its_service_knows_it_after_a_restart(tmp_path: Path) -> None:
+    options = "sequencers = 1\nreplicas = 1\nsuspect_ns = 10_000_000_000"
+    top = "colocated = true\ntrace = false"
+    lab = Machines(tmp_path, protocol="hydra", receivers=1, top=top, options=options, hosts=(0, 2, 3))
+
+    def wanted() -> int:
+        service = lab.hosts[3].nodes[3].process
+        assert isinstance(service, ConfigurationReplica)
+        return service._target
+
+    async def story() -> None:
+        for host in (0, 2, 3):
+            await lab.start(host)
+        lab.add()
+        await until(lambda: lab.versions() == [1, 1, 1])
+        assert wanted() == 2
+        await lab.start(4)
+        await until(lambda: lab.hosts[0].metrics.config == 1)
+        await lab.hosts.pop(3).stop()
+        await lab.start(3)
+        assert wanted() == 2, "processes are told when they start, too"
+        assert lab.hosts[0].submit(1, (0,), [b"stamped"]) is not None
+        await until(lambda: b"stamped" in lab.got[0])
+
+    async def ended() -> None:
+        try:
+            await story()
+        finally:
+            for live in lab.hosts.values():
+                await live.stop()
+
+    run(ended())
 
 
 IMPOSSIBLE = (

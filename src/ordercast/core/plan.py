@@ -195,7 +195,7 @@ class Plan:
         return len(self.groups) if promised is None else min(promised, len(self.groups))
 
     def infrastructure(self) -> tuple[Node, ...]:
-        """The nodes that are neither receivers nor senders."""
+        """The nodes that are neither receivers nor senders, and were not removed."""
         named = self.participants() | self.removed
         return tuple(node for node in self.nodes if node.id not in named)
 

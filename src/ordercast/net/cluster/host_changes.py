@@ -93,9 +93,9 @@ def _screen_address(cluster: Cluster, address: Address) -> None:
             raise LocalError(f"host {spec.id} already has the address {address}")
         if None not in (spec.address.version, address.version) and spec.address.version != address.version:
             raise LocalError(f"{address}: IPv4 and IPv6 addresses cannot be mixed")
-    security = cluster.security
-    if security.mode == "plaintext" and not (security.allow_plaintext_on_network or address.loopback):
-        raise LocalError(f"{address} is on the network, and this cluster sends plaintext on loopback only")
+    if address.version is not None and address.loopback != cluster.loopback:
+        where = "on loopback" if cluster.loopback else "on the network"
+        raise LocalError(f"{address} and the other hosts, which are {where}, cannot reach each other")
 
 
 def _screen_count(cluster: Cluster) -> None:
