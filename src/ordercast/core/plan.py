@@ -136,6 +136,9 @@ class Plan:
     packet; None if its options promise nothing there."""
     packets_held_max: int = sys.maxsize
     """How many numbered packets a receiver holds; it may drop more, and notify of them."""
+    tells_loss: bool = False
+    """Nodes that come back without their state must know it (`Env.forgot`). A live host always tells them.
+    The simulator tells them if this is set, or if their disk was damaged."""
 
     def __post_init__(self) -> None:
         if [node.id for node in self.nodes] != list(range(len(self.nodes))):
