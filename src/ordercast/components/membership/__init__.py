@@ -3,6 +3,6 @@
 from ordercast.components.membership.messages import MESSAGES
 from ordercast.components.membership.options import LIVE_TIMEOUTS, ViewOptions
 from ordercast.components.membership.record import InstalledView
-from ordercast.components.membership.view_synchrony import JOINED, ViewSynchrony
+from ordercast.components.membership.view_synchrony import ViewSynchrony
 
-__all__ = ["JOINED", "LIVE_TIMEOUTS", "MESSAGES", "InstalledView", "ViewOptions", "ViewSynchrony"]
+__all__ = ["LIVE_TIMEOUTS", "MESSAGES", "InstalledView", "ViewOptions", "ViewSynchrony"]

@@ -2,7 +2,10 @@
 
 from typing import TypeAlias
 
-from ordercast.core import NodeId
+from ordercast.components.membership.limits import check_claim
+from ordercast.components.membership.messages import Join
+from ordercast.components.membership.record import ViewRecord
+from ordercast.core import Nanos, NodeId
 
 Newcomers: TypeAlias = dict[NodeId, tuple[int, bool]]
 """Who comes in: the incarnation of each, and whether it votes."""
@@ -18,11 +21,14 @@ class Candidates:
         self._requests: dict[NodeId, tuple[int, bool, int]] = {}
         """For each node: its incarnation, whether it votes, and the heartbeats since it asked."""
 
-    def ask(self, node: NodeId, incarnation: int, votes: bool) -> None:
-        """A node asks to come in."""
-        known = self._requests.get(node)
-        if known is None or incarnation >= known[0]:
-            self._requests[node] = (incarnation, votes, 0)
+    def on_join(self, source: NodeId, message: Join, record: ViewRecord, now: Nanos) -> None:
+        """A node asks to come in. It counts if it knows the newest view and does not sit in it yet."""
+        check_claim(source, message, record, now)
+        seat, known = record.seat_of(source), self._requests.get(source)
+        sits = seat is not None and seat.incarnation >= message.incarnation
+        outdated = known is not None and known[0] > message.incarnation
+        if message.view == record.number and not sits and not outdated:
+            self._requests[source] = (message.incarnation, message.votes, 0)
 
     def tick(self) -> None:
         """One more heartbeat: forget those that have not asked for long."""

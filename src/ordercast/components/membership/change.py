@@ -58,11 +58,13 @@ class Change:
         base: ViewRecord,
         ballot: int,
         connected: Callable[[NodeId], bool],
+        present: Callable[[Seat], bool],
         newcomers: Callable[[], Newcomers],
     ) -> None:
         self._env = env
         self._base = base
         self._connected = connected
+        self._present = present
         self._newcomers = newcomers
         self._promises: dict[NodeId, Stopped] = {}
         self._survivors: tuple[Seat, ...] = ()
@@ -122,7 +124,7 @@ class Change:
     @property
     def broken(self) -> bool:
         """Whether a member whose messages or whose word is needed has failed: a new ballot must begin."""
-        return self.phase is FLUSHING and any(not self._connected(node) for node in self.waiting())
+        return self.phase is FLUSHING and not all(map(self._present, self._survivors))
 
     def waits(self) -> list[Wait]:
         """Who is waited for."""

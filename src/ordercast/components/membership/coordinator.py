@@ -9,12 +9,14 @@ random time.
 from collections.abc import Callable
 
 from ordercast.components.membership.ballot import ballot_above
-from ordercast.components.membership.candidates import Candidates, Newcomers
+from ordercast.components.membership.candidates import Candidates
 from ordercast.components.membership.change import DECIDED, Change
 from ordercast.components.membership.detector import Detector
 from ordercast.components.membership.journal import VoteJournal
+from ordercast.components.membership.limits import check_claim, check_record, check_round, check_stopped
 from ordercast.components.membership.messages import Agreed, Flushed, Stopped
-from ordercast.components.membership.record import Seat, ViewRecord
+from ordercast.components.membership.record import Seat
+from ordercast.components.membership.traffic import Traffic
 from ordercast.core import Env, NodeId
 
 BACKOFF_BEATS = 4
@@ -58,6 +60,17 @@ class Coordinator:
         elif self._pause == 0 and self._is_needed():
             self._begin()
 
+    def on_stopped(self, source: NodeId, message: Stopped, traffic: Traffic | None) -> None:
+        """A member or voter has stopped, and says what it has."""
+        record = self._journal.record
+        if message.view == record.number:
+            check_claim(source, message, record, self._env.now)
+            check_round(source, message.accepted_ballot, self.seen)
+            check_stopped(source, message, record, traffic)
+            if message.accepted is not None:
+                check_record(source, message.accepted, record, self._env.now)
+            self.on_answer(source, message)
+
     def on_answer(self, source: NodeId, message: Stopped | Flushed | Agreed) -> None:
         """A node answered in a change; answers in other ballots do not count."""
         change = self.change
@@ -89,7 +102,12 @@ class Coordinator:
         ballot = ballot_above(max(self.seen, self._journal.promised, self._detector.ballot), self._env.me)
         self.seen = ballot
         self.change = Change(
-            self._env, self._journal.record, ballot, self._detector.connected, self._newcomers
+            self._env,
+            self._journal.record,
+            ballot,
+            self._detector.connected,
+            self._present,
+            self._candidates.newcomers,
         )
         self.change.solicit()
 
@@ -99,29 +117,20 @@ class Coordinator:
         voters = [node for node in record.voters if connected(node)]
         if self._journal.abstains or len(voters) < record.majority:
             return False
-        sitting = [node for node in voters if self._sits(record, node)]
+        sitting = [seat.node for seat in filter(self._present, record.seats) if seat.node in voters]
         return (sitting or voters)[0] == self._env.me
 
-    def _sits(self, record: ViewRecord, node: NodeId) -> bool:
-        """Whether a node is in its seat: it has not begun another life."""
-        seat = record.seat_of(node)
-        return seat is not None and seat.incarnation == self._incarnation(node, seat)
-
-    def _incarnation(self, node: NodeId, seat: Seat) -> int:
-        """The incarnation that a node has named, or that of its seat before it has named any."""
-        if node == self._env.me:
-            return self._journal.incarnation
-        return max(self._detector.incarnation(node), seat.incarnation)
+    def _present(self, seat: Seat) -> bool:
+        """Whether a member is connected and still in its seat: it has not begun another life."""
+        if seat.node == self._env.me:
+            return seat.incarnation == self._journal.incarnation
+        return self._detector.connected(seat.node) and seat.incarnation >= self._detector.incarnation(
+            seat.node
+        )
 
     def _is_needed(self) -> bool:
         """Whether somebody failed, leaves or comes in, or others have stopped for a change."""
         record, detector = self._journal.record, self._detector
-        gone = any(
-            not detector.connected(node) or not self._sits(record, node) or detector.leaves(node)
-            for node in record.members
-        )
+        stay = all(self._present(seat) and not detector.leaves(seat.node) for seat in record.seats)
         under_way = self._journal.promised or detector.ballot
-        return bool(gone or under_way or self._leaving() or self._newcomers())
-
-    def _newcomers(self) -> Newcomers:
-        return self._candidates.newcomers()
+        return bool(not stay or under_way or self._leaving() or self._candidates.newcomers())

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ordercast.components.membership.ballot import ballot_owner
+from ordercast.components.membership.limits import check_cut
 from ordercast.components.membership.messages import Cut, Data, Flushed, Resend
 from ordercast.components.membership.options import ViewOptions
 from ordercast.components.membership.record import ViewRecord
@@ -146,8 +147,11 @@ class Exchange:
         if self.traffic is not None and message.view == self.traffic.record.number:
             self.traffic.answer(source, message.sender, message.first, message.end)
 
-    def on_cut(self, message: Cut) -> None:
+    def on_cut(self, source: NodeId, message: Cut) -> None:
         """The coordinator of a change says up to where to get messages, and from whom."""
+        if self.traffic is None:
+            return
+        check_cut(source, message, self.traffic)
         self.cut = message
         self._try_flush()
         self._ask_for_missing()

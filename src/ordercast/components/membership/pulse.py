@@ -6,7 +6,7 @@ from ordercast.components.membership.coordinator import Coordinator
 from ordercast.components.membership.detector import Detector, has_bit, pack_bits
 from ordercast.components.membership.exchange import Exchange
 from ordercast.components.membership.journal import VoteJournal
-from ordercast.components.membership.limits import check_round
+from ordercast.components.membership.limits import check_claim, check_round
 from ordercast.components.membership.messages import Beat, Install
 from ordercast.core import Env, NodeId
 
@@ -46,6 +46,7 @@ class Pulse:
     def on_beat(self, source: NodeId, message: Beat) -> None:
         """A heartbeat came. One of an earlier view is answered with the newest."""
         record, traffic, me = self._journal.record, self._exchange.traffic, self._env.me
+        check_claim(source, message, record, self._env.now)
         self.teach(source, message.view)
         if message.view != record.number or not {source, me} <= set(record.peers):
             return

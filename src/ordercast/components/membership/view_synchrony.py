@@ -34,7 +34,7 @@ from ordercast.components.membership.detector import Detector
 from ordercast.components.membership.exchange import Exchange
 from ordercast.components.membership.explain import explain
 from ordercast.components.membership.journal import VoteJournal
-from ordercast.components.membership.limits import check_ballot, check_cut, check_record, check_round
+from ordercast.components.membership.limits import check_ballot, check_record, check_round
 from ordercast.components.membership.messages import (
     Agreed,
     Beat,
@@ -67,6 +67,7 @@ from ordercast.components.membership.standing import (
 from ordercast.components.membership.transfer import Sponsor, Transfer
 from ordercast.components.membership.voter import Voter
 from ordercast.core import (
+    ANEW,
     Env,
     Explanation,
     GroupId,
@@ -79,9 +80,6 @@ from ordercast.core import (
     View,
 )
 from ordercast.core.message import PAYLOAD_BYTES_MAX
-
-JOINED = "joined"
-"""The note of the first view of a new incarnation."""
 
 
 def ignore(state: bytes) -> None:
@@ -226,13 +224,15 @@ class ViewSynchrony(Process):
                 self._on_cut(source, message)
             case Proposal():
                 self._on_accept(source, message)
-            case Stopped() | Flushed() | Agreed():
+            case Stopped():
+                self.coordinator.on_stopped(source, message, self.exchange.traffic)
+            case Flushed() | Agreed():
                 self.coordinator.on_answer(source, message)
             case Outbid() if message.view == self.journal.record.number:
                 check_round(source, message.ballot, self.coordinator.seen)
                 self.coordinator.yield_to(message.ballot)
             case Install():
-                check_record(source, message.record, self.journal.record)
+                self._check(source, message.record)
                 self._learn(message.record)
             case StateRequest() if self._sponsor:
                 self._sponsor.answer(self.env, source, message, self._options.chunk_bytes)
@@ -270,23 +270,23 @@ class ViewSynchrony(Process):
         self.env.multicast(others, Join(journal.record.number, journal.incarnation, self.voter.is_voter))
 
     def _on_join(self, source: NodeId, message: Join) -> None:
-        record = self.journal.record
+        self.candidates.on_join(source, message, self.journal.record, self.env.now)
         self.pulse.teach(source, message.view)
-        seat = record.seat_of(source)
         self.detector.hear(source, message.incarnation)
-        if message.view == record.number and (seat is None or seat.incarnation < message.incarnation):
-            self.candidates.ask(source, message.incarnation, message.votes)
 
     # Agreement on the next view
 
     def _on_prepare(self, source: NodeId, message: BeginChange) -> None:
         check_ballot(source, message.ballot, self.coordinator.seen)
-        check_record(source, message.base, self.journal.record)
+        self._check(source, message.base)
         self._learn(message.base)
         if self.voter.follows(source, message.base.number, message.ballot):
             self.coordinator.yield_to(message.ballot)
             self._stop()
             self.voter.promise(source, message.ballot, self.exchange.received)
+
+    def _check(self, source: NodeId, record: ViewRecord) -> None:
+        check_record(source, record, self.journal.record, self.env.now)
 
     def _stop(self) -> None:
         """Neither send nor deliver until the next view; who has not got the state of this one gives it up."""
@@ -300,13 +300,12 @@ class ViewSynchrony(Process):
         journal = self.journal
         current = (journal.record.number, journal.promised) == (message.view, message.ballot)
         if current and self.standing is CHANGING:
-            check_cut(source, message, journal.record)
-            self.exchange.on_cut(message)
+            self.exchange.on_cut(source, message)
 
     def _on_accept(self, source: NodeId, message: Proposal) -> None:
         check_ballot(source, message.ballot, self.coordinator.seen)
         if self.voter.follows(source, message.value.number - 1, message.ballot):
-            check_record(source, message.value, self.journal.record)
+            self._check(source, message.value)
             self.voter.accept(source, message)
 
     # Views
@@ -384,7 +383,7 @@ class ViewSynchrony(Process):
         self.transfer = None
         self._restore(state)
         self._on(StandingEvent.INFORM)
-        self._announce(JOINED)
+        self._announce(ANEW)
 
     def _announce(self, note: str = "") -> None:
         """Deliver the view, then what has come in it, and send what has waited for it."""
