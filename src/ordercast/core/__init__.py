@@ -2,6 +2,7 @@
 
 from ordercast.core.chain import Chain, cause_text, chain_text, follow
 from ordercast.core.delivery import (
+    ANEW,
     CARRIERS,
     Carrier,
     Delivered,
@@ -67,6 +68,7 @@ __all__ = [
     "MICROSECOND",
     "MILLISECOND",
     "SECOND",
+    "ANEW",
     "Action",
     "Agreement",
     "Causality",

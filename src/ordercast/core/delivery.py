@@ -87,6 +87,10 @@ class Dropped(Notice, frozen=True, gc=False):
             yield Dropped(self.group, self.issuer, number, self.config)
 
 
+ANEW = "anew"
+"""The note of a view whose node starts anew with it: it has come back, or has lost its place before."""
+
+
 class View(Notice, frozen=True, gc=False):
     """A view or configuration took effect for a group: its number and its members.
 
@@ -94,6 +98,9 @@ class View(Notice, frozen=True, gc=False):
     boundary, the issuer, and one number. For a removed issuer this is the last number that the group settles:
     every number up to it came before the view, and no number comes after the view. For an added issuer it is
     the number after which its messages count.
+
+    In any other view, the clock of ``stamp`` may say in which state the group is when the view begins. It is
+    the same at all nodes that install the view.
     """
 
     config: int

@@ -6,7 +6,8 @@ notifications and views.
 
 A *slot* is (issuer, group, number). Slots above the last number of a removed issuer bind nobody, unless most
 of the group got them. Where views are promised, the members of a view owe the messages that were delivered in
-it, unless a later view leaves them out. What a node delivers after it was left out binds nobody.
+it, unless a later view leaves them out. What a node delivers after it was left out binds nobody. Nor does,
+unless agreement is uniform, what it delivered in a view from which it did not go on to the next.
 """
 
 from collections import Counter
@@ -20,6 +21,7 @@ from ordercast.core import GroupId, Groups, Nanos, NodeId
 from ordercast.judge.columns.account import Account
 from ordercast.judge.columns.changes import Change
 from ordercast.judge.columns.columns import Flags, Ints, by_key, factorize, list_columns, null_of
+from ordercast.judge.columns.continuity import Continuity
 from ordercast.judge.columns.members import OrderPlaces
 from ordercast.judge.columns.notices import Drop, InstalledView
 from ordercast.judge.columns.population import Population
@@ -72,13 +74,8 @@ class Ledger:
             self._drop_rows.setdefault((slot, drop.node), drop.row)
         self._removals = Removals(changes)
         self._owed: dict[NodeId, Flags] = {}
-        self._left_out: dict[tuple[GroupId, NodeId], int] = {}
-        for view in views:
-            for group in view.groups:
-                for node in self._groups[group]:
-                    if node not in view.members:
-                        key = (group, node)
-                        self._left_out[key] = max(view.config, self._left_out.get(key, view.config))
+        self._uniform = account.trace.description.guarantees.uniform
+        self._continuity = Continuity(views, self._groups)
         self.delivered = {node: self._marks(node) for node in self._all_receivers()}
         """For each receiver, which messages it delivered, in any life."""
 
@@ -121,7 +118,8 @@ class Ledger:
         if not self._viewed:
             owing: Collection[NodeId] = self.account.trace.receivers(groups)
         else:
-            rows = [(node, int(self.account.row[self.first_delivery(node, place)])) for node in witnesses]
+            survivors = [node for node in witnesses if self.survived(node, place)]
+            rows = [(node, self._delivery_row(node, place)) for node in survivors]
             owing = self._owing(groups, rows)
         return [node for node in owing if self.owes(node, place)] if self._members.changed else owing
 
@@ -165,6 +163,18 @@ class Ledger:
         first[account.place[where]] = account.row[where]
         names = ("stamp_clock", "stamp_issuer", "config")
         return OrderPlaces(*(account.trace.column(name)[first] for name in names)), first >= 0
+
+    def survived(self, node: NodeId, place: int) -> bool:
+        """Whether a node went on from the view in which it delivered a message, or was in none."""
+        if not self._viewed or self._uniform:
+            return True
+        row = self._delivery_row(node, place)
+        stays = [self._stays.stay_at(node, group, row) for group in self.groups(place)]
+        mine = [stay for stay in stays if stay is not None]
+        return not mine or any(map(self._continuity.goes_on, mine))
+
+    def _delivery_row(self, node: NodeId, place: int) -> int:
+        return int(self.account.row[self.first_delivery(node, place)])
 
     def owing_slot(self, slot: Slot, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
         """The receivers that owe a slot; these nodes were notified of its drop."""
@@ -345,7 +355,7 @@ class Ledger:
             stays = [self._stays.stay_at(node, group, row) for node, row in places]
             views = {(stay.view.config, stay.view.members) for stay in stays if stay is not None}
             for node in self._groups[group]:
-                left_out = self._left_out.get((group, node))
+                left_out = self._continuity.left_out.get((group, node))
                 if left_out is None or any(node in m and config > left_out for config, m in views):
                     owing.add(node)
         return owing

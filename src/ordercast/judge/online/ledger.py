@@ -12,13 +12,18 @@ Where views are promised, each delivery and notification is kept with the views 
 members of a view owe the messages that were delivered in it, unless a later view leaves them out. Receivers
 that no view leaves out owe the messages that were delivered in no view. A delivery of an excluded node is a
 finding of `view_synchrony`, and binds nobody.
+
+A node *survives* a view if it goes on to the next one. It does not if the next one leaves it out, or if it
+starts anew with a later one, as after a restart. Unless agreement is uniform, what it delivered in such a
+view binds nobody: perhaps no other member got it. A node that starts anew with a view owes nothing of earlier
+views.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
-from ordercast.core import Agreement, Gaps, GroupId, Groups, MessageId, Nanos, NodeId
+from ordercast.core import ANEW, Agreement, Gaps, GroupId, Groups, MessageId, Nanos, NodeId
 from ordercast.judge.online.changes import changes_of
 from ordercast.judge.online.members import Members, Place
 from ordercast.judge.online.population import Population
@@ -75,6 +80,10 @@ class Ledger:
         self._dropped_in: dict[Slot, dict[NodeId, Views]] = {}
         self._left_out: dict[tuple[GroupId, NodeId], int] = {}
         """For each group and receiver, the newest view that leaves the receiver out."""
+        self._uniform = promised.uniform
+        self._configs: dict[GroupId, set[int]] = {group: set() for group in description.groups}
+        self._breaks: set[tuple[GroupId, NodeId, int]] = set()
+        """Views that a receiver does not go on to from the view before."""
         self._members = members
         self._changing = members.changing
         self._places: dict[MessageId, Place] = {}
@@ -136,9 +145,17 @@ class Ledger:
                 self._settled[key] = max(change.number, self._settled.get(key, change.number))
         for group in event.groups or ():
             self._views[event.node] = self._views[event.node] | {group: ListedView(config, members)}
+            self._configs[group].add(config)
             for node in self._members.of(group):
                 if node not in members:
-                    self._left_out[group, node] = max(config, self._left_out.get((group, node), config))
+                    self._break(group, node, config, config)
+            if event.label == ANEW:
+                self._break(group, event.node, config, config - 1)
+
+    def _break(self, group: GroupId, node: NodeId, config: int, left_out: int) -> None:
+        """A receiver does not go on to a view; it owes nothing up to the view that leaves it out."""
+        self._breaks.add((group, node, config))
+        self._left_out[group, node] = max(left_out, self._left_out.get((group, node), left_out))
 
     def _on_recover(self, event: Event) -> None:
         self.population.on_recover(event)
@@ -162,9 +179,23 @@ class Ledger:
         _, groups, submitted, _ = self.submissions[message]
         return self._members.owes(node, groups, self._places.get(message), submitted)
 
+    def survived(self, node: NodeId, message: MessageId) -> bool:
+        """Whether a node survived the view in which it delivered a message."""
+        if not self._viewed or self._uniform:
+            return True
+        place = self._delivered_in[node][message]
+        mine = [group for group in self.submissions[message].groups if group in place]
+        return not mine or any(self._goes_on(group, node, place[group].config) for group in mine)
+
+    def _goes_on(self, group: GroupId, node: NodeId, config: int) -> bool:
+        """Whether a node goes on from a view to the next one, or there is no next one."""
+        following = min((later for later in self._configs[group] if later > config), default=None)
+        return following is None or (group, node, following) not in self._breaks
+
     def owing(self, message: MessageId, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
         """The receivers that owe a message which these nodes delivered, correct or not."""
-        places = [self._delivered_in[node][message] for node in witnesses] if self._viewed else []
+        survivors = [node for node in witnesses if self.survived(node, message)] if self._viewed else []
+        places = [self._delivered_in[node][message] for node in survivors]
         owing = self._owing(self.submissions[message].groups, places)
         return [node for node in owing if self.owes(node, message)] if self._changing else owing
 
