@@ -73,9 +73,9 @@ class Ledger:
             self.holders.setdefault(slot, {}).setdefault(drop.node, drop.time_ns)
             self._drop_rows.setdefault((slot, drop.node), drop.row)
         self._removals = Removals(changes)
-        self._owed: dict[NodeId, Flags] = {}
         self._uniform = account.trace.description.guarantees.uniform
         self._continuity = Continuity(views, self._groups)
+        self._owed: dict[NodeId, Flags] = {}
         self.delivered = {node: self._marks(node) for node in self._all_receivers()}
         """For each receiver, which messages it delivered, in any life."""
 
