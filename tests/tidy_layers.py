@@ -8,7 +8,7 @@ allowed.
 from collections.abc import Mapping
 
 _CONTRACT = frozenset({"core", "testing", "catalogue"})
-_COMPONENTS = frozenset({"components.consensus", "components.sampling"})
+_COMPONENTS = frozenset({"components.consensus", "components.membership", "components.sampling"})
 _PROTOCOLS = frozenset({"protocols", "replication", "transactions"})
 _JUDGES = frozenset({"trace", "judge", "judge.finding", "judge.online", "judge.columns"})
 _FILES = frozenset({"java", "toml_file"})
@@ -29,6 +29,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "java": frozenset({"core"}),
     "toml_file": frozenset({"core"}),
     "components.consensus": frozenset({"core"}),
+    "components.membership": frozenset({"core"}),
     "components.sampling": frozenset({"core"}),
     "kernel": frozenset({"core"}),
     "trace": frozenset({"core"}),

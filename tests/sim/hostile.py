@@ -163,7 +163,7 @@ class HostileRun:
         def on_message(source: NodeId, message: Message | Lie) -> None:
             lie = isinstance(message, Lie)
             told: Message = message.message if isinstance(message, Lie) else message
-            if not lie:
+            if not lie and source != env.me:  # nobody lies to itself
                 self.liar.hear((source, env.me, told))
             self._handle(handler, source, told, lie=lie)
 

@@ -87,6 +87,10 @@ class Dropped(Notice, frozen=True, gc=False):
             yield Dropped(self.group, self.issuer, number, self.config)
 
 
+ANEW = "anew"
+"""The note of a view whose node starts anew with it: it has come back, or has lost its place before."""
+
+
 class View(Notice, frozen=True, gc=False):
     """A view or configuration took effect for a group: its number and its members.
 
@@ -94,6 +98,9 @@ class View(Notice, frozen=True, gc=False):
     boundary, the issuer, and one number. For a removed issuer this is the last number that the group settles:
     every number up to it came before the view, and no number comes after the view. For an added issuer it is
     the number after which its messages count.
+
+    In any other view, the clock of ``stamp`` may say in which state the group is when the view begins. It is
+    the same at all nodes that install the view.
     """
 
     config: int
@@ -101,6 +108,32 @@ class View(Notice, frozen=True, gc=False):
     note: str = ""
     change: Literal["", "added", "removed"] = ""
     stamp: Stamp | None = None
+
+
+class Joined(Notice, frozen=True, gc=False):
+    """This node receives a group from a place in its order on.
+
+    The place is a stamp or a configuration. ``stamp``: the node delivers the messages of the group whose
+    stamps are above it. ``config``: the node delivers the messages of this configuration and of later ones.
+    A protocol that knows neither gives no place. Members of a group from the start are not told this.
+    """
+
+    config: int | None = None
+    stamp: Stamp | None = None
+    note: str = ""
+    """What else the protocol says about it, such as a rank."""
+
+
+class Left(Notice, frozen=True, gc=False):
+    """This node receives a group no longer: nothing of the group comes after this notice.
+
+    ``stamp``: the node has delivered all messages of the group up to this stamp. ``config``: the first
+    configuration that the node is not in; it has delivered all messages of earlier ones.
+    """
+
+    config: int | None = None
+    stamp: Stamp | None = None
+    note: str = ""
 
 
 class Unconfirmed(Notice, frozen=True, gc=False):

@@ -28,7 +28,8 @@ def agreement(case: Case, findings: Findings) -> None:
     flagged = case.disputed
     for place in _witnessed(ledger, case.lacking):
         groups = ledger.groups(place)
-        witnesses = [n for n in ledger.receivers(groups) if binds(n) and ledger.delivered[n][place]]
+        having = [n for n in ledger.receivers(groups) if binds(n) and ledger.delivered[n][place]]
+        witnesses = [node for node in having if ledger.survived(node, place)]
         if not witnesses:
             continue
         owing = ledger.owing(place, witnesses)

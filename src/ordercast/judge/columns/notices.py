@@ -6,12 +6,12 @@ an unknown group or with unknown members, are findings of integrity, and no othe
 
 from typing import NamedTuple
 
-from ordercast.core import GroupId, Groups, Nanos, NodeId, RemoteError, format_ns
-from ordercast.judge.columns.columns import null_of
+from ordercast.core import ANEW, GroupId, Groups, Nanos, NodeId, RemoteError, format_ns
+from ordercast.judge.columns.columns import KINDS, null_of
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.trace import Trace
 from ordercast.judge.finding import listed
-from ordercast.trace import Kind
+from ordercast.trace import ADDED, CHANGING, REMOVED, Kind
 
 
 class Drop(NamedTuple):
@@ -34,6 +34,10 @@ class InstalledView(NamedTuple):
     config: int
     groups: Groups
     members: tuple[NodeId, ...]
+    anew: bool = False
+    """The node starts anew with it."""
+    state: int | None = None
+    """In which state the group is when the view begins, if the node says so."""
 
 
 def drops_of(trace: Trace, findings: Findings) -> list[Drop]:
@@ -64,15 +68,16 @@ def views_of(trace: Trace, findings: Findings) -> list[InstalledView]:
     rows = trace.rows(Kind.VIEW)
     if not len(rows):
         return []
-    table = trace.table.select(["groups", "config", "members"]).take(rows)
-    nodes = frozenset(trace.node_ids)
+    table = trace.table.select(["groups", "config", "members", "stamp_clock"]).take(rows)
+    nodes, labels = frozenset(trace.node_ids), trace.label(rows)
     found = []
     columns = [column.to_pylist() for column in table.columns]
-    for row, groups, config, members in zip(rows.tolist(), *columns, strict=True):
+    for row, label, groups, config, members, clock in zip(rows.tolist(), labels, *columns, strict=True):
         if not groups or config is None or members is None:
             raise RemoteError(f"event {row}: a view must have a group, a configuration and members")
         node, time_ns = int(trace.node[row]), int(trace.time[row])
-        view = InstalledView(row, node, time_ns, config, tuple(groups), tuple(members))
+        state = None if label in (ADDED, REMOVED) else clock
+        view = InstalledView(row, node, time_ns, config, tuple(groups), tuple(members), label == ANEW, state)
         strangers = [member for member in members if member not in nodes]
         if not strangers and trace.known(view.groups) == view.groups:
             found.append(view)
@@ -81,3 +86,16 @@ def views_of(trace: Trace, findings: Findings) -> list[InstalledView]:
         detail = f"node {node} installed view {config} at {format_ns(time_ns)} with {what}"
         findings.add((node,), (), (time_ns,), detail, row)
     return found
+
+
+def judge_changes(trace: Trace, findings: Findings) -> None:
+    """Report nodes that joined or left a group that is unknown or fixed."""
+    rows = trace.rows(*CHANGING)
+    for row, groups in zip(rows.tolist(), trace.table["groups"].take(rows).to_pylist(), strict=True):
+        known = trace.known(tuple(groups or ()))
+        if trace.members.changing and known and list(known) == groups:
+            continue
+        node, time_ns, what = int(trace.node[row]), int(trace.time[row]), KINDS[trace.kind[row]]
+        why = "the groups are fixed" if known else f"the run has groups {listed(trace.description.groups)}"
+        detail = f"node {node} {what} groups {listed(groups or ())} at {format_ns(time_ns)}, but {why}"
+        findings.add((node,), (), (time_ns,), detail, row)

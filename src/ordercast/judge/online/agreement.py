@@ -52,7 +52,11 @@ class Agreement(Oracle):
         if not missing:
             return
         receivers = ledger.receivers(groups)
-        witnesses = [n for n in receivers if self._binds(n) and message in ledger.delivered[n]]
+        witnesses = [
+            node
+            for node in receivers
+            if self._binds(node) and message in ledger.delivered[node] and ledger.survived(node, message)
+        ]
         owing = ledger.owing(message, witnesses)
         missing = [node for node in missing if node in owing]
         if self._notified:

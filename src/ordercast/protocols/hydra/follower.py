@@ -88,6 +88,10 @@ class Follower:
             self._take_part(plan)
         self._replay(lane)
 
+    def has_installed(self, sequencer: int) -> bool:
+        """Whether the configuration with this sequencer has begun here."""
+        return all(step.change != "added" or step.sequencer != sequencer for _, step in self.boundaries)
+
     def on_announce(self, source: NodeId, message: Announce) -> bool:
         """Take an announcement of the service; True if something was decided."""
         before = self.steps

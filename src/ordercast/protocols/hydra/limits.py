@@ -4,6 +4,8 @@ A claim beyond is refused before it changes anything. Otherwise one announcement
 all true ones from being believed, and one life in the far future a sequencer from ever joining again.
 """
 
+from collections.abc import Mapping
+
 from ordercast.core import SECOND, GroupId, Nanos, NodeId, RemoteError
 from ordercast.protocols.hydra.lane import AHEAD_MAX
 from ordercast.protocols.hydra.messages import (
@@ -28,16 +30,30 @@ NUMBERS_MAX = 1 << 48
 """More messages than a sequencer stamps for a group: at a million a second they take nine years."""
 
 
+SEQUENCER_ROLES = frozenset({"sequencer", "switch"})
+
+
+def later_sequencers(roles: Mapping[NodeId, str], service: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
+    """The sequencers that are not in the first plan: their ids follow those of the service."""
+    return tuple(node for node in sorted(roles) if node > max(service) and roles[node] in SEQUENCER_ROLES)
+
+
 class Limits:
     """The bounds on what the configuration service and its clients tell each other."""
 
-    __slots__ = ("_groups", "_nodes", "_service")
+    __slots__ = ("_groups", "_later", "_nodes", "_service")
 
     def __init__(self, service: tuple[NodeId, ...], groups: int) -> None:
         self._service = service
         self._groups = groups
         self._nodes = min(service)
-        """Sequencers come before the service in the order of nodes."""
+        """Sequencers of the first plan come before the service in the order of nodes."""
+        self._later: frozenset[NodeId] = frozenset()
+        """Sequencers that came later."""
+
+    def know(self, roles: Mapping[NodeId, str]) -> None:
+        """Take note of sequencers that came later. What was said of removed ones may still be under way."""
+        self._later = self._later.union(later_sequencers(roles, self._service))
 
     def check_announce(self, source: NodeId, message: Announce) -> None:
         """Refuse an announcement that no service makes."""
@@ -108,8 +124,11 @@ class Limits:
 
     def check_life(self, source: NodeId, life: int, now: Nanos) -> None:
         """Refuse a life that has not begun yet, or of a node that is no sequencer."""
-        if life > now + CLOCK_AHEAD_MAX or source >= self._nodes:
+        if life > now + CLOCK_AHEAD_MAX or not self._may_sequence(source):
             raise RemoteError(f"node {source} asks for a number for life {life}, which cannot be")
+
+    def _may_sequence(self, node: NodeId) -> bool:
+        return node < self._nodes or node in self._later
 
     def _check_service(self, source: NodeId) -> None:
         if source not in self._service:
@@ -120,7 +139,7 @@ class Limits:
             raise RemoteError(f"node {source} tells of {steps} steps; there are not so many")
 
     def _check_sequencer(self, source: NodeId, sequencer: int, node: NodeId) -> None:
-        if not 0 < sequencer <= STEPS_MAX or node >= self._nodes:
+        if not 0 < sequencer <= STEPS_MAX or not self._may_sequence(node):
             raise RemoteError(f"node {source} names sequencer {sequencer} at node {node}; there is none")
 
     def _check_active(self, source: NodeId, active: tuple[tuple[int, NodeId], ...]) -> None:

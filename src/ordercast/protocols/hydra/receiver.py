@@ -56,10 +56,8 @@ from ordercast.protocols.hydra.solicitor import DELAY, RETRY, Solicitor
 
 RUNS_MAX = 16
 """How many runs of missing numbers one handler notifies of; the others wait for the next."""
-STATE = "receiver"
-BEGUN = "begun"
-TICK = "tick"
-PATIENCE = "patience"
+STATE, BEGUN = "receiver", "begun"
+TICK, PATIENCE = "tick", "patience"
 
 
 class Receiver(Process):
@@ -176,6 +174,10 @@ class Receiver(Process):
         if self._new_life.is_due():
             self._deliver(View(self.group, self.config, self._members))
         return changed
+
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Know sequencers that came later."""
+        self._limits.know(roles)
 
     def on_timer(self, name: str) -> None:
         """Check gaps and silent sequencers, or ask for flushes."""
@@ -386,14 +388,11 @@ class Receiver(Process):
         """Notify of a gap that no message has needed for long."""
         known = lane.overdue(self.env.now, self._options.hold_ns)
         for _ in range(RUNS_MAX):
-            if lane.front >= min(known, lane.high) or lane.queue or not self._installed(lane):
+            if (
+                lane.front >= min(known, lane.high)
+                or lane.queue
+                or not self._follower.has_installed(lane.sequencer)
+            ):
                 break
             if not self._notify(lane):
                 break
-
-    def _installed(self, lane: Lane) -> bool:
-        """Whether the configuration with this sequencer has begun here."""
-        return all(
-            step.change != "added" or step.sequencer != lane.sequencer
-            for _, step in self._follower.boundaries
-        )

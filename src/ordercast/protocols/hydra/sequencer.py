@@ -137,6 +137,10 @@ class Sequencer(Process):
                 self._limits.check_announce(source, message)
                 self._on_announce(message)
 
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Know sequencers that came later."""
+        self._limits.know(roles)
+
     def on_timer(self, name: str) -> None:
         """Flush, answer delayed requests, or ask again for a number."""
         if name == "flush":

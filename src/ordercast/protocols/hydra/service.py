@@ -29,7 +29,7 @@ from ordercast.core import (
     Stack,
     Wait,
 )
-from ordercast.protocols.hydra.limits import Limits
+from ordercast.protocols.hydra.limits import Limits, later_sequencers
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
@@ -37,7 +37,6 @@ from ordercast.protocols.hydra.messages import (
     Echo,
     Fetch,
     Join,
-    Probe,
     Rebirth,
     Report,
     Steps,
@@ -57,8 +56,8 @@ from ordercast.protocols.hydra.registry import (
     encode,
 )
 from ordercast.protocols.hydra.reports import Reports
+from ordercast.protocols.hydra.suspicions import Suspicions
 
-LONELY = 10
 BATCH = 256
 """How many steps one message has."""
 HURRY = 10
@@ -83,17 +82,19 @@ class ConfigurationReplica(Stack):
         """The senders that keep what they send."""
         self._members = {group: nodes for group, nodes in members.items() if nodes}
         self._home = {node: group for group, nodes in members.items() for node in nodes}
-        self._audience = audience
+        self._founders = self._audience = audience
+        """Who hears of configurations: those of the first plan, and now."""
+        self._service = service
         self._limits = Limits(service, len(members))
         self._options = options
-        self._target = options.target or options.sequencers + options.spares
+        self._later = 0
+        """How many sequencers came later and were not removed."""
         self._registry = Registry(initial, options.history)
         self._log = self.embed("log", partial(self._make_replica, service), CONSENSUS_MESSAGES)
         self._reports = Reports(members, all_needed=options.quorum == "all")
-        self._suspicions: dict[int, dict[NodeId, tuple[Nanos, Nanos]]] = {}
-        """By sequencer and receiver: since when it is suspected, and when that was last told."""
-        self._probed: dict[NodeId, Nanos] = {}
-        """By node of a sequencer of which senders complain: since when it has answered no probe."""
+        self._suspicions = Suspicions(
+            env, self._members.values(), self._senders, self._reports.quorum, options.suspect_ns
+        )
         self._joins: dict[NodeId, int] = {}
         self._rebirths: dict[NodeId, int] = {}
         """By receiver: the life that wants to be a new member."""
@@ -134,7 +135,7 @@ class ConfigurationReplica(Stack):
             case Fetch():
                 self._on_fetch(source, message)
             case Echo():
-                self._probed.pop(source, None)
+                self._suspicions.on_echo(source)
 
     def on_own_timer(self, name: str) -> None:
         """Time to announce."""
@@ -144,6 +145,20 @@ class ConfigurationReplica(Stack):
             self._proposed.clear()  # what was refused is proposed again
         planned = self._registry.planned is not None
         self.env.set_timer("announce", max(1, self._options.announce_ns // (HURRY if planned else 1)))
+
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Announce to sequencers that came later too, and want that many more, unless a target is set."""
+        self._limits.know(roles)
+        later = later_sequencers(roles, self._service)
+        self._audience = (*(node for node in self._founders if node in roles), *later)
+        self._later = len(later)
+        super().on_nodes(roles)
+
+    @property
+    def _target(self) -> int:
+        """The number of sequencers that are wanted."""
+        options = self._options
+        return options.target or options.sequencers + options.spares + self._later
 
     def explain_own(self) -> Explanation:
         """The receivers whose reports the planned step lacks."""
@@ -188,18 +203,12 @@ class ConfigurationReplica(Stack):
         if source in self._senders:
             for sequencer in message.sequencers:
                 if sequencer in registry.active:
-                    self._probe(registry.active[sequencer])
+                    self._suspicions.probe(registry.active[sequencer])
         elif source not in self._home:
             return
         for sequencer in message.sequencers:
             if sequencer in registry.active or sequencer == planned:
-                told = self._suspicions.setdefault(sequencer, {})
-                since, _ = told.get(source, (self.env.now, 0))
-                told[source] = (since, self.env.now)
-
-    def _probe(self, node: NodeId) -> None:
-        self._probed.setdefault(node, self.env.now)
-        self.env.send(node, Probe(self.env.now))
+                self._suspicions.take(source, sequencer)
 
     def _on_join(self, source: NodeId, message: Join) -> None:
         life, _ = self._registry.lives.get(source, (-1, 0))
@@ -305,7 +314,6 @@ class ConfigurationReplica(Stack):
             self._ballot = self._log.ballot
             self._reports.clear()
             self._suspicions.clear()
-            self._probed.clear()
             self._joins.clear()
             self._rebirths.clear()
             self._proposed.clear()
@@ -349,8 +357,7 @@ class ConfigurationReplica(Stack):
 
     def _removal(self) -> Remove | None:
         registry = self._registry
-        for sequencer in [known for known in self._suspicions if known not in registry.active]:
-            del self._suspicions[sequencer]
+        self._suspicions.forget_others(registry.active)
         for sequencer, node in sorted(registry.active.items()):
             if self._is_reborn(sequencer, node) or self._condemned(sequencer):
                 return Remove(sequencer)
@@ -367,23 +374,5 @@ class ConfigurationReplica(Stack):
         return None
 
     def _condemned(self, sequencer: int) -> bool:
-        """Whether enough receivers have suspected a sequencer for long enough."""
-        told = self._suspicions.get(sequencer)
-        if not told:
-            return False
-        now, patience = self.env.now, self._options.suspect_ns
-        for node in [node for node, (_, last) in told.items() if now - last > patience]:
-            del told[node]
-        if any(now - since > LONELY * patience for since, _ in told.values()):
-            return True
-        if any(node in self._senders for node in told) and self._is_deaf(sequencer):
-            return True
-        return any(
-            sum(node in told for node in nodes) > len(nodes) - self._reports.quorum(len(nodes))
-            for nodes in self._members.values()
-        )
-
-    def _is_deaf(self, sequencer: int) -> bool:
-        """Whether a sequencer answers no probe."""
-        since = self._probed.get(self._registry.active.get(sequencer, NOBODY))
-        return since is not None and self.env.now - since > self._options.suspect_ns
+        """Whether enough nodes have suspected a sequencer for long enough."""
+        return self._suspicions.condemn(sequencer, self._registry.active.get(sequencer, NOBODY))

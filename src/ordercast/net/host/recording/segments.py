@@ -86,7 +86,10 @@ def _between_lives(spool: Spool, state: TraceState) -> Iterator[pa.Table]:
     header = spool.header
     if state.life < 0:
         state.time_ns, state.resumed = header.started_ns, header.saved or header.past
-        return
+        if not header.late:
+            return
+        # A newcomer counts as one that was down before: it owes nothing that was sent until it came.
+        state.nodes = {node: NodeState() for node in header.nodes}
     crash = crash_table(header.run, state)
     if crash is not None:
         yield crash

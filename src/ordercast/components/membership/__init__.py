@@ -1,0 +1,8 @@
+"""View synchrony: groups whose members agree on who is in them."""
+
+from ordercast.components.membership.messages import MESSAGES
+from ordercast.components.membership.options import LIVE_TIMEOUTS, ViewOptions
+from ordercast.components.membership.record import InstalledView
+from ordercast.components.membership.view_synchrony import ViewSynchrony
+
+__all__ = ["LIVE_TIMEOUTS", "MESSAGES", "InstalledView", "ViewOptions", "ViewSynchrony"]

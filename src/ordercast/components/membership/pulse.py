@@ -1,0 +1,67 @@
+"""Heartbeats: what a node tells the others at regular times, and what it learns from them."""
+
+from collections.abc import Callable
+
+from ordercast.components.membership.coordinator import Coordinator
+from ordercast.components.membership.detector import Detector, has_bit, pack_bits
+from ordercast.components.membership.exchange import Exchange
+from ordercast.components.membership.journal import VoteJournal
+from ordercast.components.membership.limits import check_claim, check_round
+from ordercast.components.membership.messages import Beat, Install
+from ordercast.core import Env, NodeId
+
+
+class Pulse:
+    """Sends and takes heartbeats."""
+
+    __slots__ = ("_coordinator", "_detector", "_env", "_exchange", "_journal", "_leaving")
+
+    def __init__(
+        self,
+        env: Env,
+        journal: VoteJournal,
+        detector: Detector,
+        exchange: Exchange,
+        coordinator: Coordinator,
+        leaving: Callable[[], bool],
+    ) -> None:
+        self._env = env
+        self._journal = journal
+        self._detector = detector
+        self._exchange = exchange
+        self._coordinator = coordinator
+        self._leaving = leaving
+
+    def send(self) -> None:
+        """Send a heartbeat to all members and voters, if this node is one."""
+        journal, traffic, me = self._journal, self._exchange.traffic, self._env.me
+        peers = journal.record.peers
+        if me not in peers:
+            return
+        hears = pack_bits([self._detector.hears(node) for node in peers])
+        known = (journal.record.number, journal.incarnation, journal.promised)
+        beat = Beat(*known, self._leaving(), hears, traffic.counts() if traffic else ())
+        self._env.multicast(tuple(node for node in peers if node != me), beat)
+
+    def on_beat(self, source: NodeId, message: Beat) -> None:
+        """A heartbeat came. One of an earlier view is answered with the newest."""
+        record, traffic, me = self._journal.record, self._exchange.traffic, self._env.me
+        check_claim(source, message, record, self._env.now)
+        self.teach(source, message.view)
+        if message.view != record.number or not {source, me} <= set(record.peers):
+            return
+        check_round(source, message.ballot, self._coordinator.seen)
+        if message.received and traffic is not None:
+            traffic.check_counts(source, message.received)
+        self._coordinator.seen = max(self._coordinator.seen, message.ballot)
+        self._detector.hear(source, message.incarnation)
+        hears_me = has_bit(message.hears, record.peers.index(me))
+        self._detector.on_beat(source, hears_me=hears_me, leaves=message.leaves, ballot=message.ballot)
+        if message.received:
+            self._exchange.on_counts(source, message.received)
+
+    def teach(self, source: NodeId, known: int) -> None:
+        """Tell a node that is behind of the newest view, if this node has part in it."""
+        record = self._journal.record
+        if known < record.number and self._env.me in record.peers:
+            self._env.send(source, Install(record))

@@ -1,0 +1,84 @@
+"""How a newcomer gets the state in which its first view begins.
+
+Every member that was in the view before takes a snapshot when it has delivered all of that view and
+nothing of the new one. The newcomer asks one of them for the state, piece by piece, and another one if no
+answer comes.
+"""
+
+from ordercast.components.membership.messages import StateChunk, StateRequest
+from ordercast.core import Env, Nanos, NodeId, RemoteError, Wait
+
+STATE_BYTES_MAX = 1 << 30
+
+
+class Sponsor:
+    """The state at the beginning of a view, for newcomers."""
+
+    __slots__ = ("_state", "_view")
+
+    def __init__(self, view: int, state: bytes) -> None:
+        self._view = view
+        self._state = state
+
+    def answer(self, env: Env, source: NodeId, message: StateRequest, chunk_bytes: int) -> None:
+        """Send a piece of the state, if it is that of this view."""
+        if message.view == self._view and message.offset <= len(self._state):
+            data = self._state[message.offset : message.offset + chunk_bytes]
+            env.send(source, StateChunk(self._view, message.offset, len(self._state), data))
+
+
+class Transfer:
+    """The pieces of the state that a newcomer has got, and whom it asks for the next one."""
+
+    __slots__ = ("_asked", "_data", "_env", "_since", "_size", "_sources", "_view")
+
+    def __init__(self, env: Env, view: int, sources: tuple[NodeId, ...]) -> None:
+        self._env = env
+        self._view = view
+        self._sources = sources
+        self._asked = 0
+        self._data = bytearray()
+        self._size: int | None = None
+        self._since: Nanos = env.now
+
+    def ask(self) -> None:
+        """Ask for the next piece."""
+        self._env.send(self._source, StateRequest(self._view, len(self._data)))
+
+    def ask_another(self) -> None:
+        """No answer came: ask the next member, from the beginning if it may have cut the state otherwise."""
+        self._asked += 1
+        self.ask()
+
+    def on_chunk(self, source: NodeId, message: StateChunk) -> bytes | None:
+        """A piece came; return the state if it is complete."""
+        if message.view != self._view or message.offset != len(self._data):
+            return None
+        self._check(source, message)
+        self._size = message.size
+        self._data += message.data
+        if len(self._data) == message.size:
+            return bytes(self._data)
+        self.ask()
+        return None
+
+    def _check(self, source: NodeId, message: StateChunk) -> None:
+        end = message.offset + len(message.data)
+        wrong = message.size > STATE_BYTES_MAX or self._size not in (None, message.size)
+        if (
+            source not in self._sources
+            or wrong
+            or end > message.size
+            or (not message.data and end < message.size)
+        ):
+            raise RemoteError(f"node {source} sent bytes that are no part of the state of view {self._view}")
+
+    @property
+    def _source(self) -> NodeId:
+        return self._sources[self._asked % len(self._sources)]
+
+    def waits(self) -> list[Wait]:
+        """Who is asked."""
+        source = self._source
+        blocker = f"the state of view {self._view} from node {source}"
+        return [Wait("the first delivery", blocker, self._since, on=(source,))]
