@@ -188,7 +188,7 @@ def test_hydra_takes_in_a_sequencer_and_its_service_knows_it_after_a_restart(tmp
     def wanted() -> int:
         service = lab.hosts[3].nodes[3].process
         assert isinstance(service, ConfigurationReplica)
-        return service._target
+        return service._audience.target
 
     async def story() -> None:
         for host in (0, 2, 3):
