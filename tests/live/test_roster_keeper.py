@@ -112,7 +112,7 @@ async def machines(folder: Path, *places: str, kind: str = "udp") -> AsyncIterat
             await live.stop()
 
 
-@pytest.mark.parametrize("kind", deep_after(1, ["udp", "tcp"]))
+@pytest.mark.parametrize("kind", deep_after(1, ["udp", "tcp", "multicast"]))
 def test_hosts_on_other_machines_learn_of_a_newcomer_and_it_takes_part(tmp_path: Path, kind: str) -> None:
     async def story() -> None:
         async with machines(tmp_path, "first", "first", "second", kind=kind) as lab:
@@ -150,7 +150,7 @@ def test_a_host_that_was_down_learns_from_its_peers_and_keeps_it(tmp_path: Path)
     run(story())
 
 
-@pytest.mark.parametrize("kind", deep_after(1, ["udp", "tcp"]))
+@pytest.mark.parametrize("kind", deep_after(1, ["udp", "tcp", "multicast"]))
 def test_a_removed_host_stops_and_the_others_forget_it(tmp_path: Path, kind: str) -> None:
     async def story() -> None:
         async with machines(tmp_path, "first", "first", "second", kind=kind) as lab:
