@@ -23,6 +23,7 @@ from tests.sim.hostile import HostileRun
 BEGIN_MS, END_MS = 50, 250
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("unordered", {}),
+    ("view_synchronous", {}),
     ("atomic_multicast", {}),
     ("epto", {}),
     ("epto", {"clock": "global"}),
@@ -32,7 +33,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 FEW = 150
 MANY = 2_000
 SEEDS = 5
-"""Two ways to lie, six cases and five seeds, with so many lies each: 120,000 in all."""
+"""Two ways to lie, seven cases and five seeds, with so many lies each: 140,000 in all."""
 GROWTH_BYTES_MAX = 32 << 20
 
 

@@ -50,6 +50,7 @@ class Coordinator:
     def tick(self) -> None:
         """One more heartbeat: begin a change if one is needed, or ask again in the one under way."""
         self._pause = max(0, self._pause - 1)
+        self.yield_to(self._detector.ballot)
         if not self._may_lead():
             self.change = None
         elif self.change is not None and self.change.broken:

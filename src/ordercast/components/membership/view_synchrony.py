@@ -297,9 +297,8 @@ class ViewSynchrony(Process):
             self._go_out()
 
     def _on_cut(self, source: NodeId, message: Cut) -> None:
-        journal = self.journal
-        current = (journal.record.number, journal.promised) == (message.view, message.ballot)
-        if current and self.standing is CHANGING:
+        follows = self.voter.follows(source, message.view, message.ballot)
+        if follows and message.ballot == self.journal.promised and self.standing is CHANGING:
             self.exchange.on_cut(source, message)
 
     def _on_accept(self, source: NodeId, message: Proposal) -> None:

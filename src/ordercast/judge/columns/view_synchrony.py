@@ -3,12 +3,13 @@
 Nodes that go from one view to the next together deliver the same messages in between. A view has the same
 members at all nodes. The numbers of views grow at each node. A node installs only views that it is in, and
 one view that leaves it out; after that view it delivers no message of the group. All nodes deliver a message
-in the same view.
+in the same view. The state that a view tells is the same at all nodes. If only a majority may go on, every
+view has a majority of the receivers as members.
 """
 
 import numpy as np
 
-from ordercast.core import GroupId, NodeId, format_ns, message_name
+from ordercast.core import Crashes, GroupId, NodeId, Partition, format_ns, message_name
 from ordercast.judge.columns.account import Account
 from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import Ints
@@ -22,6 +23,8 @@ def view_synchrony(case: Case, findings: Findings) -> None:
     """Judge the views that nodes installed, and what they delivered in them."""
     account, views, stays = case.account, case.admitted.views, case.stays
     _judge_views(views, stays, findings)
+    _judge_states(views, findings)
+    _judge_majorities(case, views, findings)
     rows = {node: np.flatnonzero(account.node == node) for node in {view.node for view in views}}
     delivered = {stay: _delivered(account, stay, rows[stay.node]) for stay in stays.all}
     _judge_exclusions(account, stays, delivered, findings)
@@ -49,6 +52,43 @@ def _judge_views(views: list[InstalledView], stays: Stays, findings: Findings) -
                 _tell(findings, view, (view.node,), f"{what}, which has only the members {listed(members)}")
             if before is not None and before.view.config >= view.config:
                 _tell(findings, view, (view.node,), f"{what} while it was in view {before.view.config}")
+
+
+def _judge_states(views: list[InstalledView], findings: Findings) -> None:
+    """A group is in one state when a view begins."""
+    known: dict[tuple[GroupId, int], InstalledView] = {}
+    for view in views:
+        for group in view.groups if view.state is not None else ():
+            first = known.setdefault((group, view.config), view)
+            if first.state != view.state:
+                told = f"node {view.node} installed view {view.config} of group {group} in state {view.state}"
+                nodes = (view.node, first.node)
+                _tell(findings, view, nodes, f"{told}, node {first.node} in state {first.state}")
+
+
+def _judge_majorities(case: Case, views: list[InstalledView], findings: Findings) -> None:
+    """A minority does not go on."""
+    promised, groups = case.description.guarantees, case.description.groups
+    if promised.partition is not Partition.MAJORITY_CONTINUES:
+        return
+    rows: dict[tuple[GroupId, int], InstalledView] = {}
+    for view in views:
+        for group in view.groups:
+            rows.setdefault((group, view.config), view)
+    parts = [tuple(groups)] if promised.crashes is Crashes.MINORITY_OF_ALL else [(group,) for group in groups]
+    for config in sorted({view.config for view in views}):
+        for part in parts:
+            if all((group, config) in rows for group in part):
+                first = [rows[group, config] for group in part]
+                wanted = {node for group in part for node in groups[group]}
+                _judge_majority(first, wanted, findings)
+
+
+def _judge_majority(views: list[InstalledView], receivers: set[NodeId], findings: Findings) -> None:
+    members = sorted(receivers & {node for view in views for node in view.members})
+    if len(members) <= len(receivers) // 2:
+        what = f"view {views[0].config} has {len(members)} of {len(receivers)} receivers: {listed(members)}"
+        _tell(findings, views[0], tuple(members), f"{what}; a minority went on")
 
 
 def _delivered(account: Account, stay: Stay, mine: Ints) -> Ints:

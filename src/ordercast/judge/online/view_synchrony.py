@@ -5,7 +5,9 @@ delivered m in V(i) and installed V(i+1), then all processes of V(i) that instal
 m before installing it. With it go the usual properties of views (Chockler, Keidar and Vitenberg,
 "Group communication specifications"): a configuration has the same members everywhere, numbers grow
 at each node, a node installs only views that it is in, and a message is delivered in one view only,
-everywhere.
+everywhere. If views tell the state of their group, it is the same at all nodes: a newcomer has the state of
+the others. If only a majority may go on, every view has one as members: of the receivers of its group, or of
+all receivers, as `crashes` says.
 
 A node may install one view that leaves it out: the one that follows a view that it was in. This tells the
 node that it is excluded. From then on it must deliver no message of the group until it is in a view again,
@@ -15,11 +17,13 @@ Two nodes are compared between v and v' if each installed v' next after v and di
 between. What a node delivers before its first view is not judged.
 """
 
-from ordercast.core import GroupId, MessageId, Nanos, NodeId, format_ns, message_name
+from collections.abc import Collection, Mapping
+
+from ordercast.core import Crashes, GroupId, MessageId, Nanos, NodeId, Partition, format_ns, message_name
 from ordercast.judge.finding import listed, message_at, messages_named
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import CARRYING, LOST, Event, Kind
+from ordercast.trace import ADDED, CARRYING, LOST, REMOVED, Event, Kind
 
 
 class _Stay:
@@ -45,6 +49,7 @@ class ViewSynchrony(Oracle):
         self._stays: dict[tuple[NodeId, GroupId], _Stay] = {}
         self._moves: dict[tuple[GroupId, int, int], tuple[NodeId, dict[MessageId, Nanos]]] = {}
         self._seen_in: dict[tuple[GroupId, MessageId], tuple[int, NodeId, Nanos]] = {}
+        self._states: dict[tuple[GroupId, int], tuple[NodeId, int]] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
         """Views, deliveries, and the crashes that interrupt a stay."""
@@ -59,6 +64,8 @@ class ViewSynchrony(Oracle):
         config = event.config or 0
         for group in event.groups or ():
             self._judge_view(event, group, config)
+            if event.stamp_clock is not None and event.label not in (ADDED, REMOVED):
+                self._judge_state(event, group, config, event.stamp_clock)
             stay = self._stays.get((event.node, group))
             excluded = event.node not in (event.members or ())
             inside = stay is not None and not stay.excluded and not excluded
@@ -81,6 +88,39 @@ class ViewSynchrony(Oracle):
             self._tell(event, (event.node,), f"{what}, which has only the members {listed(members)}")
         if stay is not None and stay.config >= config:
             self._tell(event, (event.node,), f"{what} while it was in view {stay.config}")
+
+    def _judge_state(self, event: Event, group: GroupId, config: int, state: int) -> None:
+        first, known = self._states.setdefault((group, config), (event.node, state))
+        if known != state:
+            self._tell(
+                event,
+                (event.node, first),
+                f"node {event.node} installed view {config} of group {group} with the state {state},"
+                f" node {first} with the state {known}",
+            )
+
+    def finish(self) -> None:
+        """Judge whether a minority went on."""
+        promised, groups = self.description.guarantees, self.description.groups
+        if promised.partition is not Partition.MAJORITY_CONTINUES:
+            return
+        together = promised.crashes is Crashes.MINORITY_OF_ALL
+        for config in sorted({config for _, config in self._members}):
+            known = {g: self._members[g, config][1] for g in groups if (g, config) in self._members}
+            if together and known.keys() == groups.keys():
+                self._judge_size(config, _union(known), _union(groups))
+            elif not together:
+                for group, members in known.items():
+                    self._judge_size(config, members, groups[group])
+
+    def _judge_size(self, config: int, members: Collection[NodeId], receivers: Collection[NodeId]) -> None:
+        here = sorted(set(members) & set(receivers))
+        if 2 * len(here) <= len(receivers):
+            detail = (
+                f"view {config} has only the members {listed(here)}, no majority of the receivers"
+                f" {listed(sorted(receivers))}"
+            )
+            self.report(tuple(here), (), (), detail, at_end=True)
 
     def _judge_move(self, event: Event, group: GroupId, stay: _Stay, config: int) -> None:
         move = (group, stay.config, config)
@@ -161,3 +201,7 @@ class ViewSynchrony(Oracle):
         messages: tuple[MessageId, ...] = (),
     ) -> None:
         self.report(nodes, messages, (event.time_ns,), f"{what} (at {format_ns(event.time_ns)})")
+
+
+def _union(sets: Mapping[GroupId, Collection[NodeId]]) -> set[NodeId]:
+    return {node for nodes in sets.values() for node in nodes}

@@ -1,0 +1,114 @@
+"""View-synchronous multicast as a user deploys it."""
+
+from functools import partial
+from random import Random
+
+from ordercast.components.membership import LIVE_TIMEOUTS, MESSAGES, ViewOptions
+from ordercast.core import (
+    MILLISECOND,
+    Agreement,
+    Causality,
+    Codec,
+    Crashes,
+    Deployment,
+    Env,
+    Fault,
+    Gaps,
+    Guarantees,
+    LocalError,
+    Nanos,
+    Node,
+    Options,
+    Order,
+    Pace,
+    Partition,
+    Plan,
+    Protocol,
+)
+from ordercast.protocols.view_synchronous.peer import Peer
+
+NAME = "view_synchronous"
+
+GUARANTEES = Guarantees(
+    order=Order.NONE,
+    agreement=Agreement.ALL,
+    validity=True,
+    causality=Causality.FIFO,
+    gaps=Gaps.NEVER,
+    views=True,
+    partition=Partition.MAJORITY_CONTINUES,
+    crashes=Crashes.MINORITY_OF_ALL,
+    tolerates=(
+        Fault.LOSS,
+        Fault.DUPLICATION,
+        Fault.REORDERING,
+        Fault.PARTITION,
+        Fault.CRASH,
+        Fault.RESTART,
+        Fault.AMNESIA,
+        Fault.PAUSE,
+        Fault.CLOCK,
+        Fault.DISK,
+    ),
+)
+
+
+def deploy(deployment: Deployment, options: Options) -> Plan:
+    """Receivers and senders form one view; co-located, a receiver is the sender itself."""
+    if not isinstance(options, ViewOptions):
+        raise LocalError(f"{NAME} takes ViewOptions, not {type(options).__name__}")
+    receivers = deployment.receivers
+    senders = (
+        tuple(range(min(deployment.senders, receivers))) if deployment.colocated else deployment.sender_ids()
+    )
+    peers = tuple(sorted({*range(receivers), *senders}))
+    groups = dict(enumerate(deployment.groups))
+
+    def make(env: Env) -> Peer:
+        return Peer(env, groups, peers, options)
+
+    nodes = tuple(Node(node, "member" if node < receivers else "sender", node, make) for node in peers)
+    return Plan(
+        NAME,
+        GUARANTEES,
+        nodes,
+        groups,
+        senders,
+        Codec(MESSAGES),
+        partial(pace, options),
+        tells_loss=True,  # a voter that forgot its promises must not vote
+    )
+
+
+def pace(options: ViewOptions, delay: Nanos) -> Pace | None:
+    """A message takes one way; in a change it waits for three rounds, each asked for again at a heartbeat.
+
+    After a fault, members are suspected, excluded, heard again and taken in again.
+    """
+    if options.suspect_ns < 4 * delay + 2 * options.heartbeat_ns:
+        return None  # members that are only slow would be excluded again and again
+    change = 10 * delay + 8 * options.heartbeat_ns + 2 * options.retry_ns
+    return Pace(2 * change + 10 * MILLISECOND, 3 * options.detection_ns + 4 * change)
+
+
+def vary(rng: Random) -> dict[str, object]:
+    """Options for a seed of the swarm: small windows too, and suspicion that is quick or slow."""
+    return {
+        "heartbeat_ns": rng.choice((5, 10, 10, 20)) * MILLISECOND,
+        "suspect_ns": rng.choice((40, 60, 100)) * MILLISECOND,
+        "window": rng.choice((2, 16, 1024)),
+        "chunk_bytes": rng.choice((100, 1 << 18)),
+    }
+
+
+PROTOCOL = Protocol(
+    name=NAME,
+    summary="Groups with agreed members: reliable FIFO multicast, the same messages between two views.",
+    paper="Totally Ordered Multicast in Large-Scale Systems (ICDCS 1996), section 5",
+    guarantees=GUARANTEES,
+    options=ViewOptions,
+    deploy=deploy,
+    roles=("member", "sender"),
+    vary=vary,
+    live=LIVE_TIMEOUTS,
+)
