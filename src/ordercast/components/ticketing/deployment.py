@@ -121,7 +121,7 @@ LIVE_OPTIONS: Mapping[str, object] = {
 def vary_tickets(rng: Random) -> dict[str, object]:
     """Options for a seed of the swarm: windows of one, tickets that wait, and members that are soon
     suspected."""
-    heartbeat = rng.choice((5, 10))
+    heartbeat = rng.choice((10, 20))
     return {
         "window": rng.choice((1, 3, 256)),
         "ticket_wait_ns": rng.choice((0, 0, 1, 5)) * MILLISECOND,
