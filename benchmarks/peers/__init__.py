@@ -1,9 +1,9 @@
 """Ordercast beside what a user would pick instead, measured alike and in turns on one machine.
 
-Contenders: ordercast (`ordercast bench`, Hydra with two sequencers), Redis Streams without persistence
-(driven as hard as its client package allows, and by everyday calls), NATS JetStream with a stream in memory,
-PySyncObj (a Raft log in pure Python, every receiver a member), and ZeroMQ PUB/SUB, which keeps an order only
-because there is one publisher: the ceiling, not a rival.
+Contenders: ordercast (`ordercast bench`, Hydra with two sequencers, on three processes and on eight), Redis
+Streams without persistence (driven as hard as its client package allows, and by everyday calls), NATS
+JetStream with a stream in memory, PySyncObj (a Raft log in pure Python, every receiver a member), and ZeroMQ
+PUB/SUB, which keeps an order only because there is one publisher: the ceiling, not a rival.
 
 Four measurements, each with the same number of receiving processes:
 

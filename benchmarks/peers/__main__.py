@@ -13,7 +13,7 @@ from rich.console import Console
 import benchmarks.peers
 from benchmarks.peers.contender import Contender, Figures, MeasureError, Task
 from benchmarks.peers.nats_jetstream import NatsJetStream
-from benchmarks.peers.ordercast_bench import OrdercastBench
+from benchmarks.peers.ordercast_bench import OrdercastApart, OrdercastBench
 from benchmarks.peers.pysyncobj_raft import PySyncObj
 from benchmarks.peers.redis_calls import RedisCalls
 from benchmarks.peers.redis_streams import RedisStreams
@@ -28,7 +28,7 @@ FILE_COLUMNS = 150
 def contenders() -> list[Contender]:
     """All that could take part, in the order of their turns."""
     peers = (RedisStreams(), RedisCalls(), NatsJetStream(), PySyncObj(), ZeroMq())
-    return [OrdercastBench(), *(OnStage(peer) for peer in peers)]
+    return [OrdercastBench(), OrdercastApart(), *(OnStage(peer) for peer in peers)]
 
 
 def present(wanted: Sequence[Contender], console: Console) -> list[Contender]:

@@ -1,4 +1,8 @@
-"""Ordercast itself, through its own command `ordercast bench`: Hydra with two sequencers."""
+"""Ordercast itself, through its own command `ordercast bench`: Hydra with two sequencers.
+
+Once on as few processes as the others have: each receiver's process has a replica of the configuration
+service, and two have a sequencer (option `compact`). And once with a process for each, eight in all.
+"""
 
 import json
 import subprocess
@@ -16,7 +20,8 @@ HELP_S = 60.0
 class OrdercastBench(Contender):
     """The one that the others are compared with."""
 
-    name, title = "ordercast", "ordercast (Hydra, 2 sequencers)"
+    name, title = "ordercast", "ordercast (Hydra, compact)"
+    compact = True
 
     def missing(self) -> str:
         """Whether the command is there."""
@@ -28,7 +33,7 @@ class OrdercastBench(Contender):
     def measure(self, task: Task, folder: Path) -> Figures:
         """Run the command and read what it found."""
         process = subprocess.Popen(
-            [*program(), *arguments_for(task)],
+            [*program(), *arguments_for(task, compact=self.compact)],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -48,20 +53,28 @@ class OrdercastBench(Contender):
             raise MeasureError(f"exit code {process.returncode}: {lines[-1]}") from error
 
 
+class OrdercastApart(OrdercastBench):
+    """The same with a process for each role."""
+
+    name, title = "ordercast-apart", "ordercast (Hydra, 8 processes)"
+    compact = False
+
+
 def program() -> list[str]:
     """The console script beside this Python, or else the module."""
     script = Path(sys.executable).parent / "ordercast"
     return [str(script)] if script.exists() else [sys.executable, "-m", "ordercast.cli"]
 
 
-def arguments_for(task: Task) -> list[str]:
+def arguments_for(task: Task, *, compact: bool) -> list[str]:
     """The same measurement in the words of the command."""
     load = ["--clients", str(task.clients)] if task.clients else ["--max"]
     if task.tasks:
         load.append("--tasks")
+    layout = f"compact={str(compact).lower()}"
     return [
         "bench", "--protocol", "hydra", "--receivers", str(task.receivers),
-        "--option", f"sequencers={SEQUENCERS}", "--size", str(task.size), *load,
+        "--option", f"sequencers={SEQUENCERS}", "--option", layout, "--size", str(task.size), *load,
         "--seconds", f"{task.seconds:g}", "--json",
     ]  # fmt: skip
 

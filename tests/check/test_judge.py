@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordercast.core import Guarantees, Order, RemoteError, message_id
+from ordercast.core import Guarantees, Membership, Order, RemoteError, message_id
 from ordercast.judge import PROPERTIES, Judge, judge, properties_of, verdict
 from ordercast.trace import Event, Kind
 from tests.check.test_order import ACROSS, triangle
@@ -83,7 +83,8 @@ def test_oracles_follow_the_promises() -> None:
     assert names(ACROSS) == [*ordered, "acyclic-order"]
     assert names(ACROSS, 1) == ordered  # one group: the same question
     both = {*names(STRICT), *names(NOTIFIED)}
-    assert both | {"progress", "probe"} == {declared.name for declared in PROPERTIES}
+    assert names(Guarantees(membership=Membership.VIEWS)) == [*record[:3], "tenure", *record[3:], *always]
+    assert both | {"progress", "probe", "tenure", "joining"} == {declared.name for declared in PROPERTIES}
 
 
 def test_a_property_needs_no_other_to_be_judged() -> None:

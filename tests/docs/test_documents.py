@@ -198,7 +198,7 @@ def test_the_page_of_checks_has_the_properties_of_the_registry() -> None:
 
 
 def test_the_scenario_of_the_page_is_a_scenario(tmp_path: Path) -> None:
-    text, _ = blocks("docs/scenarios.md", "toml")
+    text, _, _ = blocks("docs/scenarios.md", "toml")
     path = tmp_path / "page.toml"
     path.write_text(text)
     scenario = load_scenario(path)
@@ -209,7 +209,7 @@ def test_the_scenario_of_the_page_is_a_scenario(tmp_path: Path) -> None:
 
 
 def test_the_phases_of_the_page_are_phases(tmp_path: Path) -> None:
-    _, text = blocks("docs/scenarios.md", "toml")
+    _, text, _ = blocks("docs/scenarios.md", "toml")
     path = tmp_path / "page.toml"
     path.write_text(f'protocol = "unordered"\nsenders = 4\n{text}')
     scenario = load_scenario(path)

@@ -2,7 +2,8 @@
 
 The notation is that of the paper's Figure 1: ``<G,sequencer,multi-stamp,clock>`` is a groupcast, ``<F,...>``
 a flush, ``<D,sequencer,number>`` a drop notification. A multi-stamp is a set of (group, number). Views are
-ours: ``<+3,number,clock>`` adds sequencer 3, ``<-3,number,clock>`` removes it.
+ours: ``<+3,number,clock>`` adds sequencer 3, ``<-3,number,clock>`` removes it, and with ``<=2>`` a new member
+begins in configuration 2.
 """
 
 import re
@@ -16,7 +17,7 @@ from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.receiver import Receiver
 from ordercast.protocols.hydra.sender import Sender
 from ordercast.protocols.hydra.sequencer import Sequencer
-from ordercast.testing import ProcessDriver
+from ordercast.testing import ProcessDriver, RecordingEnv
 
 MEMBERS: Mapping[int, tuple[NodeId, ...]] = {0: (3, 4, 5), 1: (0, 1, 2), 2: (6, 7, 8)}
 """Three groups of three; most tests look at node 0, in group 1, like the paper's Figure 1."""
@@ -97,10 +98,13 @@ def receiver(
     aggregator: NodeId | None = None,
     saved: Mapping[str, bytes] | None = None,
     now: Nanos = 0,
+    forgot: bool = False,
 ) -> ReceiverBench:
-    """A receiver that has started."""
+    """A receiver that has started; it may know that an earlier life was forgotten."""
 
     def make(env: Env) -> Receiver:
+        assert isinstance(env, RecordingEnv)
+        env.forgot = forgot
         return Receiver(env, group, members, initial, SERVICE, aggregator, options)
 
     return ReceiverBench(me, make, saved, now)
@@ -175,6 +179,8 @@ def show(thing: Delivery | Groupcast) -> str:
         case View(stamp=stamp) if stamp is not None:
             sign = "+" if thing.change == "added" else "-"
             return f"<{sign}{stamp.issuer},{stamp.numbers[0]},{stamp.clock}>"
+        case View():
+            return f"<={thing.config}>"
     raise AssertionError(thing)
 
 

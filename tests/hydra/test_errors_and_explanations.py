@@ -9,6 +9,7 @@ from ordercast.protocols.hydra.messages import (
     MESSAGES,
     Announce,
     Ask,
+    BlindReport,
     Echo,
     Fetch,
     Flush,
@@ -22,9 +23,13 @@ from ordercast.protocols.hydra.messages import (
     Nudged,
     Outcome,
     Probe,
+    Rebirth,
     Receipt,
+    Refresh,
+    Refreshed,
     Report,
     Request,
+    Revived,
     Solicit,
     Stamped,
     Step,
@@ -70,6 +75,11 @@ HARMLESS: tuple[Message, ...] = (
     Suspect((9,)),
     Join(0),
     Welcome(9, 9, 9),
+    BlindReport(9, 9),
+    Rebirth(9),
+    Revived(9, 9, 9, 9, 9, 9, ()),
+    Refresh(9, 9),
+    Refreshed(9, Flush(9, 1, (0, 0, 0))),
 )
 """Well-formed messages, most of which are for somebody else."""
 

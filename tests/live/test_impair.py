@@ -9,6 +9,7 @@ import pytest
 
 from ordercast.core import HostId, LocalError
 from ordercast.net.transports import impair
+from ordercast.net.transports.address import Address
 from ordercast.net.transports.impair import ImpairedTransport, Impairment, read_impairment
 from ordercast.net.transports.transport import Receive, Transport
 from tests.live.wires import until
@@ -34,6 +35,12 @@ class Notebook(Transport):
     def send_many(self, hosts: tuple[HostId, ...], datagram: bytes) -> None:
         self.together.append(hosts)
         super().send_many(hosts, datagram)
+
+    def add_host(self, host: HostId, address: Address) -> None:
+        raise AssertionError("no host comes later")
+
+    def remove_host(self, host: HostId) -> None:
+        raise AssertionError("no host is removed")
 
     def flush(self) -> None:
         self.flushes += 1

@@ -167,14 +167,14 @@ def test_everyday_calls_from_tasks_are_measured_once() -> None:
 
 
 def test_the_command_of_ordercast_gets_the_same_measurement() -> None:
-    pipelined = arguments_for(Task(64, 2.5, 3))
+    pipelined = arguments_for(Task(64, 2.5, 3), compact=True)
     assert pipelined[:3] == ["bench", "--protocol", "hydra"]
     assert "--max" in pipelined and "--clients" not in pipelined
-    clients = arguments_for(Task(64, 2.5, 3, 64))
+    clients = arguments_for(Task(64, 2.5, 3, 64), compact=True)
     assert clients[clients.index("--clients") + 1] == "64" and "--max" not in clients
     assert "--tasks" not in clients
-    assert arguments_for(Task(64, 2.5, 3, 64, tasks=True))[-3:] == clients[-3:]
-    assert "--tasks" in arguments_for(Task(64, 2.5, 3, 64, tasks=True))
+    assert arguments_for(Task(64, 2.5, 3, 64, tasks=True), compact=True)[-3:] == clients[-3:]
+    assert "--tasks" in arguments_for(Task(64, 2.5, 3, 64, tasks=True), compact=True)
 
 
 def test_figures_of_ordercast_have_latencies_only_with_clients() -> None:

@@ -9,6 +9,7 @@ from ordercast.net.links.keyring import Key, Keyring
 from ordercast.net.links.seal import Seal, Sealed, Unsealed
 from ordercast.net.links.wire import Wire, new_session
 from ordercast.net.metrics.metrics import Metrics
+from ordercast.net.transports.address import Address
 from ordercast.net.transports.transport import Datagram, Receive, Transport
 
 KEYS = Keyring.of([Key.of(bytes(range(32)))])
@@ -28,6 +29,12 @@ class Mailbox(Transport):
 
     def send(self, host: HostId, datagram: bytes) -> None:
         self.sent.append((host, datagram))
+
+    def add_host(self, host: HostId, address: Address) -> None:
+        raise AssertionError("no host comes later")
+
+    def remove_host(self, host: HostId) -> None:
+        raise AssertionError("no host is removed")
 
     def taken(self) -> list[tuple[HostId, bytes]]:
         """All that was sent since the last time."""

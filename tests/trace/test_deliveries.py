@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from ordercast.core import CARRIERS, Carrier, Delivered, Dropped, Notice, OutOfOrder, Stamp, View
-from ordercast.trace import ACTIONS, CARRYING, KIND_OF, ORDERED, SETTLING, Event, Kind, notice_event
+from ordercast.trace import (
+    ACTIONS,
+    CARRYING,
+    KIND_OF,
+    ORDERED,
+    REQUESTS,
+    SETTLING,
+    Event,
+    Kind,
+    notice_event,
+)
 from tests.naming import PACKAGE, files_naming, patch
 
 FILES_MAX = 6
@@ -127,7 +137,7 @@ def test_every_class_of_delivery_has_a_kind() -> None:
     assert {KIND_OF[carrier] for carrier in CARRIERS} == set(CARRYING)
     assert set(ORDERED) < set(CARRYING)
     assert not set(SETTLING) & set(CARRYING)
-    assert set(ACTIONS) == {Kind.SUBMIT, *KIND_OF.values()}
+    assert set(ACTIONS) == {Kind.SUBMIT, *REQUESTS, *KIND_OF.values()}
 
 
 def test_a_notice_has_its_fields_in_the_columns_of_its_row() -> None:

@@ -12,6 +12,7 @@ import typer
 from ordercast.catalogue import find_protocol
 from ordercast.cli.cluster_down import down
 from ordercast.cli.cluster_ends import await_cluster, finish_trace, print_trace
+from ordercast.cli.cluster_hosts import add_host, remove_host
 from ordercast.cli.cluster_restart import NodeArgument, restart, start_host, title
 from ordercast.cli.cluster_table import ask_hosts, print_status, status_object
 from ordercast.cli.config import CONFIG, ConfigOption, parse_options, read_config
@@ -232,9 +233,8 @@ def act(
     if not free:
         has = "all spare hosts are running" if spares else "the file has no spare host"
         raise LocalError(
-            f"{action}: no host can be started, because {has}. Ask for more in [options] of {cluster.file}, "
-            "add a [[host]] with `start = false` for each new host (ordercast names the missing ones), and "
-            "restart the cluster"
+            f"{action}: no host can be started, because {has}. Take in one that is not in the file: ordercast"
+            " cluster add-host ADDRESS"
         )
     start_host(cluster, free[0], Order("start", free[0].id), timeout)
     return 0
@@ -282,6 +282,8 @@ def rotate_key(
     return 0
 
 
+app.command("add-host")(add_host)
+app.command("remove-host")(remove_host)
 app.command()(down)
 
 

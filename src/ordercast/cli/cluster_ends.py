@@ -76,7 +76,7 @@ def ending(cluster: Cluster, found: Report, quiet_s: float) -> Finish:
     """How a run ended. If it matters whether the run settled, this waits for that first."""
     from ordercast.net.host.recording.spool_to_parquet import hosts_of
 
-    plan, took_part = cluster.plan(), set(hosts_of(cluster.traces / found.run))
+    plan, took_part = cluster.plan(), set(hosts_of(cluster.traces / found.run)) - cluster.roster.removed
     wanted = receiving_hosts(plan) | took_part
     gone = wanted.difference(ask_hosts(cluster, sorted(wanted)))
     running = [host.id for host in found.hosts if host.state == "running"]
@@ -153,18 +153,18 @@ def unfinished_runs(cluster: Cluster) -> list[str]:
 
 def finish_trace(cluster: Cluster, run: str, ended: Finish) -> Path | None:
     """Finish the trace of a run; returns where it is, or None if there is none or it cannot be finished."""
-    from ordercast.net.host.recording.spool_to_parquet import finish_run
+    from ordercast.net.host.recording.spool_to_parquet import finish_run, hosts_of
 
     if not (cluster.traces / run).is_dir():
         return None
     try:
         return finish_run(
             cluster.traces,
-            cluster.plan(),
+            cluster.plan_of(hosts_of(cluster.traces / run)),
             run,
             complete=ended.complete,
             settled=ended.settled,
-            gone=ended.gone,
+            gone=ended.gone | cluster.roster.removed,
             scenario=_as_scenario(cluster),
         )
     except LocalError as error:

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from ordercast.cli.output import errors
 from ordercast.core import HostId, LocalError, NodeId
 from ordercast.net.cluster.cluster import Cluster
+from ordercast.net.cluster.watched_file import WatchedCluster
 from ordercast.net.tools.client import ControlClient, NoAnswer
 from ordercast.net.tools.facts import roles_text
 from ordercast.net.transports.address import Address
@@ -19,6 +20,7 @@ class Hosts:
 
     def __init__(self, cluster: Cluster, timeout_s: float = TIMEOUT_S) -> None:
         self.cluster = cluster
+        self._file = WatchedCluster(cluster)
         self.clients: dict[HostId, ControlClient] = {}
         self.absent: dict[HostId, str] = {}
         """Hosts that should run on this machine and do not answer, with their roles."""
@@ -46,6 +48,20 @@ class Hosts:
         """A host has stopped answering."""
         self.clients.pop(host).close()
         self.absent[host] = self.roles[host]
+
+    def renew(self) -> None:
+        """Follow the cluster file: take in hosts that came since, and forget those that were removed."""
+        with suppress(LocalError):  # somebody is editing the file
+            self._file.refresh()
+        cluster = self.cluster = self._file.cluster
+        for host in {*self.clients, *self.absent}.difference(spec.id for spec in cluster.hosts):
+            self.absent.pop(host, None)
+            if host in self.clients:
+                self.clients.pop(host).close()
+        for spec in cluster.hosts:
+            if spec.id not in self.roles:
+                self.roles[spec.id] = roles_text(_roles(cluster, spec.id))
+                self.reach(spec.id)
 
     def close(self) -> None:
         """Close all connections."""

@@ -205,7 +205,8 @@ async def _serve(
     if as_new:
         screen_as_new(cluster, plan, id)
     nodes = [node.id for node in plan.nodes if node.host == id]
-    recorder = TraceRecorder(cluster.traces, run, id, nodes) if cluster.trace else None
+    late = cluster.comes_late(id)
+    recorder = TraceRecorder(cluster.traces, run, id, nodes, late=late) if cluster.trace else None
     host = open_host(cluster, id, plan=plan, recorder=recorder, impaired=draws, as_new=as_new)
     defects: list[str] = []
 

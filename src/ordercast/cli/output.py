@@ -115,7 +115,7 @@ def uncounted_object(**more: Any) -> dict[str, Any]:
 _STANDING = {
     "stayed": "",
     "down": ", which was down at the end,",
-    "lost": ", which had restarted without its state,",
+    "lost": ", which came later or had restarted without its state,",
 }
 
 

@@ -21,6 +21,7 @@ def protocols(
     [dim]agreement[/]: whether all receivers deliver a message that one of them delivers.
     [dim]gaps[/]: whether a missing message is silent, notified, or never happens.
     [dim]action[/]: what `ordercast cluster act` can do with a live cluster of this protocol.
+    [dim]newcomers[/]: the roles of hosts that `ordercast cluster add-host` can take in while a cluster runs.
     [dim]options[/]: with their defaults, for the table `options` of a scenario; --json has nested ones too.
     """
     broken = broken_protocols()
@@ -36,6 +37,8 @@ def protocols(
             text = ", ".join(value) if isinstance(value, list | tuple) else str(value).lower()
             table.add_row(f"  {field}", text)
         table.add_row("  options", _defaults(protocol) or "none")
+        newcomers = protocol.all_newcomers({})
+        table.add_row("  newcomers", ", ".join(newcomers) or "none: its members are fixed")
         for action in protocol.actions:
             table.add_row("  action", f"{action.name}: {action.summary}")
         console.print(table)
@@ -61,5 +64,6 @@ def _object(protocol: Protocol) -> dict[str, object]:
         "roles": protocol.roles,
         "guarantees": protocol.guarantees,
         "options": msgspec.to_builtins(protocol.options()),
+        "newcomers": protocol.all_newcomers({}),
         "actions": {action.name: action.summary for action in protocol.actions},
     }

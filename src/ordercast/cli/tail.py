@@ -63,7 +63,7 @@ def tail(
 def _receivers(cluster: Cluster, group: str, node: NodeId | None) -> list[NodeId]:
     if group not in cluster.groups:
         raise LocalError(f"unknown group '{group}'; the groups are: {', '.join(cluster.groups)}")
-    members = list(cluster.groups[group])
+    members = list(cluster.plan().groups[list(cluster.groups).index(group)])
     if node is None:
         return members
     if node not in members:

@@ -102,6 +102,7 @@ def _readings(hosts: Hosts, interval: float) -> Iterator[list[Row]]:
     before = _read(hosts)
     while True:
         time.sleep(interval)
+        hosts.renew()
         for host in [*hosts.absent]:
             hosts.reach(host)
         after = _read(hosts)

@@ -8,6 +8,8 @@ from ordercast.core.delivery import (
     Delivered,
     Delivery,
     Dropped,
+    Joined,
+    Left,
     Notice,
     OutOfOrder,
     Stamp,
@@ -16,6 +18,7 @@ from ordercast.core.delivery import (
 )
 from ordercast.core.errors import LocalError, OrdercastError, RemoteError, exception_text
 from ordercast.core.explain import Explanation, Wait
+from ordercast.core.extension import Extension, NewNode
 from ordercast.core.failure import (
     FAILED,
     ProtocolFailed,
@@ -31,6 +34,7 @@ from ordercast.core.guarantees import (
     Fault,
     Gaps,
     Guarantees,
+    Membership,
     Order,
     Partition,
 )
@@ -48,7 +52,7 @@ from ordercast.core.ids import (
 from ordercast.core.message import Codec, Message, Numbered, Payload
 from ordercast.core.message_text import message_text
 from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol
-from ordercast.core.process import Env, Member, Process
+from ordercast.core.process import Env, Member, Process, Receiver
 from ordercast.core.stack import InnerEnv, Stack
 from ordercast.core.states import LifeCycle
 from ordercast.core.tags import message_types
@@ -77,6 +81,7 @@ __all__ = [
     "Dropped",
     "Env",
     "Explanation",
+    "Extension",
     "Fault",
     "Gaps",
     "GroupId",
@@ -84,12 +89,16 @@ __all__ = [
     "Guarantees",
     "HostId",
     "InnerEnv",
+    "Joined",
+    "Left",
     "LifeCycle",
     "LocalError",
     "Member",
+    "Membership",
     "Message",
     "MessageId",
     "Nanos",
+    "NewNode",
     "Node",
     "NodeId",
     "Options",
@@ -104,6 +113,7 @@ __all__ = [
     "Protocol",
     "ProtocolFailed",
     "ProtocolFailure",
+    "Receiver",
     "RemoteError",
     "Seen",
     "Stack",

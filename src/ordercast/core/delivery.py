@@ -110,6 +110,32 @@ class View(Notice, frozen=True, gc=False):
     stamp: Stamp | None = None
 
 
+class Joined(Notice, frozen=True, gc=False):
+    """This node receives a group from a place in its order on.
+
+    The place is a stamp or a configuration. ``stamp``: the node delivers the messages of the group whose
+    stamps are above it. ``config``: the node delivers the messages of this configuration and of later ones.
+    A protocol that knows neither gives no place. Members of a group from the start are not told this.
+    """
+
+    config: int | None = None
+    stamp: Stamp | None = None
+    note: str = ""
+    """What else the protocol says about it, such as a rank."""
+
+
+class Left(Notice, frozen=True, gc=False):
+    """This node receives a group no longer: nothing of the group comes after this notice.
+
+    ``stamp``: the node has delivered all messages of the group up to this stamp. ``config``: the first
+    configuration that the node is not in; it has delivered all messages of earlier ones.
+    """
+
+    config: int | None = None
+    stamp: Stamp | None = None
+    note: str = ""
+
+
 class Unconfirmed(Notice, frozen=True, gc=False):
     """Tells a sender that it is not known what becomes of some of its messages, and that they are not sent
     again: perhaps some receivers deliver them, perhaps none does. It is delivered where they were submitted,

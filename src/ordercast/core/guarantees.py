@@ -52,6 +52,17 @@ class Partition(StrEnum):
     SIDE_BRANCHES_DISCARDED = "side-branches-discarded"
 
 
+class Membership(StrEnum):
+    """How the receivers of a group may change while a protocol runs."""
+
+    FIXED = "fixed"
+    """They do not: a group has the same receivers from the start to the end."""
+    VIEWS = "views"
+    """Receivers join and leave. All members of a group agree on its views, which list its members."""
+    SUBSCRIPTIONS = "subscriptions"
+    """Receivers join and leave, each at a place in the order of the group. Nobody needs a list of them."""
+
+
 class Fault(StrEnum):
     """What may happen to a run; a promise holds under the faults that it names."""
 
@@ -99,3 +110,4 @@ class Guarantees(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     groups_max: int | None = None
     """The most groups that one message may go to; None if it may go to all."""
     tolerates: tuple[Fault, ...] = ()
+    membership: Membership = Membership.FIXED

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import msgspec
 
 from ordercast.core.errors import LocalError
-from ordercast.core.guarantees import Crashes, Fault, Guarantees
+from ordercast.core.extension import Extension
+from ordercast.core.guarantees import Crashes, Fault, Gaps, Guarantees, Membership
 from ordercast.core.ids import NODE_MAX, GroupId, HostId, NodeId
 from ordercast.core.message import Codec
 from ordercast.core.process import Env, Member, Process
@@ -50,13 +51,16 @@ class Deployment:
     """What the user asks for, in terms that all protocols share.
 
     Receivers are nodes ``0 .. receivers-1`` and senders follow them. ``groups`` lists the receivers of
-    each group; groups may overlap where the protocol allows it.
+    each group at the start; groups may overlap where the protocol allows it.
     """
 
     groups: tuple[tuple[NodeId, ...], ...]
     senders: int = 1
     colocated: bool = False
     """Put each sender on a receiver's host instead of on its own."""
+    joiners: int = 0
+    """How many receivers are in no group at the start, and may join later. They follow the other receivers.
+    """
 
     def __post_init__(self) -> None:
         if not self.groups or any(not members for members in self.groups):
@@ -66,6 +70,8 @@ class Deployment:
         seen = {node for members in self.groups for node in members}
         if seen != set(range(len(seen))):
             raise LocalError("the receivers of a deployment must be numbered from 0 without gaps")
+        if self.joiners < 0:
+            raise LocalError("the number of joiners must not be negative")
         if any(len(set(members)) != len(members) for members in self.groups):
             raise LocalError("a receiver is listed twice in one group")
 
@@ -77,8 +83,12 @@ class Deployment:
 
     @property
     def receivers(self) -> int:
-        """How many receivers there are in all groups together."""
-        return 1 + max(node for members in self.groups for node in members)
+        """How many receivers there are in all groups together, with those that may join later."""
+        return 1 + max(node for members in self.groups for node in members) + self.joiners
+
+    def joiner_ids(self) -> tuple[NodeId, ...]:
+        """The receivers that are in no group at the start."""
+        return tuple(range(self.receivers - self.joiners, self.receivers))
 
     def home_groups(self, protocol: str) -> dict[NodeId, GroupId]:
         """The group of each receiver, for a protocol whose groups must not overlap."""
@@ -136,9 +146,12 @@ class Plan:
     packet; None if its options promise nothing there."""
     packets_held_max: int = sys.maxsize
     """How many numbered packets a receiver holds; it may drop more, and notify of them."""
-    tells_loss: bool = False
-    """Nodes that come back without their state must know it (`Env.forgot`). A live host always tells them.
-    The simulator tells them if this is set, or if their disk was damaged."""
+    joiners: tuple[NodeId, ...] = ()
+    """Receivers that are in no group at the start, and may join later."""
+    removed: frozenset[NodeId] = frozenset()
+    """Nodes that were removed from a live cluster. They keep their ids, and take no part any more."""
+    changes: int = 0
+    """How many times a host has come to the live cluster or was removed, since its first plan."""
 
     def __post_init__(self) -> None:
         if [node.id for node in self.nodes] != list(range(len(self.nodes))):
@@ -148,11 +161,14 @@ class Plan:
                 f"{self.protocol}: {len(self.nodes)} nodes are too many; the limit is {NODE_MAX}"
             )
         known = range(len(self.nodes))
-        named = self._named()
+        named = self.participants()
         if any(node not in known for node in named):
             raise LocalError(
                 f"{self.protocol}: a group or the list of senders names a node that does not exist"
             )
+        self._check_membership()
+        if not self.removed.isdisjoint(named):
+            raise LocalError(f"{self.protocol}: a group or the list of senders names a node that was removed")
         fails = {node.role: node.fails for node in self.nodes}
         for node in self.nodes:
             if node.fails is not None and node.id in named:
@@ -162,6 +178,16 @@ class Plan:
             if node.fails is not fails[node.role]:
                 raise LocalError(f"{self.protocol}: nodes of role {node.role!r} differ in how they may fail")
 
+    def _check_membership(self) -> None:
+        promised = self.guarantees
+        if promised.membership is Membership.FIXED and self.joiners:
+            raise LocalError(f"the groups of {self.protocol} are fixed, so nobody can join them later")
+        if promised.membership is not Membership.FIXED and promised.gaps is Gaps.NOTIFIED:
+            raise LocalError(
+                f"{self.protocol}: where receivers join later, nobody knows where their numbers begin, so"
+                " gaps cannot be notified"
+            )
+
     @property
     def groups_max(self) -> int:
         """The most groups that one message can go to."""
@@ -169,22 +195,27 @@ class Plan:
         return len(self.groups) if promised is None else min(promised, len(self.groups))
 
     def infrastructure(self) -> tuple[Node, ...]:
-        """The nodes that are neither receivers of a group nor senders."""
-        named = self._named()
+        """The nodes that are neither receivers nor senders, and were not removed."""
+        named = self.participants() | self.removed
         return tuple(node for node in self.nodes if node.id not in named)
+
+    def participants(self) -> frozenset[NodeId]:
+        """The receivers, also those that may join later, and the senders."""
+        return frozenset((*self.senders, *self.joiners)).union(*self.groups.values())
+
+    def present(self) -> dict[NodeId, str]:
+        """The role of each node that was not removed."""
+        return {node.id: node.role for node in self.nodes if node.id not in self.removed}
 
     def must_remember(self, host: HostId) -> tuple[Node, ...]:
         """The nodes of a host whose later lives must have the state that earlier ones saved."""
         forgets = Fault.AMNESIA in self.guarantees.tolerates
-        named = self._named()
+        named = self.participants()
         return tuple(
             node
             for node in self.nodes
             if node.host == host and not (forgets if node.id in named else node.fails is Crashes.ANY)
         )
-
-    def _named(self) -> frozenset[NodeId]:
-        return frozenset(self.senders).union(*self.groups.values())
 
     def member(self, process: Process) -> Member:
         """The process of a sender as a `Member`, to which an application submits messages."""
@@ -229,6 +260,10 @@ class Protocol:
     with_programs: Mapping[str, object] = field(default_factory=dict)
     """More options for the file of a new cluster in which programs come and go as receivers."""
     actions: tuple[Action, ...] = ()
+    newcomers: tuple[str, ...] = ()
+    """The roles of nodes that may come to a live cluster or be removed; the first is the usual one."""
+    extend: Callable[[Deployment, Options, Extension], Plan] | None = None
+    """Deploys with nodes that came later and without nodes that were removed, if `newcomers` names roles."""
     stands_on: Callable[[Mapping[str, object]], "Protocol"] | None = None
     """For a layer: the protocol below it, by the options that were chosen. The layer's option `below` has the
     options of that protocol."""
@@ -238,6 +273,27 @@ class Protocol:
         if self.stands_on is None:
             return self.actions
         return (*self.actions, *self.stands_on(chosen).all_actions(_below(chosen)))
+
+    def all_newcomers(self, chosen: Mapping[str, object]) -> tuple[str, ...]:
+        """The roles of newcomers of this protocol, or of the one that it stands on with these options."""
+        return (
+            self.newcomers if self.stands_on is None else self.stands_on(chosen).all_newcomers(_below(chosen))
+        )
+
+    def deploy_extended(self, deployment: Deployment, options: Options, extension: Extension) -> Plan:
+        """The plan after all changes so far; `LocalError` if the protocol takes no changes."""
+        if extension == Extension():
+            return self.deploy(deployment, options)
+        if self.extend is None:
+            raise LocalError(
+                f"{self.name} cannot take in or remove hosts while it runs: its members are fixed by the file"
+            )
+        for new in extension.added:
+            if new.role not in self.newcomers and self.stands_on is None:
+                raise LocalError(
+                    f"{self.name} takes in no {new.role}; it takes in: {', '.join(self.newcomers)}"
+                )
+        return self.extend(deployment, options, extension)
 
     def action(self, name: str, chosen: Mapping[str, object]) -> Action:
         """The action with this name, or `LocalError` with a list of all names."""

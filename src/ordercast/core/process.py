@@ -9,12 +9,12 @@ out in the order in which they were made.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ordercast.core.delivery import Delivery
 from ordercast.core.explain import Explanation
-from ordercast.core.ids import Groups, NodeId
+from ordercast.core.ids import GroupId, Groups, NodeId
 from ordercast.core.message import Message
 from ordercast.core.time import Nanos
 
@@ -87,6 +87,14 @@ class Process(ABC):
     def on_timer(self, name: str) -> None:  # noqa: B027  (optional hook)
         """A timer went off."""
 
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:  # noqa: B027  (optional hook)
+        """The nodes of the cluster are not those of its first plan any more: these are there now, with roles.
+
+        Called after `on_start` if hosts have come to a live cluster or were removed from it before this life,
+        and at each such change from then on. A node that is missing here was removed, and its id is never
+        used again.
+        """
+
     @abstractmethod
     def explain(self) -> Explanation:
         """What waits here, and for what."""
@@ -103,3 +111,26 @@ class Member(Process):
     def in_doubt(self) -> int:
         """How many messages it has taken that would be lost if its host stopped now, as far as it knows."""
         return 0
+
+
+class Receiver(Process):
+    """A process that can join and leave groups while it runs; it need not be a sender.
+
+    A driver calls `join` only for a group of the plan that the process is not in, and `leave` only for one
+    that it is in, each once until it takes effect. The process says when that is: it delivers `Joined` or
+    `Left`. If its host crashes before, the request is forgotten. What took effect must survive a restart with
+    saved state.
+    """
+
+    @property
+    @abstractmethod
+    def joined(self) -> Collection[GroupId]:
+        """The groups that it is in now."""
+
+    @abstractmethod
+    def join(self, group: GroupId) -> None:
+        """Ask to receive a group."""
+
+    @abstractmethod
+    def leave(self, group: GroupId) -> None:
+        """Ask to receive a group no longer."""

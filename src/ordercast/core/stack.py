@@ -157,6 +157,12 @@ class Stack(Process):
             inner.on_timer(own_name)
         self.conclude()
 
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Tell the inner processes which nodes there are now. Subclasses may extend this."""
+        for inner in self._inner.values():
+            inner.on_nodes(roles)
+        self.conclude()
+
     def explain(self) -> Explanation:
         """What waits here and inside, oldest first; the state of an inner process goes by its name."""
         own = self.explain_own()

@@ -5,7 +5,7 @@ judges, the command line and the table in `docs/checks.md` read it from here.
 """
 
 from ordercast.core import Agreement as Agreed
-from ordercast.core import Causality, Gaps, Order
+from ordercast.core import Causality, Gaps, Membership, Order
 from ordercast.judge.columns import Case as Columns
 from ordercast.judge.columns.acyclic_order import acyclic_order
 from ordercast.judge.columns.agreement import agreement
@@ -17,12 +17,14 @@ from ordercast.judge.columns.digests import digests
 from ordercast.judge.columns.drop_detection import drop_detection
 from ordercast.judge.columns.drop_reason import drop_reason
 from ordercast.judge.columns.fifo import fifo
+from ordercast.judge.columns.joining import joining
 from ordercast.judge.columns.lifecycle import lifecycle
 from ordercast.judge.columns.probe import probe
 from ordercast.judge.columns.progress import progress
 from ordercast.judge.columns.stamp import stamp
 from ordercast.judge.columns.stamp_order import stamp_order
 from ordercast.judge.columns.stamp_owner import stamp_owner
+from ordercast.judge.columns.tenure import tenure
 from ordercast.judge.columns.total_order import total_order
 from ordercast.judge.columns.validity import validity
 from ordercast.judge.columns.view_synchrony import view_synchrony
@@ -37,12 +39,14 @@ from ordercast.judge.online.drop_detection import DropDetection
 from ordercast.judge.online.drop_reason import DropReasons
 from ordercast.judge.online.fifo import Fifo
 from ordercast.judge.online.integrity import Integrity
+from ordercast.judge.online.joining import Requests
 from ordercast.judge.online.lifecycle import Lifecycle
 from ordercast.judge.online.probe import Probes
 from ordercast.judge.online.progress import Progress
 from ordercast.judge.online.stamp import Stamps
 from ordercast.judge.online.stamp_order import StampOrder
 from ordercast.judge.online.stamp_owner import StampOwners
+from ordercast.judge.online.tenure import Tenure
 from ordercast.judge.online.total_order import TotalOrder
 from ordercast.judge.online.validity import Validity
 from ordercast.judge.online.view_synchrony import ViewSynchrony
@@ -72,12 +76,22 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         Property(
             "integrity",
             "A receiver delivers a message at most once, unchanged, and only if it was submitted before to"
-            " one of the receiver's groups. A delivery is tagged as out of order only if `out_of_order` is"
+            " a group that the receiver is in. A delivery is tagged as out of order only if `out_of_order` is"
             " promised.",
             "`integrity` is promised, which is the default",
             lambda run: run.guarantees.integrity,
             Integrity,
             Columns.open_gate,
+            in_parts=True,
+        ),
+        Property(
+            "tenure",
+            "A receiver delivers of a group only what is ordered between the places where it joined and left."
+            " It joins and leaves in turn, and joins only if it asked to or was a member at the start.",
+            "`membership` is `views` or `subscriptions`",
+            lambda run: run.guarantees.membership is not Membership.FIXED,
+            Tenure,
+            tenure,
             in_parts=True,
         ),
         Property(
@@ -237,9 +251,19 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             progress,
         ),
         Property(
+            "joining",
+            "A node that asks to join or to leave a group, and does not crash afterwards, is told that it"
+            " joined or left.",
+            "the run is judged for liveness and complete, and `membership` is `views` or `subscriptions`",
+            lambda run: run.probed and run.guarantees.membership is not Membership.FIXED,
+            Requests,
+            joining,
+            in_parts=True,
+        ),
+        Property(
             "probe",
             "What each sender that is up submits to each group after all faults is delivered, in order, by"
-            " every receiver that is up.",
+            " every receiver that is up and in the group.",
             "the run is judged for liveness and complete",
             lambda run: run.probed,
             Probes,

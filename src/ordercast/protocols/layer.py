@@ -20,6 +20,7 @@ from ordercast.core import (
     Deployment,
     Env,
     Explanation,
+    Extension,
     Groups,
     Guarantees,
     LocalError,
@@ -109,9 +110,12 @@ def layer_protocol(
     """A layer as a protocol; its promises follow from those below, and it may have messages of its own."""
 
     def deploy(deployment: Deployment, chosen: Options) -> Plan:
+        return extend(deployment, chosen, Extension())
+
+    def extend(deployment: Deployment, chosen: Options, extension: Extension) -> Plan:
         if not isinstance(chosen, LayerOptions):
             raise LocalError(f"{name} takes {options.__name__}, not {type(chosen).__name__}")
-        plan = _plan_below(name, deployment, chosen)
+        plan = _plan_below(name, deployment, chosen, extension)
         return replace(
             plan,
             protocol=name,
@@ -130,16 +134,17 @@ def layer_protocol(
         deploy=deploy,
         roles=below.roles,
         vary=lambda rng: _vary(below, rng),
+        extend=extend,
         stands_on=lambda chosen: find_protocol(str(chosen.get("over", below.name))),
     )
 
 
-def _plan_below(name: str, deployment: Deployment, chosen: LayerOptions) -> Plan:
+def _plan_below(name: str, deployment: Deployment, chosen: LayerOptions, extension: Extension) -> Plan:
     if chosen.over == name:
         raise LocalError(f"{name} cannot be a layer on itself")
     below = find_protocol(chosen.over)
     try:
-        return below.deploy(deployment, msgspec.convert(chosen.below, below.options))
+        return below.deploy_extended(deployment, msgspec.convert(chosen.below, below.options), extension)
     except msgspec.ValidationError as error:
         raise LocalError(f"{name}: options of {below.name}: {error}") from error
 

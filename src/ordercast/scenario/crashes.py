@@ -132,6 +132,46 @@ def _lives(phase: Phase, states: tuple[State, ...], stays_down: bool, rng: Rando
     return lives
 
 
+def draw_losses(plan: Plan, phase: Phase, others: list[FaultSpec], rng: Random) -> list[FaultSpec]:
+    """Receivers that come back without their state, where each counts as gone for good.
+
+    Some that crashed for good come back after all. Others crash in addition, as many as the guarantees allow.
+    """
+    ends: dict[HostId, FaultSpec] = {
+        fault.host: fault for fault in others if isinstance(fault, Crash | Restart)
+    }
+    gone = [node.id for node in plan.nodes if isinstance(ends.get(node.host), Crash)]
+    states: tuple[State, ...] = ("saved", "lost") if Fault.RESTART in plan.guarantees.tolerates else ("lost",)
+    shared = {node.host for node in plan.infrastructure()}
+    faults: list[FaultSpec] = []
+    for members in counted_together(plan).values():
+        for node in rng.sample(members, len(members)):
+            host = plan.nodes[node].host
+            free = host not in ends and may_go(node, gone, plan)
+            if host in shared or not (free or node in gone) or rng.random() < 0.3:
+                continue
+            gone.append(node)
+            faults += _losing_lives(ends.get(host), phase, host, states, rng)
+            ends[host] = faults[-1]
+    return faults
+
+
+def _losing_lives(
+    first: FaultSpec | None, phase: Phase, host: HostId, states: tuple[State, ...], rng: Random
+) -> list[FaultSpec]:
+    """The lives of a host after its first crash, which is drawn too unless it is given."""
+    count = rng.choice(LIVES)
+    begin = phase.strike(rng) if first is None else first.at_ms
+    times = sorted(round(rng.uniform(begin, phase.healed_ms), 3) for _ in range(2 * count - 1))
+    lives: list[FaultSpec] = [] if first is not None else [Crash(at_ms=begin, host=host)]
+    for place, at_ms in enumerate(times):
+        state = "lost" if place == 0 else rng.choice(states)
+        lives.append(
+            Crash(at_ms=at_ms, host=host) if place % 2 else Restart(at_ms=at_ms, host=host, state=state)
+        )
+    return lives
+
+
 def draw_infrastructure_crashes(plan: Plan, phase: Phase, rng: Random) -> list[FaultSpec]:
     """One to six crashes of infrastructure. Most crashed hosts come back, and may crash again."""
     faults: list[FaultSpec] = []

@@ -5,13 +5,16 @@ What was about a node or a host that is gone is left out.
 """
 
 from collections.abc import Callable, Collection
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from ordercast.core import GroupId, HostId, NodeId, Plan
+from ordercast.scenario.changes import Join, Leave
 from ordercast.scenario.faults import FaultSpec, Heal, Partition, Weather
 from ordercast.scenario.spec import LatencySpec, Scenario, SitesSpec, SubmissionSpec, WorkloadSpec
+
+C = TypeVar("C", Join, Leave)
 
 MakeScenarioPlan = Callable[[Scenario], Plan]
 """Makes the plan of a scenario."""
@@ -44,13 +47,18 @@ def part_of(
     wanted = [place for place in range(deployment.senders) if place not in senders]
     if not members or not all(members) or not wanted:
         return None
-    renumbered = {node: new for new, node in enumerate(sorted({node for own in members for node in own}))}
+    joiners = [node for node in deployment.joiner_ids() if node not in receivers]
+    left = (*sorted({node for own in members for node in own}), *joiners)
+    renumbered = {node: new for new, node in enumerate(left)}
     smaller = msgspec.structs.replace(
         scenario,
         membership=tuple(tuple(renumbered[node] for node in own) for own in members),
         senders=len(wanted),
         colocated=scenario.colocated and not apart,
         fault=(),
+        joiners=len(joiners),
+        join=(),
+        leave=(),
     )
     smaller = msgspec.structs.replace(smaller, workload=_narrowed(smaller.workload, len(stay)))
     new = plan_of(smaller)
@@ -93,6 +101,8 @@ def _moved(scenario: Scenario, smaller: Scenario, moves: _Moves, old: Plan, new:
     return msgspec.structs.replace(
         _without_membership(smaller),
         fault=tuple(fault for fault in faults if fault is not None),
+        join=_moved_changes(scenario.join, moves),
+        leave=_moved_changes(scenario.leave, moves),
         workload=msgspec.structs.replace(
             smaller.workload, submission=tuple(one for one in listed if one is not None)
         ),
@@ -124,6 +134,14 @@ def _moved_fault(fault: FaultSpec, hosts: dict[HostId, HostId]) -> FaultSpec | N
             if fault.host not in hosts:
                 return None
             return msgspec.structs.replace(fault, host=hosts[fault.host])
+
+
+def _moved_changes(changes: tuple[C, ...], moves: _Moves) -> tuple[C, ...]:
+    return tuple(
+        msgspec.structs.replace(one, node=moves.nodes[one.node], group=moves.groups[one.group])
+        for one in changes
+        if one.node in moves.nodes and one.group in moves.groups
+    )
 
 
 def _moved_submission(one: SubmissionSpec, moves: _Moves, old: Plan, new: Plan) -> SubmissionSpec | None:

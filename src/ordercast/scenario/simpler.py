@@ -57,7 +57,7 @@ def squeezed(scenario: Scenario) -> Iterator[Scenario]:
 
 
 def _times(scenario: Scenario) -> list[float]:
-    times = {fault.at_ms for fault in scenario.fault}
+    times = {one.at_ms for one in (*scenario.fault, *scenario.changes)}
     return sorted(times | {one.at_ms for one in scenario.workload.submission})
 
 
@@ -76,6 +76,8 @@ def _retimed(scenario: Scenario, moved: dict[float, float]) -> Scenario:
     return _replace(
         scenario,
         fault=tuple(_replace(fault, at_ms=moved[fault.at_ms]) for fault in scenario.fault),
+        join=tuple(_replace(one, at_ms=moved[one.at_ms]) for one in scenario.join),
+        leave=tuple(_replace(one, at_ms=moved[one.at_ms]) for one in scenario.leave),
         workload=_replace(
             scenario.workload, submission=tuple(_replace(one, at_ms=moved[one.at_ms]) for one in listed)
         ),

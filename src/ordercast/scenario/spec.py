@@ -1,5 +1,6 @@
 """A scenario: everything about a run except the code, as data. A scenario always replays exactly the same."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Any, Literal, TypeAlias
 from zlib import crc32
@@ -11,12 +12,14 @@ from ordercast.core import (
     Deployment,
     HostId,
     LocalError,
+    Membership,
     Options,
     OrdercastError,
     Plan,
     Protocol,
     place_of,
 )
+from ordercast.scenario.changes import ChangeSpec, Join, Leave
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.faults import FaultSpec
@@ -253,6 +256,10 @@ class Scenario(_Spec, frozen=True, kw_only=True):
     clocks: ClocksSpec = ClocksSpec()
     workload: WorkloadSpec = WorkloadSpec()
     fault: tuple[FaultSpec, ...] = ()
+    joiners: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
+    """Receivers that are in no group at the start, and may join later; their nodes follow the others."""
+    join: tuple[Join, ...] = ()
+    leave: tuple[Leave, ...] = ()
     settle_ms: Positive = 2000.0
     """How long a run waits at its end without any delivery before it counts missing messages as lost."""
     bundle_bytes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
@@ -268,8 +275,14 @@ class Scenario(_Spec, frozen=True, kw_only=True):
     def deployment(self) -> Deployment:
         """The deployment of this scenario."""
         if self.membership:
-            return Deployment(self.membership, self.senders, self.colocated)
-        return Deployment.disjoint(self.groups, self.receivers, self.senders, colocated=self.colocated)
+            return Deployment(self.membership, self.senders, self.colocated, self.joiners)
+        plain = Deployment.disjoint(self.groups, self.receivers, self.senders, colocated=self.colocated)
+        return replace(plain, joiners=self.joiners) if self.joiners else plain
+
+    @property
+    def changes(self) -> tuple[ChangeSpec, ...]:
+        """All joins and leaves, in order of time."""
+        return tuple(sorted((*self.join, *self.leave), key=lambda change: change.at_ms))
 
     def all_options(self) -> Options:
         """The options of the protocol, with its defaults for those that the scenario does not set."""
@@ -281,8 +294,12 @@ class Scenario(_Spec, frozen=True, kw_only=True):
     def plan(self) -> Plan:
         """The protocol's plan for this scenario."""
         options = self.all_options()
+        protocol = find_protocol(self.protocol)
+        if self.joiners and protocol.guarantees.membership is Membership.FIXED:
+            what = f"the groups of {self.protocol} are fixed, so nobody can join them later"
+            raise KeyedError("joiners", what)
         with about("membership" if self.membership else "groups"):
-            return _deploy(find_protocol(self.protocol), self.deployment(), options)
+            return _deploy(protocol, self.deployment(), options)
 
 
 def _deploy(protocol: Protocol, deployment: Deployment, options: Options) -> Plan:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
 
-from ordercast.core import MICROSECOND, Crashes, HostId, Nanos, NodeId, Pace, Partition, Plan
+from ordercast.core import MICROSECOND, Crashes, HostId, Membership, Nanos, NodeId, Pace, Partition, Plan
 from ordercast.scenario import faults
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.crashes import by_role, counted_together, too_many
@@ -40,7 +40,7 @@ def stretches_of(scenario: Scenario, plan: Plan, end: Nanos) -> tuple[Stretch, .
     found = []
     for begin, until, hosts in _sides(scenario, plan, end):
         first = begin + pace.recovery_ns if begin else 0
-        if until - first > pace.delivery_ns and _enough(plan, hosts):
+        if until - first > pace.delivery_ns and _enough(scenario, plan, hosts):
             found.append(Stretch(first, until, pace.delivery_ns, *_ends(plan, hosts)))
     return tuple(found)
 
@@ -57,7 +57,7 @@ def pace_of(scenario: Scenario, plan: Plan) -> Pace | None:
 
 def _ends(plan: Plan, hosts: AbstractSet[HostId]) -> tuple[tuple[NodeId, ...], tuple[NodeId, ...]]:
     """The senders and the receivers on some hosts."""
-    receivers = sorted({node for members in plan.groups.values() for node in members})
+    receivers = sorted(set(plan.joiners).union(*plan.groups.values()))
     senders, receivers = (
         [node for node in nodes if plan.nodes[node].host in hosts] for nodes in (plan.senders, receivers)
     )
@@ -128,14 +128,16 @@ def _changes(scenario: Scenario, plan: Plan) -> Iterator[tuple[Nanos, tuple[froz
     now = _Surroundings(scenario, plan)
     awake = _ends_of_pauses(scenario)
     strikes = {fault.at_ns for fault in scenario.fault}.union(awake)
+    changes = {one.at_ns for one in scenario.changes} if _changes_views(scenario, plan) else set()
     before = None
-    for at_ns in sorted({0} | strikes):
+    for at_ns in sorted({0} | strikes | changes):
         struck = [fault for fault in scenario.fault if fault.at_ns == at_ns]
         for fault in struck:
             fault.strike(now)
         now.paused -= awake.count(at_ns)
         sides = tuple(_separate(now.up, now.cut_links)) if now.good() else ()
-        if sides != before or any(isinstance(fault, faults.Restart) for fault in struck):
+        restarted = any(isinstance(fault, faults.Restart) for fault in struck)
+        if sides != before or restarted or at_ns in changes:
             yield at_ns, sides
         before = sides
 
@@ -181,9 +183,15 @@ def _apart(side: AbstractSet[HostId], other: HostId, cut: AbstractSet[tuple[Host
 # Enough of a cluster
 
 
-def _enough(plan: Plan, hosts: AbstractSet[HostId]) -> bool:
+def _enough(scenario: Scenario, plan: Plan, hosts: AbstractSet[HostId]) -> bool:
     """Whether these hosts are enough for the protocol to go on."""
+    if _changes_views(scenario, plan) and not {node.host for node in plan.nodes} <= hosts:
+        return False  # what is enough depends on the view, which the plan does not know
     return _enough_receivers(plan, hosts) and _enough_infrastructure(plan, hosts)
+
+
+def _changes_views(scenario: Scenario, plan: Plan) -> bool:
+    return bool(scenario.changes) and plan.guarantees.membership is Membership.VIEWS
 
 
 def _enough_receivers(plan: Plan, hosts: AbstractSet[HostId]) -> bool:

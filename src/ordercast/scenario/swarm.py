@@ -12,10 +12,10 @@ from random import Random
 import msgspec
 
 from ordercast.catalogue import find_protocol
-from ordercast.core import Deployment, Fault, HostId, LocalError, Plan
+from ordercast.core import Crashes, Deployment, Fault, HostId, LocalError, Plan
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
-from ordercast.scenario.crashes import Phase, draw_crashes, draw_infrastructure_crashes
+from ordercast.scenario.crashes import Phase, draw_crashes, draw_infrastructure_crashes, draw_losses
 from ordercast.scenario.disks import draw_disk_faults
 from ordercast.scenario.faults import FaultSpec, Heal, Partition, Pause, SetClock, Weather
 from ordercast.scenario.spec import (
@@ -37,6 +37,8 @@ MakePlan = Callable[[Deployment], Plan]
 
 DISK_SHARE = 0.25
 """The share of seeds in which disks have troubles."""
+AMNESIA_SHARE = 0.25
+"""The share of seeds in which receivers lose their state, where that counts like a crash for good."""
 FAULTS_MS = (400.0, 400.0, 400.0, 1600.0)
 """How long the phase of faults lasts; a seed takes one. In a long one, protocols recover in between."""
 
@@ -81,9 +83,11 @@ def swarm_scenario(
         codec=rng.random() < 0.25,
     )
     calm, plan = _deploy(calm, make_plan, rng)
-    # Troubles of disks have a stream of their own, too.
+    # Troubles of disks have a stream of their own, too, and so have receivers that lose their state where
+    # each of them counts as gone for good.
+    apart = {Fault.DISK} if plan.guarantees.crashes is Crashes.ANY else {Fault.DISK, Fault.AMNESIA}
     faults: list[Fault] = [
-        fault for fault in plan.guarantees.tolerates if only in (None, fault) and fault != Fault.DISK
+        fault for fault in plan.guarantees.tolerates if only in (None, fault) and fault not in apart
     ]
     active: list[Fault] = [fault for fault in faults if only or rng.random() < 0.5]
     spread = calm.workload.spread[: plan.groups_max]
@@ -91,6 +95,8 @@ def swarm_scenario(
     infrastructure = Random(f"{seed}/infrastructure")
     network, weather = _network(phase, active, hosts, rng)
     struck = weather + _faults(plan, phase, hosts, active, rng, infrastructure)
+    if Fault.AMNESIA in apart:
+        struck += _losses(plan, phase, struck, only, Random(f"{seed}/amnesia"))
     struck += _disk_faults(plan, phase, struck, only, Random(f"{seed}/disks"))
     struck.sort(key=lambda fault: fault.at_ms)
     return msgspec.structs.replace(
@@ -100,6 +106,16 @@ def swarm_scenario(
         clocks=_clocks(active, rng),
         fault=(*struck, Heal(at_ms=phase.healed_ms)) if phase.heals else tuple(struck),
     )
+
+
+def _losses(
+    plan: Plan, phase: Phase, struck: list[FaultSpec], only: Fault | None, rng: Random
+) -> list[FaultSpec]:
+    """Receivers that lose their state, in some seeds."""
+    share = {None: AMNESIA_SHARE, Fault.AMNESIA: 1.0}.get(only, 0.0)
+    if Fault.AMNESIA not in plan.guarantees.tolerates or rng.random() >= share:
+        return []
+    return draw_losses(plan, phase, struck, rng)
 
 
 def _disk_faults(

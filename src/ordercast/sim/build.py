@@ -7,7 +7,7 @@ from random import Random
 from ordercast.core import MICROSECOND, HostId, LocalError, Nanos, Plan
 from ordercast.scenario.arrivals import arrivals_of
 from ordercast.scenario.clock import clocks_of
-from ordercast.scenario.contract import check_faults
+from ordercast.scenario.contract import check_changes, check_faults
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.destinations import Destinations
 from ordercast.scenario.listed import listed_submissions
@@ -44,6 +44,7 @@ def build_world(scenario: Scenario, plan: Plan) -> World:
     """A world that runs a plan under the conditions of a scenario."""
     hosts = sorted({node.host for node in plan.nodes})
     check_faults(scenario, hosts)
+    check_changes(scenario, plan)
     return World(
         plan,
         scenario.seed,

@@ -8,6 +8,7 @@ A receiver need not keep every packet that comes (Hydra sections 4.3 and 4.4). A
 
 - if its place in the order had passed when it came;
 - if it came before the view that adds its issuer: until then it is the packet of a stranger;
+- if it came before the view with which a new member begins, which adds and removes nobody;
 - if its receiver had heard that its issuer is being removed: what was reported of the issuer stands, and a
   packet to several groups counts only if all of them settle it;
 - if its receiver held as many packets as it may.
@@ -119,10 +120,12 @@ class Fates:
             self._last = (delivery.stamp.clock, delivery.stamp.issuer)
 
     def install(self, view: View) -> None:
-        """The process installs a view; what came from an issuer before it was added need not be kept."""
-        if view.change == ADDED and view.stamp is not None:
-            lane = (view.stamp.issuer, view.group)
-            self._refused.update((*lane, number) for number in self._came.get(lane, ()))
+        """The process installs a view. It need not keep what came from an issuer before that was added, nor
+        what came before it began as a new member."""
+        for lane in list(self._came):
+            added = view.change == ADDED and view.stamp is not None and lane[0] == view.stamp.issuer
+            if (added or not view.change) and lane[1] == view.group:
+                self._refused.update((*lane, number) for number in self._came[lane])
 
     def drop(self, slot: Slot) -> Fate:
         """The fate of the packet that the process calls dropped."""

@@ -15,6 +15,7 @@ from ordercast.core import (
     Delivery,
     Env,
     Explanation,
+    GroupId,
     LocalError,
     Member,
     Message,
@@ -27,11 +28,12 @@ from ordercast.core import (
     protocol_failed,
 )
 from ordercast.kernel.backlog import Backlog
+from ordercast.kernel.memberships import Memberships, Request
 from ordercast.scenario.clock import Clock
 from ordercast.scenario.faults import DiskTrouble
 from ordercast.sim.disk import damage
 from ordercast.sim.host import Host
-from ordercast.trace import Kind
+from ordercast.trace import Event, Kind
 
 if TYPE_CHECKING:
     from ordercast.sim.world import World
@@ -42,8 +44,8 @@ class NodeEnv(Env):
 
     __slots__ = (
         "_booted_at", "_bundles", "_last_save", "_on_message", "_scheduler", "_timer_count", "_timers",
-        "_unsynced", "_watched", "_world", "arrival", "backlog", "clock", "forgot", "host", "process",
-        "saved",
+        "_unsynced", "_watched", "_world", "arrival", "backlog", "clock", "forgot", "host",
+        "memberships", "process", "saved",
     )  # fmt: skip
 
     process: Process
@@ -58,6 +60,7 @@ class NodeEnv(Env):
         self.host = host
         self.clock = clock
         self.backlog = backlog
+        self.memberships = Memberships(world.plan, node)
         self.saved: dict[str, bytes] = {}
         self.forgot = False
         self.arrival = self._arrive  # bound once, not for each packet
@@ -162,6 +165,7 @@ class NodeEnv(Env):
         """Stop: the host has crashed. Saves that nothing depended on yet may not have reached the disk."""
         self._timers.clear()
         self.backlog.clear()
+        self.memberships.forget()
         if self._unsynced and rng.random() < 0.5:
             for name, old in reversed(self._unsynced):
                 if old is None:
@@ -171,7 +175,8 @@ class NodeEnv(Env):
         self._unsynced.clear()
 
     def lose_state(self) -> None:
-        """Empty the disk."""
+        """Empty the disk; the node is in the groups that it was in at the start."""
+        self._world.members.begin_again(self.me)
         self.saved.clear()
         self._last_save = None
 
@@ -269,6 +274,22 @@ class NodeEnv(Env):
             raise
         except Exception as error:
             raise self._failed("a submission", error) from error
+
+    def request(self, request: Request, group: GroupId) -> None:
+        """Let the application ask to join or to leave a group; ignore it if that makes no sense now."""
+        self.read_clock()
+        try:
+            receiver = self.memberships.ask(self.process, request, group)
+        except LocalError:  # such as a second request, or a node that lost its state meanwhile
+            return
+        event = Event(self._scheduler.now, self.now, self.me, Kind(request), groups=(group,))
+        self._world.rows.append(event)
+        try:
+            getattr(receiver, request)(group)
+        except Exception as error:
+            raise self._failed(f"a request to {request} group {group}", error) from error
+        if self._bundles:
+            self.drain()
 
     def explain(self) -> Explanation:
         """What waits at the process."""

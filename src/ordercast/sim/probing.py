@@ -38,7 +38,7 @@ class Probing:
     def _submit(self) -> None:
         plan, envs = self._world.plan, self._world.envs
         for sender in plan.senders:
-            for group, members in plan.groups.items():
+            for group, members in self._world.members.now.items():
                 if not members:
                     continue
                 message = self._world.submit(sender, (group,), b"probe", PROBE)

@@ -169,8 +169,11 @@ def drive(scenario: Scenario, world: World, progress: Progress | None = None) ->
 def _drive(scenario: Scenario, world: World, workload: Workload, progress: Progress | None) -> Run:
     for fault in scenario.fault:
         world.scheduler.at(fault.at_ns, fault.strike, world)
+    for change in scenario.changes:
+        world.scheduler.at(change.at_ns, change.strike, world.members)
     workload.start()
     last_fault = max((fault.ends_ns for fault in scenario.fault), default=0)
+    last_fault = max((last_fault, *(change.at_ns for change in scenario.changes)))
     wanted = scenario.workload.messages
     while not workload.finished or world.now < last_fault:
         if world.now > TIME_MAX:
@@ -183,7 +186,7 @@ def _drive(scenario: Scenario, world: World, workload: Workload, progress: Progr
     settling = _Settling(world)
     patience = round(scenario.settle_ms * MILLISECOND)
     healed = settling.settle(patience)
-    ending = ending_of(missing=not settling.complete, healed=healed)
+    ending = ending_of(missing=not settling.complete and not world.members.changed, healed=healed)
     hindrance = _hindrance(world, finished=workload.finished)
     pace = None if hindrance else pace_of(scenario, world.plan)
     if pace is not None:
@@ -214,9 +217,12 @@ class _Settling(SettlingRun):
 
     @property
     def complete(self) -> bool:
-        """Whether everything expected has been delivered or announced as dropped."""
+        """Whether everything expected has been delivered or announced as dropped.
+
+        Where receivers join and leave, nobody can tell before the end; then a run settles when it is quiet.
+        """
         world = self._world
-        if self.arrived < world.expected:
+        if self.arrived < world.expected or world.members.changed:
             return False
         for row in islice(world.rows, self._next, None):
             self._receipts.note(Event._make(row))

@@ -17,6 +17,7 @@ import msgspec
 
 from ordercast.core import FAILED, LocalError, Nanos, Plan
 from ordercast.judge import Violation
+from ordercast.scenario.changes import ChangeSpec, Join, Leave
 from ordercast.scenario.contract import beyond_contract
 from ordercast.scenario.faults import FaultSpec
 from ordercast.scenario.listed import list_submissions
@@ -155,6 +156,7 @@ class _Search:
         before = self._best
         self._fewer_messages()
         self._fewer_faults()
+        _minimize(self._best.changes, self._with_changes)
         self._fewer_nodes()
         self._simpler()
         for shorter in squeezed(self._best):
@@ -194,6 +196,11 @@ class _Search:
 
     def _with_faults(self, faults: tuple[FaultSpec, ...]) -> bool:
         return self._take(_replace(self._best, fault=faults), _seeds(faults))
+
+    def _with_changes(self, changes: tuple[ChangeSpec, ...]) -> bool:
+        join = tuple(one for one in changes if isinstance(one, Join))
+        leave = tuple(one for one in changes if isinstance(one, Leave))
+        return self._take(_replace(self._best, join=join, leave=leave), _seeds(changes))
 
     def _fewer_nodes(self) -> None:
         for group in reversed(range(len(self._best.deployment().groups))):

@@ -39,10 +39,11 @@ from ordercast.sim.disk import DiskFailed
 from ordercast.sim.fates import FateEnv, followed
 from ordercast.sim.host import Host
 from ordercast.sim.latency import Constant
+from ordercast.sim.members import GroupMembers
 from ordercast.sim.network import LatencyNetwork, Network, Packet
 from ordercast.sim.node_env import NodeEnv
 from ordercast.sim.scheduler import Action, Scheduler
-from ordercast.trace import KIND_OF, LOST, SAVED, SETTLING, Event, Kind, build_table, notice_event
+from ordercast.trace import CHANGING, KIND_OF, LOST, SAVED, SETTLING, Event, Kind, build_table, notice_event
 
 BACKLOG_MAX = 100_000
 UNPACKED_MAX = 4096
@@ -114,6 +115,7 @@ class World:
             )
             for node in plan.nodes
         ]
+        self.members = GroupMembers(plan, self.envs)
         for env in self.envs:
             self.scheduler.at(0, env.boot)
 
@@ -227,6 +229,8 @@ class World:
             event = notice_event(now, clock, env.me, single)
             if event.kind in SETTLING:
                 self.dropped += 1
+            elif event.kind in CHANGING:
+                self.members.on_notice(env, event)
             self.rows.append(event)
 
     def explain(self) -> dict[NodeId, Explanation]:
@@ -248,9 +252,8 @@ class World:
         size = 0
         if self.network.needs_size:
             size = len(self.plan.codec.encode(message)) + PACKET_OVERHEAD_BYTES
-        link = (env.host.id, target.host.id)
         args = (env.me, message)
-        packet = Packet(link, size, target.host.cpu.receive_ns, target.arrival, args)
+        packet = Packet((env.host.id, target.host.id), size, target.host.cpu.receive_ns, target.arrival, args)
         if departure - self.scheduler.now > DEPARTURE_SLACK_NS:
             self._await_departure(env.host, departure, packet)
         elif not self.network.transmit(departure, packet) and self._record_packets:
@@ -315,7 +318,6 @@ class World:
         for env in self._processes(host):
             if lost:
                 env.lose_state()
-            if as_new or (lost and self.plan.tells_loss):
                 env.forget()
             env.read_clock()
             self._record(env, Kind.RECOVER, label=LOST if lost else SAVED)

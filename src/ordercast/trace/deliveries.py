@@ -12,6 +12,8 @@ from ordercast.core import (
     Delivered,
     Delivery,
     Dropped,
+    Joined,
+    Left,
     Nanos,
     NodeId,
     Notice,
@@ -38,6 +40,10 @@ class DeliveryKind(NamedTuple):
     """It says that a configuration took effect."""
     returns: bool = False
     """It tells a sender that nobody may have its messages; nobody owes them any more."""
+    enters: bool = False
+    """It says that its node receives a group from a place in its order on."""
+    leaves: bool = False
+    """It says that its node receives a group no longer."""
     columns: Callable[[Any], dict[str, object]] | None = None
     """For a notice: makes the columns of its row. All carriers have the same columns."""
 
@@ -73,12 +79,25 @@ def _unconfirmed(notice: Unconfirmed) -> dict[str, object]:
     return {"message": first.message, "groups": notice.groups, "submitted_ns": first.submitted_ns}
 
 
+def _membership(notice: Joined | Left) -> dict[str, object]:
+    columns: dict[str, object] = {
+        "groups": (notice.group,),
+        "config": notice.config,
+        "label": notice.note or None,
+    }
+    if notice.stamp is not None:
+        columns |= {"stamp_clock": notice.stamp.clock, "stamp_issuer": notice.stamp.issuer}
+    return columns
+
+
 DELIVERY_KINDS = (
     DeliveryKind(Delivered, Kind.DELIVER, ordered=True),
     DeliveryKind(OutOfOrder, Kind.OUT_OF_ORDER, promise="out_of_order"),
     DeliveryKind(Dropped, Kind.DROP, settles=True, columns=_dropped),
     DeliveryKind(View, Kind.VIEW, configures=True, columns=_view),
     DeliveryKind(Unconfirmed, Kind.UNCONFIRMED, returns=True, columns=_unconfirmed),
+    DeliveryKind(Joined, Kind.JOINED, enters=True, columns=_membership),
+    DeliveryKind(Left, Kind.LEFT, leaves=True, columns=_membership),
 )
 """All kinds. Add new ones at the end: spool files number the carriers in this order."""
 
@@ -95,10 +114,18 @@ CONFIGURING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.
 """The kinds of rows which say that a configuration took effect."""
 RETURNING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.returns)
 """The kinds of rows which tell a sender that nobody may have a message."""
+ENTERING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.enters)
+"""The kinds of rows which say that their node receives a group from now on."""
+LEAVING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.leaves)
+"""The kinds of rows which say that their node receives a group no longer."""
+CHANGING: tuple[Kind, ...] = (*ENTERING, *LEAVING)
+"""The kinds of rows which say that their node joined or left a group."""
 PROMISED: dict[Kind, str] = {one.kind: one.promise for one in DELIVERY_KINDS if one.promise}
 """For each kind that may occur only if it is promised: the field of `Guarantees`."""
-ACTIONS: tuple[Kind, ...] = (Kind.SUBMIT, *DELIVERED)
-"""The kinds of rows in which a node submits or delivers."""
+REQUESTS: tuple[Kind, ...] = (Kind.JOIN, Kind.LEAVE)
+"""The kinds of rows in which an application asks to join or to leave a group."""
+ACTIONS: tuple[Kind, ...] = (Kind.SUBMIT, *REQUESTS, *DELIVERED)
+"""The kinds of rows in which a node submits, asks or delivers."""
 
 _COLUMNS = {one.delivery: one.columns for one in DELIVERY_KINDS if one.columns is not None}
 

@@ -64,8 +64,8 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     probed: bool = False
     """Whether probes were submitted at the end."""
     resumed: tuple[NodeId, ...] = ()
-    """Nodes that began this run with state from an earlier run, such as their place in the order. What they
-    did before is in the trace of that run."""
+    """Nodes that had lives before this run. They may have saved state, such as their place in the order. What
+    they did before is in the trace of an earlier run."""
     trace_hash: str | None = None
     files: dict[str, int] | None = None
     """The number of rows in each of its Parquet files; None if the writer did not count them."""

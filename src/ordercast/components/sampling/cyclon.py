@@ -170,6 +170,14 @@ class Cyclon(Sampler):
             self._check(source, message, self._options.length)
             self._accept(source, message)
 
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Take in newcomers from now on, and forget who was removed."""
+        self._nodes = range(min(self._nodes.start, *roles), max(self._nodes.stop, 1 + max(roles)))
+        others = [node for node in sorted(roles) if node != self.env.me]
+        self._contacts = [node for node in self._contacts if node in roles] or others[:1]
+        kept = [(node, age) for node, age in self.entries() if node in roles]
+        self._view, self._ages = [node for node, _ in kept], [age for _, age in kept]
+
     def sample(self, round_number: int, count: int) -> list[NodeId]:
         """Neighbours, each as likely as the other; if they are too few, those too that were just asked."""
         chosen = [self._view[place] for place in choose(self._targets, round_number, count, len(self._view))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ordercast.components.sampling.draws import choose, stream
 from ordercast.core import Env, Explanation, Message, NodeId, Process
@@ -38,8 +38,15 @@ class Uniform(Sampler):
     def __init__(self, env: Env, seed: int, peers: Sequence[NodeId]) -> None:
         super().__init__(env)
         self._seed = stream(seed, TARGETS)
+        self._know(peers)
+
+    def _know(self, peers: Sequence[NodeId]) -> None:
         self._peers = peers
-        self._me = peers.index(env.me) if env.me in peers else len(peers)
+        self._me = peers.index(self.env.me) if self.env.me in peers else len(peers)
+
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Choose among the peers that there are now."""
+        self._know(tuple(sorted(roles)))
 
     def sample(self, round_number: int, count: int) -> list[NodeId]:
         """Peers other than this one, from the whole list."""

@@ -26,7 +26,8 @@ def answers(case: Case, findings: Findings) -> None:
     limits = rows if simulated else np.full(len(rows), len(trace.kind))
     known = (places >= 0) & (np.append(account.submit_row, len(trace.kind))[places] < limits)
     count = _delivered(account, places[known], limits[known])
-    needed = np.array([len(trace.receivers(groups)) for groups in account.destinations], np.int64)
+    steady = [trace.members.steady(groups) for groups in account.destinations]
+    needed = np.array([len(nodes) for nodes in steady], np.int64)
     wrong = ~known
     wrong[known] = count < needed[account.destination[places[known]]]
     for at in findings.wanted(np.flatnonzero(wrong).tolist()):
@@ -50,7 +51,10 @@ def _delivered(account: Account, places: Ints, limits: Ints) -> Ints:
     # A message may be said to be complete twice: each time counts.
     wanted = np.zeros(len(account.messages), bool)
     wanted[places] = True
-    mine = np.flatnonzero(wanted[account.place])
+    counts = wanted[account.place]
+    if changed := account.trace.members.changed:  # nobody answers for receivers that join or leave
+        counts &= ~np.isin(account.node, changed)
+    mine = np.flatnonzero(counts)
     mine = mine[np.lexsort((account.row[mine], account.node[mine], account.place[mine]))]
     first = np.ones(len(mine), bool)  # a receiver that lost its state may deliver it again
     first[1:] = (np.diff(account.place[mine]) != 0) | (np.diff(account.node[mine]) != 0)
@@ -71,7 +75,7 @@ def _tell(account: Account, findings: Findings, row: int, place: int, limit: int
     if place >= 0:
         had = account.node[(account.place == place) & (account.row < limit)].tolist()
         groups = account.destinations[account.destination[place]]
-        missing = sorted(trace.receivers(groups).difference(had))
+        missing = sorted(trace.members.steady(groups).difference(had))
         what = f"{nodes_named(missing)} had not delivered"
     told = () if message == null_of(trace.message) else (message,)
     named = message_at(message, int(trace.time[row])) if told else "a message"

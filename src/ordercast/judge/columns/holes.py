@@ -21,7 +21,8 @@ def holes(ledger: Ledger) -> Holes:
     for node in sorted(delivered):
         mine = [node in account.trace.receivers(groups) for groups in account.destinations]
         addressed = np.array(mine, bool)[account.destination[:count]]
-        lacked = np.flatnonzero(addressed & somewhere & ~delivered[node])
+        owed = ledger.owed(node)
+        lacked = np.flatnonzero(addressed & somewhere & ~delivered[node] & (True if owed is None else owed))
         if len(lacked):
             first = tuple(account.message(place) for place in lacked[:NAMED_MAX].tolist())
             found.append(NodeHoles(node, ledger.population.standing(node), len(lacked), first))

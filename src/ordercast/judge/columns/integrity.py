@@ -146,14 +146,30 @@ class _Gate:
         self._to[made_up] = submissions.known_code[trace.groups.codes[self._row[made_up]]]
         passing = np.ones(len(self._row), bool)
         passing[where[nothing]] = False
-        passing[made_up] = self._at_address(self._to[made_up], trace.node[self._row[made_up]])
+        passing[made_up] = self._at_address(self._to[made_up], self._row[made_up])
         self._keep(passing)
 
     def _addressed(self) -> Flags:
         """For each delivery, whether its message went to a group of the receiver."""
-        return self._at_address(self._to, self._trace.node[self._row])
+        return self._at_address(self._to, self._row)
 
-    def _at_address(self, destinations: Ints, nodes: Ints) -> Flags:
+    def _at_address(self, destinations: Ints, rows: Ints) -> Flags:
+        nodes = self._trace.node[rows]
+        flags = self._at_any_time(destinations, nodes)
+        for node in self._trace.members.changed:
+            mine = np.flatnonzero(nodes == node)
+            flags[mine] = self._at_that_time(node, destinations[mine], rows[mine])
+        return flags
+
+    def _at_that_time(self, node: int, destinations: Ints, rows: Ints) -> Flags:
+        """For each row of a node that joined or left groups, whether it received a destination then."""
+        flags, known = np.zeros(len(rows), bool), self._submissions.destinations
+        for group in self._trace.description.groups:
+            to = np.array([group in groups for groups in known], bool)
+            flags |= to[destinations] & self._trace.members.inside(node, group, rows)
+        return flags
+
+    def _at_any_time(self, destinations: Ints, nodes: Ints) -> Flags:
         ids, index = factorize(nodes)
         table = np.zeros((len(self._submissions.destinations), max(1, len(ids))), bool)
         position = {node: place for place, node in enumerate(ids.tolist())}

@@ -22,6 +22,7 @@ from ordercast.judge.columns.account import Account
 from ordercast.judge.columns.changes import Change
 from ordercast.judge.columns.columns import Flags, Ints, by_key, factorize, list_columns, null_of
 from ordercast.judge.columns.continuity import Continuity
+from ordercast.judge.columns.members import OrderPlaces
 from ordercast.judge.columns.notices import Drop, InstalledView
 from ordercast.judge.columns.population import Population
 from ordercast.judge.columns.removals import Removals
@@ -60,7 +61,8 @@ class Ledger:
         self.population = Population(account.trace)
         self._stays = stays
         self._viewed = account.trace.description.guarantees.views
-        self._groups = account.trace.description.groups
+        self._members = account.trace.members
+        self._groups = self._members.ever
         self.count = len(account.submit_row)
         """Messages from this place on were never submitted, and nobody owes them."""
         self.holders: dict[Slot, dict[NodeId, Nanos]] = {}
@@ -73,6 +75,7 @@ class Ledger:
         self._removals = Removals(changes)
         self._uniform = account.trace.description.guarantees.uniform
         self._continuity = Continuity(views, self._groups)
+        self._owed: dict[NodeId, Flags] = {}
         self.delivered = {node: self._marks(node) for node in self._all_receivers()}
         """For each receiver, which messages it delivered, in any life."""
 
@@ -92,7 +95,10 @@ class Ledger:
             mine = order[starts[code] : starts[code + 1]]
             everything = len(mine) == self.count
             for node in self.correct(groups) if len(mine) else ():
-                if everything:
+                owed = self.owed(node)
+                if owed is not None:
+                    lacked[mine] |= ~self.delivered[node][mine] & owed[mine]
+                elif everything:
                     lacked |= ~self.delivered[node][: self.count]
                 else:
                     lacked[mine] |= ~self.delivered[node][mine]
@@ -110,10 +116,53 @@ class Ledger:
         """The receivers that owe a message which these nodes delivered, correct or not."""
         groups = self.groups(place)
         if not self._viewed:
-            return self.account.trace.receivers(groups)
-        survivors = [node for node in witnesses if self.survived(node, place)]
-        rows = [(node, self._delivery_row(node, place)) for node in survivors]
-        return self._owing(groups, rows)
+            owing: Collection[NodeId] = self.account.trace.receivers(groups)
+        else:
+            survivors = [node for node in witnesses if self.survived(node, place)]
+            rows = [(node, self._delivery_row(node, place)) for node in survivors]
+            owing = self._owing(groups, rows)
+        return [node for node in owing if self.owes(node, place)] if self._members.changed else owing
+
+    def owes(self, node: NodeId, place: int) -> bool:
+        """Whether a message is ordered while a receiver is in one of its groups."""
+        owed = self.owed(node)
+        return owed is None or bool(owed[place])
+
+    def owed(self, node: NodeId) -> Flags | None:
+        """For each submitted message, whether it is ordered while a receiver is in one of its groups.
+
+        None if the receiver never joined or left a group: then it owes all messages to its groups.
+        """
+        if node not in self._members.changed:
+            return None
+        if node not in self._owed:
+            self._owed[node] = self._find_owed(node)
+        return self._owed[node]
+
+    def _find_owed(self, node: NodeId) -> Flags:
+        account, (places, known) = self.account, self._message_places
+        submitted = account.trace.time[account.submit_row]
+        owed = np.zeros(self.count, bool)
+        for group in self._groups:
+            to = account.going_to(group)[account.destination[: self.count]]
+            spans = self._members.spans.get((node, group))
+            if spans is None:
+                owed |= to & (node in self._groups[group])
+            for span in spans or ():
+                if not span.void:
+                    owed |= to & self._members.owes(span, places, known, submitted)
+        return owed
+
+    @cached_property
+    def _message_places(self) -> tuple[OrderPlaces, Flags]:
+        """Where each submitted message was delivered first, and which of them were delivered at all."""
+        account = self.account
+        where = np.flatnonzero((account.place < self.count) & (self._binding if self._viewed else True))
+        where = where[np.argsort(account.row[where], kind="stable")[::-1]]
+        first = np.full(self.count, -1, np.int64)
+        first[account.place[where]] = account.row[where]
+        names = ("stamp_clock", "stamp_issuer", "config")
+        return OrderPlaces(*(account.trace.column(name)[first] for name in names)), first >= 0
 
     def survived(self, node: NodeId, place: int) -> bool:
         """Whether a node went on from the view in which it delivered a message, or was in none."""

@@ -7,11 +7,11 @@ an unknown group or with unknown members, are findings of integrity, and no othe
 from typing import NamedTuple
 
 from ordercast.core import ANEW, GroupId, Groups, Nanos, NodeId, RemoteError, format_ns
-from ordercast.judge.columns.columns import null_of
+from ordercast.judge.columns.columns import KINDS, null_of
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.trace import Trace
 from ordercast.judge.finding import listed
-from ordercast.trace import ADDED, REMOVED, Kind
+from ordercast.trace import ADDED, CHANGING, REMOVED, Kind
 
 
 class Drop(NamedTuple):
@@ -86,3 +86,16 @@ def views_of(trace: Trace, findings: Findings) -> list[InstalledView]:
         detail = f"node {node} installed view {config} at {format_ns(time_ns)} with {what}"
         findings.add((node,), (), (time_ns,), detail, row)
     return found
+
+
+def judge_changes(trace: Trace, findings: Findings) -> None:
+    """Report nodes that joined or left a group that is unknown or fixed."""
+    rows = trace.rows(*CHANGING)
+    for row, groups in zip(rows.tolist(), trace.table["groups"].take(rows).to_pylist(), strict=True):
+        known = trace.known(tuple(groups or ()))
+        if trace.members.changing and known and list(known) == groups:
+            continue
+        node, time_ns, what = int(trace.node[row]), int(trace.time[row]), KINDS[trace.kind[row]]
+        why = "the groups are fixed" if known else f"the run has groups {listed(trace.description.groups)}"
+        detail = f"node {node} {what} groups {listed(groups or ())} at {format_ns(time_ns)}, but {why}"
+        findings.add((node,), (), (time_ns,), detail, row)

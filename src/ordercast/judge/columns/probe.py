@@ -22,7 +22,7 @@ def probe(case: Case, findings: Findings) -> None:
     for place in [place for place, label in enumerate(labels) if label == PROBE]:
         groups = account.destinations[account.destination[place]]
         came = set(nodes[np.flatnonzero(delivered == place)].tolist())
-        receivers = sorted(trace.receivers(groups))
+        receivers = sorted(trace.members.at_end(groups))
         missing = [n for n in receivers if n not in came and population.standing(n) != "down"]
         if missing:
             sender, time_ns = int(trace.node[rows[place]]), int(trace.time[rows[place]])

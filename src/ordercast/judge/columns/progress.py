@@ -33,7 +33,7 @@ def progress(case: Case, findings: Findings) -> None:
     for stretch in case.description.stretches:
         found = [
             silence
-            for group, members in case.description.groups.items()
+            for group, members in case.trace.members.ever.items()
             for places in [_counted(case, stretch, group)]
             for node in members
             if node in stretch.receivers and len(places)
@@ -60,6 +60,8 @@ def _first_silence(case: Case, stretch: Stretch, places: Ints, node: NodeId, gro
     following = np.searchsorted(heard, times)
     late = following == len(heard)
     late[~late] = heard[following[~late]] > times[~late] + stretch.silence_ns
+    silence = stretch.silence_ns  # a receiver that joins later is judged when it has been there for a while
+    late &= case.trace.members.was_in(node, group, times - silence, times + silence)
     if not late.any():
         return []
     first = int(np.argmax(late))

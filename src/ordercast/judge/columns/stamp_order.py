@@ -6,6 +6,7 @@ stamps of each chain are compared with the highest one before.
 
 import numpy as np
 
+from ordercast.core import NodeId
 from ordercast.judge.columns.account import Account, Chain
 from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import Flags, Ints
@@ -22,17 +23,23 @@ def stamp_order(case: Case, findings: Findings) -> None:
     account, stamped = case.account, case.stamped
     if not stamped.has_places or (account.ordered is None and case.stamps_climb):
         return
-    groups = case.description.groups.values()
     broken: list[Broken] = []
     for chain in account.chains:
-        in_all = all(chain.node in members for members in groups)
-        broken += _broken(account, stamped, chain, in_all)
+        broken += _broken(account, stamped, chain, _in_all_until(case, chain.node))
     broken.sort(key=lambda found: int(account.row[found[0]]))
     for found in findings.wanted(broken):
         _tell(account, findings, stamped, found)
 
 
-def _broken(account: Account, stamped: Stamped, chain: Chain, in_all: bool) -> list[Broken]:
+def _in_all_until(case: Case, node: NodeId) -> int:
+    """Up to which row a node is in all groups, from the start on; 0 if it is not."""
+    if not all(node in members for members in case.description.groups.values()):
+        return 0
+    spans = [span for (one, _), own in case.trace.members.spans.items() if one == node for span in own]
+    return min((one.left.row for one in spans if one.left is not None), default=len(case.trace.kind))
+
+
+def _broken(account: Account, stamped: Stamped, chain: Chain, in_all_until: int) -> list[Broken]:
     """The deliveries of a chain that are out of place, or tagged without a reason."""
     where = np.arange(chain.start, chain.stop)
     where = where[stamped.whole(account.row[where])]
@@ -42,6 +49,7 @@ def _broken(account: Account, stamped: Stamped, chain: Chain, in_all: bool) -> l
         return []
     rank = _ranks(clock, issuer)
     highest = np.maximum.accumulate(np.where(ordered, rank, -1))
+    in_all = account.row[where] < in_all_until
     wrong = np.where(ordered, rank < highest, in_all & (rank > highest))
     found = []
     for at in np.flatnonzero(wrong).tolist():

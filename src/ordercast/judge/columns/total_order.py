@@ -12,13 +12,13 @@ from ordercast.judge.columns.line import Line, contradictions, sequences
 
 def total_order(case: Case, findings: Findings) -> None:
     """Find the groups whose receivers contradict each other."""
-    account, groups = case.account, case.description.groups
+    account, groups = case.account, case.trace.members.ever
     # Order across groups needs the line over all groups anyway.
     across = len(groups) == 1 or case.description.guarantees.order is Order.ACROSS
     if across and case.line.straight:
         return
     for group, members in groups.items():
-        chains = sequences(account, account.going_to(group), members)
+        chains = sequences(account, account.going_to(group), members, group)
         line = Line(chains, len(account.messages))
         if not line.straight:
             case.disordered |= contradictions(account, findings, line)

@@ -22,6 +22,7 @@ from ordercast.judge.columns.columns import (
     is_kind,
     words_at,
 )
+from ordercast.judge.columns.members import Members
 from ordercast.judge.columns.node_order import NodeOrder
 from ordercast.trace import ACTIONS, LOST, PACKETS, Kind, RunDescription
 
@@ -127,8 +128,13 @@ class Trace:
         return tuple(dict.fromkeys(group for group in groups if group in self.description.groups))
 
     def receivers(self, groups: Groups) -> frozenset[NodeId]:
-        """The receivers of some groups of the run."""
-        return frozenset(node for group in groups for node in self.description.groups[group])
+        """All that ever received one of some groups of the run."""
+        return frozenset(node for group in groups for node in self.members.ever[group])
+
+    @cached_property
+    def members(self) -> Members:
+        """Who receives which group, and when."""
+        return Members(self)
 
     def _screen_groups(self) -> None:
         known = set(self.node_ids)

@@ -104,12 +104,12 @@ def _judge_exclusions(
     account: Account, stays: Stays, delivered: dict[Stay, Ints], findings: Findings
 ) -> None:
     """A node that is left out delivers nothing, except messages that also go to another group of it."""
-    groups = account.trace.description.groups
+    members = account.trace.members
     for stay, where in delivered.items():
         for delivery in where.tolist() if stay.excluded else ():
             row = int(account.row[delivery])
             destination = account.destinations[account.to[delivery]]
-            own = [group for group in destination if stay.node in groups[group]]
+            own = [g for g in destination if members.inside(stay.node, g, np.array([row]))[0]]
             there = [stays.stay_at(stay.node, group, row) for group in own]
             if any(other is None or not other.excluded for other in there):
                 continue

@@ -3,7 +3,7 @@
 A `complete` row says that all receivers of a message answered its client. A receiver answers when it
 delivers, in order or tagged. So every receiver of the message's groups delivered it before, in one of its
 lives; notifications are not answered. Rows of different machines have no common order: where a run is not
-simulated, the deliveries only have to be there at its end.
+simulated, the deliveries only have to be there at its end. Nobody answers for receivers that join or leave.
 """
 
 from collections import defaultdict
@@ -23,6 +23,7 @@ class Answers(Oracle):
     def __init__(self, name: str, case: Case) -> None:
         super().__init__(name, case)
         self._at_once = case.description.source == "simulator"
+        self._members = case.members
         self._groups: dict[MessageId | None, Groups] = {}
         self._delivered: defaultdict[NodeId, set[MessageId | None]] = defaultdict(set)
         self._complete: list[Event] = []
@@ -57,8 +58,7 @@ class Answers(Oracle):
         if message is None or message not in self._groups:
             self._tell(event, (), "nobody submitted")
             return
-        members = self.description.groups
-        receivers = {node for group in self._groups[message] for node in members.get(group, ())}
+        receivers = self._members.steady(self._groups[message])
         missing = [node for node in sorted(receivers) if message not in self._delivered[node]]
         if missing:
             self._tell(event, missing, f"{nodes_named(missing)} had not delivered")

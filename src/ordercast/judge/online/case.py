@@ -1,13 +1,14 @@
 """A case: what the oracles of one run share.
 
-They share the place in the stream, the ledger of deliveries, which is kept once for all oracles that need it,
-and the list of oracles: some oracles use the findings of another.
+They share the place in the stream, the members of groups, the ledger of deliveries, which is kept once for
+all oracles that need it, and the list of oracles: some oracles use the findings of another.
 """
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from ordercast.judge.online.ledger import Ledger
+from ordercast.judge.online.members import Members
 from ordercast.trace import Event, Kind, RunDescription
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Case:
     def __init__(self, description: RunDescription) -> None:
         self.description = description
         self.cursor = Cursor()
+        self.members = Members(description)
+        """Who receives which group; the gate keeps it up to date."""
         self.oracles: list[Oracle] = []
         """In the order in which they see an event."""
         self._ledger: Ledger | None = None
@@ -40,7 +43,7 @@ class Case:
     def ledger(self) -> Ledger:
         """The ledger of the run. It is kept only if an oracle asks for it before the run begins."""
         if self._ledger is None:
-            self._ledger = Ledger(self.description)
+            self._ledger = Ledger(self.description, self.members)
         return self._ledger
 
     def accounts(self) -> list[dict[Kind, Handler]]:

@@ -17,7 +17,8 @@ def holes(ledger: Ledger) -> Holes:
             nowhere += 1
             continue
         for node in without:
-            lacked.setdefault(node, []).append(message)
+            if ledger.owes(node, message):
+                lacked.setdefault(node, []).append(message)
     found = (
         NodeHoles(node, _standing(ledger.population, node), len(messages), tuple(messages[:NAMED_MAX]))
         for node, messages in sorted(lacked.items())

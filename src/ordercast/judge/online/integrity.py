@@ -26,7 +26,7 @@ from ordercast.core import (
 from ordercast.judge.finding import listed, message_at
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import ACTIONS, CARRYING, LOST, PROMISED, Event, Kind
+from ordercast.trace import ACTIONS, CARRYING, ENTERING, LEAVING, LOST, PROMISED, Event, Kind
 
 
 class Integrity(Oracle):
@@ -40,7 +40,8 @@ class Integrity(Oracle):
         self._submitted: dict[MessageId, Event] = {}
         self._foretold: dict[MessageId, Event | None] = {}
         self._delivered: dict[NodeId, set[MessageId]] = {node.id: set() for node in case.description.nodes}
-        self._addressed: dict[Groups, frozenset[NodeId]] = {}
+        self._members = case.members
+        self._addressed: dict[Groups, set[NodeId]] = {}
         promised = case.description.guarantees
         unpromised = [kind for kind, promise in PROMISED.items() if not getattr(promised, promise)]
         self.admits: dict[Kind, Callable[[Event], Event | None]] = {
@@ -50,6 +51,8 @@ class Integrity(Oracle):
             Kind.SUBMIT: self._on_submit,
             Kind.DROP: self._on_drop,
             Kind.VIEW: self._on_view,
+            **dict.fromkeys(ENTERING, self._on_joined),
+            **dict.fromkeys(LEAVING, self._on_left),
             Kind.RECOVER: self._on_recover,
         }
         """For each kind, the check that returns the row as other oracles may see it, or None."""
@@ -191,6 +194,30 @@ class Integrity(Oracle):
         self.report((event.node,), (), (event.time_ns,), detail)
         return None
 
+    def _on_joined(self, event: Event) -> Event | None:
+        if self._may_change(event, "joined"):
+            self._members.on_joined(event)
+            return event
+        return None
+
+    def _on_left(self, event: Event) -> Event | None:
+        if self._may_change(event, "left"):
+            self._members.on_left(event)
+            return event
+        return None
+
+    def _may_change(self, event: Event, what: str) -> bool:
+        """Whether a node may be told that it joined or left: the run has the group, and may change it."""
+        self._screen_node(event)
+        known = self._known(event.groups)
+        if self._members.changing and known and known == event.groups:
+            return True
+        why = "the groups are fixed" if known else f"the run has {_groups(tuple(self.description.groups))}"
+        when = format_ns(event.time_ns)
+        detail = f"node {event.node} {what} {_groups(event.groups)} at {when}, but {why}"
+        self.report((event.node,), (), (event.time_ns,), detail)
+        return False
+
     def _on_action(self, event: Event) -> Event | None:
         self._screen_node(event)
         return event
@@ -199,6 +226,7 @@ class Integrity(Oracle):
         self._screen_node(event)
         if event.label == LOST:
             self._delivered[event.node].clear()
+        self._members.on_recover(event)
         return event
 
     def _screen_node(self, event: Event) -> None:
@@ -212,13 +240,11 @@ class Integrity(Oracle):
         """The groups among these that the run has, each once."""
         return tuple(dict.fromkeys(group for group in groups or () if group in self.description.groups))
 
-    def _receivers(self, groups: Groups) -> frozenset[NodeId]:
-        """The receivers of known groups."""
+    def _receivers(self, groups: Groups) -> set[NodeId]:
+        """The nodes that receive some known groups now."""
         receivers = self._addressed.get(groups)
         if receivers is None:
-            members = self.description.groups
-            receivers = frozenset(node for group in groups for node in members[group])
-            self._addressed[groups] = receivers
+            receivers = self._addressed[groups] = self._members.addressed(groups)
         return receivers
 
     def _breach(self, event: Event, what: str) -> None:

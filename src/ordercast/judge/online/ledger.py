@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from ordercast.core import ANEW, Agreement, Gaps, GroupId, Groups, MessageId, Nanos, NodeId
 from ordercast.judge.online.changes import changes_of
+from ordercast.judge.online.members import Members, Place
 from ordercast.judge.online.population import Population
 from ordercast.trace import CARRYING, LOST, REMOVED, RETURNING, Event, Kind, RunDescription
 
@@ -46,21 +47,21 @@ class Submission(NamedTuple):
     crashes: int
 
 
-class Membership(NamedTuple):
+class ListedView(NamedTuple):
     """A view of a group."""
 
     config: int
     members: tuple[NodeId, ...]
 
 
-Views = dict[GroupId, Membership]
+Views = dict[GroupId, ListedView]
 """The views that a node is in. The dictionary is replaced, never changed."""
 
 
 class Ledger:
     """The ledger of a run."""
 
-    def __init__(self, description: RunDescription) -> None:
+    def __init__(self, description: RunDescription, members: Members) -> None:
         promised = description.guarantees
         self._numbered = promised.gaps is Gaps.NOTIFIED or promised.agreement is Agreement.NOTIFIED
         self.population = Population()
@@ -83,8 +84,10 @@ class Ledger:
         self._configs: dict[GroupId, set[int]] = {group: set() for group in description.groups}
         self._breaks: set[tuple[GroupId, NodeId, int]] = set()
         """Views that a receiver does not go on to from the view before."""
-        self._members = description.groups
-        self._receivers: dict[Groups, tuple[NodeId, ...]] = {}
+        self._members = members
+        self._changing = members.changing
+        self._places: dict[MessageId, Place] = {}
+        """Where each message was delivered first; only if receivers may join and leave."""
 
     def handlers(self) -> dict[Kind, Callable[[Event], None]]:
         """The handlers that feed the ledger."""
@@ -114,6 +117,8 @@ class Ledger:
                 return
             self._delivered_in[event.node].setdefault(message, self._views[event.node])
         self.delivered[event.node].setdefault(message, event.time_ns)
+        if self._changing and message not in self._places:
+            self._places[message] = Place.of(event)
         if self._numbered and event.numbers and message not in self.slots and event.stamp_issuer is not None:
             slots = tuple(Slot(event.stamp_issuer, *slot) for slot in event.slots())
             self.slots[message] = slots
@@ -139,9 +144,9 @@ class Ledger:
                 key = (change.issuer, group)
                 self._settled[key] = max(change.number, self._settled.get(key, change.number))
         for group in event.groups or ():
-            self._views[event.node] = self._views[event.node] | {group: Membership(config, members)}
+            self._views[event.node] = self._views[event.node] | {group: ListedView(config, members)}
             self._configs[group].add(config)
-            for node in self._members[group]:
+            for node in self._members.of(group):
                 if node not in members:
                     self._break(group, node, config, config)
             if event.label == ANEW:
@@ -160,16 +165,19 @@ class Ledger:
     def _excluded(self, node: NodeId, groups: Groups) -> bool:
         """Whether the views of all these groups that a node receives leave the node out."""
         views = self._views[node]
-        mine = [group for group in groups if node in self._members[group]]
+        mine = [group for group in groups if node in self._members.of(group)]
         return bool(mine) and all(group in views and node not in views[group].members for group in mine)
 
     def receivers(self, groups: Groups) -> tuple[NodeId, ...]:
-        """The receivers of some groups together, in ascending order."""
-        receivers = self._receivers.get(groups)
-        if receivers is None:
-            found = {node for group in groups for node in self._members.get(group, ())}
-            receivers = self._receivers[groups] = tuple(sorted(found))
-        return receivers
+        """All that ever received one of these groups, in ascending order."""
+        return self._members.receivers(groups)
+
+    def owes(self, node: NodeId, message: MessageId) -> bool:
+        """Whether a message is ordered while a receiver is in one of its groups."""
+        if not self._changing:
+            return True
+        _, groups, submitted, _ = self.submissions[message]
+        return self._members.owes(node, groups, self._places.get(message), submitted)
 
     def survived(self, node: NodeId, message: MessageId) -> bool:
         """Whether a node survived the view in which it delivered a message."""
@@ -188,7 +196,8 @@ class Ledger:
         """The receivers that owe a message which these nodes delivered, correct or not."""
         survivors = [node for node in witnesses if self.survived(node, message)] if self._viewed else []
         places = [self._delivered_in[node][message] for node in survivors]
-        return self._owing(self.submissions[message].groups, places)
+        owing = self._owing(self.submissions[message].groups, places)
+        return [node for node in owing if self.owes(node, message)] if self._changing else owing
 
     def owing_slot(self, slot: Slot, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
         """The receivers that owe a slot; these nodes were notified of its drop."""
@@ -201,7 +210,7 @@ class Ledger:
         owing: set[NodeId] = set()  # only asked whether it contains a node
         for group in groups:
             views = list(dict.fromkeys(place[group] for place in places if group in place))
-            for node in self._members.get(group, ()):
+            for node in self._members.of(group):
                 left_out = self._left_out.get((group, node))
                 if left_out is None or any(node in v.members and v.config > left_out for v in views):
                     owing.add(node)
@@ -226,17 +235,17 @@ class Ledger:
         )
 
     def _holders(self, message: MessageId, group: GroupId) -> list[NodeId]:
-        return [node for node in self._members.get(group, ()) if message in self.delivered[node]]
+        return [node for node in self._members.of(group) if message in self.delivered[node]]
 
     def _is_majority(self, nodes: Collection[NodeId], group: GroupId) -> bool:
         """Whether these nodes are more than half of the receivers of a group."""
-        return 2 * len(nodes) > len(self._members.get(group, ()))
+        return 2 * len(nodes) > len(self._members.of(group))
 
     def unbound(self, node: NodeId, message: MessageId) -> bool:
         """Whether all slots of a message in the groups of a receiver are beyond what the groups settle."""
         if not self._settled:
             return False
-        mine = [s for s in self.slots.get(message, ()) if node in self._members.get(s.group, ())]
+        mine = [s for s in self.slots.get(message, ()) if node in self._members.of(s.group)]
         return bool(mine) and all(self.beyond(slot) for slot in mine)
 
     def unexplained(self) -> Counter[tuple[NodeId, GroupId]]:

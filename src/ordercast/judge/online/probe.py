@@ -21,6 +21,7 @@ class Probes(Oracle):
         self._probes: dict[MessageId, Event] = {}
         self._delivered: dict[MessageId, set[NodeId]] = {}
         self._population = Population()
+        self._members = case.members
 
     def handlers(self) -> dict[Kind, Handler]:
         """Submissions, deliveries, crashes and recoveries."""
@@ -56,5 +57,4 @@ class Probes(Oracle):
                 )
 
     def _receivers(self, groups: Groups) -> list[NodeId]:
-        members = {node for group in groups for node in self.description.groups[group]}
-        return sorted(members - self._population.down)
+        return sorted(self._members.addressed(groups) - self._population.down)

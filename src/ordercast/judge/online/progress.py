@@ -3,7 +3,8 @@
 The description says in which stretches of time that is so, for which senders and receivers, and how long a
 silence may last. If one of these senders submits a message to a group, each of these receivers in that group
 delivers something of the group, or is notified of a drop, within that time. It need not be that message: a
-notification does not say which message it stands for.
+notification does not say which message it stands for. A receiver that joins later is judged when it has been
+in the group for as long as a silence may last.
 """
 
 from bisect import bisect_left
@@ -20,6 +21,7 @@ class Progress(Oracle):
 
     def __init__(self, name: str, case: Case) -> None:
         super().__init__(name, case)
+        self._members = case.members
         self._submissions: list[Event] = []
         self._heard: dict[tuple[NodeId, GroupId], list[Nanos]] = {}
 
@@ -42,13 +44,24 @@ class Progress(Oracle):
 
     def _judge(self, stretch: Stretch, event: Event, silent: set[tuple[NodeId, GroupId]]) -> None:
         for group in event.groups or ():
-            for node in self.description.groups.get(group, ()):
-                if node in stretch.receivers and (node, group) not in silent:
+            for node in self._members.of(group):
+                if (
+                    node in stretch.receivers
+                    and (node, group) not in silent
+                    and self._settled(stretch, event, node, group)
+                ):
                     heard = self._heard.get((node, group), [])
                     place = bisect_left(heard, event.time_ns)
                     if place == len(heard) or heard[place] > event.time_ns + stretch.silence_ns:
                         silent.add((node, group))
                         self._tell(stretch, event, node, group, heard[place:])
+
+    def _settled(self, stretch: Stretch, event: Event, node: NodeId, group: GroupId) -> bool:
+        """Whether a receiver had been in a group for a while before a submission, and stayed in it."""
+        if not self._members.changing:
+            return True
+        begin, end = event.time_ns - stretch.silence_ns, event.time_ns + stretch.silence_ns
+        return self._members.was_in(node, group, begin, end)
 
     def _tell(self, stretch: Stretch, event: Event, node: NodeId, group: GroupId, later: list[Nanos]) -> None:
         assert event.message is not None

@@ -5,15 +5,15 @@ stamps (clock, issuer) of its deliveries in order never decrease; the messages o
 stamp. A delivery that is tagged as out of order has a reason: the receiver had delivered in order, before, a
 message whose stamp is not lower.
 
-A tag is judged only at receivers that are in every group. At others, the place may have been passed by a
-message that they do not receive: EpTO's peers order the messages of all groups.
+A tag is judged only at receivers that have been in every group from the start. At others, the place may have
+been passed by a message that they do not receive: EpTO's peers order the messages of all groups.
 """
 
 from ordercast.core import NodeId
 from ordercast.judge.finding import message_at
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import CARRYING, LOST, ORDERED, Event, Kind
+from ordercast.trace import CARRYING, LEAVING, LOST, ORDERED, Event, Kind
 
 
 class StampOrder(Oracle):
@@ -25,13 +25,14 @@ class StampOrder(Oracle):
         """The delivery in order with the highest stamp of each receiver."""
         groups = case.description.groups.values()
         nodes = [node.id for node in case.description.nodes]
-        self._in_all = frozenset(node for node in nodes if all(node in members for members in groups))
+        self._in_all = {node for node in nodes if all(node in members for members in groups)}
 
     def handlers(self) -> dict[Kind, Handler]:
         """Deliveries, and recoveries without state, which make a new receiver."""
         return {
             **dict.fromkeys(CARRYING, self._on_tagged),
             **dict.fromkeys(ORDERED, self._on_deliver),
+            **dict.fromkeys(LEAVING, self._on_left),
             Kind.RECOVER: self._on_recover,
         }
 
@@ -68,6 +69,9 @@ class StampOrder(Oracle):
     def _named(event: Event) -> str:
         stamp = f"stamp ({event.stamp_clock}, {event.stamp_issuer})"
         return f"{message_at(event.message or 0, event.time_ns)} with {stamp}"
+
+    def _on_left(self, event: Event) -> None:
+        self._in_all.discard(event.node)
 
     def _on_recover(self, event: Event) -> None:
         if event.label == LOST:

@@ -14,7 +14,7 @@ from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
 from ordercast.judge.online.precedence import Edge
 from ordercast.judge.online.relation import Line, Relation, named, told
-from ordercast.trace import LOST, ORDERED, Event, Kind
+from ordercast.trace import ENTERING, LEAVING, LOST, ORDERED, Event, Kind
 
 
 class TotalOrder(Oracle):
@@ -33,10 +33,17 @@ class TotalOrder(Oracle):
         self._routes: dict[NodeId, dict[Groups, list[tuple[Relation, Line]]]] = {
             node.id: {} for node in case.description.nodes
         }
+        self._left: dict[tuple[NodeId, GroupId], Line] = {}
+        """The lines of receivers that have left; if they join again, they go on with them."""
 
     def handlers(self) -> dict[Kind, Handler]:
-        """Deliveries in order, and recoveries without state, which make a new receiver."""
-        return {**dict.fromkeys(ORDERED, self._on_deliver), Kind.RECOVER: self._on_recover}
+        """Deliveries in order, joins and leaves, and recoveries without state, which make a new receiver."""
+        return {
+            **dict.fromkeys(ORDERED, self._on_deliver),
+            **dict.fromkeys(ENTERING, self._on_joined),
+            **dict.fromkeys(LEAVING, self._on_left),
+            Kind.RECOVER: self._on_recover,
+        }
 
     def _on_deliver(self, event: Event) -> None:
         self.broken = False
@@ -55,10 +62,35 @@ class TotalOrder(Oracle):
                     for known in self._relations.values():
                         known.counting = True
 
+    def _on_joined(self, event: Event) -> None:
+        lines = self._lines[event.node]
+        for group in event.groups or ():
+            if group not in lines:
+                known = self._left.pop((event.node, group), None)
+                lines[group] = known or self._relations[group].line(event.node)
+                self._routes[event.node].clear()
+
+    def _on_left(self, event: Event) -> None:
+        for group in event.groups or ():
+            line = self._lines[event.node].pop(group, None)
+            if line is not None:
+                self._left[event.node, group] = line
+                self._routes[event.node].clear()
+
     def _on_recover(self, event: Event) -> None:
         if event.label == LOST:
-            for line in self._lines[event.node].values():
+            self._begin_again(event.node)
+
+    def _begin_again(self, node: NodeId) -> None:
+        """Put a node that has lost its state into the groups that it was in at the start."""
+        lines = self._lines[node]
+        for group, relation in self._relations.items():
+            line = self._left.pop((node, group), None) or lines.pop(group, None)
+            if line is not None:
                 line.clear()
+            if node in self.description.groups[group]:
+                lines[group] = line or relation.line(node)
+        self._routes[node].clear()
 
 
 def report_cycle(oracle: Oracle, cycle: list[Edge]) -> None:

@@ -45,6 +45,7 @@ class ViewSynchrony(Oracle):
 
     def __init__(self, name: str, case: Case) -> None:
         super().__init__(name, case)
+        self._receives = case.members
         self._members: dict[tuple[GroupId, int], tuple[NodeId, tuple[NodeId, ...]]] = {}
         self._stays: dict[tuple[NodeId, GroupId], _Stay] = {}
         self._moves: dict[tuple[GroupId, int, int], tuple[NodeId, dict[MessageId, Nanos]]] = {}
@@ -177,7 +178,7 @@ class ViewSynchrony(Oracle):
     def _entitled(self, event: Event) -> bool:
         """Whether some group of a message is one that the node receives and is not excluded from."""
         return any(
-            event.node in self.description.groups[group]
+            self._receives.is_in(event.node, group)
             and ((event.node, group) not in self._stays or not self._stays[event.node, group].excluded)
             for group in event.groups or ()
         )

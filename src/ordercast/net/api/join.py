@@ -83,8 +83,8 @@ def members(cluster: Cluster, name: str) -> tuple[HostId, ...]:
     """The hosts with a receiver of a group; hosts that `cluster up` does not start come first."""
     if name not in cluster.groups:
         raise LocalError(f"there is no group '{name}'; the groups are: {', '.join(cluster.groups)}")
-    nodes = cluster.plan().nodes
-    hosts = dict.fromkeys(nodes[node].host for node in cluster.groups[name])
+    plan = cluster.plan()
+    hosts = dict.fromkeys(plan.nodes[node].host for node in plan.groups[list(cluster.groups).index(name)])
     return tuple(sorted(hosts, key=lambda host: (cluster.host(host).start, host)))
 
 
@@ -106,8 +106,9 @@ def open_group(
     nodes = [node.id for node in plan.nodes if node.host == host]
     recorder = None
     if cluster.trace:
-        recorder = TraceRecorder(cluster.traces, run or current_run(cluster), host, nodes)
+        run, late = run or current_run(cluster), cluster.comes_late(host)
+        recorder = TraceRecorder(cluster.traces, run, host, nodes, late=late)
     live = open_host(cluster, host, plan=plan, recorder=recorder, wait_s=wait_s, as_new=as_new)
     sender = next((node for node in plan.senders if node in nodes), None)
-    receiver = next(node for node in cluster.groups[name] if node in nodes)
+    receiver = next(node for node in plan.groups[names.index(name)] if node in nodes)
     return Group(live, names, names.index(name), sender, receiver, cluster.inbox_bytes)

@@ -5,6 +5,8 @@ line, so a host never starts with a wrong idea of the others.
 """
 
 from collections import Counter
+from collections.abc import Collection
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -13,7 +15,8 @@ import msgspec
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, HostId, LocalError, NodeId, Plan
-from ordercast.net.transports.address import Address
+from ordercast.net.cluster.roster import Change, Roster
+from ordercast.net.transports.address import Address, parse_address
 from ordercast.toml_file import about, convert_options
 
 TransportKind: TypeAlias = Literal["udp", "multicast", "tcp"]
@@ -67,6 +70,12 @@ class HostSpec(msgspec.Struct, frozen=True, kw_only=True):
     """"tcp" for a host behind a firewall that lets nothing else through; empty: as the cluster."""
 
 
+def _spec(change: Change) -> HostSpec:
+    """A host that came later."""
+    address = parse_address(change.address)
+    return HostSpec(id=change.host, address=address, start=change.start, roles=(change.role,))
+
+
 class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Everything that a host must know before it starts."""
 
@@ -80,7 +89,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     senders: int
     colocated: bool
     hosts: tuple[HostSpec, ...]
-    """Ascending by id."""
+    """The hosts that were not removed, ascending by id."""
     transport: TransportSpec
     security: SecuritySpec
     metrics: MetricsSpec
@@ -91,6 +100,10 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     trace: bool
     folder: Path
     """The folder of state, sockets, logs and traces."""
+    founders: tuple[HostSpec, ...] = ()
+    """The hosts of the first plan, removed ones too."""
+    roster: Roster = Roster()
+    """The hosts that came later and those that were removed."""
 
     def deployment(self) -> Deployment:
         """The deployment that the protocol makes a plan for."""
@@ -102,13 +115,44 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             protocol = find_protocol(self.protocol)
         options = convert_options(protocol.live_options(self.options), protocol, list_keys=True)
         with about("groups"):
-            return protocol.deploy(self.deployment(), options)
+            first = protocol.deploy(self.deployment(), options)
+            if not self.roster.changes:
+                return first
+            extension = self.roster.extension(first)
+            plan = protocol.deploy_extended(self.deployment(), options, extension)
+            return replace(plan, changes=self.roster.version)
+
+    def first_plan(self) -> Plan:
+        """The plan before any host came later or was removed."""
+        return self.with_roster(Roster()).plan()
+
+    def plan_of(self, took_part: Collection[HostId]) -> Plan:
+        """The plan for the trace of a run: hosts that took part and were removed are in it."""
+        return self.with_roster(self.roster.keeping(took_part)).plan()
+
+    def with_roster(self, roster: Roster) -> "Cluster":
+        """The same cluster after these changes."""
+        came = (_spec(change) for change in roster.added)
+        hosts = (spec for spec in (*(self.founders or self.hosts), *came) if spec.id not in roster.removed)
+        return msgspec.structs.replace(
+            self,
+            founders=self.founders or self.hosts,
+            hosts=tuple(sorted(hosts, key=lambda spec: spec.id)),
+            roster=roster,
+        )
+
+    def comes_late(self, host: HostId) -> bool:
+        """Whether a host came later, and its first life is still to begin."""
+        came = any(change.host == host for change in self.roster.added)
+        return came and not self.state_path(host).exists()
 
     def host(self, host: HostId) -> HostSpec:
         """The host of an id."""
         for spec in self.hosts:
             if spec.id == host:
                 return spec
+        if host in self.roster.removed:
+            raise LocalError(f"host {host} was removed from the cluster, and its id is not used again")
         known = ", ".join(str(spec.id) for spec in self.hosts)
         raise LocalError(f"{self.file}: there is no host {host}; the hosts are: {known}")
 
@@ -127,9 +171,11 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The nodes of each host, each by its role and its place among those of its role."""
         names: dict[HostId, tuple[str, ...]] = {spec.id: () for spec in self.hosts}
         taken: Counter[str] = Counter()
-        for node in self.plan().nodes:
-            names[node.host] = (*names.get(node.host, ()), f"{node.role}-{taken[node.role]}")
-            taken[node.role] += 1
+        plan = self.plan()
+        for node in plan.nodes:
+            if node.id not in plan.removed:
+                names[node.host] = (*names.get(node.host, ()), f"{node.role}-{taken[node.role]}")
+            taken[node.role] += 1  # the names of others stay as they are when a host is removed
         return names
 
     @property

@@ -3,7 +3,7 @@
 import hashlib
 import ipaddress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,8 @@ from ordercast.net.cluster.cluster import (
     TransportSpec,
 )
 from ordercast.net.cluster.key_file import load_keys
+from ordercast.net.cluster.roster import CHANGES_MAX, Change, Roster
+from ordercast.net.cluster.roster_file import load_saved, newer
 from ordercast.net.links.datagram import DATAGRAM_BYTES_MAX
 from ordercast.net.transports.address import PORT_MAX, Address, parse_address
 from ordercast.toml_file import KeyedError, about, convert, naming_lines_of, read_toml
@@ -26,6 +28,7 @@ from ordercast.toml_file import KeyedError, about, convert, naming_lines_of, rea
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
 Port = Annotated[int, msgspec.Meta(ge=1, le=PORT_MAX)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+ChangeNumber = Annotated[int, msgspec.Meta(ge=1, le=CHANGES_MAX)]
 Bytes = Annotated[int, msgspec.Meta(ge=0, le=1 << 30)]
 
 
@@ -39,6 +42,12 @@ class _Host(_Table):
     start: bool = True
     roles: list[str] | None = None
     transport: Literal["udp", "tcp"] | None = None
+    added: ChangeNumber | None = None
+    """The change of the roster that brought the host; none: it was there from the beginning."""
+    groups: list[str] = []
+    """The groups that a host receives which came later."""
+    removed: ChangeNumber | None = None
+    """The change of the roster that removed the host."""
 
 
 class _Transport(_Table):
@@ -88,13 +97,31 @@ def load_cluster(path: Path, *, check_keys: bool = True) -> Cluster:
         cluster = _cluster(file, path)
         plan = cluster.plan()
         _check_hosts(file, plan)
-        cluster = msgspec.structs.replace(cluster, hosts=_with_roles(cluster, plan))
+        cluster = msgspec.structs.replace(
+            cluster, founders=_with_roles(cluster.founders, plan), hosts=_with_roles(cluster.hosts, plan)
+        )
         _check_addresses(file, cluster)
         _check_security(cluster)
         if check_keys and cluster.security.mode == "sealed":
             with about("security.key_file"):
                 load_keys(cluster.security.key_file)
-    return cluster
+    saved = load_saved(cluster.folder)
+    roster = newer(cluster.roster, saved, path, cluster.folder)
+    return cluster if roster == cluster.roster else cluster.with_roster(roster)
+
+
+class Tables(NamedTuple):
+    """The tables of hosts in a file."""
+
+    ids: list[HostId]
+    version: int
+    """How many changes of the roster they have."""
+
+
+def read_tables(path: Path) -> Tables:
+    """The tables of hosts in a cluster file that can be loaded."""
+    file = convert(read_toml(path), _File)
+    return Tables([host.id for host in file.host], _roster(file, list(file.groups)).version)
 
 
 def _cluster(file: _File, path: Path) -> Cluster:
@@ -102,14 +129,18 @@ def _cluster(file: _File, path: Path) -> Cluster:
     for index, host in enumerate(file.host):
         with about(f"host[{index}].address"):
             address = parse_address(host.address)
-        hosts.append(HostSpec(id=host.id, address=address, start=host.start, transport=host.transport or ""))
+        if host.added is None:
+            hosts.append(
+                HostSpec(id=host.id, address=address, start=host.start, transport=host.transport or "")
+            )
     hosts.sort(key=lambda spec: spec.id)
-    return Cluster(
+    groups = _groups(file.groups)
+    cluster = Cluster(
         file=path,
         name=file.name,
         protocol=file.protocol,
         options=file.options,
-        groups=_groups(file.groups),
+        groups=groups,
         senders=file.senders,
         colocated=file.colocated,
         hosts=tuple(hosts),
@@ -124,6 +155,43 @@ def _cluster(file: _File, path: Path) -> Cluster:
         inbox_bytes=file.inbox_bytes,
         trace=file.trace,
         folder=path.parent / (file.folder or Path(".ordercast") / file.name),
+    )
+    return cluster.with_roster(_roster(file, list(groups)))
+
+
+def _roster(file: _File, names: list[str]) -> Roster:
+    """The changes in the tables of hosts, in their order."""
+    changes: dict[int, tuple[str, Change]] = {}
+    for index, host in enumerate(file.host):
+        if host.added is not None:
+            _enter(changes, host.added, f"host[{index}].added", _addition(host, index, names))
+        elif host.groups:
+            raise KeyedError(f"host[{index}].groups", "is only allowed for a host with `added`")
+        if host.removed is not None:
+            _enter(changes, host.removed, f"host[{index}].removed", Change(host.id))
+            if host.removed < (host.added or 0):
+                raise KeyedError(f"host[{index}].removed", "the host cannot be removed before it was added")
+    for number, found in enumerate(sorted(changes), 1):
+        if found != number:
+            raise KeyedError(changes[found][0], f"no host has change {number}; changes are numbered 1, 2, 3")
+    return Roster(tuple(changes[number][1] for number in sorted(changes)))
+
+
+def _enter(changes: dict[int, tuple[str, Change]], number: int, key: str, change: Change) -> None:
+    if number in changes:
+        raise KeyedError(key, f"another host already has change {number}")
+    changes[number] = (key, change)
+
+
+def _addition(host: _Host, index: int, names: list[str]) -> Change:
+    """The change that brought a host."""
+    if host.roles is None or len(host.roles) != 1:
+        raise KeyedError(f"host[{index}].roles", 'name the one role of the added host, such as ["peer"]')
+    for name in host.groups:
+        if name not in names:
+            raise KeyedError(f"host[{index}].groups", f"there is no group '{name}'")
+    return Change(
+        host.id, host.address, host.roles[0], tuple(names.index(name) for name in host.groups), host.start
     )
 
 
@@ -240,17 +308,20 @@ def _roles(plan: Plan) -> dict[HostId, tuple[str, ...]]:
     return roles
 
 
-def _with_roles(cluster: Cluster, plan: Plan) -> tuple[HostSpec, ...]:
+def _with_roles(hosts: tuple[HostSpec, ...], plan: Plan) -> tuple[HostSpec, ...]:
     roles = _roles(plan)
-    return tuple(msgspec.structs.replace(spec, roles=roles[spec.id]) for spec in cluster.hosts)
+    return tuple(msgspec.structs.replace(spec, roles=roles[spec.id]) for spec in hosts)
 
 
 def _check_addresses(file: _File, cluster: Cluster) -> None:
     """Check that all addresses differ and are of one family, because each host has one socket."""
     seen: dict[Address, HostId] = {}
-    first = cluster.host(file.host[0].id).address
+    specs = {spec.id: spec for spec in cluster.hosts}
+    first = cluster.hosts[0].address
     for index, host in enumerate(file.host):
-        address = cluster.host(host.id).address
+        if host.id not in specs:  # removed, so another may have its address
+            continue
+        address = specs[host.id].address
         if address in seen:
             raise KeyedError(
                 f"host[{index}].address", f"host {seen[address]} already has the address {address}"

@@ -72,12 +72,12 @@ class KeyFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._mark = _mark(path)
+        self._mark = file_mark(path)
         self.keyring = load_keys(path)
 
     def refresh(self) -> Keyring | None:
         """The new keys if the file has changed since the last call; an unusable file raises, once."""
-        mark = _mark(self.path)
+        mark = file_mark(self.path)
         if mark == self._mark:
             return None
         self._mark = mark
@@ -85,7 +85,7 @@ class KeyFile:
         return self.keyring
 
 
-def _mark(path: Path) -> tuple[int, int, int]:
+def file_mark(path: Path) -> tuple[int, int, int]:
     """A mark that changes with every rewrite, however fast: a rename brings a new inode."""
     try:
         status = path.stat()

@@ -10,6 +10,7 @@ from random import Random
 from ordercast.core import HostId, LocalError, Nanos, Plan
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.key_file import KeyFile
+from ordercast.net.cluster.roster_keeper import RosterKeeper
 from ordercast.net.host.live_host import LiveHost
 from ordercast.net.host.recording.spool import Recorder
 from ordercast.net.host.set_aside import set_aside
@@ -52,7 +53,7 @@ def open_host(
     spec = cluster.host(host)
     metrics, session = Metrics(), new_session()
     plan = plan or cluster.plan()
-    transport = open_transport(cluster, spec.id, plan)
+    transport = open_transport(cluster, spec.id)
     if impaired is not None:
         transport = ImpairedTransport(transport, impaired)
     keys = KeyFile(cluster.security.key_file) if cluster.security.mode == "sealed" else None
@@ -73,6 +74,7 @@ def open_host(
     )
     if keys is not None:
         live.each_second(partial(_renew, seal, keys))
+    RosterKeeper(cluster, live)
     return live
 
 
@@ -101,7 +103,7 @@ def _window(buffer_bytes: int, peers: int) -> int:
     return min(WINDOW_MAX, max(WINDOW_MIN, granted // max(1, peers)))
 
 
-def open_transport(cluster: Cluster, host: HostId, plan: Plan) -> Transport:
+def open_transport(cluster: Cluster, host: HostId) -> Transport:
     """The transport of a host, as the cluster's file says."""
     spec = cluster.transport
     addresses = {other.id: other.address for other in cluster.hosts}
@@ -115,14 +117,15 @@ def open_transport(cluster: Cluster, host: HostId, plan: Plan) -> Transport:
             spec.datagram_bytes,
             spec.buffer_bytes,
             spec.busy_poll,
-            sets=shared_sets(plan),
+            # Those of the first plan, at all hosts: they never change, and newcomers are sent to one by one.
+            sets=shared_sets(cluster.first_plan()),
             first=Address(spec.multicast_address, spec.multicast_port),
         )
     else:
         udp = UdpTransport(host, addresses, spec.datagram_bytes, spec.buffer_bytes, spec.busy_poll)
     marked = [other.id for other in cluster.hosts if other.transport == "tcp"]
     special = hosts_by_tcp(host, marked, list(addresses))
-    return SwitchedTransport(udp, tcp, special) if special else udp
+    return SwitchedTransport(udp, tcp, special, special_only=host in marked) if special else udp
 
 
 def _renew(seal: Seal, keys: KeyFile) -> None:

@@ -30,6 +30,7 @@ from ordercast.core import HostId, LocalError, exception_text
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.host_mark import MarkedProcess, find_marked, mark_path
 from ordercast.net.cluster.socket_file import close_socket, folder_identity, make_private, open_socket
+from ordercast.net.cluster.watched_file import WatchedCluster
 
 POLL_S = 0.05
 """How often the supervisor checks its children."""
@@ -46,7 +47,7 @@ Command: TypeAlias = Callable[[HostId, int | None], list[str]]
 class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the supervisor is asked to do."""
 
-    do: Literal["status", "start", "kill", "restart", "down"]
+    do: Literal["status", "start", "kill", "stop", "restart", "down"]
     host: HostId = -1
     timeout_s: float = STOP_TIMEOUT_S
     clean: bool = False
@@ -158,7 +159,7 @@ class Supervisor:
         as_new: Collection[HostId] = (),
     ) -> None:
         """Hosts of `as_new` are started as new members."""
-        self._cluster = cluster
+        self._file = WatchedCluster(cluster)
         self._as_new = as_new
         self._run = run
         self._command = command or node_command(cluster, run)
@@ -204,6 +205,11 @@ class Supervisor:
             os.close(self._tether)
             os.close(lock)
 
+    @property
+    def _cluster(self) -> Cluster:
+        """The cluster as its file said when the last order came."""
+        return self._file.cluster
+
     # Orders.
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -217,6 +223,8 @@ class Supervisor:
     async def _answer(self, line: bytes) -> Answer:
         try:
             order = msgspec.json.decode(line, type=Order)
+            with suppress(LocalError):  # somebody is editing the file: go on with what it said before
+                self._file.refresh()
             if order.do in ("status", "down"):
                 self._obey_at_once(order)
             else:
@@ -240,6 +248,8 @@ class Supervisor:
                 if not self._runs(order.host):
                     raise LocalError(f"host {order.host} is not running")
                 await self._kill(order.host)
+            case "stop":
+                await self._end(order.host, order.timeout_s)
             case "restart":
                 if order.clean:
                     await self._end(order.host, order.timeout_s)

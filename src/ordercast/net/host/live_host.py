@@ -34,16 +34,18 @@ from ordercast.net.host.delivered import Listener
 from ordercast.net.host.identities import OURS
 from ordercast.net.host.life import RUNNING, Life, Stage
 from ordercast.net.host.live_env import LiveEnv
-from ordercast.net.host.nodes import Nodes
+from ordercast.net.host.nodes import HOST_ITSELF, Nodes
 from ordercast.net.host.outlet import Outlet
 from ordercast.net.host.recording.spool import Recorder
-from ordercast.net.host.routes import Routes
+from ordercast.net.host.routes import Routes, places_of
 from ordercast.net.host.senders import Senders
 from ordercast.net.host.store import Store
 from ordercast.net.host.timers import Timers
 from ordercast.net.host.turn import Turn
+from ordercast.net.links.datagram import write_destinations
 from ordercast.net.links.wire import REPAIR_NS, TICK_NS, Wire
 from ordercast.net.metrics.metrics import Metrics
+from ordercast.net.transports.address import Address
 
 DRAIN_S = 0.02
 """How often a host that drains looks whether its protocols still hold messages."""
@@ -72,8 +74,8 @@ class LiveHost:
         self._recorder = recorder
         self._clock = HostClock(clock)
         self._life = Life(host, wire.metrics)
-        routes = Routes([node.host for node in plan.nodes], host, wire.metrics)
-        self._turn = Turn(plan.codec, routes, wire.outbox)
+        self._routes = Routes(places_of(plan), host, wire.metrics)
+        self._turn = Turn(plan.codec, self._routes, wire.outbox)
         self._outlet = Outlet(recorder, store, wire, self._clock, self._go_on_soon)
         self._nodes = Nodes(plan, host, self._turn, self._outlet, self._life, self._clock, wire.metrics)
         self._senders = Senders(
@@ -91,6 +93,7 @@ class LiveHost:
         )
         self._life.on_failure(lambda _: self._senders.wake())
         self._each_second: list[Callable[[], None]] = []
+        self._details: list[Callable[[], Mapping[str, object]]] = []
         self._due = False
 
     # What others may see
@@ -147,10 +150,17 @@ class LiveHost:
 
     @property
     def remembers(self) -> bool:
-        """Whether a later life of a node is the same member. One that may come back without its memory, and
-        promises nothing about coming back with it, keeps nothing; its later life is a new member."""
+        """Whether a later life of a node is the same member. A receiver or sender that may come back without
+        its memory, and promises nothing about coming back with it, keeps nothing; its later life is a new
+        member."""
         tolerates = self._plan.guarantees.tolerates
-        return Fault.RESTART in tolerates or Fault.AMNESIA not in tolerates
+        infrastructure = {node.id for node in self._plan.infrastructure()}
+        return Fault.RESTART in tolerates or Fault.AMNESIA not in tolerates or infrastructure >= {*self.nodes}
+
+    @property
+    def _forgot(self) -> bool:
+        """Whether the nodes here had earlier lives of which they know nothing."""
+        return self._store.as_new or (self._store.lives > 1 and not self.remembers)
 
     @property
     def failure(self) -> BaseException | None:
@@ -181,6 +191,14 @@ class LiveHost:
         """Call a function once a second."""
         self._each_second.append(action)
 
+    def add_details(self, details: Callable[[], Mapping[str, object]]) -> None:
+        """Have the status of this host say more."""
+        self._details.append(details)
+
+    def details(self) -> dict[str, object]:
+        """What the status of this host says besides."""
+        return {name: value for one in self._details for name, value in one().items()}
+
     # Life
 
     async def start(self) -> None:
@@ -197,12 +215,13 @@ class LiveHost:
     async def _start(self) -> None:
         begun = self._clock.begin(self._store.begin_life)
         if self._recorder is not None:
-            self._recorder.begin(begun, saved=self._store.lives > 1 and self.remembers)
+            saved = self._store.lives > 1 and self.remembers
+            self._recorder.begin(begun, saved=saved, past=saved or self._forgot)
         self._senders.identities.begin(begun)
         self._wire.introduce(Acquaintances(self._host, self._store, self._turn, self._life.fail))
         await self._wire.start(self._nodes.on_frame, self.end_turn, self._repair_soon)
         self._life.step(Stage.RUNNING)
-        self._nodes.begin(self._store, self._timers, forgot=self._store.as_new)
+        self._nodes.begin(self._store, self._timers, forgot=self._forgot)
         self._timers.set(OURS, "wire", TICK_NS)
         self._timers.set(OURS, "second", SECOND)
         self.end_turn()
@@ -225,6 +244,35 @@ class LiveHost:
             parts.push_async_callback(self._wire.transport.close)
             if ended_well:
                 self._senders.identities.give_back()
+
+    # Other hosts
+
+    def tell_host(self, host: HostId, body: bytes) -> None:
+        """Send a message to another host that is for none of its nodes."""
+        self._wire.outbox.send((host,), HOST_ITSELF, write_destinations((HOST_ITSELF,)), 1, body)
+        self._turn_soon()
+
+    def hear_hosts(self, hear: Callable[[HostId, bytes], None]) -> None:
+        """Have messages handled that other hosts send by `tell_host`."""
+        self._nodes.hear_hosts(hear)
+
+    def change(self, plan: Plan, addresses: Mapping[HostId, Address]) -> None:
+        """Go on with another plan of the same cluster: hosts came, or were removed. All have addresses."""
+        self.end_turn()
+        self._life.attempt(self._outlet.finish)  # what waits may be for a host that is removed now
+        for host in [host for host in self._wire.peers if host not in addresses]:
+            self._wire.remove_peer(host)
+        for host in [host for host in addresses if host not in self._wire.peers and host != self._host]:
+            self._wire.add_peer(host, addresses[host])
+        self._plan = plan
+        self._routes.change(places_of(plan))
+        self._senders.change(plan)
+        self._nodes.change(plan)
+        self.end_turn()
+
+    def leave(self, reason: LocalError) -> None:
+        """Stop, because this host is no longer one of the cluster."""
+        self._life.fail(reason)
 
     # Applications
 

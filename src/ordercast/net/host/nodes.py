@@ -21,6 +21,7 @@ from ordercast.net.host.clock import HostClock
 from ordercast.net.host.life import RUNNING, Life
 from ordercast.net.host.live_env import LiveEnv
 from ordercast.net.host.outlet import Outlet
+from ordercast.net.host.routes import NOWHERE, places_of
 from ordercast.net.host.store import Store
 from ordercast.net.host.timers import Timers
 from ordercast.net.host.turn import Turn
@@ -29,6 +30,9 @@ from ordercast.net.transports.transport import Datagram
 
 LOCAL_MAX = 10_000
 """How many messages between processes of this host are handled in a turn; more wait for the next."""
+
+HOST_ITSELF = (1 << 32) - 1
+"""The source and the destination of a message from host to host; no node has this id."""
 
 _log = logging.getLogger("ordercast")
 
@@ -47,7 +51,7 @@ class Nodes:
         metrics: Metrics,
     ) -> None:
         self._plan = plan
-        self._places = [node.host for node in plan.nodes]
+        self._places = places_of(plan)
         self._decode = plan.codec.decode
         self._turn = turn
         self._outbox = turn.outbox
@@ -55,9 +59,10 @@ class Nodes:
         self._life = life
         self._clock = clock
         self._metrics = metrics
+        self._hear_host: Callable[[HostId, bytes], None] = lambda host, body: None
         self._envs = {node.id: LiveEnv(node.id, turn) for node in plan.nodes if node.host == host}
         if not self._envs:
-            known = ", ".join(map(str, sorted(set(self._places))))
+            known = ", ".join(map(str, sorted({*self._places} - {NOWHERE})))
             raise LocalError(f"the plan has no host {host}; its hosts are: {known}")
 
     @property
@@ -71,13 +76,29 @@ class Nodes:
             env.begin(self._clock.now, self._plan.nodes[env.me].factory, timers, forgot=forgot)
         for env in self._envs.values():
             self._run(env, "its start", env.process.on_start, store.load(env.me))
+        if self._plan.changes:
+            self._tell_nodes()
+
+    def change(self, plan: Plan) -> None:
+        """Go on with another plan of the same cluster, and tell all processes."""
+        self._plan = plan
+        self._places = places_of(plan)
+        self._tell_nodes()
+
+    def _tell_nodes(self) -> None:
+        roles = self._plan.present()
+        for env in self._envs.values():
+            self._run(env, "a change of the cluster's nodes", env.process.on_nodes, roles)
 
     def on_frame(
         self, host: HostId, source: NodeId, destinations: tuple[NodeId, ...], body: Datagram
     ) -> None:
         """Handle a frame: decode its message, and pass it to each destination on this host."""
         if source >= len(self._places) or self._places[source] != host:
-            self._metrics.rejected_source += 1
+            if source == HOST_ITSELF:
+                self._hear_host(host, bytes(body))
+            else:
+                self._metrics.rejected_source += 1
             return
         try:
             message = self._decode(body)
@@ -88,6 +109,10 @@ class Nodes:
             env = self._envs.get(node)
             if env is not None:
                 self._handle(env, source, message)
+
+    def hear_hosts(self, hear: Callable[[HostId, bytes], None]) -> None:
+        """Set what handles messages of other hosts that are from none of their nodes."""
+        self._hear_host = hear
 
     def pass_on(self) -> None:
         """Handle messages between processes here, up to a limit per turn."""

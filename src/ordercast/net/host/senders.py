@@ -57,6 +57,11 @@ class Senders:
         self.identities = Identities(self._backlogs, store, turn)
         self._ends = self.identities.ends
 
+    def change(self, plan: Plan) -> None:
+        """Go on with another plan of the same cluster."""
+        self._plan = plan
+        self._recipients = Recipients(plan.groups, plan.groups_max)
+
     @property
     def backlogs(self) -> Mapping[NodeId, Backlog]:
         """The backlog of each sender."""

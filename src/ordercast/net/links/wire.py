@@ -7,7 +7,7 @@ itself (acknowledgements, challenges, requests for fragments) leave at once.
 
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from ordercast.core import MILLISECOND, HostId, Nanos, NodeId, RemoteError
@@ -41,11 +41,13 @@ from ordercast.net.links.datagram import (
     write_proof,
 )
 from ordercast.net.links.fragments import Fragments
-from ordercast.net.links.link import PRESSURE_MAX, Link
+from ordercast.net.links.link import PRESSURE_MAX
 from ordercast.net.links.outbox import Outbox, Outgoing
+from ordercast.net.links.peer import Peer
 from ordercast.net.links.seal import Seal
-from ordercast.net.links.session import Candidate, Sessions
+from ordercast.net.links.session import Candidate
 from ordercast.net.metrics.metrics import Metrics
+from ordercast.net.transports.address import Address
 from ordercast.net.transports.transport import Datagram, Origin, Transport
 
 TICK_NS: Nanos = 20 * MILLISECOND
@@ -72,24 +74,6 @@ def new_session() -> int:
     return secrets.randbits(64)
 
 
-class Peer:
-    """Another host."""
-
-    __slots__ = ("ack_due", "claimed", "fragments", "host", "link", "proven", "sessions", "told", "weight")
-
-    def __init__(self, host: HostId, window: int, metrics: Metrics) -> None:
-        self.host = host
-        self.claimed, self.proven = Origin(host, False), Origin(host, True)
-        self.link = Link(host, window, metrics)
-        self.sessions = Sessions()
-        self.fragments = Fragments()
-        self.ack_due = False
-        self.weight = 0
-        """Bytes that it has sent lately; older bytes count less and less."""
-        self.told = 0
-        """How hard it was asked to slow down."""
-
-
 class Wire:
     """Frames to and from all other hosts."""
 
@@ -111,7 +95,8 @@ class Wire:
         """Holds this host's messages to others until they are given to `transmit`."""
         self.metrics = metrics
         others = (peer for peer in peers if peer != host)
-        self.peers: Mapping[HostId, Peer] = {peer: Peer(peer, window, metrics) for peer in others}
+        self._window = window
+        self.peers: dict[HostId, Peer] = {peer: Peer(peer, window, metrics) for peer in others}
         self.acquaintance: Acquaintance = Strangers(secrets.token_bytes(STORAGE_BYTES))
         """The storage of this host, and those of its peers."""
         self._clock = clock
@@ -127,6 +112,17 @@ class Wire:
     def introduce(self, acquaintance: Acquaintance) -> None:
         """Know other hosts by their storage, from the start."""
         self.acquaintance = acquaintance
+
+    def add_peer(self, host: HostId, address: Address) -> None:
+        """Speak with one more host from now on."""
+        self.transport.add_host(host, address)
+        self.peers[host] = Peer(host, self._window, self.metrics)
+
+    def remove_peer(self, host: HostId) -> None:
+        """Forget a host and its link: what comes from it counts as from a stranger."""
+        peer = self.peers.pop(host)
+        self._acks_due = [due for due in self._acks_due if due is not peer]
+        self.transport.remove_host(host)
 
     async def start(self, read: Reader, drained: Callable[[], None], unfinished: Callable[[], None]) -> None:
         """Begin to read; `drained` is called after each burst, and `unfinished` when a message has begun to

@@ -76,8 +76,9 @@ class Attendance:
 
 
 def host_details(host: LiveHost) -> dict[str, object]:
-    """The keys and the links of a host."""
+    """The keys and the links of a host, and its version of the roster."""
     return {
+        **host.details(),
         "keys": [f"{key:08x}" for key in host.wire.seal.key_ids()],
         "links": {
             peer.host: {

@@ -73,7 +73,7 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
     for _ in range(_PORTS):
         port = _FIRST_PORT + (start + _looked) % _PORTS
         _looked += 1
-        if _is_free(host, port):
+        if is_free(Address(host, port)):
             found.append(port)
             if len(found) == count:
                 return found
@@ -84,12 +84,13 @@ _FIRST_PORT, _PORTS = 10_000, 20_000
 _looked = 0
 
 
-def _is_free(host: str, port: int) -> bool:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+def is_free(address: Address) -> bool:
+    """Whether a socket can be bound to an address of this machine, for UDP and for TCP."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as tcp, socket.socket(family, socket.SOCK_DGRAM) as udp:
         try:
-            tcp.bind((host, port))
-            udp.bind((host, port))
+            tcp.bind(address)
+            udp.bind(address)
         except OSError:
             return False
         return True

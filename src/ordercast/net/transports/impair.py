@@ -14,6 +14,7 @@ from typing import Annotated
 import msgspec
 
 from ordercast.core import MICROSECOND, SECOND, HostId, LocalError
+from ordercast.net.transports.address import Address
 from ordercast.net.transports.transport import Receive, Transport
 
 HELD_BYTES_MAX = 64 << 20
@@ -92,6 +93,14 @@ class ImpairedTransport(Transport):
         passing = tuple(host for host in hosts if self._passes(host, datagram))
         if passing:
             self.inner.send_many(passing, datagram)
+
+    def add_host(self, host: HostId, address: Address) -> None:
+        """Send to one more host."""
+        self.inner.add_host(host, address)
+
+    def remove_host(self, host: HostId) -> None:
+        """Forget a host; what is held for it is lost."""
+        self.inner.remove_host(host)
 
     def flush(self) -> None:
         """A turn is over."""

@@ -3,17 +3,27 @@
 from collections.abc import Callable, Collection
 
 from ordercast.core import HostId
+from ordercast.net.transports.address import Address
 from ordercast.net.transports.transport import Receive, Transport
 
 
 class SwitchedTransport(Transport):
     """Sends by the second transport to some hosts and by the first to all others; listens on both."""
 
-    def __init__(self, usual: Transport, special: Transport, special_hosts: Collection[HostId]) -> None:
+    def __init__(
+        self,
+        usual: Transport,
+        special: Transport,
+        special_hosts: Collection[HostId],
+        *,
+        special_only: bool = False,
+    ) -> None:
+        """With `special_only`, hosts that come later are reached by the second transport too."""
         self.datagram_max = min(usual.datagram_max, special.datagram_max)
         self.usual = usual
         self.special = special
         self._special_hosts = frozenset(special_hosts)
+        self._special_only = special_only
 
     @property
     def losses(self) -> int:  # type: ignore[override]  # counted where they happen
@@ -43,6 +53,19 @@ class SwitchedTransport(Transport):
         if usual:
             self.usual.send_many(usual, datagram)
         self.special.send_many(tuple(host for host in hosts if host in special), datagram)
+
+    def add_host(self, host: HostId, address: Address) -> None:
+        """Reach it like most hosts: by the first transport, unless this host reaches nobody by that."""
+        if self._special_only:
+            self._special_hosts |= {host}
+        self.usual.add_host(host, address)
+        self.special.add_host(host, address)
+
+    def remove_host(self, host: HostId) -> None:
+        """Forget it in both."""
+        self._special_hosts -= {host}
+        self.usual.remove_host(host)
+        self.special.remove_host(host)
 
     def flush(self) -> None:
         """End a turn on both."""

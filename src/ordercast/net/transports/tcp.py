@@ -21,6 +21,7 @@ from contextlib import suppress
 from struct import Struct
 
 from ordercast.core import HostId, LocalError
+from ordercast.net.transports.address import Address
 from ordercast.net.transports.transport import Origin, Receive, Transport
 
 OUTGOING_BYTES_MAX = 8 << 20
@@ -65,6 +66,8 @@ class TcpTransport(Transport):
         self.failures = 0
         """Attempts to open one that failed."""
         self._address = addresses[me]
+        self._bytes_max = outgoing_bytes_max
+        self._closing: set[asyncio.Task[None]] = set()
         self._peers = {
             host: _Peer(self, address, outgoing_bytes_max)
             for host, address in addresses.items()
@@ -87,10 +90,29 @@ class TcpTransport(Transport):
 
     def send(self, host: HostId, datagram: bytes) -> None:
         """Queue for the peer; it leaves with the next flush, or earlier if many bytes wait."""
-        peer = self._peers[host]
+        peer = self._peers.get(host)
+        if peer is None:  # it was removed
+            self.losses += 1
+            return
         if not peer.queue:
             self._dirty.append(peer)
         peer.add(datagram)
+
+    def add_host(self, host: HostId, address: Address) -> None:
+        """Connect to it at the first datagram."""
+        self._peers[host] = _Peer(self, address, self._bytes_max)
+        self._proved[host] = []
+
+    def remove_host(self, host: HostId) -> None:
+        """Close the connections to it and from it."""
+        peer = self._peers.pop(host)
+        self._dirty = [other for other in self._dirty if other is not peer]
+        task = asyncio.get_running_loop().create_task(peer.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+        for incoming in [*self._proved[host]]:
+            incoming.abort()
+        del self._proved[host]
 
     def flush(self) -> None:
         """Write queued datagrams to the connections, and open missing connections."""

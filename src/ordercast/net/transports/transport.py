@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from ordercast.core import HostId
+from ordercast.net.transports.address import Address
 
 Datagram: TypeAlias = bytes | bytearray | memoryview
 
@@ -42,6 +43,14 @@ class Transport(ABC):
         """Send the same datagram to several hosts."""
         for host in hosts:
             self.send(host, datagram)
+
+    @abstractmethod
+    def add_host(self, host: HostId, address: Address) -> None:
+        """Send to one more host from now on."""
+
+    @abstractmethod
+    def remove_host(self, host: HostId) -> None:
+        """Forget a host; datagrams to it are lost and counted."""
 
     def flush(self) -> None:  # noqa: B027  (optional hook)
         """End a turn: send the datagrams that were gathered."""

@@ -97,7 +97,7 @@ class UdpTransport(Transport):
         self._coalesced = False
         self._refused = 0
         self._targets: dict[HostId, SocketAddress] = {}
-        self._addresses = addresses
+        self._addresses = dict(addresses)
         self._resolving: asyncio.Task[None] | None = None
         self._socket: socket.socket | None = None
         self._buffer = bytearray(READ_BYTES)
@@ -130,7 +130,7 @@ class UdpTransport(Transport):
         if missing:
             names = ", ".join(str(self._addresses[host]) for host in missing)
             _log.warning("cannot find the addresses of these hosts yet: %s", names)
-            self._resolving = loop.create_task(self._resolve_later(sock.family))
+            self._resolving = loop.create_task(self._resolve_later(sock.family, RESOLVE_AGAIN_S))
         if self._busy_poll:
             loop.call_soon(self._poll)
         else:
@@ -145,19 +145,35 @@ class UdpTransport(Transport):
         await asyncio.gather(*(self._look_up(host, family) for host in hosts))
 
     async def _look_up(self, host: HostId, family: int) -> None:
-        address, loop = self._addresses[host], asyncio.get_running_loop()
+        address, loop = self._addresses.get(host), asyncio.get_running_loop()
+        if address is None:  # removed meanwhile
+            return
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(RESOLVE_S_MAX):
                 found = await loop.getaddrinfo(
                     address.host, address.port, family=family, type=socket.SOCK_DGRAM
                 )
-            self._targets[host] = found[0][4]
+            if host in self._addresses:
+                self._targets[host] = found[0][4]
 
-    async def _resolve_later(self, family: int) -> None:
+    async def _resolve_later(self, family: int, pause_s: float) -> None:
         while missing := self._unresolved():
-            await asyncio.sleep(RESOLVE_AGAIN_S)
+            await asyncio.sleep(pause_s)
             await self._resolve(missing, family)
+            pause_s = RESOLVE_AGAIN_S
         _log.info("found the addresses of all hosts")
+
+    def add_host(self, host: HostId, address: Address) -> None:
+        """Look the host up, at once or with others that are missing."""
+        self._addresses[host] = address
+        if self._socket is not None and (self._resolving is None or self._resolving.done()):
+            task = self._resolve_later(self._socket.family, 0.0)
+            self._resolving = asyncio.get_running_loop().create_task(task)
+
+    def remove_host(self, host: HostId) -> None:
+        """Forget where it is."""
+        self._addresses.pop(host, None)
+        self._targets.pop(host, None)
 
     def _prepare(self, sock: socket.socket) -> None:
         """Set up what depends on the socket, before anything is read."""

@@ -79,6 +79,11 @@ class Newcomer:
         self._answered: set[NodeId] = set()
         self.state = ASKING if asks_time else FILLING
 
+    def resize(self, count: int, ttl: int) -> None:
+        """From now on a ball goes to so many peers, and an event lives so many rounds."""
+        self._count = count
+        self._lives = ttl * self._every // EVERY_ROUNDS
+
     @property
     def new(self) -> bool:
         """Whether it has never known the time."""

@@ -40,6 +40,10 @@ class Ordering:
     def __contains__(self, key: Key) -> bool:
         return key in self._born
 
+    def resize(self, ttl: int) -> None:
+        """Events live so many rounds from now on."""
+        self._ttl = ttl
+
     def admit(self, key: Key, event: Event, ttl: int, round_number: int) -> bool:
         """Take an event of a ball (lines 8 to 14); False if its place has passed."""
         if key <= self.last:

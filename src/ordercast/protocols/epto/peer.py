@@ -77,9 +77,12 @@ class Peer(Stack, Member):
         make_sampler: Callable[[Env], Sampler],
         stability: Stability,
         seed: int,
+        resize: Callable[[int], tuple[Setting, Stability]] | None = None,
     ) -> None:
+        """`resize` gives the settings for another number of peers; without it they stay as they are."""
         super().__init__(env)
         self._set = setting
+        self._resize = resize
         self._clock = clock
         self._sampler = self.embed("sampling", make_sampler, SAMPLING_MESSAGES)
         self._stability = stability
@@ -133,6 +136,18 @@ class Peer(Stack, Member):
         self._order = Ordering(self._set.ttl, last)
         self._memory = Memory(self._set.memory, last)
         self._behind = False
+
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Peers have come or gone: know them, and spread events as widely as so many peers need.
+
+        Ids of removed peers still count, so balls and lives of events never become fewer or shorter.
+        """
+        super().on_nodes(roles)
+        peers = max(self._set.peers, 1 + max(roles))
+        if peers > self._set.peers and self._resize is not None:
+            self._set, self._stability = self._resize(peers)
+            self._order.resize(self._set.ttl)
+            self._newcomer.resize(min(self._set.fanout, peers - 1), self._set.ttl)
 
     def _rounds_from(self, now: Nanos) -> Rounds:
         kind = RoundsTogether if self._set.together else RoundsApart

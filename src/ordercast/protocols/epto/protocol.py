@@ -1,5 +1,6 @@
 """EpTO as a user deploys it."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from random import Random
 
@@ -14,12 +15,16 @@ from ordercast.core import (
     Crashes,
     Deployment,
     Env,
+    Extension,
     Fault,
     Gaps,
+    GroupId,
     Guarantees,
     LocalError,
     Nanos,
+    NewNode,
     Node,
+    NodeId,
     Options,
     Order,
     Pace,
@@ -66,15 +71,69 @@ def guarantees(options: EptoOptions) -> Guarantees:
 
 def deploy(deployment: Deployment, options: Options) -> Plan:
     """Every receiver is a peer, and so is every sender; co-located, a receiver is the sender itself."""
+    return extend(deployment, options, Extension())
+
+
+def extend(deployment: Deployment, options: Options, extension: Extension) -> Plan:
+    """The same, with peers and publishers that came later, and without those that were removed."""
     if not isinstance(options, EptoOptions):
         raise LocalError(f"epto takes EptoOptions, not {type(options).__name__}")
     receivers = deployment.receivers
+    first = receivers if deployment.colocated else receivers + deployment.senders
+    count = first + len(extension.added)
+    groups = extension.members(dict(enumerate(deployment.groups)), first)
+    resize = partial(_sized, options, groups)
+    setting, stability = resize(count)
+    cyclon = cyclon_options(options.sampling, max(1, setting.fanout), setting.round_ns, setting.jitter_ns)
+    peers = extension.left(range(count)) if extension.removed else range(count)
+
+    def make(env: Env) -> Peer:
+        seed = env.rng.getrandbits(64)
+        clock = LogicalClock() if options.clock == "logical" else GlobalClock(options.ahead_ns)
+        sampler = partial(_sampler, options, cyclon, peers, seed)
+        return Peer(env, setting, clock, sampler, stability, seed, resize)
+
+    nodes = [
+        Node(node, "peer" if node < receivers else "publisher", node // options.peers_per_host, make)
+        for node in range(first)
+    ]
+    nodes += [Node(node, _role_of(new), node, make) for node, new in extension.nodes(first)]
+    return Plan(
+        "epto",
+        guarantees(options),
+        tuple(nodes),
+        groups,
+        _senders(deployment, extension, first),
+        Codec((*MESSAGES, *SAMPLING_MESSAGES)),
+        partial(pace, options, setting),
+        removed=extension.removed,
+    )
+
+
+def _role_of(new: NewNode) -> str:
+    """The role of a node that came later, if it fits its groups."""
+    if new.role == "peer" and not new.groups:
+        raise LocalError("epto: a new peer needs a group that it receives; a publisher only sends")
+    if new.role == "publisher" and new.groups:
+        raise LocalError("epto: a new publisher only sends; a peer receives groups")
+    return new.role
+
+
+def _senders(deployment: Deployment, extension: Extension, first: NodeId) -> tuple[NodeId, ...]:
+    """The nodes that send: beside receivers, newcomers of both roles."""
     if deployment.colocated:
-        senders = tuple(range(min(deployment.senders, receivers)))
-        count = receivers
+        senders = range(min(deployment.senders, deployment.receivers))
+        later = [node for node, _ in extension.nodes(first)]
     else:
-        senders = deployment.sender_ids()
-        count = receivers + deployment.senders
+        senders = range(deployment.receivers, first)
+        later = [node for node, new in extension.nodes(first) if new.role == "publisher"]
+    return extension.left((*senders, *later))
+
+
+def _sized(
+    options: EptoOptions, groups: Mapping[GroupId, tuple[NodeId, ...]], count: int
+) -> tuple[Setting, Stability]:
+    """The settings of a peer among so many."""
     fanout, ttl = _by_lemmas(count, options)
     setting = Setting(
         fanout=fanout,
@@ -84,7 +143,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         window=options.window,
         events=options.events,
         peers=count,
-        groups=dict(enumerate(deployment.groups)),
+        groups=groups,
         asks_time=options.clock == "logical",
         tags=options.late == "tag",
         memory=options.memory,
@@ -92,24 +151,8 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         ball_bytes=options.relay_bytes // max(1, fanout),
         together=options.rounds == "together",
     )
-    stability = Stability(
-        count, max(1, setting.fanout), setting.ttl, loss=options.loss, churn=options.churn, pace=PACE
-    )
-    cyclon = cyclon_options(options.sampling, max(1, fanout), setting.round_ns, setting.jitter_ns)
-
-    def make(env: Env) -> Peer:
-        seed = env.rng.getrandbits(64)
-        clock = LogicalClock() if options.clock == "logical" else GlobalClock(options.ahead_ns)
-        return Peer(env, setting, clock, partial(_sampler, options, cyclon, count, seed), stability, seed)
-
-    nodes = tuple(
-        Node(node, "peer" if node < receivers else "publisher", node // options.peers_per_host, make)
-        for node in range(count)
-    )
-    codec = Codec((*MESSAGES, *SAMPLING_MESSAGES))
-    return Plan(
-        "epto", guarantees(options), nodes, setting.groups, senders, codec, partial(pace, options, setting)
-    )
+    stability = Stability(count, max(1, fanout), ttl, loss=options.loss, churn=options.churn, pace=PACE)
+    return setting, stability
 
 
 def pace(options: EptoOptions, setting: Setting, delay: Nanos) -> Pace | None:
@@ -145,13 +188,16 @@ def _by_lemmas(count: int, options: EptoOptions) -> tuple[int, int]:
     return options.fanout or advice.fanout, options.ttl or advice.ttl
 
 
-def _sampler(options: EptoOptions, cyclon: CyclonOptions, count: int, seed: int, env: Env) -> Sampler:
+def _sampler(
+    options: EptoOptions, cyclon: CyclonOptions, peers: Sequence[NodeId], seed: int, env: Env
+) -> Sampler:
     drawn = options.sampling == "cyclon-authors"
     contacts = AUTHORS_VIEW if drawn else options.contacts
-    if options.sampling == "uniform" or count <= contacts:  # who knows everybody needs no view
-        return Uniform(env, seed, range(count))
-    known = any_peers(seed, env.me, contacts, count) if drawn else range(contacts)
-    return Cyclon(env, seed, known, cyclon, range(count))
+    if options.sampling == "uniform" or len(peers) <= contacts:  # who knows everybody needs no view
+        return Uniform(env, seed, peers)
+    ids = range(1 + max(peers))
+    known = any_peers(seed, env.me, contacts, len(ids)) if drawn else peers[:contacts]
+    return Cyclon(env, seed, [node for node in known if node in peers], cyclon, ids)
 
 
 def vary(rng: Random) -> dict[str, object]:
@@ -190,6 +236,8 @@ PROTOCOL = Protocol(
     deploy=deploy,
     roles=("peer", "publisher"),
     vary=vary,
+    newcomers=("peer", "publisher"),
+    extend=extend,
     with_programs={"durable": True},
     # Rounds far longer than a busy machine holds a process up, and balls that thirty peers on one can carry.
     live={"round_ns": 100_000_000, "relay_bytes": 1 << 20},

@@ -54,6 +54,10 @@ class Aggregator(Process):
             self._limits.check_announce(source, message)
             self._on_announce(message)
 
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Know sequencers that came later."""
+        self._limits.know(roles)
+
     def explain(self) -> Explanation:
         """Which receivers wait for which sequencer's clock."""
         slowest = min(self._flushes.values(), key=lambda flush: flush.clock, default=None)

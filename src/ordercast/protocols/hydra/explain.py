@@ -1,14 +1,18 @@
 """Why a message is not delivered yet, in words."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ordercast.core import Nanos, Stamp, Wait
 from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.lane_life import LaneState
 from ordercast.protocols.hydra.merge import Merge
 
-_REASONS = {LaneState.JOINING: " (it is being added)", LaneState.FROZEN: " (it is being removed)"}
+_REASONS = {
+    LaneState.JOINING: " (it is being added)",
+    LaneState.FROZEN: " (it is being removed)",
+    LaneState.BLIND: " (what was known of it is lost)",
+}
 NAMED_MAX = 20
 """Up to this many missing numbers are named one by one."""
 
@@ -30,6 +34,16 @@ def explain_waits(merge: Merge, since: Nanos) -> Iterator[Wait]:
             stamp = Stamp(packet.clock, lane.sequencer)
             noticed = _gap_since(lane) or since
             yield Wait(subject, missing, noticed, packet.payload, stamp=stamp, on=(lane.node,))
+
+
+def explain_behind(merge: Merge, began: Mapping[int, int]) -> str:
+    """The sequencers that a life has not heard of since it `began` with these clocks, or whose messages it
+    lacks."""
+    lanes = merge.lanes.values()
+    silent = [lane for lane in lanes if lane.clock <= began.get(lane.sequencer, -1)]
+    gaps = [lane for lane in lanes if lane.has_gap]
+    names = ", ".join(f"sequencer {lane.sequencer}" for lane in silent or gaps)
+    return f"{'news' if silent else 'missing messages'} of {names}" if names else ""
 
 
 def _gap_since(lane: Lane) -> Nanos:

@@ -17,15 +17,18 @@ from collections import deque
 from collections.abc import Callable
 
 from ordercast.core import MILLISECOND, Env, Nanos, NodeId, Wait
-from ordercast.protocols.hydra.lane import Lane, started
+from ordercast.protocols.hydra.lane import Lane, blind, started
+from ordercast.protocols.hydra.lane_life import BLIND
 from ordercast.protocols.hydra.merge import Merge, Position
 from ordercast.protocols.hydra.messages import (
     Announce,
+    BlindReport,
     Fetch,
     Flush,
     Groupcast,
     Plans,
     Report,
+    Revived,
     Solicit,
     Step,
     Steps,
@@ -53,6 +56,8 @@ class Follower:
         """The boundaries of known steps that this receiver has not passed yet."""
         self.latest: Position = (0, 0)
         """The last boundary, passed or not."""
+        self.since = 0
+        """If earlier lives of this receiver are lost, they have delivered nothing above this clock."""
         self.planned = PlannedStep()
         self.stranded_at: Nanos | None = None
         """When this receiver found that it missed more steps than the service keeps."""
@@ -60,6 +65,32 @@ class Follower:
         self._fetched: tuple[int, Nanos] = (-1, 0)
         """The last request for steps: the first step, and the time."""
         self._strangers: deque[Groupcast] = deque(maxlen=strangers)
+
+    def begin_blind(self, beginning: Revived) -> None:
+        """Begin in a configuration without knowing what earlier lives had of its sequencers."""
+        self.steps, self.newest = beginning.steps, beginning.newest
+        self.latest = (beginning.clock, beginning.sequencer)
+        for sequencer, node in beginning.active:
+            self._merge.add(blind(sequencer, node, self._groups))
+
+    @property
+    def blind(self) -> list[Lane]:
+        """The lanes that wait for a fresh flush."""
+        return [lane for lane in self._merge.lanes.values() if lane.state is BLIND]
+
+    def refresh(self, flush: Flush) -> None:
+        """Begin a blind lane at a fresh flush, above all that earlier lives can have had of the sequencer."""
+        lane = self._merge.lanes[flush.sequencer]
+        lane.start(flush.clock, flush.numbers, self._merge.group)
+        self.since = max(self.since, flush.clock)
+        plan = self.planned.plan
+        if plan is not None and plan.change == "removed" and plan.sequencer == flush.sequencer:
+            self._take_part(plan)
+        self._replay(lane)
+
+    def has_installed(self, sequencer: int) -> bool:
+        """Whether the configuration with this sequencer has begun here."""
+        return all(step.change != "added" or step.sequencer != sequencer for _, step in self.boundaries)
 
     def on_announce(self, source: NodeId, message: Announce) -> bool:
         """Take an announcement of the service; True if something was decided."""
@@ -86,14 +117,16 @@ class Follower:
         return self.steps > before
 
     def on_stranger(self, packet: Groupcast) -> None:
-        """Keep a packet of a sequencer until that sequencer is added."""
-        if packet.sequencer > self.newest:
+        """Keep a packet of a sequencer until that sequencer is added, or its lane is not blind any more."""
+        if packet.sequencer > self.newest or packet.sequencer in self._merge.lanes:
             self._strangers.append(packet)
 
     def on_flush(self, flush: Flush) -> None:
         """Take a flush of a sequencer that is being added, and report the first that is high enough."""
         plan, merge = self.planned.plan, self._merge
         if plan is None or plan.sequencer != flush.sequencer or self.planned.stage is not Stage.ASKED:
+            return
+        if plan.change != "added" or self.blind:
             return
         lane = merge.lanes.get(flush.sequencer)
         if lane is None:
@@ -126,9 +159,9 @@ class Follower:
         A sequencer whose flushes are still too low does not count: its clock is behind and will catch up.
         """
         plan = self.planned.plan
-        if plan is not None and plan.change == "added" and plan.sequencer not in self._merge.lanes:
-            return plan.sequencer
-        return None
+        if plan is None or plan.change != "added" or plan.sequencer in self._merge.lanes or self.blind:
+            return None
+        return plan.sequencer
 
     def _fetch(self, leader: NodeId) -> None:
         start, asked_at = self._fetched
@@ -141,20 +174,32 @@ class Follower:
         if self.planned.report is not None:
             self._send_report(self.planned.report)
         elif plan.change == "added":
-            self._solicit(plan)
+            if not self.blind:  # it cannot say yet above which clock it has delivered nothing
+                self._solicit(plan)
         else:
             lane = self._merge.lanes.get(plan.sequencer)
             if lane is not None:
-                lane.freeze()
-                numbers = lane.report(self._merge.group)
-                self._send_report(Report(self.steps, plan.sequencer, lane.clock, numbers))
+                self._report_removal(lane)
+
+    def _report_removal(self, lane: Lane) -> None:
+        """Report what was seen of a sequencer, and accept nothing more of it.
+
+        If that is lost and the sequencer tells nothing either, say so. Such a report binds nobody, and
+        another one may follow.
+        """
+        if lane.state is not BLIND:
+            lane.freeze()
+            numbers = lane.report(self._merge.group)
+            self._send_report(Report(self.steps, lane.sequencer, lane.clock, numbers))
+        elif lane.silent and self._leader is not None:
+            self._env.send(self._leader, BlindReport(self.steps, lane.sequencer))
 
     def _solicit(self, plan: Plans) -> None:
         self._env.send(plan.node, Solicit(plan.sequencer, self._passed()))
 
     def _passed(self) -> int:
         """A new sequencer begins above everything delivered, and above the boundary of the last step."""
-        return max(self._merge.last[0], self.latest[0])
+        return max(self._merge.last[0], self.latest[0], self.since)
 
     def _send_report(self, report: Report) -> None:
         if self.planned.stage is Stage.ASKED:
@@ -164,6 +209,11 @@ class Follower:
             self._env.send(self._leader, report)
 
     def _apply(self, step: Step) -> None:
+        if step.change == "reborn":
+            self.steps += 1
+            self.planned.renumber(self.steps)
+            self._save()
+            return
         self._change_lanes(step)
         self.steps += 1
         self.planned.decide()
@@ -178,7 +228,7 @@ class Follower:
         """Do this first: if a lane refuses a step that does not fit, nothing has changed."""
         merge = self._merge
         lane = merge.lanes.get(step.sequencer)
-        if step.change == "void":
+        if step.change == "void" or (lane is not None and lane.state is BLIND):
             merge.discard(step.sequencer)
         elif step.change == "added":
             merge.add(started(step.sequencer, step.node, step.clock, step.numbers, merge.group))
@@ -194,5 +244,10 @@ class Follower:
             if packet.sequencer == lane.sequencer:
                 number = packet.numbers[packet.groups.index(self._merge.group)]
                 self._merge.offer(lane, packet, number)
-        kept = [packet for packet in self._strangers if packet.sequencer > self.newest]
+        waiting = {one.sequencer for one in self.blind}
+        kept = [
+            packet
+            for packet in self._strangers
+            if packet.sequencer > self.newest or packet.sequencer in waiting
+        ]
         self._strangers = deque(kept, self._strangers.maxlen)

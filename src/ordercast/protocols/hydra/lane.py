@@ -7,7 +7,15 @@ from typing import TypeAlias
 import msgspec
 
 from ordercast.core import Nanos, NodeId, RemoteError
-from ordercast.protocols.hydra.lane_life import ACTIVE, ENDING, JOINING, LANE_LIFE, LaneEvent, LaneState
+from ordercast.protocols.hydra.lane_life import (
+    ACTIVE,
+    BLIND,
+    ENDING,
+    JOINING,
+    LANE_LIFE,
+    LaneEvent,
+    LaneState,
+)
 from ordercast.protocols.hydra.messages import NEVER, Groupcast
 from ordercast.protocols.hydra.search import Search
 
@@ -17,6 +25,9 @@ AHEAD_MAX = 1 << 32
 """No correct sequencer is so far ahead of the numbers that a receiver knows."""
 UNKNOWN: Nanos = 1 << 40
 """The assumed time between two messages of a sequencer that has sent fewer than two."""
+STRIKES = 6
+"""A sequencer is suspected after this many ticks without a message. Ticks and not time are counted, so that a
+paused receiver does not mistake its own pause for the silence of others."""
 SMOOTHING = 8
 """A moving mean moves by this share of the difference."""
 
@@ -259,12 +270,17 @@ class Lane:
         gap, self._heard_at = now - self._heard_at, now
         self.mean_ns = gap if self.mean_ns == UNKNOWN else self.mean_ns + (gap - self.mean_ns) // SMOOTHING
 
-    def strike(self) -> int:
-        """End a tick; returns the number of ticks since something came from the sequencer."""
+    def strike(self) -> bool:
+        """End a tick; returns whether the sequencer has been silent for too long."""
         self._strikes = 0 if self._heard else self._strikes + 1
         self._heard = False
         self.late_ns -= self.late_ns >> 4
-        return self._strikes
+        return self.silent
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing has come from the sequencer for too long."""
+        return self._strikes >= STRIKES
 
     def ask(self, clock: int, now: Nanos) -> None:
         """Note that the sequencer is asked for a flush above this clock."""
@@ -352,6 +368,13 @@ class Lane:
     def _safe_without_queue(self) -> int:
         """Everything up to here would be settled even if the queue were lost."""
         return min(self.safe, self.queue[0].clock - 1) if self.queue else self.safe
+
+
+def blind(sequencer: int, node: NodeId, groups: int) -> Lane:
+    """A lane of which this receiver has lost what an earlier life knew."""
+    lane = Lane(sequencer, node, groups)
+    lane.state = BLIND
+    return lane
 
 
 def started(sequencer: int, node: NodeId, clock: int, numbers: Sequence[int], group: int) -> Lane:

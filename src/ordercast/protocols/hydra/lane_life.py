@@ -7,8 +7,12 @@
 - *ending*: it is removed. Its last numbers are agreed, and only packets within them count. It is waited for
   no more, and leaves the merge when this receiver passes into the next configuration.
 
+- *blind*: this receiver lost its state, and with it what an earlier life had of the sequencer. It waits for a
+  fresh flush, and nothing is delivered meanwhile.
+
 A receiver that was not asked, or did not hear, goes from active to ending without having reported. One that
-is asked again stays frozen. A lane whose addition is given up is discarded while it is joining.
+is asked again stays frozen. A lane whose addition is given up is discarded while it is joining, and one whose
+sequencer is removed while it is blind.
 """
 
 from enum import Enum
@@ -23,6 +27,7 @@ class LaneState(Enum):
     ACTIVE = "active"
     FROZEN = "frozen"
     ENDING = "ending"
+    BLIND = "blind"
 
 
 class LaneEvent(Enum):
@@ -33,13 +38,16 @@ class LaneEvent(Enum):
     FINISH = "finish"
 
 
-JOINING, ACTIVE, FROZEN, ENDING = LaneState
+JOINING, ACTIVE, FROZEN, ENDING, BLIND = LaneState
+NOT_BEGUN = (JOINING, BLIND)
+"""A lane in one of these holds delivery back, and takes no packets."""
 
 LANE_LIFE = LifeCycle(
     "lane",
-    (JOINING,),
+    (JOINING, BLIND),
     {
         (JOINING, LaneEvent.START): ACTIVE,
+        (BLIND, LaneEvent.START): ACTIVE,
         (ACTIVE, LaneEvent.FREEZE): FROZEN,
         (FROZEN, LaneEvent.FREEZE): FROZEN,
         (ACTIVE, LaneEvent.FINISH): ENDING,

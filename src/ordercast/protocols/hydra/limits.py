@@ -4,8 +4,21 @@ A claim beyond is refused before it changes anything. Otherwise one announcement
 all true ones from being believed, and one life in the far future a sequencer from ever joining again.
 """
 
-from ordercast.core import SECOND, Nanos, NodeId, RemoteError
-from ordercast.protocols.hydra.messages import NEVER, Announce, Flush, Plans, Report, Step, Steps
+from collections.abc import Mapping
+
+from ordercast.core import SECOND, GroupId, Nanos, NodeId, RemoteError
+from ordercast.protocols.hydra.lane import AHEAD_MAX
+from ordercast.protocols.hydra.messages import (
+    NEVER,
+    Announce,
+    Flush,
+    Groupcast,
+    Plans,
+    Report,
+    Revived,
+    Step,
+    Steps,
+)
 from ordercast.protocols.hydra.options import SEQUENCERS_MAX
 
 STEPS_MAX = 1 << 40
@@ -17,25 +30,38 @@ NUMBERS_MAX = 1 << 48
 """More messages than a sequencer stamps for a group: at a million a second they take nine years."""
 
 
+SEQUENCER_ROLES = frozenset({"sequencer", "switch"})
+
+
+def later_sequencers(roles: Mapping[NodeId, str], service: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
+    """The sequencers that are not in the first plan: their ids follow those of the service."""
+    return tuple(node for node in sorted(roles) if node > max(service) and roles[node] in SEQUENCER_ROLES)
+
+
 class Limits:
     """The bounds on what the configuration service and its clients tell each other."""
 
-    __slots__ = ("_groups", "_nodes", "_service")
+    __slots__ = ("_groups", "_later", "_nodes", "_service")
 
     def __init__(self, service: tuple[NodeId, ...], groups: int) -> None:
         self._service = service
         self._groups = groups
         self._nodes = min(service)
-        """Sequencers come before the service in the order of nodes."""
+        """Sequencers of the first plan come before the service in the order of nodes."""
+        self._later: frozenset[NodeId] = frozenset()
+        """Sequencers that came later."""
+
+    def know(self, roles: Mapping[NodeId, str]) -> None:
+        """Take note of sequencers that came later. What was said of removed ones may still be under way."""
+        self._later = self._later.union(later_sequencers(roles, self._service))
 
     def check_announce(self, source: NodeId, message: Announce) -> None:
         """Refuse an announcement that no service makes."""
         self._check_service(source)
         self._check_steps(source, message.steps)
-        if len(message.active) > SEQUENCERS_MAX or len(message.silent) > SEQUENCERS_MAX:
-            raise RemoteError(f"node {source} announces {len(message.active)} sequencers")
-        for sequencer, node in message.active:
-            self._check_sequencer(source, sequencer, node)
+        if len(message.silent) > SEQUENCERS_MAX:
+            raise RemoteError(f"node {source} announces {len(message.silent)} silent sequencers")
+        self._check_active(source, message.active)
         if message.planned is not None:
             self._check_plan(source, message.planned)
         if message.latest is not None:
@@ -47,6 +73,14 @@ class Limits:
         self._check_steps(source, message.start + len(message.steps))
         for step in message.steps:
             self._check_step(source, step)
+
+    def check_revived(self, source: NodeId, message: Revived) -> None:
+        """Refuse a beginning that no service gives."""
+        self._check_service(source)
+        self._check_steps(source, max(message.steps, message.config, message.newest, message.sequencer))
+        self._check_active(source, message.active)
+        if message.clock >= NEVER:
+            raise RemoteError(f"node {source} tells of a step at clock {message.clock}")
 
     def check_report(self, source: NodeId, report: Report, now: Nanos) -> None:
         """Refuse numbers of other groups than there are, or that no sequencer reaches."""
@@ -68,10 +102,33 @@ class Limits:
         if flush.clock > now + CLOCK_AHEAD_MAX:
             raise RemoteError(f"a flush of sequencer {flush.sequencer} has the clock {flush.clock}")
 
+    def check_refreshed(self, source: NodeId, flush: Flush, now: Nanos) -> None:
+        """Refuse a fresh flush that says nothing."""
+        self.check_flush(flush, now)
+        if not flush.numbers:
+            raise RemoteError(f"node {source} tells no numbers of sequencer {flush.sequencer}")
+
+    def check_ahead(self, flush: Flush, group: GroupId, high: int) -> None:
+        """Refuse a flush that is too far ahead of the numbers that its receiver knows."""
+        if flush.numbers[group] - high > AHEAD_MAX:
+            raise RemoteError(
+                f"flush of sequencer {flush.sequencer} at {flush.numbers} is too far ahead of {high}"
+            )
+
+    def own_number(self, packet: Groupcast, group: GroupId) -> int:
+        """The number of a packet for a group of its receiver; refuses a packet that is not for it."""
+        groups = packet.groups
+        if len(groups) != len(packet.numbers) or group not in groups or max(groups) >= self._groups:
+            raise RemoteError(f"a groupcast to {groups} with numbers {packet.numbers} came to group {group}")
+        return packet.numbers[groups.index(group)]
+
     def check_life(self, source: NodeId, life: int, now: Nanos) -> None:
         """Refuse a life that has not begun yet, or of a node that is no sequencer."""
-        if life > now + CLOCK_AHEAD_MAX or source >= self._nodes:
+        if life > now + CLOCK_AHEAD_MAX or not self._may_sequence(source):
             raise RemoteError(f"node {source} asks for a number for life {life}, which cannot be")
+
+    def _may_sequence(self, node: NodeId) -> bool:
+        return node < self._nodes or node in self._later
 
     def _check_service(self, source: NodeId) -> None:
         if source not in self._service:
@@ -82,16 +139,23 @@ class Limits:
             raise RemoteError(f"node {source} tells of {steps} steps; there are not so many")
 
     def _check_sequencer(self, source: NodeId, sequencer: int, node: NodeId) -> None:
-        if not 0 < sequencer <= STEPS_MAX or node >= self._nodes:
+        if not 0 < sequencer <= STEPS_MAX or not self._may_sequence(node):
             raise RemoteError(f"node {source} names sequencer {sequencer} at node {node}; there is none")
+
+    def _check_active(self, source: NodeId, active: tuple[tuple[int, NodeId], ...]) -> None:
+        if len(active) > SEQUENCERS_MAX:
+            raise RemoteError(f"node {source} tells of {len(active)} sequencers")
+        for sequencer, node in active:
+            self._check_sequencer(source, sequencer, node)
 
     def _check_plan(self, source: NodeId, plan: Plans) -> None:
         self._check_sequencer(source, plan.sequencer, plan.node)
 
     def _check_step(self, source: NodeId, step: Step) -> None:
-        self._check_sequencer(source, step.sequencer, step.node)
+        if step.change != "reborn":
+            self._check_sequencer(source, step.sequencer, step.node)
         self._check_steps(source, step.config)
-        if step.change != "void" and len(step.numbers) != self._groups:
+        if step.change in ("added", "removed") and len(step.numbers) != self._groups:
             raise RemoteError(f"a step has {len(step.numbers)} numbers for {self._groups} groups")
         if max(step.numbers, default=0) > NUMBERS_MAX or step.clock >= NEVER:
             raise RemoteError(f"node {source} tells of a step with numbers that no sequencer has")

@@ -148,6 +148,20 @@ class Receipt(Message, frozen=True, tag=16):
     front: Natural
 
 
+class Refresh(Message, frozen=True, tag=17):
+    """A receiver that lost its state asks a sequencer how far it is now, in its present life."""
+
+    sequencer: Natural
+    life: Natural
+
+
+class Refreshed(Message, frozen=True, tag=18):
+    """The answer to `Refresh`: no earlier life of the receiver can know of anything above this flush."""
+
+    life: Natural
+    flush: Flush
+
+
 class Inquiry(Message, frozen=True, tag=14):
     """A sender asks a receiver what became of its requests to a sequencer that was removed."""
 
@@ -170,10 +184,12 @@ class Outcome(Message, frozen=True, tag=15):
 class Step(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
     """One decided step of the sequence of configurations."""
 
-    change: Literal["added", "removed", "void"]
-    """A void step is an addition that was given up; it makes no configuration."""
+    change: Literal["added", "removed", "void", "reborn"]
+    """A void step is an addition that was given up. With a reborn step a receiver without its state becomes a
+    new member; what is planned stays planned. Both make no configuration."""
     sequencer: Natural
     node: Natural
+    """The node of the sequencer, or the receiver that is reborn."""
     config: Natural
     """The number of the configuration that it leads to."""
     clock: Natural
@@ -250,6 +266,14 @@ class Report(Message, frozen=True, tag=24):
     numbers: Numbers
 
 
+class BlindReport(Message, frozen=True, tag=29):
+    """The answer to a planned removal of a receiver that lost its state: it cannot know what its earlier life
+    had of the sequencer, which does not answer any more."""
+
+    step: Natural
+    sequencer: Natural
+
+
 class Join(Message, frozen=True, tag=25):
     """A sequencer asks for a number, for the life that it began at this reading of its clock."""
 
@@ -263,6 +287,27 @@ class Welcome(Message, frozen=True, tag=26):
     sequencer: Natural
     since: Natural
     """From this many steps on, a configuration without it means that it was removed."""
+
+
+class Rebirth(Message, frozen=True, tag=27):
+    """A receiver that lost its state wants to be a new member, in the life that it began at this reading of
+    its clock."""
+
+    life: Natural
+
+
+class Revived(Message, frozen=True, tag=28):
+    """The rebirth of a receiver is decided. It begins in this configuration."""
+
+    life: Natural
+    steps: Natural
+    config: Natural
+    clock: Natural
+    """With the next, the place of the last step in the order of messages."""
+    sequencer: Natural
+    newest: Natural
+    """The highest number that any sequencer has had."""
+    active: tuple[tuple[Natural, Natural], ...]
 
 
 MESSAGES = message_types(
@@ -282,11 +327,16 @@ MESSAGES = message_types(
     Inquiry,
     Outcome,
     Receipt,
+    Refresh,
+    Refreshed,
     Announce,
     Fetch,
     Steps,
     Suspect,
     Report,
+    BlindReport,
     Join,
     Welcome,
+    Rebirth,
+    Revived,
 )

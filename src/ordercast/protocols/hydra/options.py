@@ -23,6 +23,9 @@ class HydraOptions(Options, frozen=True):
     """What a sequencer runs on; it only names the role, for which a scenario can set costs."""
     pipelines: int = 1
     """Sequencers per switch, one per pipeline."""
+    compact: bool = False
+    """Whether sequencers and replicas of the configuration service run on the hosts of receivers instead of
+    on hosts of their own; spare sequencers never do. A sender beside a sequencer sends to that one."""
     flush: FlushPolicy = "adaptive"
     """Section 4.6. *periodic* (GEN): sequencers flush every `flush_ns`. *solicited* (SOL): a receiver asks
     when a message has waited for `flush_ns`. *adaptive* (ADP): it asks at once, unless traffic is so dense
@@ -136,6 +139,8 @@ class HydraOptions(Options, frozen=True):
             )
         if self.flush in ("periodic", "aggregated") and self.flush_ns < 1:
             raise LocalError(f"hydra: the flush policy '{self.flush}' needs a period: set flush_ns")
+        if self.compact and self.kind == "switch":
+            raise LocalError("hydra: a switch runs no receivers; compact needs sequencers of kind 'host'")
         if self.replicas % 2 == 0:
             raise LocalError(
                 "hydra: replicas must be an odd number; one more replica would not survive more failures"

@@ -24,18 +24,15 @@ class _Lane:
 class Origins:
     """The requests that were delivered."""
 
-    __slots__ = ("_ended", "_lanes", "_whole", "_window")
+    __slots__ = ("_ended", "_lanes", "_window")
 
     def __init__(self, window: int) -> None:
         self._window = window
         self._lanes: dict[int, _Lane] = {}
         self._ended: dict[int, _Lane] = {}
-        self._whole = True
 
-    def begin_late(self, sequencers: list[int], *, forgetful: bool) -> None:
-        """An earlier life of this receiver has delivered messages of these; a forgetful one does not know
-        which of others."""
-        self._whole = not forgetful
+    def begin_late(self, sequencers: list[int]) -> None:
+        """An earlier life of this receiver has delivered messages of these; it is not known which."""
         for sequencer in sequencers:
             self._lanes[sequencer] = _Lane(whole=False)
 
@@ -43,7 +40,7 @@ class Origins:
         """A packet is delivered."""
         lane = self._lanes.get(packet.sequencer)
         if lane is None:
-            lane = self._lanes[packet.sequencer] = _Lane(whole=self._whole)
+            lane = self._lanes[packet.sequencer] = _Lane(whole=True)
         seen = lane.seen.get(packet.sender)
         if seen is None:
             seen = lane.seen[packet.sender] = Seen(self._window)
@@ -63,7 +60,7 @@ class Origins:
         If this receiver has seen numbers `beyond` those agreed upon, it may have delivered what no other
         receiver will (Appendix B), and its answer would mislead.
         """
-        lane = self._lanes.pop(sequencer, _Lane(whole=self._whole))
+        lane = self._lanes.pop(sequencer, _Lane(whole=True))
         self._ended[sequencer] = _Lane(whole=False) if beyond else lane
         if len(self._ended) > ENDED_MAX:
             del self._ended[next(iter(self._ended))]

@@ -10,6 +10,8 @@ before; a service that is correct plans nothing else before it has decided.
 
 from enum import Enum
 
+import msgspec
+
 from ordercast.core import LifeCycle, Nanos, RemoteError
 from ordercast.protocols.hydra.messages import Plans, Report
 
@@ -68,6 +70,11 @@ class PlannedStep:
         """Note the report that was sent."""
         self.stage = STEP_LIFE.after(self.stage, StageEvent.REPORT)
         self.report = report
+
+    def renumber(self, step: int) -> None:
+        """A receiver was reborn, which is a step of its own: the plan and the report stand for the next."""
+        if self.report is not None:
+            self.report = msgspec.structs.replace(self.report, step=step)
 
     def decide(self) -> None:
         """Note that a step is decided, this one or one that this receiver never learned of."""

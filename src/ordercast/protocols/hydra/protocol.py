@@ -15,12 +15,14 @@ from ordercast.core import (
     Codec,
     Crashes,
     Deployment,
+    Extension,
     Fault,
     Gaps,
     GroupId,
     Guarantees,
     HostId,
     LocalError,
+    NewNode,
     Node,
     NodeId,
     Options,
@@ -30,6 +32,7 @@ from ordercast.core import (
     Protocol,
 )
 from ordercast.protocols.hydra.aggregator import Aggregator
+from ordercast.protocols.hydra.limits import SEQUENCER_ROLES
 from ordercast.protocols.hydra.messages import GROUPS_MAX, MESSAGES
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.receiver import Receiver
@@ -55,6 +58,7 @@ GUARANTEES = Guarantees(
         Fault.REORDERING,
         Fault.PARTITION,
         Fault.CRASH,
+        Fault.AMNESIA,
         Fault.PAUSE,
         Fault.CLOCK,
         Fault.DISK,
@@ -64,6 +68,11 @@ GUARANTEES = Guarantees(
 
 def deploy(deployment: Deployment, options: Options) -> Plan:
     """Receivers in disjoint groups, senders, sequencers, aggregators if asked for, and the service."""
+    return extend(deployment, options, Extension())
+
+
+def extend(deployment: Deployment, options: Options, extension: Extension) -> Plan:
+    """The same, with sequencers that came later, and without those that were removed."""
     if not isinstance(options, HydraOptions):
         raise LocalError(f"{NAME} takes HydraOptions, not {type(options).__name__}")
     members: dict[GroupId, tuple[NodeId, ...]] = dict(enumerate(deployment.groups))
@@ -97,15 +106,20 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         )
         for node in receivers
     ]
+    places = _places(deployment.receivers, sequencers, service, options)
+    beside = {host: node for node, host in places.items() if node in sequencers}
     sender = partial(Sender, groups=members, service=service, options=options)
-    nodes += [Node(node, "sender", deployment.sender_host(node), sender) for node in senders]
+    nodes += [
+        Node(node, "sender", host, partial(sender, near=beside.get(host)))
+        for node, host in ((node, deployment.sender_host(node)) for node in senders)
+    ]
     sequencer = partial(Sequencer, members=members, service=service, aggregators=aggregators, options=options)
     role = "switch" if options.kind == "switch" else "sequencer"
     nodes += [
         Node(
             node,
             role,
-            _switch(index, sequencers, options),
+            places.get(node, _switch(index, sequencers, options)),
             sequencer,
             Crashes.ANY,
             spare=index >= options.sequencers,
@@ -123,7 +137,12 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         senders=senders,
         options=options,
     )
-    nodes += [Node(node, "configuration", node, replica, Crashes.MINORITY) for node in service]
+    nodes += [
+        Node(node, "configuration", places.get(node, node), replica, Crashes.MINORITY) for node in service
+    ]
+    later = extension.nodes(len(nodes))
+    nodes += [Node(node, _later_role(new, role), node, sequencer, Crashes.ANY) for node, new in later]
+    _screen_removed(nodes, extension)
     codec = Codec((*MESSAGES, *CONSENSUS_MESSAGES))
     return Plan(
         NAME,
@@ -134,7 +153,22 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         codec,
         options.pace,
         packets_held_max=options.buffer,
+        removed=extension.removed,
     )
+
+
+def _later_role(new: NewNode, role: str) -> str:
+    """The role of a sequencer that came later."""
+    if new.role != role or new.groups:
+        raise LocalError(f"{NAME}: only a {role}, which is in no group, can come to a running cluster")
+    return role
+
+
+def _screen_removed(nodes: list[Node], extension: Extension) -> None:
+    """Refuse to go on without a node that others count on."""
+    for node in nodes:
+        if node.id in extension.removed and node.role not in SEQUENCER_ROLES:
+            raise LocalError(f"{NAME}: only sequencers can be removed, and node {node.id} is a {node.role}")
 
 
 class _Ids:
@@ -165,6 +199,21 @@ def _racks(receivers: int, options: HydraOptions) -> int:
     if options.flush != "aggregated":
         return 0
     return -(-receivers // options.rack) if options.rack else 1
+
+
+def _places(
+    receivers: int, sequencers: tuple[NodeId, ...], service: tuple[NodeId, ...], options: HydraOptions
+) -> dict[NodeId, HostId]:
+    """The hosts of receivers on which sequencers and replicas run, if they run there."""
+    if not options.compact:
+        return {}
+    if receivers < max(options.sequencers, options.replicas):
+        raise LocalError(
+            f"{NAME}: compact puts {options.sequencers} sequencers and {options.replicas} replicas of the "
+            f"service on different hosts of receivers, but there are only {receivers} receivers"
+        )
+    first = sequencers[: options.sequencers]
+    return dict(zip((*first, *service), (*range(len(first)), *range(len(service))), strict=True))
 
 
 def _switch(index: int, sequencers: tuple[NodeId, ...], options: HydraOptions) -> HostId:
@@ -220,6 +269,8 @@ PROTOCOL = Protocol(
     deploy=deploy,
     roles=("receiver", "sender", "sequencer", "switch", "aggregator", "configuration"),
     vary=vary,
+    newcomers=("sequencer", "switch"),
+    extend=extend,
     new_cluster={"spares": 1},
     with_programs={"durable": True},
     actions=(

@@ -24,11 +24,11 @@ from ordercast.core import (
     View,
 )
 from ordercast.protocols.hydra import snapshot
-from ordercast.protocols.hydra.explain import explain_waits
+from ordercast.protocols.hydra.explain import explain_behind, explain_waits
 from ordercast.protocols.hydra.follower import Follower
 from ordercast.protocols.hydra.kept import Kept
-from ordercast.protocols.hydra.lane import AHEAD_MAX, Lane, started
-from ordercast.protocols.hydra.lane_life import ACTIVE, FROZEN, JOINING
+from ordercast.protocols.hydra.lane import AHEAD_MAX, STRIKES, Lane, started
+from ordercast.protocols.hydra.lane_life import ACTIVE, BLIND, FROZEN, NOT_BEGUN
 from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX, Limits
 from ordercast.protocols.hydra.merge import END, Merge
 from ordercast.protocols.hydra.messages import (
@@ -41,25 +41,23 @@ from ordercast.protocols.hydra.messages import (
     Gone,
     Groupcast,
     Inquiry,
+    Refreshed,
+    Revived,
     Step,
     Steps,
     Suspect,
 )
+from ordercast.protocols.hydra.new_life import REBIRTH, WHOLE, NewLife
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.origins import Origins
 from ordercast.protocols.hydra.receipts import RECEIPTS, Receipts
 from ordercast.protocols.hydra.repair import NUMBERS_MAX, REPAIR, Repairer, answer
 from ordercast.protocols.hydra.solicitor import DELAY, RETRY, Solicitor
 
-STRIKES = 6
-"""A sequencer is suspected after this many ticks without a message. Ticks and not time are counted, so that a
-paused receiver does not mistake its own pause for the silence of others."""
 RUNS_MAX = 16
 """How many runs of missing numbers one handler notifies of; the others wait for the next."""
-STATE = "receiver"
-BEGUN = "begun"
-TICK = "tick"
-PATIENCE = "patience"
+STATE, BEGUN = "receiver", "begun"
+TICK, PATIENCE = "tick", "patience"
 
 
 class Receiver(Process):
@@ -93,6 +91,7 @@ class Receiver(Process):
         self._deliver: Callable[[Delivery], None] = env.deliver
         if self._outbox is not None:
             self._deliver = self._outbox.append
+        self._new_life = NewLife(env, self._merge, self._follower, service, options.retry_ns)
         self._solicitor = Solicitor(env, self._merge, self._follower, aggregator, options)
         everyone = tuple(sorted({node for nodes in members.values() for node in nodes}))
         self._repairer = Repairer(env, group, self._members, everyone, options)
@@ -104,25 +103,27 @@ class Receiver(Process):
         """The clock of each lane at the start of this life."""
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
-        """Begin with the first configuration, or where an earlier life stood."""
-        if not self._options.durable and BEGUN in saved:
-            # It does not know what an earlier life has delivered: what is kept elsewhere would come again.
-            self._repairs = False
-            if self._origins is not None:
-                self._origins.begin_late([], forgetful=True)
-        elif not self._options.durable and (self._repairs or self._origins is not None):
+        """Begin with the first configuration, where an earlier life stood, or as a new member."""
+        if not self._options.durable and BEGUN not in saved and (self._repairs or self._origins is not None):
             self.env.save(BEGUN, b"")
+        self.env.set_timer(TICK, self._tick_ns())
         if self._options.durable and STATE in saved:
             self.config = snapshot.restore(saved[STATE], self._merge, self._follower, self.env.now)
-            if self._origins is not None:
-                self._origins.begin_late(list(self._merge.lanes), forgetful=False)
+            self._begin_late()
+        elif self.env.forgot or saved:
+            self._new_life.begin()
+            return
         else:
             for sequencer, node in self._initial.items():
                 self._merge.add(started(sequencer, node, 0, (0,) * self._groups, self.group))
             self._follower.newest = max(self._initial, default=0)
         self._began = {sequencer: lane.clock for sequencer, lane in self._merge.lanes.items()}
-        self.env.set_timer(TICK, self._tick_ns())
         self.env.multicast(self._service, Fetch(self._follower.steps))
+
+    def _begin_late(self) -> None:
+        """An earlier life has delivered messages of the sequencers; this one does not know which."""
+        if self._origins is not None:
+            self._origins.begin_late(list(self._merge.lanes))
 
     def on_message(self, source: NodeId, message: Message) -> None:
         """Handle a stamped message, a flush, or news of the configuration."""
@@ -147,29 +148,50 @@ class Receiver(Process):
         elif type(message) is Inquiry:
             self._on_inquiry(source, message)
             return
-        elif type(message) is Announce:
-            self._limits.check_announce(source, message)
-            if not self._follower.on_announce(source, message):
-                return
-        elif type(message) is Steps:
-            self._limits.check_steps(source, message)
-            if not self._follower.on_steps(message):
-                return
-        else:
+        elif not self._on_configuration(source, message):
             return
         self._advance()
+
+    def _on_configuration(self, source: NodeId, message: Message) -> bool:
+        """Take news of the configuration; True if something may have changed."""
+        if isinstance(message, Announce):
+            self._limits.check_announce(source, message)
+            self._new_life.on_leader(source)
+            changed = self._new_life.is_placed and self._follower.on_announce(source, message)
+        elif isinstance(message, Steps):
+            self._limits.check_steps(source, message)
+            changed = self._new_life.is_placed and self._follower.on_steps(message)
+        elif isinstance(message, Revived):
+            self._limits.check_revived(source, message)
+            if changed := self._new_life.on_revived(message):
+                self.config = message.config
+                self._begin_late()
+        elif isinstance(message, Refreshed):
+            self._limits.check_refreshed(source, message.flush, self.env.now)
+            changed = self._new_life.on_refreshed(message)
+        else:
+            return False
+        if self._new_life.is_due():
+            self._deliver(View(self.group, self.config, self._members))
+        return changed
+
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Know sequencers that came later."""
+        self._limits.know(roles)
 
     def on_timer(self, name: str) -> None:
         """Check gaps and silent sequencers, or ask for flushes."""
         if name == TICK:
             self._on_tick()
-            self.env.set_timer(TICK, self._tick_ns())
         elif name == DELAY:
             self._solicitor.on_delay_over()
         elif name == RETRY:
             self._solicitor.on_late_answer()
         elif name == RECEIPTS and self._receipts is not None:
             self._receipts.send()
+            return
+        elif name == REBIRTH:
+            self._new_life.ask()
             return
         elif name == REPAIR:
             for lane in list(self._merge.lanes.values()):
@@ -187,15 +209,9 @@ class Receiver(Process):
             "packets held": self._merge.held,
         }
         waits = [*explain_waits(self._merge, self._solicitor.since), *self._follower.waits()]
-        return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)), self._behind())
-
-    def _behind(self) -> str:
-        """The sequencers that this life has not heard of, or whose messages it lacks."""
-        lanes = self._merge.lanes.values()
-        silent = [lane for lane in lanes if lane.clock <= self._began.get(lane.sequencer, -1)]
-        gaps = [lane for lane in lanes if lane.has_gap]
-        names = ", ".join(f"sequencer {lane.sequencer}" for lane in silent or gaps)
-        return f"{'news' if silent else 'missing messages'} of {names}" if names else ""
+        waits += self._new_life.waits()
+        behind = self._new_life.lacks or explain_behind(self._merge, self._began)
+        return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)), behind)
 
     # What comes
 
@@ -204,9 +220,9 @@ class Receiver(Process):
         if groups == self._own and len(packet.numbers) == 1:
             number = packet.numbers[0]
         else:
-            number = self._number(packet)
+            number = self._limits.own_number(packet, self.group)
         lane = self._merge.lanes.get(packet.sequencer)
-        if lane is None or lane.state is JOINING:
+        if lane is None or (lane.state is not ACTIVE and lane.state in NOT_BEGUN):
             self._follower.on_stranger(packet)
             return
         if number - lane.high > AHEAD_MAX or packet.clock - self.env.now > CLOCK_AHEAD_MAX:
@@ -232,7 +248,7 @@ class Receiver(Process):
 
     def _on_found(self, packet: Groupcast) -> None:
         """Take a packet that another node kept, if it is one that was missing."""
-        number = self._number(packet)
+        number = self._limits.own_number(packet, self.group)
         lane = self._merge.lanes.get(packet.sequencer)
         if lane is not None and lane.front < number <= lane.high:
             # A full buffer may hold just what waits for this packet.
@@ -249,30 +265,18 @@ class Receiver(Process):
         if self._origins is not None and known:
             self.env.send(source, self._origins.outcome(source, message))
 
-    def _number(self, packet: Groupcast) -> int:
-        """The number for the own group of a packet to several groups; refuses an invalid packet."""
-        groups = packet.groups
-        if len(groups) != len(packet.numbers) or self.group not in groups or max(groups) >= self._groups:
-            raise RemoteError(
-                f"a groupcast to {groups} with numbers {packet.numbers} came to group {self.group}"
-            )
-        return packet.numbers[groups.index(self.group)]
-
     def _check_flush(self, flush: Flush) -> None:
         """Refuse a flush that no sequencer sends."""
         self._limits.check_flush(flush, self.env.now)
         lane = self._merge.lanes.get(flush.sequencer)
-        known = lane is not None and lane.state is not JOINING and bool(flush.numbers)
-        if lane is not None and known and flush.numbers[self.group] - lane.high > AHEAD_MAX:
-            raise RemoteError(
-                f"flush of sequencer {lane.sequencer} at {flush.numbers} is too far ahead of {lane.high}"
-            )
+        if lane is not None and lane.state not in NOT_BEGUN and flush.numbers:
+            self._limits.check_ahead(flush, self.group, lane.high)
 
     def _on_flush(self, flush: Flush) -> None:
         lane = self._merge.lanes.get(flush.sequencer)
         if not flush.numbers:
             return
-        if lane is None or lane.state is JOINING:
+        if lane is None or lane.state in NOT_BEGUN:
             self._follower.on_flush(flush)
         else:
             if lane.asked is not None:
@@ -345,7 +349,7 @@ class Receiver(Process):
                 self._origins.end(step.sequencer, beyond=beyond)
             self._merge.discard(step.sequencer)
         stamp = Stamp(step.clock, step.sequencer, (step.numbers[self.group],))
-        if step.change != "void":  # those have no boundary
+        if step.change != "void" and step.change != "reborn":  # those have no boundary
             self._deliver(View(self.group, step.config, self._members, change=step.change, stamp=stamp))
 
     def _send_outbox(self) -> None:
@@ -356,7 +360,7 @@ class Receiver(Process):
         outbox.clear()
 
     def _save(self) -> None:
-        if self._options.durable:
+        if self._options.durable and self._new_life.state is WHOLE:
             self.env.save(STATE, snapshot.take(self._merge, self._follower, self.config))
 
     # Gaps that nothing needs, and sequencers that say nothing
@@ -370,7 +374,7 @@ class Receiver(Process):
         if self._receipts is not None:
             self._receipts.repeat()
         for lane in list(self._merge.lanes.values()):
-            if lane.strike() >= STRIKES and lane.state in (ACTIVE, FROZEN):
+            if lane.strike() and lane.state in (ACTIVE, FROZEN, BLIND):
                 silent.append(lane.sequencer)
             self._give_up_overdue(lane)
         joining = self._follower.joining_silently()
@@ -378,19 +382,17 @@ class Receiver(Process):
             silent.append(joining)
         if silent:
             self.env.multicast(self._service, Suspect(tuple(silent)))
+        self.env.set_timer(TICK, self._tick_ns())
 
     def _give_up_overdue(self, lane: Lane) -> None:
         """Notify of a gap that no message has needed for long."""
         known = lane.overdue(self.env.now, self._options.hold_ns)
         for _ in range(RUNS_MAX):
-            if lane.front >= min(known, lane.high) or lane.queue or not self._installed(lane):
+            if (
+                lane.front >= min(known, lane.high)
+                or lane.queue
+                or not self._follower.has_installed(lane.sequencer)
+            ):
                 break
             if not self._notify(lane):
                 break
-
-    def _installed(self, lane: Lane) -> bool:
-        """Whether the configuration with this sequencer has begun here."""
-        return all(
-            step.change != "added" or step.sequencer != lane.sequencer
-            for _, step in self._follower.boundaries
-        )

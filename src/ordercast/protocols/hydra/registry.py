@@ -12,7 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from ordercast.core import NodeId, RemoteError
-from ordercast.protocols.hydra.messages import Numbers, Plans, Step
+from ordercast.protocols.hydra.messages import NOBODY, Numbers, Plans, Revived, Step
 
 
 class _Command(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -54,7 +54,17 @@ class GiveUp(_Command, frozen=True, tag=5):
     step: int
 
 
-Command: TypeAlias = Claim | Remove | Add | Decide | GiveUp
+class Reborn(_Command, frozen=True, tag=6):
+    """A receiver without its state is a new member from here on.
+
+    It is a step of its own: reports name the step that they are for, so those of earlier lives count no more.
+    """
+
+    node: NodeId
+    life: int
+
+
+Command: TypeAlias = Claim | Remove | Add | Decide | GiveUp | Reborn
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Command] = msgspec.msgpack.Decoder(Command)
@@ -81,6 +91,8 @@ class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
     active: list[tuple[int, NodeId]]
     lives: list[tuple[NodeId, int, int]]
     next: int
+    latest: tuple[int, int] = (0, 0)
+    reborn: list[tuple[NodeId, int]] = []
 
 
 _snapshots = msgspec.msgpack.Decoder(_Snapshot)
@@ -100,11 +112,28 @@ class Registry:
         self.lives: dict[NodeId, tuple[int, int]] = {}
         """By node: the life that has a number, and the number."""
         self._next = max(initial, default=0) + 1
+        self.latest = (0, 0)
+        """The place of the last step in the order of messages: clock and sequencer."""
+        self.reborn: dict[NodeId, int] = {}
+        """By receiver: its last life that began without the state of the one before."""
 
     @property
     def steps(self) -> int:
         """How many steps are decided."""
         return self.forgotten + len(self.kept)
+
+    @property
+    def newest(self) -> int:
+        """The highest number that any sequencer has had, but for one that is being added."""
+        adding = self.planned is not None and self.planned.change == "added"
+        return self._next - 1 - adding
+
+    def revival(self, node: NodeId) -> Revived:
+        """Where a receiver without its state begins."""
+        return Revived(
+            self.reborn[node], self.steps, self.config, *self.latest, self.newest,
+            tuple(sorted(self.active.items())),
+        )  # fmt: skip
 
     def unclaimed(self, node: NodeId) -> int | None:
         """The number that the first configuration has for a node, unless that is taken or removed."""
@@ -134,15 +163,19 @@ class Registry:
                 self._decide(self.planned, command)
             case GiveUp() if self.planned is not None and command.step == self.steps:
                 if self.planned.change == "added":
-                    planned = self.planned
+                    planned, self.planned = self.planned, None
                     self._keep(Step("void", planned.sequencer, planned.node, self.config, 0, ()))
+            case Reborn() if command.life > self.reborn.get(command.node, -1):
+                self.reborn[command.node] = command.life
+                self._keep(Step("reborn", NOBODY, command.node, self.config, 0, ()))
 
     def snapshot(self) -> bytes:
         """The whole state."""
         lives = [(node, life, number) for node, (life, number) in sorted(self.lives.items())]
         state = _Snapshot(
-            self.forgotten, self.kept, self.config, self.planned, list(self.active.items()), lives, self._next
-        )
+            self.forgotten, self.kept, self.config, self.planned, list(self.active.items()), lives,
+            self._next, self.latest, sorted(self.reborn.items()),
+        )  # fmt: skip
         return _encoder.encode(state)
 
     def restore(self, saved: bytes) -> None:
@@ -152,6 +185,7 @@ class Registry:
         self.config, self.planned = state.config, state.planned
         self.active, self._next = dict(state.active), state.next
         self.lives = {node: (life, number) for node, life, number in state.lives}
+        self.latest, self.reborn = state.latest, dict(state.reborn)
 
     def _is_new(self, command: Add) -> bool:
         known = self.lives.get(command.node)
@@ -168,10 +202,11 @@ class Registry:
             planned.change, planned.sequencer, planned.node, self.config, command.clock, command.numbers,
             command.complete,
         )  # fmt: skip
+        self.planned = None
+        self.latest = max(self.latest, (step.clock, step.sequencer))
         self._keep(step)
 
     def _keep(self, step: Step) -> None:
-        self.planned = None
         self.kept.append(step)
         if len(self.kept) > self._history:
             self.kept.pop(0)

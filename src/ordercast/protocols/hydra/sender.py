@@ -40,9 +40,12 @@ class Sender(Member):
         groups: Mapping[GroupId, tuple[NodeId, ...]],
         service: tuple[NodeId, ...],
         options: HydraOptions,
+        near: NodeId | None = None,
     ) -> None:
+        """`near` is the node of a sequencer on the same host, if there is one."""
         super().__init__(env)
         self._groups = groups
+        self._near = near
         self._service = service
         self._limits = Limits(service, len(groups))
         self._options = options
@@ -168,6 +171,10 @@ class Sender(Member):
         self._choose()
         self._send_again()
 
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Know sequencers that came later."""
+        self._limits.know(roles)
+
     def on_timer(self, name: str) -> None:
         """Ask again, repeat, or measure again."""
         if name == "ask" and not self._active:
@@ -227,6 +234,8 @@ class Sender(Member):
             trips = {node: self._trip(node) for _, node in self._choices}
             limit = CONGESTED * min(trips.values())
             self._choices = tuple(entry for entry in self._choices if trips[entry[1]] <= limit)
+        if self._near is not None:
+            self._choices = tuple(one for one in self._choices if one[1] == self._near) or self._choices
 
     def _trip(self, node: NodeId) -> Nanos:
         """The round trip to a sequencer; for one that does not answer, the time of its silence."""

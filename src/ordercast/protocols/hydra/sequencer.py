@@ -35,6 +35,8 @@ from ordercast.protocols.hydra.messages import (
     Nudged,
     Probe,
     Receipt,
+    Refresh,
+    Refreshed,
     Request,
     Solicit,
     Welcome,
@@ -125,6 +127,8 @@ class Sequencer(Process):
             case Receipt() if self._acks is not None:
                 if message.sequencer == self.number:
                     self._acks.on_receipt(source, message.front)
+            case Refresh() if self.state is SERVING and message.sequencer == self.number:
+                self.env.send(source, Refreshed(message.life, self._flush_message()))
             case Probe():
                 self.env.send(source, Echo(message.sent))
             case Welcome():
@@ -132,6 +136,10 @@ class Sequencer(Process):
             case Announce():
                 self._limits.check_announce(source, message)
                 self._on_announce(message)
+
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Know sequencers that came later."""
+        self._limits.know(roles)
 
     def on_timer(self, name: str) -> None:
         """Flush, answer delayed requests, or ask again for a number."""

@@ -29,14 +29,15 @@ from ordercast.core import (
     Stack,
     Wait,
 )
-from ordercast.protocols.hydra.limits import Limits
+from ordercast.protocols.hydra.limits import Limits, later_sequencers
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
+    BlindReport,
     Echo,
     Fetch,
     Join,
-    Probe,
+    Rebirth,
     Report,
     Steps,
     Suspect,
@@ -47,15 +48,16 @@ from ordercast.protocols.hydra.registry import (
     Add,
     Claim,
     Command,
-    Decide,
     GiveUp,
+    Reborn,
     Registry,
     Remove,
     decode,
     encode,
 )
+from ordercast.protocols.hydra.reports import Reports
+from ordercast.protocols.hydra.suspicions import Suspicions
 
-LONELY = 10
 BATCH = 256
 """How many steps one message has."""
 HURRY = 10
@@ -80,18 +82,22 @@ class ConfigurationReplica(Stack):
         """The senders that keep what they send."""
         self._members = {group: nodes for group, nodes in members.items() if nodes}
         self._home = {node: group for group, nodes in members.items() for node in nodes}
-        self._audience = audience
+        self._founders = self._audience = audience
+        """Who hears of configurations: those of the first plan, and now."""
+        self._service = service
         self._limits = Limits(service, len(members))
         self._options = options
-        self._target = options.target or options.sequencers + options.spares
+        self._later = 0
+        """How many sequencers came later and were not removed."""
         self._registry = Registry(initial, options.history)
         self._log = self.embed("log", partial(self._make_replica, service), CONSENSUS_MESSAGES)
-        self._reports: dict[NodeId, Report] = {}
-        self._suspicions: dict[int, dict[NodeId, tuple[Nanos, Nanos]]] = {}
-        """By sequencer and receiver: since when it is suspected, and when that was last told."""
-        self._probed: dict[NodeId, Nanos] = {}
-        """By node of a sequencer of which senders complain: since when it has answered no probe."""
+        self._reports = Reports(members, all_needed=options.quorum == "all")
+        self._suspicions = Suspicions(
+            env, self._members.values(), self._senders, self._reports.quorum, options.suspect_ns
+        )
         self._joins: dict[NodeId, int] = {}
+        self._rebirths: dict[NodeId, int] = {}
+        """By receiver: the life that wants to be a new member."""
         self._proposed: set[Command] = set()
         self._refused = 0
         """Commands in the log that no correct leader proposes."""
@@ -118,16 +124,18 @@ class ConfigurationReplica(Stack):
             return
         self._take_office()
         match message:
-            case Report():
+            case Report() | BlindReport():
                 self._on_report(source, message)
             case Suspect():
                 self._on_suspect(source, message)
             case Join():
                 self._on_join(source, message)
+            case Rebirth():
+                self._on_rebirth(source, message)
             case Fetch():
                 self._on_fetch(source, message)
             case Echo():
-                self._probed.pop(source, None)
+                self._suspicions.on_echo(source)
 
     def on_own_timer(self, name: str) -> None:
         """Time to announce."""
@@ -137,6 +145,20 @@ class ConfigurationReplica(Stack):
             self._proposed.clear()  # what was refused is proposed again
         planned = self._registry.planned is not None
         self.env.set_timer("announce", max(1, self._options.announce_ns // (HURRY if planned else 1)))
+
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Announce to sequencers that came later too, and want that many more, unless a target is set."""
+        self._limits.know(roles)
+        later = later_sequencers(roles, self._service)
+        self._audience = (*(node for node in self._founders if node in roles), *later)
+        self._later = len(later)
+        super().on_nodes(roles)
+
+    @property
+    def _target(self) -> int:
+        """The number of sequencers that are wanted."""
+        options = self._options
+        return options.target or options.sequencers + options.spares + self._later
 
     def explain_own(self) -> Explanation:
         """The receivers whose reports the planned step lacks."""
@@ -152,7 +174,7 @@ class ConfigurationReplica(Stack):
         planned = registry.planned
         if planned is not None and self._log.is_leader:
             what = f"step {registry.steps + 1} (sequencer {planned.sequencer} {planned.change})"
-            lacking = [node for node in sorted(self._home) if node not in self._reports]
+            lacking = self._reports.lacking
             waits.append(
                 Wait(
                     what,
@@ -165,14 +187,15 @@ class ConfigurationReplica(Stack):
 
     # What comes
 
-    def _on_report(self, source: NodeId, report: Report) -> None:
+    def _on_report(self, source: NodeId, report: Report | BlindReport) -> None:
         registry = self._registry
-        self._limits.check_report(source, report, self.env.now)
+        if isinstance(report, Report):
+            self._limits.check_report(source, report, self.env.now)
         if source not in self._home:
             raise RemoteError(f"node {source} reports, but is no receiver")
         planned = registry.planned
         if planned and (report.step, report.sequencer) == (registry.steps, planned.sequencer):
-            self._reports.setdefault(source, report)
+            self._reports.take(source, report)
 
     def _on_suspect(self, source: NodeId, message: Suspect) -> None:
         registry = self._registry
@@ -180,18 +203,12 @@ class ConfigurationReplica(Stack):
         if source in self._senders:
             for sequencer in message.sequencers:
                 if sequencer in registry.active:
-                    self._probe(registry.active[sequencer])
+                    self._suspicions.probe(registry.active[sequencer])
         elif source not in self._home:
             return
         for sequencer in message.sequencers:
             if sequencer in registry.active or sequencer == planned:
-                told = self._suspicions.setdefault(sequencer, {})
-                since, _ = told.get(source, (self.env.now, 0))
-                told[source] = (since, self.env.now)
-
-    def _probe(self, node: NodeId) -> None:
-        self._probed.setdefault(node, self.env.now)
-        self.env.send(node, Probe(self.env.now))
+                self._suspicions.take(source, sequencer)
 
     def _on_join(self, source: NodeId, message: Join) -> None:
         life, _ = self._registry.lives.get(source, (-1, 0))
@@ -199,6 +216,16 @@ class ConfigurationReplica(Stack):
             self._welcome(source)
         elif message.life > life:
             self._joins[source] = message.life
+
+    def _on_rebirth(self, source: NodeId, message: Rebirth) -> None:
+        if source not in self._home:
+            raise RemoteError(f"node {source} wants to be reborn, but is no receiver")
+        self._limits.check_life(source, message.life, self.env.now)
+        life = self._registry.reborn.get(source, -1)
+        if life == message.life:
+            self.env.send(source, self._registry.revival(source))
+        elif message.life > life:
+            self._rebirths[source] = message.life
 
     def _on_fetch(self, source: NodeId, message: Fetch) -> None:
         registry = self._registry
@@ -259,6 +286,9 @@ class ConfigurationReplica(Stack):
         if isinstance(command, Claim | Add) and self._log.is_leader and command.node in registry.lives:
             self._joins.pop(command.node, None)
             self._welcome(command.node)
+        if isinstance(command, Reborn) and self._log.is_leader:
+            self._rebirths.pop(command.node, None)
+            self.env.send(command.node, registry.revival(command.node))
         if self._log.is_leader and (claimed or registry.steps != steps or registry.planned != planned):
             self.env.multicast(self._audience, self._announcement())
         if registry.steps != steps or registry.planned != planned:
@@ -284,29 +314,24 @@ class ConfigurationReplica(Stack):
             self._ballot = self._log.ballot
             self._reports.clear()
             self._suspicions.clear()
-            self._probed.clear()
             self._joins.clear()
+            self._rebirths.clear()
             self._proposed.clear()
             self._planned_since = self.env.now
             self.env.multicast(self._audience, self._announcement())
 
     def _due(self) -> Command | None:
         registry = self._registry
-        claim = self._claim()
-        if claim is not None:
-            return claim
+        first = self._claim() or self._rebirth()
+        if first is not None:
+            return first
         if registry.planned is None:
             return self._removal() or self._addition()
-        if self._has_quorums():
-            reports = self._reports.values()
-            if registry.planned.change == "removed":
-                complete = len(reports) == len(self._home)
-                if self._senders and not complete and self._is_early():
-                    return None
-                numbers = tuple(max(column) for column in zip(*(r.numbers for r in reports), strict=True))
-                return Decide(registry.steps, max(report.clock for report in reports), numbers, complete)
-            start = max(reports, key=lambda report: report.clock)
-            return Decide(registry.steps, start.clock, start.numbers)
+        if self._reports.has_quorums():
+            removes = registry.planned.change == "removed"
+            if removes and self._senders and self._reports.lacking and self._is_early():
+                return None
+            return self._reports.decision(registry.steps, registry.planned)
         if registry.planned.change == "added":
             late = self.env.now - self._planned_since > self._options.addition_ns
             if late or self._condemned(registry.planned.sequencer):
@@ -326,10 +351,13 @@ class ConfigurationReplica(Stack):
                     return claim
         return None
 
+    def _rebirth(self) -> Reborn | None:
+        wanted = [Reborn(node, life) for node, life in sorted(self._rebirths.items())]
+        return next((reborn for reborn in wanted if reborn not in self._proposed), None)
+
     def _removal(self) -> Remove | None:
         registry = self._registry
-        for sequencer in [known for known in self._suspicions if known not in registry.active]:
-            del self._suspicions[sequencer]
+        self._suspicions.forget_others(registry.active)
         for sequencer, node in sorted(registry.active.items()):
             if self._is_reborn(sequencer, node) or self._condemned(sequencer):
                 return Remove(sequencer)
@@ -346,32 +374,5 @@ class ConfigurationReplica(Stack):
         return None
 
     def _condemned(self, sequencer: int) -> bool:
-        """Whether enough receivers have suspected a sequencer for long enough."""
-        told = self._suspicions.get(sequencer)
-        if not told:
-            return False
-        now, patience = self.env.now, self._options.suspect_ns
-        for node in [node for node, (_, last) in told.items() if now - last > patience]:
-            del told[node]
-        if any(now - since > LONELY * patience for since, _ in told.values()):
-            return True
-        if any(node in self._senders for node in told) and self._is_deaf(sequencer):
-            return True
-        return any(
-            sum(node in told for node in nodes) > len(nodes) - self._quorum(len(nodes))
-            for nodes in self._members.values()
-        )
-
-    def _is_deaf(self, sequencer: int) -> bool:
-        """Whether a sequencer answers no probe."""
-        since = self._probed.get(self._registry.active.get(sequencer, NOBODY))
-        return since is not None and self.env.now - since > self._options.suspect_ns
-
-    def _has_quorums(self) -> bool:
-        return all(
-            sum(node in self._reports for node in nodes) >= self._quorum(len(nodes))
-            for nodes in self._members.values()
-        )
-
-    def _quorum(self, receivers: int) -> int:
-        return receivers if self._options.quorum == "all" else receivers // 2 + 1
+        """Whether enough nodes have suspected a sequencer for long enough."""
+        return self._suspicions.condemn(sequencer, self._registry.active.get(sequencer, NOBODY))

@@ -22,6 +22,7 @@ class _State(msgspec.Struct, frozen=True, array_like=True):
     lanes: list[LanePlace]
     planned: Plans | None
     report: tuple[int, int, int, tuple[int, ...]] | None
+    since: int = 0
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -35,7 +36,7 @@ def take(merge: Merge, follower: Follower, config: int) -> bytes:
     report = None if given is None else (given.step, given.sequencer, given.clock, given.numbers)
     state = _State(
         config, follower.steps, follower.newest, merge.last, follower.latest, list(follower.boundaries),
-        lanes, follower.planned.plan, report,
+        lanes, follower.planned.plan, report, follower.since,
     )  # fmt: skip
     return _encoder.encode(state)
 
@@ -45,6 +46,7 @@ def restore(saved: bytes, merge: Merge, follower: Follower, now: Nanos) -> int:
     state = _decoder.decode(saved)
     merge.last = state.last
     follower.steps, follower.newest, follower.latest = state.steps, state.newest, state.latest
+    follower.since = state.since
     follower.boundaries.extend(state.boundaries)
     follower.planned.restore(state.planned, Report(*state.report) if state.report else None, now)
     for place in state.lanes:

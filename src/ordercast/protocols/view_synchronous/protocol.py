@@ -68,16 +68,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         return Peer(env, groups, peers, options)
 
     nodes = tuple(Node(node, "member" if node < receivers else "sender", node, make) for node in peers)
-    return Plan(
-        NAME,
-        GUARANTEES,
-        nodes,
-        groups,
-        senders,
-        Codec(MESSAGES),
-        partial(pace, options),
-        tells_loss=True,  # a voter that forgot its promises must not vote
-    )
+    return Plan(NAME, GUARANTEES, nodes, groups, senders, Codec(MESSAGES), partial(pace, options))
 
 
 def pace(options: ViewOptions, delay: Nanos) -> Pace | None:

@@ -34,24 +34,28 @@ class TraceRecorder(Spooler):
         host: HostId,
         nodes: Sequence[NodeId],
         *,
+        late: bool = False,
         bytes_max: int = BYTES_MAX,
         age_max_ns: Nanos = AGE_MAX_NS,
     ) -> None:
-        """The next life of a host in the run of this name, below a folder of traces."""
+        """The next life of a host in the run of this name, below a folder of traces.
+
+        A host is `late` if it came to the cluster later, and this is its first life.
+        """
         spools = spool_folder(folder / run)
         with contextlib.ExitStack() as held:
             held.enter_context(locked(spools, host))
             self._turner = _Turner(spools, host)
             number, life = self._turner.following()
             self._held = held.pop_all()
-        header = SpoolHeader(run=run, host=host, life=life, number=number, nodes=tuple(nodes))
+        header = SpoolHeader(run=run, host=host, life=life, number=number, nodes=tuple(nodes), late=late)
         super().__init__(
             spools, header, bytes_max=bytes_max, age_max_ns=age_max_ns, closed=self._turner.closed
         )
 
-    def begin(self, started_ns: Nanos, saved: bool) -> None:
+    def begin(self, started_ns: Nanos, saved: bool, past: bool = False) -> None:
         """Begin to write, and to convert what earlier lives left."""
-        super().begin(started_ns, saved)
+        super().begin(started_ns, saved, past)
         self._turner.start(self._header.number)
 
     @property

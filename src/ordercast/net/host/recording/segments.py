@@ -54,7 +54,7 @@ class TraceState(msgspec.Struct):
     time_ns: int = 0
     """The time of the last event."""
     resumed: bool = False
-    """Whether its first life in this run had state that it had saved in an earlier run."""
+    """Whether it had lives before this run; it may have the state that they saved."""
     nodes: dict[NodeId, NodeState] = msgspec.field(default_factory=dict)
 
 
@@ -85,8 +85,11 @@ def _between_lives(spool: Spool, state: TraceState) -> Iterator[pa.Table]:
     """The end of an earlier life, if there was one, and the beginning of this one."""
     header = spool.header
     if state.life < 0:
-        state.time_ns, state.resumed = header.started_ns, header.saved
-        return
+        state.time_ns, state.resumed = header.started_ns, header.saved or header.past
+        if not header.late:
+            return
+        # A newcomer counts as one that was down before: it owes nothing that was sent until it came.
+        state.nodes = {node: NodeState() for node in header.nodes}
     crash = crash_table(header.run, state)
     if crash is not None:
         yield crash

@@ -55,8 +55,11 @@ class Recorder(ABC):
         """A function that is called once, when nothing can be recorded any more."""
 
     @abstractmethod
-    def begin(self, started_ns: Nanos, saved: bool) -> None:
-        """A life of the host begins at this reading of its clock, with saved state or without."""
+    def begin(self, started_ns: Nanos, saved: bool, past: bool = False) -> None:
+        """A life of the host begins at this reading of its clock, with saved state or without.
+
+        It may have a past that it does not remember.
+        """
 
     @abstractmethod
     def submitted(
@@ -137,9 +140,9 @@ class Spooler(Recorder):
         self.failure: LocalError | None = None
         """Why nothing is recorded any more."""
 
-    def begin(self, started_ns: Nanos, saved: bool) -> None:
+    def begin(self, started_ns: Nanos, saved: bool, past: bool = False) -> None:
         """Begin the first file of this life."""
-        self._header = msgspec.structs.replace(self._header, started_ns=started_ns, saved=saved)
+        self._header = msgspec.structs.replace(self._header, started_ns=started_ns, saved=saved, past=past)
         self._last_ns = started_ns
         self._open()
 

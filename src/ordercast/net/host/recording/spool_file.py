@@ -63,6 +63,10 @@ class SpoolHeader(msgspec.Struct, frozen=True, kw_only=True):
     """The host's clock when this life began."""
     saved: bool = False
     """Whether this life had the state that earlier lives saved."""
+    late: bool = False
+    """Whether the host came to the cluster later, and this is its first life."""
+    past: bool = False
+    """Whether there were earlier lives, remembered or not."""
 
 
 class Spool(NamedTuple):
