@@ -56,7 +56,7 @@ def add_host(
     `ordercast node` with its id.
 
     EpTO takes in peers (role [bold]peer[/]) and, if senders have hosts of their own, senders (role
-    [bold]publisher[/]). Hydra takes in sequencers. Other protocols have fixed members.
+    [bold]publisher[/]). Hydra takes in sequencers. The hosts of other protocols are fixed.
 
     [bold]Examples[/]
 

@@ -38,7 +38,7 @@ def protocols(
             table.add_row(f"  {field}", text)
         table.add_row("  options", _defaults(protocol) or "none")
         newcomers = protocol.all_newcomers({})
-        table.add_row("  newcomers", ", ".join(newcomers) or "none: its members are fixed")
+        table.add_row("  newcomers", ", ".join(newcomers) or "none: its hosts are fixed")
         for action in protocol.actions:
             table.add_row("  action", f"{action.name}: {action.summary}")
         console.print(table)

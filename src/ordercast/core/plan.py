@@ -286,7 +286,7 @@ class Protocol:
             return self.deploy(deployment, options)
         if self.extend is None:
             raise LocalError(
-                f"{self.name} cannot take in or remove hosts while it runs: its members are fixed by the file"
+                f"{self.name} cannot take in or remove hosts while it runs: its hosts are fixed by the file"
             )
         for new in extension.added:
             if new.role not in self.newcomers and self.stands_on is None:

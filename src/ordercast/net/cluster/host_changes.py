@@ -82,7 +82,7 @@ def _roles(cluster: Cluster, what: str) -> tuple[str, ...]:
     roles = find_protocol(cluster.protocol).all_newcomers(cluster.options)
     if not roles:
         raise LocalError(
-            f"{cluster.protocol} cannot {what} hosts while it runs: its members are fixed by the file"
+            f"{cluster.protocol} cannot {what} hosts while it runs: its hosts are fixed by the file"
         )
     return roles
 
