@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ordercast.components.membership.record import ViewRecord
-from ordercast.core import Env
+from ordercast.core import Env, NodeId
 
 KEY = "views"
 
@@ -34,6 +34,7 @@ class VoteJournal:
         "accepted",
         "accepted_ballot",
         "incarnation",
+        "peers",
         "promised",
         "record",
         "wishes",
@@ -41,8 +42,11 @@ class VoteJournal:
 
     def __init__(self, env: Env, record: ViewRecord) -> None:
         self._env = env
-        self.record = record
+        self.record: ViewRecord
         """The newest view that is known; before the first one, that with which the group began."""
+        self.peers: dict[NodeId, int] = {}
+        """Its members and voters, ascending, each with its place."""
+        self._set_record(record)
         self.promised = 0
         self.accepted_ballot = 0
         self.accepted: ViewRecord | None = None
@@ -57,7 +61,8 @@ class VoteJournal:
         if state is None:
             return False
         old = msgspec.msgpack.decode(state, type=_Saved)
-        self.record, self.promised = old.record, old.promised
+        self._set_record(old.record)
+        self.promised = old.promised
         self.accepted_ballot, self.accepted = old.accepted_ballot, old.accepted
         self.abstains, self.incarnation, self.wishes = old.abstains, old.incarnation, old.wishes
         return True
@@ -82,13 +87,17 @@ class VoteJournal:
 
     def learn(self, record: ViewRecord) -> None:
         """A view was decided: from now on the votes are about the next one."""
-        self.record = record
+        self._set_record(record)
         self.promised = self.accepted_ballot = 0
         self.accepted = None
         seat = record.seat_of(self._env.me)
         if seat is not None and seat.incarnation == self.incarnation:
             self.abstains = False
         self.save()
+
+    def _set_record(self, record: ViewRecord) -> None:
+        self.record = record
+        self.peers = {node: place for place, node in enumerate(record.peers)}
 
     def save(self) -> None:
         """Save everything."""

@@ -35,7 +35,7 @@ class Pulse:
     def send(self) -> None:
         """Send a heartbeat to all members and voters, if this node is one."""
         journal, traffic, me = self._journal, self._exchange.traffic, self._env.me
-        peers = journal.record.peers
+        peers = journal.peers
         if me not in peers:
             return
         hears = pack_bits([self._detector.hears(node) for node in peers])
@@ -45,17 +45,18 @@ class Pulse:
 
     def on_beat(self, source: NodeId, message: Beat) -> None:
         """A heartbeat came. One of an earlier view is answered with the newest."""
-        record, traffic, me = self._journal.record, self._exchange.traffic, self._env.me
+        record, peers = self._journal.record, self._journal.peers
+        traffic, me = self._exchange.traffic, self._env.me
         check_claim(source, message, record, self._env.now)
         self.teach(source, message.view)
-        if message.view != record.number or not {source, me} <= set(record.peers):
+        if message.view != record.number or source not in peers or me not in peers:
             return
         check_round(source, message.ballot, self._coordinator.seen)
         if message.received and traffic is not None:
             traffic.check_counts(source, message.received)
         self._coordinator.seen = max(self._coordinator.seen, message.ballot)
         self._detector.hear(source, message.incarnation)
-        hears_me = has_bit(message.hears, record.peers.index(me))
+        hears_me = has_bit(message.hears, peers[me])
         self._detector.on_beat(source, hears_me=hears_me, leaves=message.leaves, ballot=message.ballot)
         if message.received:
             self._exchange.on_counts(source, message.received)
@@ -63,5 +64,5 @@ class Pulse:
     def teach(self, source: NodeId, known: int) -> None:
         """Tell a node that is behind of the newest view, if this node has part in it."""
         record = self._journal.record
-        if known < record.number and self._env.me in record.peers:
+        if known < record.number and self._env.me in self._journal.peers:
             self._env.send(source, Install(record))

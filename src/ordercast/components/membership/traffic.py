@@ -47,7 +47,7 @@ class Traffic:
         self._me = self._index[env.me]
         self._others = tuple(node for node in record.members if node != env.me)
         self._kept: list[dict[int, bytes]] = [{} for _ in range(count)]
-        self._acked = [[0] * count for _ in range(count)]
+        self._acked = [(0,) * count] * count
         """For each member, how many messages of each member it has said that it has."""
         self._stable = [0] * count
         self._bytes = 0
@@ -160,6 +160,8 @@ class Traffic:
 
     def check_counts(self, source: NodeId, counts: tuple[int, ...]) -> None:
         """Raise `RemoteError` if a member claims to have received what was not sent."""
+        if counts == self._acked[self._index.get(source, self._me)]:
+            return
         if len(counts) != len(self.received):
             raise RemoteError(f"node {source} counts {len(counts)} members of {len(self.received)}")
         window = self._options.window
@@ -175,8 +177,9 @@ class Traffic:
         index = self._index.get(source)
         if index is None:
             return False
-        self._acked[index] = list(map(max, self._acked[index], counts))
-        self.known = list(map(max, self.known, counts))
+        if counts != self._acked[index]:
+            self._acked[index] = tuple(map(max, self._acked[index], counts))
+            self.known = list(map(max, self.known, counts))
         return self.misses()
 
     def misses(self) -> bool:
@@ -200,7 +203,7 @@ class Traffic:
 
     def settle(self) -> None:
         """Forget what all members have."""
-        self._acked[self._me] = list(self.received)
+        self._acked[self._me] = tuple(self.received)
         for index, stable in enumerate(map(min, zip(*self._acked, strict=True))):
             for place in range(self._stable[index], min(stable, self.delivered[index])):
                 payload = self._kept[index].pop(place)

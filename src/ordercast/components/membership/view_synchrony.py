@@ -131,7 +131,7 @@ class ViewSynchrony(Process):
         if self.standing not in (MEMBER, CHANGING):
             return None
         record = self.journal.record
-        return InstalledView(record.number, record.members, record.newcomers)
+        return InstalledView(record.number, record.members, record.newcomers, record.voters)
 
     @property
     def suspects(self) -> tuple[NodeId, ...]:
@@ -355,6 +355,8 @@ class ViewSynchrony(Process):
         self._follow(record)
         if self.standing in (MEMBER, CHANGING, ADMITTED):
             self._go_out(cut)
+        elif self.standing is JOINING:
+            self._ask()  # a request counts if it names the newest view
         if was_member:
             self.env.deliver(View(self._group, record.number, record.members))
 

@@ -1,0 +1,115 @@
+"""What a member refuses: views from strangers, numbers that cannot be, and messages that were not sent.
+
+A refusal is a `RemoteError`, and changes nothing.
+"""
+
+import pytest
+
+from ordercast.components.membership import ViewOptions, ViewSynchrony
+from ordercast.components.membership.ballot import ballot_above
+from ordercast.components.membership.messages import (
+    Beat,
+    BeginChange,
+    Cut,
+    Data,
+    Install,
+    Join,
+    Outbid,
+    Proposal,
+    Resend,
+    StateChunk,
+    Stopped,
+)
+from ordercast.components.membership.record import Seat, ViewRecord, first_view
+from ordercast.core import Message, NodeId, RemoteError
+from ordercast.testing import ProcessDriver
+
+FIRST = first_view((0, 1, 2), (0, 1, 2))
+ALL = b"\7"
+FAR = 1 << 60
+BALLOT = ballot_above(0, 1)
+TWO = (Seat(0, 0, 0), Seat(1, 0, 0))
+NEXT = ViewRecord(2, TWO, (0, 1, 2), (0, 0, 0))
+
+
+def member() -> ProcessDriver[ViewSynchrony]:
+    driver = ProcessDriver(lambda env: ViewSynchrony(env, 0, (0, 1, 2), ViewOptions(window=8)))
+    driver.process.multicast(b"mine")
+    driver.receive(1, Data(1, 1, 0, b"theirs"))
+    driver.take_sent()
+    driver.take_delivered()
+    return driver
+
+
+CLAIMS: dict[str, tuple[NodeId, Message]] = {
+    "a view from a stranger": (7, Install(NEXT)),
+    "another view with the same number": (1, Install(ViewRecord(1, TWO, (0, 1, 2)))),
+    "a view far ahead": (1, Install(ViewRecord(FAR, TWO, (0, 1, 2)))),
+    "a view without voters": (1, Install(ViewRecord(2, TWO, (), (0, 0, 0)))),
+    "seats that do not ascend": (1, Install(ViewRecord(2, TWO[::-1], (0, 1, 2), (0, 0, 0)))),
+    "a seat from nowhere": (1, Install(ViewRecord(2, (Seat(0, 5, 0), *TWO[1:]), (0, 1, 2), (0, 0, 0)))),
+    "a seat of the future": (1, Install(ViewRecord(2, (Seat(0, FAR, 2),), (0, 1, 2), (0, 0, 0)))),
+    "a cut of another view": (1, Install(ViewRecord(2, TWO, (0, 1, 2), (0, 0)))),
+    "a message of nobody": (1, Data(1, 9, 0, b"x")),
+    "a message far ahead": (1, Data(1, 1, 9, b"x")),
+    "an own message that was not sent": (1, Data(1, 0, 1, b"x")),
+    "counts of too few members": (1, Beat(1, 0, 0, False, ALL, (1, 1))),
+    "counts of what was not sent": (1, Beat(1, 0, 0, False, ALL, (2, 1, 0))),
+    "counts far ahead": (1, Beat(1, 0, 0, False, ALL, (1, 10, 0))),
+    "a heartbeat of a view far ahead": (1, Beat(FAR, 0, 0, False, ALL, ())),
+    "a heartbeat with a ballot far ahead": (1, Beat(1, 0, FAR, False, ALL, ())),
+    "a heartbeat of an incarnation far ahead": (1, Beat(1, FAR, 0, False, ALL, ())),
+    "a request of an incarnation far ahead": (3, Join(1, FAR, True)),
+    "a ballot of another node": (2, BeginChange(BALLOT, FIRST)),
+    "a ballot far ahead": (1, BeginChange(ballot_above(FAR, 1), FIRST)),
+    "a change of another view": (1, BeginChange(BALLOT, ViewRecord(1, TWO, (0, 1, 2)))),
+    "a proposal that cannot follow": (1, Proposal(BALLOT, ViewRecord(2, TWO, (0, 1, 2), (0,)))),
+    "a ballot far ahead that was promised": (1, Outbid(1, ballot_above(FAR, 1))),
+    "a report about another view": (1, Stopped(1, BALLOT, 0, True, True, 0, None, (1, 1))),
+    "a report of what was not sent": (1, Stopped(1, BALLOT, 0, True, True, 0, None, (5, 1, 0))),
+    "a vote for a view far ahead": (
+        1,
+        Stopped(1, BALLOT, 0, True, True, BALLOT, ViewRecord(9, TWO, (0, 1, 2)), (1, 1, 0)),
+    ),
+    "a vote in no ballot": (1, Stopped(1, BALLOT, 0, True, True, 0, NEXT, (1, 1, 0))),
+    "a question for messages of nobody": (1, Resend(1, 9, 0, 1)),
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_what_cannot_be_is_refused_and_changes_nothing(claim: str) -> None:
+    driver = member()
+    process = driver.process
+    before = (process.standing, process.view, dict(driver.env.saved), process.exchange.received)
+    with pytest.raises(RemoteError):
+        driver.receive(*CLAIMS[claim])
+    assert (process.standing, process.view, dict(driver.env.saved), process.exchange.received) == before
+    assert not process.candidates.newcomers() and process.coordinator.seen == 0
+    assert driver.take_sent() == [] and driver.take_delivered() == []
+
+
+def test_a_cut_beyond_what_was_sent_is_refused() -> None:
+    driver = member()
+    driver.receive(1, BeginChange(BALLOT, FIRST))
+    for wrong in (Cut(1, BALLOT, (1, 99, 0), (0, 1, 2)), Cut(1, BALLOT, (1, 1, 0), (0, 1, 9))):
+        with pytest.raises(RemoteError):
+            driver.receive(1, wrong)
+    assert driver.process.exchange.cut is None
+
+
+def test_bytes_that_are_no_part_of_the_state_are_refused() -> None:
+    driver = ProcessDriver(lambda env: ViewSynchrony(env, 0, (0, 1), ViewOptions()), me=5, now=9)
+    driver.process.join()
+    record = ViewRecord(2, (Seat(0, 0, 0), Seat(1, 0, 0), Seat(5, 9, 2)), (0, 1, 5), (0, 0))
+    driver.receive(0, Install(record))
+    for source, wrong in ((5, StateChunk(2, 0, 1, b"x")), (0, StateChunk(2, 0, 1 << 40, b"x"))):
+        with pytest.raises(RemoteError):
+            driver.receive(source, wrong)
+    driver.receive(0, StateChunk(2, 0, 1, b"x"))
+    assert driver.process.view is not None and driver.process.view.newcomers == (5,)
+
+
+def test_messages_of_other_views_and_duplicates_are_ignored() -> None:
+    driver = member()
+    driver.receive(1, Data(1, 1, 0, b"theirs"), Data(0, 1, 1, b"old"), Data(2, 1, 0, b"early"))
+    assert driver.take_delivered() == []
