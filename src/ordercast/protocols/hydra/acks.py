@@ -4,6 +4,10 @@ A request is *safe* when a majority of the receivers of each of its groups has i
 Every quorum that removes the sequencer then has a receiver that knows the packet, so it is delivered, or its
 drop is notified. That it was stamped says less: if the sequencer is cut off, nobody may have the packet.
 
+A receiver that loses its state after its receipt still counts. Its new life has heard from the sequencer how
+many numbers there are, or else its report does not count for the removal (`Reports`). So the packet is still
+delivered or its drop notified, and no receiver must send its receipts again.
+
 Receivers tell a sequencer every `ack_ns` how far they are (`Receipt`), and it tells senders as often: one
 message for all requests of a sender, so that acknowledgements are few.
 """
