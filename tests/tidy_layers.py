@@ -8,7 +8,9 @@ allowed.
 from collections.abc import Mapping
 
 _CONTRACT = frozenset({"core", "testing", "catalogue"})
-_COMPONENTS = frozenset({"components.consensus", "components.membership", "components.sampling"})
+_COMPONENTS = frozenset(
+    {"components.consensus", "components.membership", "components.sampling", "components.ticketing"}
+)
 _PROTOCOLS = frozenset({"protocols", "replication", "transactions"})
 _JUDGES = frozenset({"trace", "judge", "judge.finding", "judge.online", "judge.columns"})
 _FILES = frozenset({"java", "toml_file"})
@@ -31,6 +33,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "components.consensus": frozenset({"core"}),
     "components.membership": frozenset({"core"}),
     "components.sampling": frozenset({"core"}),
+    "components.ticketing": frozenset({"core", "components.membership"}),
     "kernel": frozenset({"core"}),
     "trace": frozenset({"core"}),
     "judge.finding": frozenset({"core"}),

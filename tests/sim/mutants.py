@@ -43,6 +43,7 @@ from tests.sim.mutants_hydra import HYDRA_MUTANTS
 from tests.sim.mutants_idle import IDLE_MUTANTS
 from tests.sim.mutants_resend import RESEND_MUTANTS
 from tests.sim.mutants_ring import RING_MUTANTS
+from tests.sim.mutants_tickets import TICKET_MUTANTS
 from tests.sim.mutants_views import VIEWS_MUTANTS
 
 # Applications and their drivers: what is handed over is not what the protocol meant
@@ -441,6 +442,7 @@ MUTANTS = [
     *EPTO_MUTANTS,
     *IDLE_MUTANTS,
     *RING_MUTANTS,
+    *TICKET_MUTANTS,
     *VIEWS_MUTANTS,
     Mutant("a clock runs backwards", frozenset({"clock"}), backward_clock, 0),
     Mutant("a crashed host goes on", frozenset({"lifecycle"}), undead, 0),

@@ -31,6 +31,7 @@ ALLOTMENTS = (
     Allotment("ordercast.components.consensus", range(200, 220)),
     Allotment("ordercast.replication", range(220, 240)),
     Allotment("ordercast.components.sampling", range(240, 250)),
+    Allotment("ordercast.components.ticketing", range(250, 260)),
 )
 ELSEWHERE = range(1, 160)
 """Tags of packages outside ordercast, which are protocols."""

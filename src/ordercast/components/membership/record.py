@@ -72,6 +72,8 @@ class InstalledView(NamedTuple):
     members: tuple[NodeId, ...]
     newcomers: tuple[NodeId, ...] = ()
     """The members that were not in the view before, or came back as new ones: they start from its state."""
+    voters: tuple[NodeId, ...] = ()
+    """A majority of them decides on the next view; every majority has a member of this one."""
 
 
 def first_view(founders: tuple[NodeId, ...], voters: tuple[NodeId, ...]) -> ViewRecord:

@@ -131,7 +131,7 @@ class ViewSynchrony(Process):
         if self.standing not in (MEMBER, CHANGING):
             return None
         record = self.journal.record
-        return InstalledView(record.number, record.members, record.newcomers)
+        return InstalledView(record.number, record.members, record.newcomers, record.voters)
 
     @property
     def suspects(self) -> tuple[NodeId, ...]:

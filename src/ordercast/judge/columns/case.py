@@ -18,6 +18,7 @@ from ordercast.judge.columns.line import Line, sequences
 from ordercast.judge.columns.notices import Drop, InstalledView, drops_of, judge_changes, views_of
 from ordercast.judge.columns.stamped import Stamped
 from ordercast.judge.columns.stays import Stays
+from ordercast.judge.columns.survival import lasting
 from ordercast.judge.columns.trace import Trace
 
 
@@ -44,7 +45,7 @@ class Case:
     def open_gate(self, findings: Findings) -> None:
         """Judge integrity, and admit what the other properties may see."""
         trace = self.trace
-        account = admit(trace, findings)
+        account = admit(trace, findings, lasting(trace, views_of(trace, Findings(""))))
         judge_changes(trace, findings)
         self._admitted = Admitted(account, drops_of(trace, findings), views_of(trace, findings))
 

@@ -18,10 +18,10 @@ from ordercast.judge.finding import listed, message_at
 from ordercast.trace import ORDERED, PROMISED, Kind
 
 
-def admit(trace: Trace, findings: Findings) -> Account:
-    """Judge submissions and deliveries; return the account of those that other properties may see."""
+def admit(trace: Trace, findings: Findings, carried: Ints) -> Account:
+    """Judge submissions and these deliveries; return the account of those that other properties may see."""
     submissions = _Submissions(trace, findings)
-    return _Gate(trace, findings, submissions, trace.order.carried).account()
+    return _Gate(trace, findings, submissions, carried).account()
 
 
 class _Submissions:

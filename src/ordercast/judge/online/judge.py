@@ -9,6 +9,9 @@ A delivery must come after its submission. The rows of a simulated run are in or
 they come. In a run of several machines the order of the stream is not reliable, so a delivery waits before
 the gate for its submission (`holdback.py`). A delivery of any run that is judged as a whole does so too,
 because there the order of rows of different hosts does not matter.
+
+Where agreement is not uniform and views are promised, a delivery also waits before the gate until it is known
+whether its node survives the view (`survival.py`).
 """
 
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -22,6 +25,7 @@ from ordercast.judge.online.holes import holes
 from ordercast.judge.online.integrity import Integrity
 from ordercast.judge.online.ledger import Ledger
 from ordercast.judge.online.oracle import Oracle
+from ordercast.judge.online.survival import Survival, is_provisional
 from ordercast.trace import CARRYING, Event, Kind, RunDescription
 
 MakeOracle: TypeAlias = Callable[[str, Case], Oracle]
@@ -48,7 +52,10 @@ class OnlineJudge:
             self._holdback = self._hold_back(None)
         self._free: dict[Kind, list[Handler]] = {}
         self._through: dict[Kind, Handler] = {}
+        self._survival: Survival | None = None
         self._lay_out()
+        if is_provisional(description):
+            self._survival = self._wait_for_survival()
         self._dispatch: dict[Kind, tuple[Handler, ...]] = {
             kind: (*free, self._through[kind]) if kind in self._through else tuple(free)
             for kind, free in self._free.items()
@@ -117,12 +124,34 @@ class OnlineJudge:
 
         return Holdback(self._description, pass_on, foretell, expected)
 
+    def _wait_for_survival(self) -> Survival:
+        """Let deliveries wait before the gate until it is known whether they count (`survival.py`)."""
+        through = dict(self._through)
+
+        def pass_on(step: int, event: Event) -> None:
+            here, self._cursor.step = self._cursor.step, step
+            through[event.kind](event)
+            self._cursor.step = here
+
+        survival = Survival(pass_on)
+
+        def on_view(event: Event) -> None:
+            survival.on_view(event)
+            through[Kind.VIEW](event)
+
+        for kind in CARRYING:
+            self._through[kind] = lambda event: survival.on_delivery(self._cursor.step, event)
+        self._through[Kind.VIEW] = on_view
+        return survival
+
     def finish(self) -> None:
         """End the run, and judge what only the end can show."""
         if not self._finished:
             self._finished = True
             if self._holdback is not None:
                 self._holdback.finish()
+            if self._survival is not None:
+                self._survival.finish()
             for oracle in self._case.oracles:
                 oracle.finish()
 

@@ -1,0 +1,134 @@
+"""Plans of protocols with tickets: who is a member, and how a member is made."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import TypeAlias
+
+from ordercast.components.membership import LIVE_TIMEOUTS, ViewSynchrony
+from ordercast.components.membership import MESSAGES as VIEW_MESSAGES
+from ordercast.components.ticketing.messages import MESSAGES
+from ordercast.components.ticketing.options import TicketOptions
+from ordercast.components.ticketing.participant import MakeViews, Setting
+from ordercast.core import (
+    MILLISECOND,
+    Agreement,
+    Causality,
+    Codec,
+    Crashes,
+    Deployment,
+    Env,
+    Fault,
+    Gaps,
+    GroupId,
+    Guarantees,
+    Node,
+    NodeId,
+    Order,
+    Partition,
+    Plan,
+    Process,
+)
+
+VIEWS_GROUP: GroupId = 0
+"""The view-synchronous layer has one group of all members; the groups of the deployment are only
+addresses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Who begins as active, and which sequencers are preferred."""
+
+    actives: frozenset[NodeId]
+    sequencers: Mapping[NodeId, NodeId] = field(default_factory=dict)
+
+
+MakeMember: TypeAlias = Callable[[Env, Setting, MakeViews], Process]
+ChooseRoles: TypeAlias = Callable[[tuple[NodeId, ...]], Roles]
+"""The roles of these members."""
+
+
+def promises(options: TicketOptions) -> Guarantees:
+    """What all protocols with tickets promise."""
+    return Guarantees(
+        order=Order.ACROSS,
+        agreement=Agreement.ALL,
+        uniform=options.uniform,
+        validity=True,
+        causality=Causality.FIFO,
+        gaps=Gaps.NEVER,
+        views=True,
+        partition=Partition.MAJORITY_CONTINUES,
+        crashes=Crashes.MINORITY_OF_ALL,
+        tolerates=(
+            Fault.LOSS,
+            Fault.DUPLICATION,
+            Fault.REORDERING,
+            Fault.PARTITION,
+            Fault.CRASH,
+            Fault.RESTART,
+            Fault.PAUSE,
+            Fault.CLOCK,
+        ),
+    )
+
+
+def member_plan(
+    name: str,
+    deployment: Deployment,
+    options: TicketOptions,
+    choose: ChooseRoles,
+    make: MakeMember,
+    *,
+    probes: bool = True,
+) -> Plan:
+    """Every receiver is a member, and so is every sender; co-located, a receiver is the sender itself."""
+    receivers = deployment.receivers
+    if deployment.colocated:
+        senders, count = tuple(range(min(deployment.senders, receivers))), receivers
+    else:
+        senders, count = deployment.sender_ids(), receivers + deployment.senders
+    everybody = tuple(range(count))
+    groups = dict(enumerate(deployment.groups))
+    roles = choose(everybody)
+    setting = Setting(groups, options, roles.actives, roles.sequencers, probes)
+    observers = frozenset(everybody[receivers:])
+
+    def make_views(
+        env: Env, snapshot: Callable[[], bytes], restore: Callable[[bytes], None]
+    ) -> ViewSynchrony:
+        return ViewSynchrony(env, VIEWS_GROUP, everybody, options.views, snapshot, restore, observers)
+
+    nodes = tuple(
+        Node(
+            node, "member" if node < receivers else "sender", node, lambda env: make(env, setting, make_views)
+        )
+        for node in everybody
+    )
+    codec = Codec((*MESSAGES, *VIEW_MESSAGES))
+    return Plan(name, promises(options), nodes, groups, senders, codec, options.pace)
+
+
+LIVE_OPTIONS: Mapping[str, object] = {
+    "silence_ns": 5 * MILLISECOND,
+    "confirm_ns": 5 * MILLISECOND,
+    "probe_ns": 1000 * MILLISECOND,
+    "views": LIVE_TIMEOUTS,
+}
+"""Options for real machines, where a member may have to wait for a CPU."""
+
+
+def vary_tickets(rng: Random) -> dict[str, object]:
+    """Options for a seed of the swarm: windows of one, tickets that wait, and members that are soon
+    suspected."""
+    heartbeat = rng.choice((10, 20))
+    return {
+        "window": rng.choice((1, 3, 256)),
+        "ticket_wait_ns": rng.choice((0, 0, 1, 5)) * MILLISECOND,
+        "silence_ns": rng.choice((0, 1, 10)) * MILLISECOND,
+        "views": {
+            "heartbeat_ns": heartbeat * MILLISECOND,
+            "suspect_ns": rng.choice((3, 6, 12)) * heartbeat * MILLISECOND,
+            "window": rng.choice((1, 4, 1024)),
+        },
+    }

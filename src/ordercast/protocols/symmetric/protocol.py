@@ -1,0 +1,49 @@
+"""Symmetric: every member issues the tickets of its own messages (hybrid paper, section 2)."""
+
+from random import Random
+
+from ordercast.components.ticketing import (
+    LIVE_OPTIONS,
+    Roles,
+    TicketMember,
+    TicketOptions,
+    member_plan,
+    promises,
+    vary_tickets,
+)
+from ordercast.core import Deployment, LocalError, NodeId, Options, Plan, Protocol
+
+NAME = "symmetric"
+
+
+class SymmetricOptions(TicketOptions, frozen=True):
+    """Options of the symmetric protocol."""
+
+
+def deploy(deployment: Deployment, options: Options) -> Plan:
+    """Receivers and senders are members, and all of them are active."""
+    if not isinstance(options, SymmetricOptions):
+        raise LocalError(f"{NAME} takes SymmetricOptions, not {type(options).__name__}")
+
+    def choose(members: tuple[NodeId, ...]) -> Roles:
+        return Roles(frozenset(members))
+
+    return member_plan(NAME, deployment, options, choose, TicketMember)
+
+
+def vary(rng: Random) -> dict[str, object]:
+    """Options for a seed of the swarm."""
+    return vary_tickets(rng)
+
+
+PROTOCOL = Protocol(
+    name=NAME,
+    summary="Every member orders its own messages by a logical clock; fast if all send often.",
+    paper="Hybrid protocol (ICDCS 1996), section 2",
+    guarantees=promises(SymmetricOptions()),
+    options=SymmetricOptions,
+    deploy=deploy,
+    roles=("member", "sender"),
+    vary=vary,
+    live=LIVE_OPTIONS,
+)

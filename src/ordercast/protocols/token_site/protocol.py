@@ -1,0 +1,57 @@
+"""Token-site: one member, the token site, issues the tickets of all messages (hybrid paper, section 2)."""
+
+from random import Random
+from typing import Annotated
+
+import msgspec
+
+from ordercast.components.ticketing import (
+    LIVE_OPTIONS,
+    Roles,
+    TicketMember,
+    TicketOptions,
+    member_plan,
+    promises,
+    vary_tickets,
+)
+from ordercast.core import Deployment, LocalError, NodeId, Options, Plan, Protocol
+
+NAME = "token_site"
+
+
+class TokenSiteOptions(TicketOptions, frozen=True):
+    """Options of the token-site protocol."""
+
+    site: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """The node that orders all messages. If it fails, the member with the highest number takes over."""
+
+
+def deploy(deployment: Deployment, options: Options) -> Plan:
+    """Receivers and senders are members, and one of them is active."""
+    if not isinstance(options, TokenSiteOptions):
+        raise LocalError(f"{NAME} takes TokenSiteOptions, not {type(options).__name__}")
+
+    def choose(members: tuple[NodeId, ...]) -> Roles:
+        if options.site not in members:
+            raise LocalError(f"{NAME}: site {options.site} is not a node; there are {len(members)} nodes")
+        return Roles(frozenset({options.site}))
+
+    return member_plan(NAME, deployment, options, choose, TicketMember, probes=False)
+
+
+def vary(rng: Random) -> dict[str, object]:
+    """Options for a seed of the swarm."""
+    return vary_tickets(rng)
+
+
+PROTOCOL = Protocol(
+    name=NAME,
+    summary="One member orders all messages; another takes over if it fails.",
+    paper="Hybrid protocol (ICDCS 1996), section 2",
+    guarantees=promises(TokenSiteOptions()),
+    options=TokenSiteOptions,
+    deploy=deploy,
+    roles=("member", "sender"),
+    vary=vary,
+    live=LIVE_OPTIONS,
+)

@@ -1,0 +1,73 @@
+"""Without uniform agreement, what a member delivers in a view that it does not survive binds nobody."""
+
+from ordercast.core import ANEW, Agreement, Guarantees, MessageId, Order
+from ordercast.trace import Kind
+from tests.check.traces import Trace
+
+SURVIVING = Guarantees(order=Order.ACROSS, agreement=Agreement.ALL, views=True)
+
+
+def begun() -> tuple[Trace, MessageId, MessageId]:
+    """Three members in view 1, and two messages that node 0 delivers in an order of its own."""
+    trace = Trace(SURVIVING)
+    for node in range(3):
+        trace.view(node, 1, 0, 1, 2)
+    a, b = trace.submit(), trace.submit()
+    trace.deliver(0, b, a)
+    return trace, a, b
+
+
+def start_anew(trace: Trace, node: int, config: int) -> None:
+    trace.row(node, Kind.VIEW, config=config, groups=(0,), members=(0, 1, 2), label=ANEW)
+
+
+def test_what_an_excluded_member_delivered_binds_nobody() -> None:
+    trace, a, b = begun()
+    for node in range(3):
+        trace.view(node, 2, 1, 2)
+    for node in (1, 2):
+        trace.deliver(node, a, b)
+    trace.clean()
+
+
+def test_a_member_that_starts_anew_may_deliver_again() -> None:
+    trace, a, b = begun()
+    for node in (1, 2):
+        trace.view(node, 2, 0, 1, 2)
+    start_anew(trace, 0, 2)
+    trace.deliver_to_all(a, b)
+    trace.clean()
+
+
+def test_a_member_that_goes_on_is_bound() -> None:
+    trace, a, b = begun()
+    for node in (1, 2):
+        trace.deliver(node, a, b)
+    for node in range(3):
+        trace.view(node, 2, 0, 1, 2)
+    found = trace.only("total-order", 2)
+    assert set(found.messages) == {a, b}
+    assert 0 in found.nodes
+
+
+def test_a_member_of_the_newest_view_is_bound() -> None:
+    trace, a, b = begun()
+    for node in (1, 2):
+        trace.deliver(node, a, b)
+    assert set(trace.only("total-order", 2).messages) == {a, b}
+
+
+def test_a_member_that_stays_behind_is_not_bound() -> None:
+    trace, a, b = begun()
+    for node in (1, 2):
+        trace.deliver(node, a, b)
+        trace.view(node, 2, 1, 2)
+    trace.clean()
+
+
+def test_it_still_delivers_a_message_once_in_a_view() -> None:
+    trace, a, b = begun()
+    trace.deliver(0, a)
+    for node in (1, 2):
+        trace.deliver(node, b, a)
+    assert trace.only("integrity").nodes == (0,)
