@@ -24,6 +24,10 @@ BEGIN_MS, END_MS = 50, 250
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("unordered", {}),
     ("view_synchronous", {}),
+    ("token_site", {}),
+    ("symmetric", {"uniform": True}),
+    ("static_hybrid", {"active": [0, 2]}),
+    ("hybrid", {}),
     ("atomic_multicast", {}),
     ("epto", {}),
     ("epto", {"clock": "global"}),

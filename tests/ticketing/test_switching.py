@@ -1,5 +1,7 @@
 """Every transition of section 5 of the hybrid paper, by hand, and several at the same time."""
 
+from pathlib import Path
+
 import pytest
 
 from ordercast.components.ticketing.messages import ENVELOPES, Reassign, Tickets
@@ -225,3 +227,11 @@ def test_every_transition_of_the_table_is_taken(monkeypatch: pytest.MonkeyPatch)
     for seed in range(150):
         play(seed)
     assert set(MODES.table) - taken == set()
+
+
+def test_the_page_draws_the_table() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "protocols" / "hybrid.md").read_text()
+    lines = page.split("Member:\n")[1].split("```")[0].splitlines()
+    drawn = {tuple(line.strip().replace(" --> ", " -- ").split(" -- ")) for line in lines}
+    table = {(state.value, event.value, to.value) for (state, event), to in MODES.table.items()}
+    assert drawn == table

@@ -35,6 +35,19 @@ VIEWS_GROUP: GroupId = 0
 addresses."""
 
 
+TOLERATES = (
+    Fault.LOSS,
+    Fault.DUPLICATION,
+    Fault.REORDERING,
+    Fault.PARTITION,
+    Fault.CRASH,
+    Fault.PAUSE,
+    Fault.CLOCK,
+)
+RETURNS = (Fault.RESTART, Fault.AMNESIA, Fault.DISK)
+"""Faults after which a member comes back."""
+
+
 @dataclass(frozen=True, slots=True)
 class Roles:
     """Who begins as active, and which sequencers are preferred."""
@@ -49,7 +62,11 @@ ChooseRoles: TypeAlias = Callable[[tuple[NodeId, ...]], Roles]
 
 
 def promises(options: TicketOptions) -> Guarantees:
-    """What all protocols with tickets promise."""
+    """What all protocols with tickets promise.
+
+    A member that restarts comes back without the messages that it had. So uniform delivery, which counts on
+    those that have a message, is promised only if members that crash do not come back.
+    """
     return Guarantees(
         order=Order.ACROSS,
         agreement=Agreement.ALL,
@@ -60,16 +77,7 @@ def promises(options: TicketOptions) -> Guarantees:
         views=True,
         partition=Partition.MAJORITY_CONTINUES,
         crashes=Crashes.MINORITY_OF_ALL,
-        tolerates=(
-            Fault.LOSS,
-            Fault.DUPLICATION,
-            Fault.REORDERING,
-            Fault.PARTITION,
-            Fault.CRASH,
-            Fault.RESTART,
-            Fault.PAUSE,
-            Fault.CLOCK,
-        ),
+        tolerates=TOLERATES if options.uniform else (*TOLERATES, *RETURNS),
     )
 
 
@@ -106,7 +114,16 @@ def member_plan(
         for node in everybody
     )
     codec = Codec((*MESSAGES, *VIEW_MESSAGES))
-    return Plan(name, promises(options), nodes, groups, senders, codec, options.pace)
+    return Plan(
+        name,
+        promises(options),
+        nodes,
+        groups,
+        senders,
+        codec,
+        options.pace,
+        joiners=deployment.joiner_ids(),
+    )
 
 
 LIVE_OPTIONS: Mapping[str, object] = {
@@ -124,6 +141,7 @@ def vary_tickets(rng: Random) -> dict[str, object]:
     heartbeat = rng.choice((10, 20))
     return {
         "window": rng.choice((1, 3, 256)),
+        "uniform": rng.random() < 0.4,
         "ticket_wait_ns": rng.choice((0, 0, 1, 5)) * MILLISECOND,
         "silence_ns": rng.choice((0, 1, 10)) * MILLISECOND,
         "views": {

@@ -43,10 +43,16 @@ class TicketOptions(Options, frozen=True):
         if self.probe_ns < MILLISECOND:
             raise LocalError(f"probe_ns must be at least 1 ms, got {self.probe_ns} ns")
 
-    def pace(self, delay: Nanos) -> Pace:
-        """How soon a message is delivered, if a packet takes at most `delay`."""
+    def pace(self, delay: Nanos) -> Pace | None:
+        """How soon a message is delivered, if a packet takes at most `delay`.
+
+        It goes to the sequencer, its ticket comes back, and active members show their clocks; with `uniform`,
+        members confirm it. A change of the view delays all of this by a few rounds.
+        """
         views = self.views
-        waits = self.ticket_wait_ns + self.silence_ns + self.confirm_ns
-        delivery = 10 * (delay + views.retry_ns + views.heartbeat_ns) + 4 * waits
-        change = self.detection_ns + 20 * (views.heartbeat_ns + views.retry_ns + delay)
-        return Pace(2 * (delivery + change), 4 * change + 2 * delivery)
+        if views.suspect_ns < 4 * delay + 2 * views.heartbeat_ns:
+            return None  # members that are only slow would be excluded again and again
+        waits = self.ticket_wait_ns + 2 * self.silence_ns + 4 * (self.confirm_ns + views.heartbeat_ns)
+        change = 10 * delay + 8 * views.heartbeat_ns + 2 * views.retry_ns
+        delivery = 2 * change + 8 * delay + 2 * waits
+        return Pace(delivery, 3 * views.detection_ns + 4 * change + delivery)

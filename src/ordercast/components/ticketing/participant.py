@@ -308,7 +308,7 @@ class Participant(Stack):
     # Views
 
     def _on_view(self, view: View) -> None:
-        inside = self.env.me in view.members
+        inside = self.views.view is not None
         if inside:
             self._close_view()
         else:
