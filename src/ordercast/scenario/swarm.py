@@ -13,9 +13,15 @@ import msgspec
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, Fault, HostId, LocalError, Plan
+from ordercast.scenario.changes import Join, Leave
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
-from ordercast.scenario.crashes import Phase, draw_crashes, draw_infrastructure_crashes
+from ordercast.scenario.crashes import (
+    Phase,
+    draw_crashes,
+    draw_infrastructure_crashes,
+    draw_joiner_crashes,
+)
 from ordercast.scenario.disks import draw_disk_faults
 from ordercast.scenario.faults import FaultSpec, Heal, Partition, Pause, SetClock, Weather
 from ordercast.scenario.spec import (
@@ -31,6 +37,7 @@ from ordercast.scenario.spec import (
     UniformSpec,
     WorkloadSpec,
 )
+from ordercast.scenario.turnover import draw_changes, draw_joiners
 from ordercast.toml_file import about
 
 MakePlan = Callable[[Deployment], Plan]
@@ -81,6 +88,12 @@ def swarm_scenario(
         codec=rng.random() < 0.25,
     )
     calm, plan = _deploy(calm, make_plan, rng)
+    # So have changes of members.
+    members = Random(f"{seed}/members")
+    joiners = None if only or calm.workload.kind == "closed" else draw_joiners(plan, members)
+    if joiners:
+        calm = msgspec.structs.replace(calm, joiners=joiners)
+        plan = _plan(calm, make_plan)
     # Troubles of disks have a stream of their own, too.
     faults: list[Fault] = [
         fault for fault in plan.guarantees.tolerates if only in (None, fault) and fault != Fault.DISK
@@ -92,13 +105,18 @@ def swarm_scenario(
     network, weather = _network(phase, active, hosts, rng)
     struck = weather + _faults(plan, phase, hosts, active, rng, infrastructure)
     struck += _disk_faults(plan, phase, struck, only, Random(f"{seed}/disks"))
+    if joiners:
+        struck += draw_joiner_crashes(plan, phase, active, members)
     struck.sort(key=lambda fault: fault.at_ms)
+    changes = [] if joiners is None else draw_changes(plan, phase, members)
     return msgspec.structs.replace(
         calm,
         workload=msgspec.structs.replace(calm.workload, spread=spread),
         network=network,
         clocks=_clocks(active, rng),
         fault=(*struck, Heal(at_ms=phase.healed_ms)) if phase.heals else tuple(struck),
+        join=tuple(change for change in changes if isinstance(change, Join)),
+        leave=tuple(change for change in changes if isinstance(change, Leave)),
     )
 
 
@@ -119,10 +137,6 @@ def _options(protocol: str, rng: Random) -> dict[str, object]:
 
 def _deploy(calm: Scenario, make_plan: MakePlan | None, rng: Random) -> tuple[Scenario, Plan]:
     """The plan of a scenario; sometimes with overlapping groups, if the protocol allows them."""
-
-    def plan_of(scenario: Scenario) -> Plan:
-        return make_plan(scenario.deployment()) if make_plan else scenario.plan()
-
     everyone = range(max(2, calm.receivers))
     groups = [tuple(sorted(rng.sample(everyone, rng.randint(1, len(everyone))))) for _ in range(calm.groups)]
     strangers = set(everyone) - {node for members in groups for node in members}
@@ -130,10 +144,14 @@ def _deploy(calm: Scenario, make_plan: MakePlan | None, rng: Random) -> tuple[Sc
         groups[0] = tuple(sorted({*groups[0], *strangers}))
         overlapping = msgspec.structs.replace(calm, membership=tuple(groups))
         try:
-            return overlapping, plan_of(overlapping)
+            return overlapping, _plan(overlapping, make_plan)
         except LocalError:
             pass  # the protocol does not allow overlapping groups
-    return calm, plan_of(calm)
+    return calm, _plan(calm, make_plan)
+
+
+def _plan(scenario: Scenario, make_plan: MakePlan | None) -> Plan:
+    return make_plan(scenario.deployment()) if make_plan else scenario.plan()
 
 
 def _latency(hosts: list[HostId], rng: Random) -> LatencySpec:

@@ -18,6 +18,7 @@ from ordercast.core import (
     Gaps,
     Guarantees,
     LocalError,
+    Membership,
     Nanos,
     Node,
     Options,
@@ -61,6 +62,7 @@ def guarantees(options: EptoOptions) -> Guarantees:
         partition=Partition.EACH_SIDE_CONTINUES,
         crashes=Crashes.ANY,
         tolerates=(*TOLERATES, Fault.RESTART) if options.durable else TOLERATES,
+        membership=Membership.SUBSCRIPTIONS,
     )
 
 
@@ -108,7 +110,14 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     )
     codec = Codec((*MESSAGES, *SAMPLING_MESSAGES))
     return Plan(
-        "epto", guarantees(options), nodes, setting.groups, senders, codec, partial(pace, options, setting)
+        "epto",
+        guarantees(options),
+        nodes,
+        setting.groups,
+        senders,
+        codec,
+        partial(pace, options, setting),
+        joiners=deployment.joiner_ids(),
     )
 
 
