@@ -12,9 +12,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from ordercast.catalogue import find_protocol
-from ordercast.core import Deployment, HostId, LocalError, NodeId, Plan
+from ordercast.core import Deployment, HostId, LocalError, Membership, NodeId, Plan
 from ordercast.net.transports.address import Address
-from ordercast.toml_file import about, convert_options
+from ordercast.toml_file import KeyedError, about, convert_options
 
 TransportKind: TypeAlias = Literal["udp", "multicast", "tcp"]
 DATAGRAM_LOOPBACK = 60_000
@@ -79,6 +79,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The receivers of each group, in the order of group numbers."""
     senders: int
     colocated: bool
+    joiners: int = 0
+    """Receivers that are in no group at the start, and may join later."""
     hosts: tuple[HostSpec, ...]
     """Ascending by id."""
     transport: TransportSpec
@@ -94,13 +96,16 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def deployment(self) -> Deployment:
         """The deployment that the protocol makes a plan for."""
-        return Deployment(tuple(self.groups.values()), self.senders, self.colocated)
+        return Deployment(tuple(self.groups.values()), self.senders, self.colocated, self.joiners)
 
     def plan(self) -> Plan:
         """The protocol's plan for the cluster."""
         with about("protocol"):
             protocol = find_protocol(self.protocol)
         options = convert_options(protocol.live_options(self.options), protocol, list_keys=True)
+        if self.joiners and protocol.guarantees.membership is Membership.FIXED:
+            what = f"the groups of {self.protocol} are fixed, so nobody can join them later"
+            raise KeyedError("joiners", what)
         with about("groups"):
             return protocol.deploy(self.deployment(), options)
 
