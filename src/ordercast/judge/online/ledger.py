@@ -77,8 +77,8 @@ class Ledger:
         """For each group and receiver, the newest view that leaves the receiver out."""
         self._members = members
         self._changing = members.changing
-        self._places: dict[MessageId, Place] = {}
-        """Where each message was delivered first; only if receivers may join and leave."""
+        self._firsts: dict[MessageId, Event] = {}
+        """The first delivery of each message, which has its place; only if receivers may join and leave."""
 
     def handlers(self) -> dict[Kind, Callable[[Event], None]]:
         """The handlers that feed the ledger."""
@@ -108,8 +108,8 @@ class Ledger:
                 return
             self._delivered_in[event.node].setdefault(message, self._views[event.node])
         self.delivered[event.node].setdefault(message, event.time_ns)
-        if self._changing and message not in self._places:
-            self._places[message] = Place.of(event)
+        if self._changing:
+            self._firsts.setdefault(message, event)
         if self._numbered and event.numbers and message not in self.slots and event.stamp_issuer is not None:
             slots = tuple(Slot(event.stamp_issuer, *slot) for slot in event.slots())
             self.slots[message] = slots
@@ -160,7 +160,8 @@ class Ledger:
         if not self._changing:
             return True
         _, groups, submitted, _ = self.submissions[message]
-        return self._members.owes(node, groups, self._places.get(message), submitted)
+        first = self._firsts.get(message)
+        return self._members.owes(node, groups, None if first is None else Place.of(first), submitted)
 
     def owing(self, message: MessageId, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
         """The receivers that owe a message which these nodes delivered, correct or not."""
