@@ -19,7 +19,7 @@ from ordercast.core import (
 from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import Run, simulate
 from ordercast.trace import ADDED, REMOVED, Event, Kind
-from tests.sim.models import peers, sequencer
+from tests.sim.models import peers, sequencer, subscriptions
 from tests.sim.models.sequencer import ViewReceiver
 from tests.sim.mutant import deploy
 
@@ -29,6 +29,7 @@ PLANS: dict[str, Callable[[Deployment], Plan]] = {
     "sequencer with views": partial(sequencer.plan, guarantees=sequencer.VIEWS, make=ViewReceiver),
     "fifo peers": partial(peers.plan, causality=Causality.FIFO),
     "causal peers": partial(peers.plan, causality=Causality.CAUSAL),
+    "subscriptions": subscriptions.plan,
 }
 
 EVERYTHING = Guarantees(

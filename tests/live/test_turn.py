@@ -97,7 +97,8 @@ class TellingRecorder(Recorder):
     def _unexpected(self, *_: Any, **__: Any) -> None:
         raise AssertionError("nothing of that kind happens here")
 
-    begin = submitted = unreadable = noticed = completed = crashed = recovered = close = _unexpected
+    begin = submitted = unreadable = noticed = requested = completed = _unexpected
+    crashed = recovered = close = _unexpected
 
 
 def delivery() -> Delivered:

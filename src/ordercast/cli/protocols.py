@@ -20,6 +20,7 @@ def protocols(
     [dim]order[/]: whether messages are delivered in one order within a group, or across groups.
     [dim]agreement[/]: whether all receivers deliver a message that one of them delivers.
     [dim]gaps[/]: whether a missing message is silent, notified, or never happens.
+    [dim]membership[/]: whether receivers may join and leave groups while the protocol runs.
     [dim]action[/]: what `ordercast cluster act` can do with a live cluster of this protocol.
     [dim]newcomers[/]: the roles of hosts that `ordercast cluster add-host` can take in while a cluster runs.
     [dim]options[/]: with their defaults, for the table `options` of a scenario; --json has nested ones too.

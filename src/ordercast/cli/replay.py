@@ -99,6 +99,8 @@ def _show(run: Run, lines: list[str], more: int) -> None:
         console.print(f"  options: {options}", markup=False, soft_wrap=True)
     for fault in scenario.fault:
         console.print(f"  fault: {fault}", markup=False, soft_wrap=True)
+    for change in scenario.changes:
+        console.print(f"  change: {change}", markup=False, soft_wrap=True)
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
     if more:

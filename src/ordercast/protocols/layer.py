@@ -4,7 +4,7 @@ A layer stands on every receiver and every sender of the protocol below; infrast
 author writes a `Layer`, and `layer_protocol` makes a `PROTOCOL` of it that stands on any other, by its name.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -21,6 +21,7 @@ from ordercast.core import (
     Env,
     Explanation,
     Extension,
+    GroupId,
     Groups,
     Guarantees,
     LocalError,
@@ -32,6 +33,7 @@ from ordercast.core import (
     Plan,
     Process,
     Protocol,
+    Receiver,
     Stack,
     Unconfirmed,
 )
@@ -52,7 +54,7 @@ class LayerOptions(Options, frozen=True):
         return msgspec.convert(self.below, find_protocol(self.over).options).detection_ns
 
 
-class Layer(Stack, Member):
+class Layer(Stack, Member, Receiver):
     """A process on top of one of the protocol below; it passes on what its author does not change."""
 
     def __init__(self, env: Env, make: Callable[[Env], Process], messages: Iterable[type[Message]]) -> None:
@@ -77,6 +79,25 @@ class Layer(Stack, Member):
                 f"payload has {len(wrapped)} bytes with the layer's header; the limit is {PAYLOAD_BYTES_MAX}"
             )
         return self.below.submit(groups, wrapped)
+
+    @property
+    def joined(self) -> Collection[GroupId]:
+        """The groups that the process below is in."""
+        return self._receiver.joined
+
+    def join(self, group: GroupId) -> None:
+        """Hand it to the process below."""
+        self._receiver.join(group)
+
+    def leave(self, group: GroupId) -> None:
+        """Hand it to the process below."""
+        self._receiver.leave(group)
+
+    @property
+    def _receiver(self) -> Receiver:
+        if not isinstance(self.below, Receiver):
+            raise LocalError(f"node {self.env.me} cannot join or leave groups")
+        return self.below
 
     @property
     def in_doubt(self) -> int:
@@ -151,8 +172,7 @@ def _plan_below(name: str, deployment: Deployment, chosen: LayerOptions, extensi
 
 def _stacked(node: Node, plan: Plan, make: type[Layer]) -> Node:
     """A receiver or a sender with the layer on it; any other node as it is."""
-    named = frozenset(plan.senders).union(*plan.groups.values())
-    if node.id not in named:
+    if node.id not in plan.participants():
         return node
     return replace(node, factory=partial(make, make=node.factory, messages=plan.codec.types))
 

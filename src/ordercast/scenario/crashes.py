@@ -109,6 +109,20 @@ def draw_crashes(plan: Plan, phase: Phase, active: list[Fault], rng: Random) -> 
     return [fault for fault in faults if fault.host not in shared]
 
 
+def draw_joiner_crashes(plan: Plan, phase: Phase, active: list[Fault], rng: Random) -> list[FaultSpec]:
+    """Crashes of receivers that are in no group at the start, if any receiver may crash."""
+    states = _states(active)
+    shared = {plan.nodes[node].host for node in plan.senders}.union(n.host for n in plan.infrastructure())
+    faults: list[FaultSpec] = []
+    for node in plan.joiners:
+        host = plan.nodes[node].host
+        crashes = Fault.CRASH in active and plan.guarantees.crashes is Crashes.ANY and rng.random() < 0.3
+        if crashes and host not in shared:
+            lives = _lives(phase, states, not states or rng.random() < 0.5, rng)
+            faults += [msgspec.structs.replace(life, host=host) for life in lives]
+    return faults
+
+
 def _states(active: list[Fault]) -> tuple[State, ...]:
     """The states with which receivers and senders may come back."""
     allowed: dict[State, Fault] = {"saved": Fault.RESTART, "lost": Fault.AMNESIA}

@@ -13,9 +13,16 @@ import msgspec
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, Fault, HostId, LocalError, Plan
+from ordercast.scenario.changes import Join, Leave
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
-from ordercast.scenario.crashes import Phase, draw_crashes, draw_infrastructure_crashes, draw_losses
+from ordercast.scenario.crashes import (
+    Phase,
+    draw_crashes,
+    draw_infrastructure_crashes,
+    draw_joiner_crashes,
+    draw_losses,
+)
 from ordercast.scenario.disks import draw_disk_faults
 from ordercast.scenario.faults import FaultSpec, Heal, Partition, Pause, SetClock, Weather
 from ordercast.scenario.spec import (
@@ -31,6 +38,7 @@ from ordercast.scenario.spec import (
     UniformSpec,
     WorkloadSpec,
 )
+from ordercast.scenario.turnover import draw_changes, draw_joiners
 from ordercast.toml_file import about
 
 MakePlan = Callable[[Deployment], Plan]
@@ -83,6 +91,12 @@ def swarm_scenario(
         codec=rng.random() < 0.25,
     )
     calm, plan = _deploy(calm, make_plan, rng)
+    # So have changes of members.
+    members = Random(f"{seed}/members")
+    joiners = None if only or calm.workload.kind == "closed" else draw_joiners(plan, members)
+    if joiners:
+        calm = msgspec.structs.replace(calm, joiners=joiners)
+        plan = _plan(calm, make_plan)
     # Troubles of disks have a stream of their own, too, and so have receivers that lose their state where
     # each of them counts as gone for good.
     apart = {Fault.DISK} if plan.guarantees.churns else {Fault.DISK, Fault.AMNESIA}
@@ -98,13 +112,18 @@ def swarm_scenario(
     if Fault.AMNESIA in apart:
         struck += _losses(plan, phase, struck, only, Random(f"{seed}/amnesia"))
     struck += _disk_faults(plan, phase, struck, only, Random(f"{seed}/disks"))
+    if joiners:
+        struck += draw_joiner_crashes(plan, phase, active, members)
     struck.sort(key=lambda fault: fault.at_ms)
+    changes = [] if joiners is None else draw_changes(plan, phase, members)
     return msgspec.structs.replace(
         calm,
         workload=msgspec.structs.replace(calm.workload, spread=spread),
         network=network,
         clocks=_clocks(active, rng),
         fault=(*struck, Heal(at_ms=phase.healed_ms)) if phase.heals else tuple(struck),
+        join=tuple(change for change in changes if isinstance(change, Join)),
+        leave=tuple(change for change in changes if isinstance(change, Leave)),
     )
 
 
@@ -135,10 +154,6 @@ def _options(protocol: str, rng: Random) -> dict[str, object]:
 
 def _deploy(calm: Scenario, make_plan: MakePlan | None, rng: Random) -> tuple[Scenario, Plan]:
     """The plan of a scenario; sometimes with overlapping groups, if the protocol allows them."""
-
-    def plan_of(scenario: Scenario) -> Plan:
-        return make_plan(scenario.deployment()) if make_plan else scenario.plan()
-
     everyone = range(max(2, calm.receivers))
     groups = [tuple(sorted(rng.sample(everyone, rng.randint(1, len(everyone))))) for _ in range(calm.groups)]
     strangers = set(everyone) - {node for members in groups for node in members}
@@ -146,10 +161,14 @@ def _deploy(calm: Scenario, make_plan: MakePlan | None, rng: Random) -> tuple[Sc
         groups[0] = tuple(sorted({*groups[0], *strangers}))
         overlapping = msgspec.structs.replace(calm, membership=tuple(groups))
         try:
-            return overlapping, plan_of(overlapping)
+            return overlapping, _plan(overlapping, make_plan)
         except LocalError:
             pass  # the protocol does not allow overlapping groups
-    return calm, plan_of(calm)
+    return calm, _plan(calm, make_plan)
+
+
+def _plan(scenario: Scenario, make_plan: MakePlan | None) -> Plan:
+    return make_plan(scenario.deployment()) if make_plan else scenario.plan()
 
 
 def _latency(hosts: list[HostId], rng: Random) -> LatencySpec:

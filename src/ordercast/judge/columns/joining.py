@@ -20,6 +20,7 @@ def joining(case: Case, findings: Findings) -> None:
         node, kind = int(trace.node[row]), KINDS[trace.kind[row]]
         if kind is Kind.CRASH:
             waiting = {key: asked for key, asked in waiting.items() if key[0] != node}
+            continue
         for group in groups or ():
             if kind not in _ENDS:
                 waiting[node, group] = (row, kind)

@@ -199,9 +199,8 @@ class Members:
         return spans is None or (bool(spans) and spans[-1].last == len(self._trace.kind))
 
     def steady(self, groups: Groups) -> set[NodeId]:
-        """The members of these groups from the start that never joined or left one."""
-        founders = {(node, group) for group in groups for node in self._founders[group]}
-        return {node for node, group in founders if (node, group) not in self.spans}
+        """The members of these groups from the start that never joined or left any group."""
+        return {node for group in groups for node in self._founders[group]}.difference(self.changed)
 
     def was_in(self, node: NodeId, group: GroupId, begin: Ints, end: Ints) -> Flags:
         """For each pair of times, whether a node received a group from one to the other."""

@@ -26,7 +26,8 @@ class Answers(Oracle):
         self._members = case.members
         self._groups: dict[MessageId | None, Groups] = {}
         self._delivered: defaultdict[NodeId, set[MessageId | None]] = defaultdict(set)
-        self._complete: list[Event] = []
+        self._complete: list[tuple[Event, set[NodeId] | None]] = []
+        """Complete messages that are judged at the end; and who had not delivered each, if that is known."""
 
     def handlers(self) -> dict[Kind, Handler]:
         """Submissions, deliveries and complete messages."""
@@ -37,9 +38,9 @@ class Answers(Oracle):
         }
 
     def finish(self) -> None:
-        """Judge a run of several machines."""
-        for event in self._complete:
-            self._judge(event)
+        """Judge a run of several machines, and one whose groups change."""
+        for event, missing in self._complete:
+            self._judge(event, self._missing(event) if missing is None else missing)
 
     def _on_submit(self, event: Event) -> None:
         self._groups.setdefault(event.message, event.groups or ())
@@ -48,18 +49,22 @@ class Answers(Oracle):
         self._delivered[event.node].add(event.message)
 
     def _on_complete(self, event: Event) -> None:
-        if self._at_once:
-            self._judge(event)
-        else:
-            self._complete.append(event)
+        missing = self._missing(event) if self._at_once else None
+        if self._at_once and not self._members.changing:
+            self._judge(event, missing or set())
+        else:  # who joins or leaves is known only at the end
+            self._complete.append((event, missing))
 
-    def _judge(self, event: Event) -> None:
-        message = event.message
-        if message is None or message not in self._groups:
+    def _missing(self, event: Event) -> set[NodeId]:
+        """The receivers that have not delivered a complete message by now."""
+        receivers = self._members.receivers(self._groups.get(event.message, ()))
+        return {node for node in receivers if event.message not in self._delivered[node]}
+
+    def _judge(self, event: Event, lacking: set[NodeId]) -> None:
+        if event.message is None or event.message not in self._groups:
             self._tell(event, (), "nobody submitted")
             return
-        receivers = self._members.steady(self._groups[message])
-        missing = [node for node in sorted(receivers) if message not in self._delivered[node]]
+        missing = sorted(lacking & self._members.steady(self._groups[event.message]))
         if missing:
             self._tell(event, missing, f"{nodes_named(missing)} had not delivered")
 

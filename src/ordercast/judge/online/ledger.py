@@ -86,8 +86,8 @@ class Ledger:
         """Views that a receiver does not go on to from the view before."""
         self._members = members
         self._changing = members.changing
-        self._places: dict[MessageId, Place] = {}
-        """Where each message was delivered first; only if receivers may join and leave."""
+        self._firsts: dict[MessageId, Event] = {}
+        """The first delivery of each message, which has its place; only if receivers may join and leave."""
 
     def handlers(self) -> dict[Kind, Callable[[Event], None]]:
         """The handlers that feed the ledger."""
@@ -117,8 +117,8 @@ class Ledger:
                 return
             self._delivered_in[event.node].setdefault(message, self._views[event.node])
         self.delivered[event.node].setdefault(message, event.time_ns)
-        if self._changing and message not in self._places:
-            self._places[message] = Place.of(event)
+        if self._changing:
+            self._firsts.setdefault(message, event)
         if self._numbered and event.numbers and message not in self.slots and event.stamp_issuer is not None:
             slots = tuple(Slot(event.stamp_issuer, *slot) for slot in event.slots())
             self.slots[message] = slots
@@ -177,7 +177,8 @@ class Ledger:
         if not self._changing:
             return True
         _, groups, submitted, _ = self.submissions[message]
-        return self._members.owes(node, groups, self._places.get(message), submitted)
+        first = self._firsts.get(message)
+        return self._members.owes(node, groups, None if first is None else Place.of(first), submitted)
 
     def survived(self, node: NodeId, message: MessageId) -> bool:
         """Whether a node survived the view in which it delivered a message."""

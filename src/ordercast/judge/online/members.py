@@ -75,6 +75,8 @@ class Members:
         self._ever = {group: dict.fromkeys(nodes) for group, nodes in description.groups.items()}
         self._spans: dict[tuple[NodeId, GroupId], list[Span]] = {}
         """The spans of nodes that have joined or left; the others have one, if they are founders."""
+        self._moved: set[NodeId] = set()
+        """All nodes that ever joined or left a group."""
         self._addressed: dict[Groups, set[NodeId]] = {}
         self._receivers: dict[Groups, tuple[NodeId, ...]] = {}
 
@@ -82,6 +84,7 @@ class Members:
 
     def on_joined(self, event: Event) -> None:
         """A node receives a group from a place on. If it did already, it begins again there."""
+        self._moved.add(event.node)
         for group in event.groups or ():
             spans = self._of(event.node, group)
             if spans and spans[-1].left_ns is None:
@@ -92,6 +95,7 @@ class Members:
 
     def on_left(self, event: Event) -> None:
         """A node receives a group no longer."""
+        self._moved.add(event.node)
         for group in event.groups or ():
             spans = self._of(event.node, group)
             if spans and spans[-1].left_ns is None:
@@ -156,9 +160,9 @@ class Members:
         return self._ever.get(group, {}).keys()
 
     def steady(self, groups: Groups) -> set[NodeId]:
-        """The members of these groups from the start that never joined or left one."""
-        founders = {(node, group) for group in groups for node in self._founders.get(group, ())}
-        return {node for node, group in founders if (node, group) not in self._spans}
+        """The members of these groups from the start that never joined or left any group."""
+        founders = {node for group in groups for node in self._founders.get(group, ())}
+        return founders - self._moved
 
     def was_in(self, node: NodeId, group: GroupId, begin: Nanos, end: Nanos) -> bool:
         """Whether a node received a group from one time to another."""

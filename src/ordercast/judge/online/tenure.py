@@ -27,6 +27,8 @@ class Tenure(Oracle):
         """Who has joined or left; the others are where they began."""
         self._recovered: set[tuple[NodeId, GroupId]] = set()
         """Who has recovered since it joined."""
+        self._before: dict[NodeId, list[Event]] = {node.id: [] for node in case.description.nodes}
+        """What each node has delivered that has neither joined nor left a group yet: most never do."""
         self._highest: dict[tuple[NodeId, GroupId], tuple[Event, Event]] = {}
         """Of what a node in a group has delivered since it joined, because of this group alone: the message
         with the highest stamp, and the one with the highest configuration."""
@@ -45,6 +47,7 @@ class Tenure(Oracle):
         self._asked |= {(event.node, group) for group in event.groups or ()}
 
     def _on_joined(self, event: Event) -> None:
+        self._look_back(event.node)
         for group in event.groups or ():
             key = (event.node, group)
             founder = event.node in self.description.groups[group]
@@ -57,6 +60,7 @@ class Tenure(Oracle):
             self._highest.pop(key, None)
 
     def _on_left(self, event: Event) -> None:
+        self._look_back(event.node)
         for group in event.groups or ():
             key = (event.node, group)
             if not self._inside.get(key, event.node in self.description.groups[group]):
@@ -69,6 +73,10 @@ class Tenure(Oracle):
                 self._tell(event, what, beyond[0])
 
     def _on_deliver(self, event: Event) -> None:
+        before = self._before.get(event.node)
+        if before is not None:
+            before.append(event)
+            return
         spans = {group: self._members.span(event.node, group) for group in event.groups or ()}
         mine = {group: span for group, span in spans.items() if span is not None}
         place = Place.of(event)
@@ -77,11 +85,24 @@ class Tenure(Oracle):
             group = min(mine)
             self._tell(event, f"delivered {_named(event)}, which comes before it joined group {group}", event)
         elif len(mine) == 1:
-            key = (event.node, within[0])
-            by_stamp, by_config = self._highest.get(key, (event, event))
-            self._highest[key] = (max(event, by_stamp, key=_stamp), max(event, by_config, key=_config))
+            self._note(event, within[0])
+
+    def _look_back(self, node: NodeId) -> None:
+        """Note what a node has delivered before it joined or left a group for the first time."""
+        members = self.description.groups
+        for event in self._before.pop(node, ()):
+            mine = [group for group in event.groups or () if node in members[group]]
+            if len(mine) == 1:
+                self._note(event, mine[0])
+
+    def _note(self, event: Event, group: GroupId) -> None:
+        key = (event.node, group)
+        by_stamp, by_config = self._highest.get(key, (event, event))
+        self._highest[key] = (max(event, by_stamp, key=_stamp), max(event, by_config, key=_config))
 
     def _on_recover(self, event: Event) -> None:
+        if event.label == LOST and event.node in self._before:
+            self._before[event.node].clear()
         for group in self.description.groups:
             self._recovered.add((event.node, group))
             if event.label == LOST:

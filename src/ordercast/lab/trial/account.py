@@ -69,6 +69,8 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """Whether what was owed had the chance to come."""
     bundled: bool
     """Whether one packet may carry several messages."""
+    moving: frozenset[NodeId] = frozenset()
+    """Receivers that join or leave: applications cannot know what is owed them."""
 
 
 def hosts_hit(faults: Iterable[FaultSpec]) -> frozenset[HostId]:
@@ -158,7 +160,7 @@ class _Books:
 
         A receiver that lost its place in a view and starts anew does not catch up, and is told so.
         """
-        if history.node in self._anew:
+        if history.node in self._anew or history.node in self._told.moving:
             return False
         if history.host not in self._killed:
             return True
@@ -188,7 +190,7 @@ class _Books:
         groups = [members for members in self._plan.groups.values() if history.node in members]
         for node in sorted({node for members in groups for node in members}):
             witness = self._histories[node]
-            if witness.host not in self._killed:
+            if witness.host not in self._killed and node not in self._told.moving:
                 order = [got.message for got in witness.members[0] if got.in_order] if witness.members else []
                 known = [message for message in order if message in self._sent]
                 return in_flight(history, lacking, known, self._sent, kills)
@@ -204,7 +206,7 @@ class _Books:
         return len(self._sent) - len(lacked)
 
     def _outage(self, history: History) -> Outage:
-        if history.host in self._told.hit | self._killed:
+        if history.host in self._told.hit | self._killed or history.node in self._told.moving:
             return Outage(history.node, 0, 0)
         addressed = self._addressed(history.node, self._sent.values())
         return longest_outage(history, sorted(one.time_ns for one in addressed))

@@ -14,11 +14,21 @@ from random import Random
 
 import msgspec
 
-from ordercast.core import HostId, OrdercastError, exception_text
+from ordercast.core import HostId, LocalError, OrdercastError, exception_text
 from ordercast.lab.trial.diary import Diary
 from ordercast.lab.trial.faulty_store import FaultyStore
 from ordercast.lab.trial.load import Load, make_load
-from ordercast.lab.trial.messages import Begin, Impair, Life, Order, Report, StepClock, Stop, TroubleDisk
+from ordercast.lab.trial.messages import (
+    Begin,
+    ChangeMembers,
+    Impair,
+    Life,
+    Order,
+    Report,
+    StepClock,
+    Stop,
+    TroubleDisk,
+)
 from ordercast.lab.trial.setting import Setting
 from ordercast.net.cluster.open_host import open_host
 from ordercast.net.host.live_host import LiveHost
@@ -150,6 +160,9 @@ class _Child:
                 self._clock.step(order.by_ns)
             case TroubleDisk() if isinstance(live.store, FaultyStore):
                 live.store.trouble(order.what, order.duration)
+            case ChangeMembers():
+                with contextlib.suppress(LocalError):  # such as a node that lost its state meanwhile
+                    getattr(live, order.request)(order.node, order.group)
             case Stop():
                 self._stop()
 

@@ -70,6 +70,6 @@ def histories_of(plan: Plan, diaries: Iterable[LifeDiary]) -> dict[NodeId, Histo
     lives: Mapping[HostId, list[LifeDiary]] = {node.host: [] for node in plan.nodes}
     for diary in diaries:
         lives[diary.host].append(diary)
-    receivers = sorted({node for members in plan.groups.values() for node in members})
+    receivers = sorted(set(plan.joiners).union(*plan.groups.values()))
     hosts = {node: plan.nodes[node].host for node in receivers}
     return {node: History(node, hosts[node], lives[hosts[node]]) for node in receivers}

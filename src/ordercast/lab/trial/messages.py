@@ -4,7 +4,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from ordercast.core import Nanos, NodeId
+from ordercast.core import GroupId, Nanos, NodeId
+from ordercast.kernel.memberships import Request
 from ordercast.net.transports.impair import Impairment
 from ordercast.scenario.faults import DiskTrouble
 
@@ -38,11 +39,19 @@ class TroubleDisk(_Order, frozen=True, tag="trouble-disk"):
     duration: Nanos
 
 
+class ChangeMembers(_Order, frozen=True, tag="change-members"):
+    """Let a receiver ask to join or to leave a group."""
+
+    request: Request
+    node: NodeId
+    group: GroupId
+
+
 class Stop(_Order, frozen=True, tag="stop"):
     """End in good order."""
 
 
-Order: TypeAlias = Begin | Impair | StepClock | TroubleDisk | Stop
+Order: TypeAlias = Begin | Impair | StepClock | TroubleDisk | ChangeMembers | Stop
 
 
 class Life(msgspec.Struct, frozen=True, kw_only=True):

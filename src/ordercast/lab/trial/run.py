@@ -29,7 +29,7 @@ from ordercast.net.host.recording.spool_to_parquet import finish_run, spool_fold
 from ordercast.net.transports.address import free_ports
 from ordercast.scenario.clock import clocks_of
 from ordercast.scenario.conditions import Conditions
-from ordercast.scenario.contract import beyond_contract, check_faults
+from ordercast.scenario.contract import beyond_contract, check_changes, check_faults
 from ordercast.scenario.ending import ending_of, hindrance_of
 from ordercast.scenario.faults import Crash, Disk
 from ordercast.scenario.receipts import Receipts
@@ -74,7 +74,8 @@ class LiveRun:
         self.silences: list[Silence] = silences(self.table, plan, conducted.stage.crashes, start, ahead)
         self.account = conducted.account()
         """What the applications saw, independently of the trace."""
-        self.ending = ending_of(missing=_missing(self.table, plan) > 0, healed=conducted.healed)
+        missing = not scenario.changes and _missing(self.table, plan) > 0
+        self.ending = ending_of(missing=missing, healed=conducted.healed)
         self._conducted = conducted
 
     def summary(self) -> Summary:
@@ -100,6 +101,7 @@ def run_live(
     """Run a scenario on real processes and judge it; the trace stays in `out`, if that is given."""
     plan = scenario.plan()
     check_faults(scenario, hosts_of(plan))
+    check_changes(scenario, plan)
     _check_length(scenario, plan)
     name = f"live-{run_name(scenario, plan)}"
     with TemporaryDirectory(prefix="ordercast-") as work:
@@ -178,24 +180,26 @@ class Conductor(SettlingRun):
             limit_ns=outage_limit(scenario, self.plan),
             complete=not self.hindrance,
             bundled=scenario.bundle_bytes > 0,
+            moving=frozenset(change.node for change in scenario.changes),
         )
         return take_account(self.plan, read_diaries(stage.setting.diaries), told)
 
     def _act(self, begin: Nanos, progress: Progress | None) -> bool:
         """Run the workload and the faults; returns whether the workload came to its end."""
-        stage, faults = self.stage, sorted(self.scenario.fault, key=lambda fault: fault.at_ns)
-        end = max((fault.ends_ns for fault in faults), default=0)
+        stage, scenario = self.stage, self.scenario
+        strikes = sorted((*scenario.fault, *scenario.changes), key=lambda strike: strike.at_ns)
+        end = max((fault.ends_ns for fault in scenario.fault), default=0)
         wanted = self.scenario.workload.messages
         while True:
             now = time.monotonic_ns() - begin
             stage.resume_due(begin + now)
-            while faults and faults[0].at_ns <= now:
-                faults.pop(0).strike(stage)
-            if not faults and now >= end and stage.next_resume_ns is None and self._done():
+            while strikes and strikes[0].at_ns <= now:
+                strikes.pop(0).strike(stage)
+            if not strikes and now >= end and stage.next_resume_ns is None and self._done():
                 return True
             if now > TIME_MAX_S * SECOND:
                 return False
-            nexts = [fault.at_ns for fault in faults[:1]]
+            nexts = [strike.at_ns for strike in strikes[:1]]
             nexts += [due - begin for due in (stage.next_resume_ns,) if due is not None]
             wait_s = min([STEP_S, *((due - now) / SECOND for due in nexts)])
             stage.hosts.hear(max(0.0, wait_s))
@@ -222,9 +226,11 @@ class Conductor(SettlingRun):
     def complete(self) -> bool:
         """Whether the reports say that everything was delivered.
 
-        Deliveries that a killed host did not report are unknown; then only silence shows the end.
+        Deliveries that a killed host did not report are unknown. So is who delivers a message, if receivers
+        join and leave; then only silence shows the end.
         """
-        if any(isinstance(fault, Crash | Disk) for fault in self.scenario.fault):
+        changes = self.scenario.changes
+        if changes or any(isinstance(fault, Crash | Disk) for fault in self.scenario.fault):
             return False
         reports = self.stage.hosts.reports()
         waiting = sum(report.waiting for report in reports)
@@ -252,7 +258,8 @@ class Conductor(SettlingRun):
 
 def _check_length(scenario: Scenario, plan: Plan) -> None:
     """Refuse a scenario that takes too long, before it begins."""
-    last: Nanos = max((fault.ends_ns for fault in scenario.fault), default=0)
+    ends = [*(fault.ends_ns for fault in scenario.fault), *(one.at_ns for one in scenario.changes)]
+    last: Nanos = max(ends, default=0)
     if scenario.workload.kind != "closed":
         for submission in schedule(scenario, plan):
             last = max(last, submission.at_ns)

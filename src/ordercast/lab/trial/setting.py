@@ -60,6 +60,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
             groups={f"group-{n}": members for n, members in enumerate(scenario.deployment().groups)},
             senders=scenario.senders,
             colocated=scenario.colocated,
+            joiners=scenario.joiners,
             hosts=tuple(
                 HostSpec(id=host, address=Address(LOOPBACK, port))
                 for host, port in sorted(self.ports.items())

@@ -5,12 +5,14 @@ from collections.abc import Iterable
 from random import Random
 from typing import NamedTuple
 
-from ordercast.core import HostId, Nanos, Plan
+from ordercast.core import GroupId, HostId, Nanos, NodeId, Plan
+from ordercast.kernel.memberships import Request
 from ordercast.lab.trial.disk_files import damage_files
 from ordercast.lab.trial.hosts import Hosts
-from ordercast.lab.trial.messages import Begin, Impair, Life, StepClock, TroubleDisk
+from ordercast.lab.trial.messages import Begin, ChangeMembers, Impair, Life, StepClock, TroubleDisk
 from ordercast.lab.trial.setting import Setting
 from ordercast.net.transports.impair import Impairment
+from ordercast.scenario.changes import ChangeTarget
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.faults import DAMAGES, DiskTrouble, FaultTarget
 from ordercast.scenario.spec import ConstantSpec, Scenario
@@ -36,7 +38,7 @@ def latency_us(scenario: Scenario) -> float:
     return spec.us if isinstance(spec, ConstantSpec) and spec.us >= LATENCY_MIN_US else 0.0
 
 
-class Stage(FaultTarget):
+class Stage(FaultTarget, ChangeTarget):
     """All hosts, the network between them, and the faults of both."""
 
     def __init__(self, setting: Setting, plan: Plan) -> None:
@@ -162,6 +164,19 @@ class Stage(FaultTarget):
         self._wanted.add(host_id)
         self.hosts.start(host_id, life)
         self.hosts.order(host_id, Begin(self._start_ns))
+
+    def join(self, node: NodeId, group: GroupId) -> None:
+        """Let a receiver ask to join a group, if its host is up."""
+        self._change("join", node, group)
+
+    def leave(self, node: NodeId, group: GroupId) -> None:
+        """Let a receiver ask to leave a group, if its host is up."""
+        self._change("leave", node, group)
+
+    def _change(self, request: Request, node: NodeId, group: GroupId) -> None:
+        host = self._plan.nodes[node].host
+        if host in self.hosts.up:
+            self.hosts.order(host, ChangeMembers(request, node, group))
 
     def _impair(self) -> None:
         for host in self.hosts.up:

@@ -19,15 +19,18 @@ from ordercast.core import (
     MessageId,
     NodeId,
     Notice,
+    Receiver,
     Unconfirmed,
     message_name,
 )
 from ordercast.core.bundle import unpack
+from ordercast.kernel.memberships import Request
 from ordercast.net.api.inbox import Inbox
 from ordercast.net.api.pending import PENDING_MAX, Pending, pending_messages
 from ordercast.net.api.received import LiveDelivery, LiveMessage, message_type
 from ordercast.net.host.delivered import DeliveredBundle
 from ordercast.net.host.live_host import LiveHost
+from ordercast.trace import CHANGING, KIND_OF
 
 CLOSE_S = 5.0
 """How long a closing group waits for its backlog to be sent."""
@@ -74,6 +77,8 @@ class Group:
         """Tasks that take deliveries."""
         self._texts: dict[Groups, tuple[str, ...]] = {}
         self._opened: deque[LiveMessage] = deque()
+        self._effects: dict[GroupId, asyncio.Future[None]] = {}
+        """Who waits until the receiver has joined or left a group."""
         self._returned: list[MessageId] = []
         """Messages that nobody may have, which the application of a mere sender has not been told yet."""
 
@@ -165,10 +170,60 @@ class Group:
         self._check()
         return pending_messages(self.host.explain_node(self.receiver), self._own[0], limit)
 
+    @property
+    def joined(self) -> tuple[str, ...]:
+        """The groups that the receiver is in now; those of the cluster file if they are fixed."""
+        if self.receiver is None:
+            return ()
+        process = self.host.nodes[self.receiver].process
+        if isinstance(process, Receiver):
+            return tuple(self._names[group] for group in sorted(process.joined))
+        groups = self.host.plan.groups.items()
+        return tuple(self._names[group] for group, members in groups if self.receiver in members)
+
+    async def join(self, group: str = "") -> None:
+        """Receive a group too, by default this one; returns when that has taken effect.
+
+        Its messages come among the other deliveries, after a `Joined` that says from which place on. Raises
+        `LocalError` if the groups of the protocol are fixed, or the receiver is in the group.
+        """
+        await self._change("join", group)
+
+    async def leave(self, group: str = "") -> None:
+        """Receive a group no longer, by default this one; returns when that has taken effect.
+
+        The last delivery of the group is a `Left`. Other deliveries go on, and one can still send. Raises
+        `LocalError` if the groups of the protocol are fixed, or the receiver is not in the group.
+        """
+        await self._change("leave", group)
+
+    async def _change(self, request: Request, name: str) -> None:
+        if self.receiver is None:
+            raise LocalError("this host has no receiver of the group; it can only send")
+        self._check()
+        (group,) = self._groups((name,) if name else ())
+        getattr(self.host, request)(self.receiver, group)
+        effect = self._effects[group] = asyncio.get_running_loop().create_future()
+        await effect
+
+    def _on_receiver(self, delivered: DeliveredBundle | Notice) -> None:
+        self._inbox.put(delivered)
+        if not isinstance(delivered, DeliveredBundle) and KIND_OF[type(delivered)] in CHANGING:
+            effect = self._effects.pop(delivered.group, None)
+            if effect is not None and not effect.done():
+                effect.set_result(None)
+
+    def _give_up(self, error: LocalError) -> None:
+        """Let nobody wait for a change that will not take effect any more."""
+        for effect in self._effects.values():
+            if not effect.done():
+                effect.set_exception(error)
+        self._effects.clear()
+
     async def start(self) -> None:
         """Start the host, and pass its deliveries to the inbox."""
         if self.receiver is not None:
-            self.host.add_listener(self.receiver, self._inbox.put)
+            self.host.add_listener(self.receiver, self._on_receiver)
         if self.sender is not None and self.sender != self.receiver:
             self.host.add_listener(self.sender, self._on_sender)
         self.host.on_failure(self._fail)
@@ -196,6 +251,7 @@ class Group:
         Raises `LocalError` if some messages could not be sent: no message is lost silently.
         """
         self._inbox.close()
+        self._give_up(LocalError("the group is closed"))
         try:
             drained = await self.host.drain(CLOSE_S)
         finally:
@@ -214,8 +270,9 @@ class Group:
 
     def _fail(self, error: BaseException) -> None:
         self._inbox.close(LocalError(f"the host has stopped: {error}"))
+        self._give_up(LocalError(f"the host has stopped: {error}"))
 
-    def leave(self) -> None:
+    def end(self) -> None:
         """End the deliveries, so that the application can end."""
         self._inbox.close()
 

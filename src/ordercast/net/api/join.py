@@ -4,7 +4,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 
-from ordercast.core import HostId, LocalError
+from ordercast.core import HostId, LocalError, Membership, NodeId, Plan
 from ordercast.net.api.group import Group
 from ordercast.net.cluster.as_new import screen_as_new
 from ordercast.net.cluster.cluster import Cluster
@@ -33,14 +33,16 @@ class Joining:
         async with AsyncExitStack() as exits:
             group = await self._start(cluster)
             exits.push_async_callback(group.close)
-            await exits.enter_async_context(Attendance(group.host, cluster, group.leave))
+            await exits.enter_async_context(Attendance(group.host, cluster, group.end))
+            if self._name not in group.joined:
+                await group.join(self._name)
             self._exits = exits.pop_all()
         return group
 
     async def _start(self, cluster: Cluster) -> Group:
         """The member on the named host, or on the first host that nobody runs."""
         taken: LocalError | None = None
-        hosts = members(cluster, self._name) if self._host is None else (self._host,)
+        hosts = receivers(cluster, self._name) if self._host is None else (self._host,)
         # An earlier life may just be ending, but others are not to wait while some host is free.
         for host, wait_s in [*((host, 0.0) for host in hosts), (hosts[0], WAIT_S)]:
             try:
@@ -88,6 +90,13 @@ def members(cluster: Cluster, name: str) -> tuple[HostId, ...]:
     return tuple(sorted(hosts, key=lambda host: (cluster.host(host).start, host)))
 
 
+def receivers(cluster: Cluster, name: str) -> tuple[HostId, ...]:
+    """The hosts that can receive a group: its members, and then those that are in no group at the start."""
+    plan = cluster.plan()
+    later = dict.fromkeys(plan.nodes[node].host for node in plan.joiners)
+    return tuple(dict.fromkeys((*members(cluster, name), *later)))
+
+
 def open_group(
     cluster: Cluster,
     name: str,
@@ -97,10 +106,8 @@ def open_group(
     as_new: bool = False,
 ) -> Group:
     """The member of a group on a host; the host is not started yet."""
-    names = list(cluster.groups)
-    if host not in members(cluster, name):
-        raise LocalError(f"host {host} has no receiver of group '{name}'")
-    plan = cluster.plan()
+    names, plan = list(cluster.groups), cluster.plan()
+    receiver = _receiver(cluster, plan, name, host)
     if as_new:
         screen_as_new(cluster, plan, host)
     nodes = [node.id for node in plan.nodes if node.host == host]
@@ -110,5 +117,15 @@ def open_group(
         recorder = TraceRecorder(cluster.traces, run, host, nodes, late=late)
     live = open_host(cluster, host, plan=plan, recorder=recorder, wait_s=wait_s, as_new=as_new)
     sender = next((node for node in plan.senders if node in nodes), None)
-    receiver = next(node for node in plan.groups[names.index(name)] if node in nodes)
     return Group(live, names, names.index(name), sender, receiver, cluster.inbox_bytes)
+
+
+def _receiver(cluster: Cluster, plan: Plan, name: str, host: HostId) -> NodeId:
+    """The receiver of a host: a member of a group, or one that can join it while the cluster runs."""
+    nodes = [node.id for node in plan.nodes if node.host == host]
+    if host in members(cluster, name):
+        return next(node for node in plan.groups[list(cluster.groups).index(name)] if node in nodes)
+    found = [node for node in nodes if node in set(plan.joiners).union(*plan.groups.values())]
+    if not found or plan.guarantees.membership is Membership.FIXED:
+        raise LocalError(f"host {host} has no receiver of group '{name}'")
+    return found[0]

@@ -81,6 +81,14 @@ class GroupInThread:
         while (delivery := self.receive()) is not None:
             yield delivery
 
+    def join(self, group: str = "") -> None:
+        """Receive a group too, as `Group.join` does."""
+        self._do(self._entered().join(group))
+
+    def leave(self, group: str = "") -> None:
+        """Receive a group no longer, as `Group.leave` does."""
+        self._do(self._entered().leave(group))
+
     def pending(self, limit: int = PENDING_MAX) -> list[Pending]:
         """The messages that are known here and not delivered yet, as in `Group.pending`."""
         return self._do(self._pending(limit))

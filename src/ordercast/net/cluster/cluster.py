@@ -14,10 +14,10 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from ordercast.catalogue import find_protocol
-from ordercast.core import Deployment, HostId, LocalError, NodeId, Plan
+from ordercast.core import Deployment, HostId, LocalError, Membership, NodeId, Plan
 from ordercast.net.cluster.roster import Change, Roster
 from ordercast.net.transports.address import Address, parse_address
-from ordercast.toml_file import about, convert_options
+from ordercast.toml_file import KeyedError, about, convert_options
 
 TransportKind: TypeAlias = Literal["udp", "multicast", "tcp"]
 DATAGRAM_LOOPBACK = 60_000
@@ -88,6 +88,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The receivers of each group, in the order of group numbers."""
     senders: int
     colocated: bool
+    joiners: int = 0
+    """Receivers that are in no group at the start, and may join later."""
     hosts: tuple[HostSpec, ...]
     """The hosts that were not removed, ascending by id."""
     transport: TransportSpec
@@ -107,13 +109,16 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def deployment(self) -> Deployment:
         """The deployment that the protocol makes a plan for."""
-        return Deployment(tuple(self.groups.values()), self.senders, self.colocated)
+        return Deployment(tuple(self.groups.values()), self.senders, self.colocated, self.joiners)
 
     def plan(self) -> Plan:
         """The protocol's plan for the cluster."""
         with about("protocol"):
             protocol = find_protocol(self.protocol)
         options = convert_options(protocol.live_options(self.options), protocol, list_keys=True)
+        if self.joiners and protocol.guarantees.membership is Membership.FIXED:
+            what = f"the groups of {self.protocol} are fixed, so nobody can join them later"
+            raise KeyedError("joiners", what)
         with about("groups"):
             first = protocol.deploy(self.deployment(), options)
             if not self.roster.changes:

@@ -76,6 +76,7 @@ class _File(_Table, kw_only=True):
     name: Name = "cluster"
     senders: Count = 1
     colocated: bool = False
+    joiners: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
     bundle_bytes: Bytes = 0
     inbox_bytes: Annotated[int, msgspec.Meta(ge=65_536, le=1 << 34)] = 16 << 20
     trace: bool = True
@@ -143,6 +144,7 @@ def _cluster(file: _File, path: Path) -> Cluster:
         groups=groups,
         senders=file.senders,
         colocated=file.colocated,
+        joiners=file.joiners,
         hosts=tuple(hosts),
         transport=_transport(file, all(spec.address.loopback for spec in hosts)),
         security=SecuritySpec(

@@ -124,7 +124,7 @@ class RosterKeeper:
         self._cluster = cluster
         self._keep(cluster)
         if self._host.host in cluster.roster.removed:
-            self._host.leave(LocalError(f"host {self._host.host} was removed from the cluster"))
+            self._host.retire(LocalError(f"host {self._host.host} was removed from the cluster"))
         else:
             self._host.change(plan, {spec.id: spec.address for spec in cluster.hosts})
 

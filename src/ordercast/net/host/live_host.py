@@ -18,6 +18,7 @@ from ordercast.core import (
     SECOND,
     Explanation,
     Fault,
+    GroupId,
     Groups,
     HostId,
     LocalError,
@@ -28,12 +29,14 @@ from ordercast.core import (
 )
 from ordercast.core.bundle import HEAD_BYTES
 from ordercast.kernel.backlog import Backlog
+from ordercast.kernel.memberships import Request
 from ordercast.net.host.acquaintances import Acquaintances
 from ordercast.net.host.clock import HostClock
 from ordercast.net.host.delivered import Listener
 from ordercast.net.host.identities import OURS
 from ordercast.net.host.life import RUNNING, Life, Stage
 from ordercast.net.host.live_env import LiveEnv
+from ordercast.net.host.membership_requests import MembershipRequests
 from ordercast.net.host.nodes import HOST_ITSELF, Nodes
 from ordercast.net.host.outlet import Outlet
 from ordercast.net.host.recording.spool import Recorder
@@ -91,6 +94,7 @@ class LiveHost:
             clock=self._clock,
             life=self._life,
         )
+        self._requests = MembershipRequests(plan, self._nodes, self._outlet, self._clock, recorder)
         self._life.on_failure(lambda _: self._senders.wake())
         self._each_second: list[Callable[[], None]] = []
         self._details: list[Callable[[], Mapping[str, object]]] = []
@@ -271,7 +275,7 @@ class LiveHost:
         self._nodes.change(plan)
         self.end_turn()
 
-    def leave(self, reason: LocalError) -> None:
+    def retire(self, reason: LocalError) -> None:
         """Stop, because this host is no longer one of the cluster."""
         self._life.fail(reason)
 
@@ -292,6 +296,20 @@ class LiveHost:
         if first is not None and not self._due:
             self._turn_soon()
         return first
+
+    def join(self, node: NodeId, group: GroupId) -> None:
+        """Let a receiver ask to join a group; it delivers `Joined` when that takes effect."""
+        self._ask(node, "join", group)
+
+    def leave(self, node: NodeId, group: GroupId) -> None:
+        """Let a receiver ask to leave a group; it delivers `Left` when that takes effect."""
+        self._ask(node, "leave", group)
+
+    def _ask(self, node: NodeId, request: Request, group: GroupId) -> None:
+        if node not in self.nodes:
+            raise LocalError(f"node {node} is not on host {self._host}")
+        self._requests.ask(node, request, group)
+        self._turn_soon()
 
     async def wait_for_room(self) -> None:
         """Wait until there may be room for messages again."""

@@ -128,6 +128,10 @@ class Nodes:
         env = self._envs[node]
         self._run(env, f"its timer '{name}'", env.process.on_timer, name)
 
+    def call(self, node: NodeId, event: str, handler: Callable[..., None], *args: object) -> None:
+        """Call a method of a process for its application."""
+        self._run(self._envs[node], event, handler, *args)
+
     def _handle(self, env: LiveEnv, source: NodeId, message: Message) -> None:
         if self._life.stage is not RUNNING:
             return

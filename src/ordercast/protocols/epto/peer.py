@@ -4,7 +4,7 @@ A peer that knows of no event has nothing to do in its rounds, so it sleeps thro
 round depend on its number alone, so nothing else changes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,6 +24,7 @@ from ordercast.core import (
     Nanos,
     NodeId,
     OutOfOrder,
+    Receiver,
     RemoteError,
     Stack,
     Stamp,
@@ -39,6 +40,7 @@ from ordercast.protocols.epto.newcomer import ASK, ASKING, READY, Newcomer
 from ordercast.protocols.epto.ordering import START, Ordering
 from ordercast.protocols.epto.rounds import Rounds, RoundsApart, RoundsTogether
 from ordercast.protocols.epto.stability import Stability
+from ordercast.protocols.epto.subscriptions import GROUPS, Subscriptions
 
 _PLACE = "place"
 
@@ -67,7 +69,7 @@ class Setting:
     """Whether rounds are at the multiples of their length, and not at random times."""
 
 
-class Peer(Stack, Member):
+class Peer(Stack, Member, Receiver):
     """One process of EpTO. One that is in no group relays like all others, and delivers nothing."""
 
     def __init__(
@@ -88,7 +90,8 @@ class Peer(Stack, Member):
         self._sampler = self.embed("sampling", make_sampler, SAMPLING_MESSAGES)
         self._stability = stability
         self._seed = seed
-        self._mine = frozenset(group for group, members in setting.groups.items() if env.me in members)
+        mine = (group for group, members in setting.groups.items() if env.me in members)
+        self._mine = Subscriptions(env, mine, setting.peers, durable=setting.durable)
         self._next = NextBall()
         self._order = Ordering(setting.ttl)
         self._memory = Memory(setting.memory, START)
@@ -126,20 +129,41 @@ class Peer(Stack, Member):
             self._order = Ordering(self._set.ttl, last)
             self._memory = Memory(self._set.memory, last)
             self._clock.hear(last[0])
+        if GROUPS in saved:
+            self._mine.restore(saved[GROUPS])
         self._behind = self.env.forgot and _PLACE not in saved
         super().on_start(saved)
         self._newcomer.ask()
         self._catch_up()
 
     def _catch_up(self) -> None:
-        """Leave out what was sent before this life, as soon as the time is known: an earlier life, which is
-        forgotten, may have delivered it."""
-        if not self._behind or self._newcomer.state is ASKING:
+        """Join the groups that wait for the time, as soon as it is known. Leave out what was sent before this
+        life: an earlier life, which is forgotten, may have delivered it."""
+        if self._newcomer.state is ASKING:
             return
-        last = (self._clock.read(self.env.now), self._set.peers, 0)
-        self._order = Ordering(self._set.ttl, last)
-        self._memory = Memory(self._set.memory, last)
-        self._behind = False
+        if self._behind:
+            last = (self._clock.read(self.env.now), self._set.peers, 0)
+            self._order = Ordering(self._set.ttl, last)
+            self._memory = Memory(self._set.memory, last)
+            self._behind = False
+            self._mine.join_again(last)
+        self._mine.join_wanted(self._order.last, self._clock.read(self.env.now))
+
+    # Groups
+
+    @property
+    def joined(self) -> Collection[GroupId]:
+        """The groups whose events it delivers."""
+        return self._mine.groups
+
+    def join(self, group: GroupId) -> None:
+        """Deliver the events of a group, from the place on that the peer has reached."""
+        self._mine.want(group)
+        self._catch_up()
+
+    def leave(self, group: GroupId) -> None:
+        """Deliver no more events of a group; the peer relays them as before."""
+        self._mine.leave(group, self._order.last)
 
     def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
         """Peers have come or gone: know them, and spread events as widely as so many peers need.
@@ -293,7 +317,7 @@ class Peer(Stack, Member):
             self._under_way.discard(key)
             if self._set.tags:
                 self._memory.add(key)
-            if not self._mine.isdisjoint(event.groups):
+            if self._mine.receives(key, event.groups):
                 stamp = Stamp(event.ts, event.source)
                 self.env.deliver(Delivered(event.payload, event.groups, event.source, stamp))
 
@@ -303,7 +327,7 @@ class Peer(Stack, Member):
             return
         self._late += 1
         self._memory.add_late(key)
-        if not self._mine.isdisjoint(event.groups):
+        if self._mine.receives(key, event.groups):
             stamp = Stamp(event.ts, event.source)
             self.env.deliver(OutOfOrder(event.payload, event.groups, event.source, stamp))
 
@@ -321,7 +345,7 @@ class Peer(Stack, Member):
     def explain_own(self) -> Explanation:
         """The events that wait, and what they wait for."""
         state: dict[str, str | int] = {
-            "role": "peer" if self._mine else "publisher",
+            "role": "peer" if self._mine.groups else "publisher",
             "round": self._rounds.number,
             "clock": self._clock.read(self.env.now),
             "events to relay": len(self._next),

@@ -21,6 +21,7 @@ from ordercast.core import (
     GroupId,
     Guarantees,
     LocalError,
+    Membership,
     Nanos,
     NewNode,
     Node,
@@ -66,6 +67,7 @@ def guarantees(options: EptoOptions) -> Guarantees:
         partition=Partition.EACH_SIDE_CONTINUES,
         crashes=Crashes.ANY,
         tolerates=(*TOLERATES, Fault.RESTART) if options.durable else TOLERATES,
+        membership=Membership.SUBSCRIPTIONS,
     )
 
 
@@ -107,6 +109,7 @@ def extend(deployment: Deployment, options: Options, extension: Extension) -> Pl
         Codec((*MESSAGES, *SAMPLING_MESSAGES)),
         partial(pace, options, setting),
         removed=extension.removed,
+        joiners=deployment.joiner_ids(),
     )
 
 

@@ -26,6 +26,7 @@ import msgspec
 
 from ordercast.core import (
     Carrier,
+    GroupId,
     Groups,
     LocalError,
     MessageId,
@@ -34,6 +35,7 @@ from ordercast.core import (
     Notice,
 )
 from ordercast.core.bundle import Bundle
+from ordercast.kernel.memberships import Request
 from ordercast.net.host.recording import spool_file as layout
 from ordercast.net.host.recording.spool_file import SpoolHeader, cut_path, spool_path
 from ordercast.trace import KIND_OF, LOST, SAVED, Event, Kind, notice_event
@@ -83,6 +85,10 @@ class Recorder(ABC):
     @abstractmethod
     def noticed(self, now: Nanos, node: NodeId, notice: Notice) -> None:
         """A receiver delivered a notice to its application."""
+
+    @abstractmethod
+    def requested(self, now: Nanos, node: NodeId, request: Request, group: GroupId) -> None:
+        """The application of a receiver asked to join or to leave a group."""
 
     @abstractmethod
     def completed(self, now: Nanos, node: NodeId, message: MessageId, submitted: Nanos) -> None:
@@ -256,6 +262,10 @@ class Spooler(Recorder):
             reason = f"a {event.kind} with numbers beyond 64 bits"
             event, further = Event(event.time_ns, event.clock_ns, event.node, Kind.DELIVER, label=reason), 0
         self._row(event, further)
+
+    def requested(self, now: Nanos, node: NodeId, request: Request, group: GroupId) -> None:
+        """Record what an application wants."""
+        self._row(Event(now, now, node, Kind(request), groups=(group,)))
 
     def completed(self, now: Nanos, node: NodeId, message: MessageId, submitted: Nanos) -> None:
         """Record what a client knows."""
