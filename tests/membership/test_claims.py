@@ -50,6 +50,11 @@ CLAIMS: dict[str, tuple[NodeId, Message]] = {
     "a seat from nowhere": (1, Install(ViewRecord(2, (Seat(0, 5, 0), *TWO[1:]), (0, 1, 2), (0, 0, 0)))),
     "a seat of the future": (1, Install(ViewRecord(2, (Seat(0, FAR, 2),), (0, 1, 2), (0, 0, 0)))),
     "a cut of another view": (1, Install(ViewRecord(2, TWO, (0, 1, 2), (0, 0)))),
+    "a later view with few of the voters": (1, Install(ViewRecord(3, (), (1,)))),
+    "a later view with an old seat that was not there": (
+        1,
+        Install(ViewRecord(3, (Seat(1, 5, 1),), (0, 1, 2))),
+    ),
     "a message of nobody": (1, Data(1, 9, 0, b"x")),
     "a message far ahead": (1, Data(1, 1, 9, b"x")),
     "an own message that was not sent": (1, Data(1, 0, 1, b"x")),
