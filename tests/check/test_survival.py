@@ -1,7 +1,9 @@
 """Without uniform agreement, what a member delivers in a view that it does not survive binds nobody."""
 
+import msgspec
+
 from ordercast.core import ANEW, Agreement, Guarantees, MessageId, Order
-from ordercast.trace import Kind
+from ordercast.trace import Kind, Stretch
 from tests.check.traces import Trace
 
 SURVIVING = Guarantees(order=Order.ACROSS, agreement=Agreement.ALL, views=True)
@@ -71,3 +73,16 @@ def test_it_still_delivers_a_message_once_in_a_view() -> None:
     for node in (1, 2):
         trace.deliver(node, b, a)
     assert trace.only("integrity").nodes == (0,)
+
+
+def test_what_does_not_last_is_still_heard() -> None:
+    trace, a, b = begun()
+    trace.description = msgspec.structs.replace(
+        trace.description, stretches=(Stretch(0, 100_000, 10_000, (3,), (0, 1, 2)),), complete=False
+    )
+    for node in (1, 2):
+        trace.deliver(node, a, b)
+    trace.time_ns = 200_000
+    for node in range(3):
+        trace.view(node, 2, 1, 2)
+    trace.clean()

@@ -20,7 +20,7 @@ def answers(case: Case, findings: Findings) -> None:
     rows = trace.rows(Kind.COMPLETE)
     if not len(rows):
         return
-    account = case.account
+    account = case.everything
     places = _places(account, trace.message[rows])
     simulated = trace.description.source == "simulator"
     limits = rows if simulated else np.full(len(rows), len(trace.kind))

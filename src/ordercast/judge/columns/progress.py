@@ -45,7 +45,7 @@ def progress(case: Case, findings: Findings) -> None:
 
 def _counted(case: Case, stretch: Stretch, group: GroupId) -> Ints:
     """The messages to a group that count in a stretch."""
-    account = case.account
+    account = case.everything
     rows = account.submit_row
     times = account.trace.time[rows]
     last = stretch.end_ns - stretch.silence_ns
@@ -54,7 +54,7 @@ def _counted(case: Case, stretch: Stretch, group: GroupId) -> Ints:
 
 
 def _first_silence(case: Case, stretch: Stretch, places: Ints, node: NodeId, group: GroupId) -> list[Silence]:
-    account = case.account
+    account = case.everything
     heard = _heard(case, node, group)
     times = account.trace.time[account.submit_row[places]]
     following = np.searchsorted(heard, times)
@@ -73,14 +73,14 @@ def _first_silence(case: Case, stretch: Stretch, places: Ints, node: NodeId, gro
 
 def _heard(case: Case, node: NodeId, group: GroupId) -> Ints:
     """When a receiver delivered something of a group or was notified of a drop, in order."""
-    account = case.account
+    account = case.everything
     mine = (account.node == node) & account.going_to(group)[account.to]
     drops = [drop.time_ns for drop in case.admitted.drops if (drop.node, drop.group) == (node, group)]
     return np.sort(np.concatenate([account.trace.time[account.row[mine]], np.array(drops, np.int64)]))
 
 
 def _tell(case: Case, findings: Findings, stretch: Stretch, silence: Silence) -> None:
-    account = case.account
+    account = case.everything
     message, row = account.message(silence.place), int(account.submit_row[silence.place])
     sender, time_ns = int(account.trace.node[row]), int(account.trace.time[row])
     until = "any more" if silence.until is None else f"until {format_ns(silence.until)}"

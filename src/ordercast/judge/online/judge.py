@@ -64,7 +64,12 @@ class OnlineJudge:
     def _lay_out(self) -> None:
         """Find out, for each kind of row, which oracles see it before the gate and which after it."""
         gate, oracles = self._gate, self._case.oracles
-        tables = [(oracle.gated, oracle.handlers()) for oracle in oracles if oracle is not gate]
+        provisional = is_provisional(self._description)
+        tables = [
+            (oracle.gated and (oracle.lasting or not provisional), oracle.handlers())
+            for oracle in oracles
+            if oracle is not gate
+        ]
         tables += [(True, table) for table in self._case.accounts()]
         for kind in Kind:
             self._free[kind] = [table[kind] for gated, table in tables if not gated and kind in table]

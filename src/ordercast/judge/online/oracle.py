@@ -22,6 +22,8 @@ class Oracle:
     """One property, watched online."""
 
     gated: ClassVar[bool] = True
+    lasting: ClassVar[bool] = True
+    """It sees only deliveries that last, where others are provisional (`survival.py`)."""
 
     def __init__(self, name: str, case: Case) -> None:
         """`name` is the name of the property, for the findings."""

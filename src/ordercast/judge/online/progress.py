@@ -19,6 +19,8 @@ from ordercast.trace import CARRYING, SETTLING, Event, Kind, Stretch
 class Progress(Oracle):
     """No receiver is silent for too long."""
 
+    lasting = False
+
     def __init__(self, name: str, case: Case) -> None:
         super().__init__(name, case)
         self._members = case.members
