@@ -19,10 +19,12 @@ from ordercast.judge import PROPERTIES, rows_of
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.supervisor_client import report
 from ordercast.scenario import Scenario, load_scenario
+from ordercast.scenario.changes import Join, Leave
 from ordercast.scenario.schedule import schedule
 from ordercast.scenario.spec import PhaseSpec
 from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim import conformance, simulate
+from ordercast.sim.build import build_world
 from tests.deep import deep_after
 from tests.live.cluster_files import free_port_range
 from tests.live.processes import alive, until
@@ -206,6 +208,16 @@ def test_the_scenario_of_the_page_is_a_scenario(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "scenarios.md").read_text()
     for key in Scenario.__struct_fields__:
         assert key in page
+
+
+@pytest.mark.parametrize("page", ["docs/scenarios.md", "docs/membership.md"])
+def test_the_changes_of_the_pages_can_be_made(tmp_path: Path, page: str) -> None:
+    text = blocks(page, "toml")[-1]
+    path = tmp_path / "page.toml"
+    path.write_text(text)
+    scenario = load_scenario(path)
+    assert {type(change) for change in scenario.changes} == {Join, Leave}
+    assert build_world(scenario, scenario.plan()).plan.joiners == (3,)
 
 
 def test_the_phases_of_the_page_are_phases(tmp_path: Path) -> None:

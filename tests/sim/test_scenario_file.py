@@ -19,7 +19,7 @@ from ordercast.sim.build import build_world
 from ordercast.sim.run import simulate
 
 EVERYTHING = """
-protocol = "unordered"
+protocol = "epto"
 name = "everything"
 seed = 7
 groups = 2
@@ -27,6 +27,7 @@ receivers = 4
 membership = [[0, 1], [1, 2]]
 senders = 2
 colocated = true
+joiners = 1
 settle_ms = 100.0
 bundle_bytes = 1400
 packets = true
@@ -51,7 +52,7 @@ racks_a_pod = 3
 aggregations_a_pod = 1
 cores = 2
 servers_a_rack = 4
-role_gbps = { receiver = 5.0 }
+role_gbps = { peer = 5.0 }
 
 [network.background]
 load = 0.05
@@ -68,7 +69,7 @@ save_ns = 10
 copies = true
 queue_max = 1000
 
-[role_cpu.sender]
+[role_cpu.peer]
 send_ns = 7
 
 [clocks]
@@ -90,6 +91,16 @@ timeout_ms = 50.0
 at_ms = 1
 rate_per_s = 0
 senders = [1]
+
+[[join]]
+at_ms = 1.0
+node = 3
+group = 1
+
+[[leave]]
+at_ms = 2.0
+node = 3
+group = 1
 
 [[fault]]
 kind = "crash"

@@ -50,8 +50,8 @@ class Answers(Oracle):
 
     def _on_complete(self, event: Event) -> None:
         missing = self._missing(event) if self._at_once else None
-        if self._at_once and not self._members.changing:
-            self._judge(event, missing or set())
+        if missing is not None and (event.message not in self._groups or not self._members.changing):
+            self._judge(event, missing)
         else:  # who joins or leaves is known only at the end
             self._complete.append((event, missing))
 

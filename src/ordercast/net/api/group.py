@@ -16,6 +16,7 @@ from ordercast.core import (
     GroupId,
     Groups,
     LocalError,
+    Membership,
     MessageId,
     NodeId,
     Notice,
@@ -175,11 +176,10 @@ class Group:
         """The groups that the receiver is in now; those of the cluster file if they are fixed."""
         if self.receiver is None:
             return ()
-        process = self.host.nodes[self.receiver].process
-        if isinstance(process, Receiver):
+        plan, process = self.host.plan, self.host.nodes[self.receiver].process
+        if plan.guarantees.membership is not Membership.FIXED and isinstance(process, Receiver):
             return tuple(self._names[group] for group in sorted(process.joined))
-        groups = self.host.plan.groups.items()
-        return tuple(self._names[group] for group, members in groups if self.receiver in members)
+        return tuple(self._names[group] for group, own in plan.groups.items() if self.receiver in own)
 
     async def join(self, group: str = "") -> None:
         """Receive a group too, by default this one; returns when that has taken effect.
