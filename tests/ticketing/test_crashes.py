@@ -14,7 +14,7 @@ from tests.ticketing.hall import Hall
 from tests.ticketing.test_any_order import judge
 
 PROTOCOLS = ("token_site", "symmetric", "static_hybrid", "hybrid")
-SWITCHING = {
+SWITCHING: dict[str, object] = {
     "decide_ns": 1_000_000,
     "probe_ns": 1_000_000,
     "samples": 1,
