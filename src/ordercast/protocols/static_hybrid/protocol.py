@@ -18,7 +18,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
 
 def vary(rng: Random) -> dict[str, object]:
     """Options for a seed of the swarm; every deployment has at least two nodes."""
-    return vary_tickets(rng) | {"active": rng.choice(((0,), (1,), (0, 1)))}
+    return vary_tickets(rng) | {"active": rng.choice(([0], [1], [0, 1]))}
 
 
 PROTOCOL = Protocol(
