@@ -13,6 +13,8 @@
   clusters of it. A receiver and a sender that are killed, and a cluster that is killed and restarted by the
   commands, are not deep.
 - Fuzzing beyond the first seed of each protocol, and lies behind valid seals beyond the first few.
+- Hosts that come to a running cluster and are removed: by other transports than UDP, as programs, and in
+  later runs. Peers under load that take one in and do without another are not deep.
 - Leaders that are cut off, live and with live timeouts; all scenarios of live faults.
 - Live runs that take long and differ in the protocol only: messages of a megabyte on a network that loses,
   a bad network below atomic multicast, examples run both ways.

@@ -362,6 +362,29 @@ def test_the_probability_only_grows_as_an_event_waits() -> None:
     assert bench.peer.explain().waits == ()
 
 
+@pytest.mark.parametrize(("rounds", "noticed"), [(3, False), (4, True)])
+def test_a_peer_that_stood_still_for_longer_than_an_event_lives_says_so(rounds: int, noticed: bool) -> None:
+    bench = Bench(ttl=3)
+    bench.hear((event("first", 5), 0))
+    bench.round()
+    bench.env.now = bench.env.timers["round"] + rounds * ROUND
+    bench.round()
+    bench.hear((event("second", 6), 0))
+    bench.round(5)  # these are in time, and not counted
+    state = bench.peer.explain().state
+    assert state.get("standstills", 0) == int(noticed)
+    assert state.get("stood still") == ("4 ms; events of that time may be missing here" if noticed else None)
+    assert bench.words() == ["first", "second"]
+
+
+def test_a_peer_that_had_nothing_to_do_did_not_stand_still() -> None:
+    bench = Bench(ttl=3)
+    bench.env.now = 100 * ROUND
+    bench.hear((event("first", 5), 0))
+    bench.round(5)
+    assert "stood still" not in bench.peer.explain().state
+
+
 def test_explaining_changes_nothing() -> None:
     bench = Bench(me=0)
     bench.submit("mine")

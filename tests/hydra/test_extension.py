@@ -98,4 +98,4 @@ def test_more_are_wanted_unless_a_target_is_set() -> None:
         world.run(MILLISECOND)
         replica = world.envs[FIRST - 1].process
         assert isinstance(replica, ConfigurationReplica)
-        assert replica._target == wanted
+        assert replica._audience.target == wanted

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import ordercast
 from ordercast.core import LocalError
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
@@ -143,6 +144,24 @@ def test_a_later_run_knows_who_came_and_who_was_removed(tmp_path: Path, said: Sa
 
 
 @pytest.mark.deep
+def test_a_program_joins_as_a_host_that_came_later_until_it_is_removed(tmp_path: Path, said: Said) -> None:
+    with peers(tmp_path) as cluster:
+        config = ("--config", cluster.file)
+        said("cluster", "up", *config)
+        shown = said("cluster", "add-host", address(), "--program", *config)
+        assert 'a program joins with ordercast.join("cluster.toml", group=..., host=3)' in shown
+        assert states(cluster, said)[3] == "spare"
+        removed = pytest.raises(LocalError, match="host 3 was removed from the cluster")
+        with removed, ordercast.join_sync(cluster.file, group="orders", host=3) as group:
+            group.send(b"from the program")
+            assert isinstance(group.receive(timeout=PATIENCE_S), ordercast.Received)
+            assert until(lambda: figure(cluster, 0) == 1)
+            assert "removed host 3" in said("cluster", "remove-host", "3", *config)
+            group.receive(timeout=PATIENCE_S)
+        assert states(cluster, said) == {0: "up", 1: "up", 2: "up"}
+
+
+@pytest.mark.deep
 def test_a_host_whose_address_is_in_use_is_not_written_into_the_file(tmp_path: Path, said: Said) -> None:
     with peers(tmp_path) as cluster, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(("127.0.0.1", 0))
@@ -153,9 +172,6 @@ def test_a_host_whose_address_is_in_use_is_not_written_into_the_file(tmp_path: P
         wrong = said("cluster", "add-host", f"127.0.0.1:{port}", *config, code=2)
         assert f"another process already listens on 127.0.0.1:{port}" in wrong
         assert cluster.file.read_text() == text
-        shown = said("cluster", "add-host", address(), "--program", *config)
-        assert 'a program joins with ordercast.join("cluster.toml", group=..., host=3)' in shown
-        assert states(cluster, said)[3] == "spare"
 
 
 @pytest.mark.deep

@@ -11,6 +11,7 @@ from ordercast.core import HostId, LocalError
 from ordercast.net.transports import impair
 from ordercast.net.transports.address import Address
 from ordercast.net.transports.impair import ImpairedTransport, Impairment, read_impairment
+from ordercast.net.transports.switched import SwitchedTransport
 from ordercast.net.transports.transport import Receive, Transport
 from tests.live.wires import until
 
@@ -24,6 +25,8 @@ class Notebook(Transport):
         self.sent: list[tuple[HostId, bytes]] = []
         self.together: list[tuple[HostId, ...]] = []
         self.flushes = 0
+        self.known: list[HostId] = []
+        """Hosts that came later and were not removed."""
 
     async def start(self, receive: Receive, drained: Callable[[], None]) -> None:
         receive(b"heard")
@@ -37,10 +40,10 @@ class Notebook(Transport):
         super().send_many(hosts, datagram)
 
     def add_host(self, host: HostId, address: Address) -> None:
-        raise AssertionError("no host comes later")
+        self.known.append(host)
 
     def remove_host(self, host: HostId) -> None:
-        raise AssertionError("no host is removed")
+        self.known.remove(host)
 
     def flush(self) -> None:
         self.flushes += 1
@@ -203,3 +206,24 @@ def test_settings_that_mean_nothing_are_refused(settings: object) -> None:
 
 def test_settings_are_read_as_they_come_in_json() -> None:
     assert read_impairment({"loss": 0.1, "blocked": [2, 3]}) == Impairment(loss=0.1, blocked=(2, 3))
+
+
+def test_hosts_that_come_later_are_passed_on() -> None:
+    inner = Notebook()
+    transport = ImpairedTransport(inner, Random(0))
+    transport.add_host(4, Address("127.0.0.1", 1))
+    assert inner.known == [4]
+    transport.remove_host(4)
+    assert inner.known == []
+
+
+@pytest.mark.parametrize("special_only", [False, True])
+def test_a_host_that_comes_later_is_reached_like_most_others(special_only: bool) -> None:
+    usual, special = Notebook(), Notebook()
+    transport = SwitchedTransport(usual, special, [1], special_only=special_only)
+    transport.add_host(4, Address("127.0.0.1", 1))
+    assert usual.known == special.known == [4], "datagrams of the other host may come by either"
+    transport.send(4, b"x")
+    assert (special if special_only else usual).sent == [(4, b"x")]
+    transport.remove_host(4)
+    assert usual.known == special.known == []

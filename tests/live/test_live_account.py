@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from ordercast.core import (
+    ANEW,
     MILLISECOND,
     SECOND,
     Delivered,
@@ -155,6 +156,15 @@ def test_a_sender_that_was_told_knows_what_is_missing() -> None:
     written[1].unconfirmed.append(message(7))
     found = account(written.values())
     assert found.complaints == () and (found.unconfirmed, found.delivered) == (1, COUNT - 1)
+
+
+def test_a_receiver_that_was_told_that_it_starts_anew_is_owed_nothing() -> None:
+    written = without(diaries(), 1, 7)
+    written[1].anew.add(2)
+    assert complaint(account(written.values()), "missing"), "another receiver starts anew"
+    written[1].anew = {1}
+    found = account(written.values())
+    assert found.complaints == () and (found.missing, found.delivered) == (0, COUNT)
 
 
 def test_nothing_is_owed_for_an_application_whose_host_was_killed_nor_to_one_that_stays_away() -> None:
@@ -324,6 +334,7 @@ def test_a_diary_is_read_as_it_was_written_and_a_torn_line_is_not(tmp_path: Path
         host.listeners[1](DeliveredBundle(kind(b"", (0,), 4), bundle, 5))
     host.listeners[1](Dropped(0, 6, 40, 1, 3))
     host.listeners[1](View(0, 1, (0, 1)))
+    host.listeners[4](View(0, 2, (0, 1), ANEW))
     host.listeners[4](Unconfirmed(0, (0,), pack_bundle(77, [0, 0], [b"", b""])))
     diary.close()
     second = Diary(tmp_path, cast("LiveHost", host), remembers=False)
@@ -339,4 +350,5 @@ def test_a_diary_is_read_as_it_was_written_and_a_torn_line_is_not(tmp_path: Path
     got = [(one.message, one.in_order) for one in first.got[1]]
     assert got == [(77, True), (78, True), (77, False), (78, False)]
     assert first.told == {1: [Told(0, 6, 40, 3)]} and first.unconfirmed == [77, 78]
+    assert (first.anew, last.anew) == ({4}, set())
     assert [one.message for one in last.sent] == [99]

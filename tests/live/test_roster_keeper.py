@@ -112,7 +112,7 @@ async def machines(folder: Path, *places: str, kind: str = "udp") -> AsyncIterat
             await live.stop()
 
 
-@pytest.mark.parametrize("kind", deep_after(1, ["udp", "tcp"]))
+@pytest.mark.parametrize("kind", deep_after(1, ["udp", "tcp", "multicast"]))
 def test_hosts_on_other_machines_learn_of_a_newcomer_and_it_takes_part(tmp_path: Path, kind: str) -> None:
     async def story() -> None:
         async with machines(tmp_path, "first", "first", "second", kind=kind) as lab:
@@ -150,7 +150,7 @@ def test_a_host_that_was_down_learns_from_its_peers_and_keeps_it(tmp_path: Path)
     run(story())
 
 
-@pytest.mark.parametrize("kind", deep_after(1, ["udp", "tcp"]))
+@pytest.mark.parametrize("kind", deep_after(1, ["udp", "tcp", "multicast"]))
 def test_a_removed_host_stops_and_the_others_forget_it(tmp_path: Path, kind: str) -> None:
     async def story() -> None:
         async with machines(tmp_path, "first", "first", "second", kind=kind) as lab:
@@ -188,7 +188,7 @@ def test_hydra_takes_in_a_sequencer_and_its_service_knows_it_after_a_restart(tmp
     def wanted() -> int:
         service = lab.hosts[3].nodes[3].process
         assert isinstance(service, ConfigurationReplica)
-        return service._target
+        return service._audience.target
 
     async def story() -> None:
         for host in (0, 2, 3):

@@ -8,6 +8,7 @@ from ordercast.components.membership import MESSAGES, ViewOptions, ViewSynchrony
 from ordercast.core import (
     MILLISECOND,
     Codec,
+    Crashes,
     Delivered,
     Delivery,
     Env,
@@ -21,6 +22,7 @@ from ordercast.core import (
 )
 from ordercast.sim.world import World
 
+GUARANTEES = Guarantees(views=True, crashes=Crashes.MINORITY_OF_ALL)
 Told = tuple[int, NodeId, bytes]
 """A message as it was delivered: view, sender, payload."""
 
@@ -64,7 +66,7 @@ class GroupWorld:
         make = partial(GroupNode, founders=tuple(range(founders)), options=options or ViewOptions())
         nodes = tuple(Node(node, "member", node, make) for node in range(founders + others))
         members = tuple(range(founders + others))
-        self.world = World(Plan("group", Guarantees(), nodes, {0: members}, (), Codec(MESSAGES)), 0)
+        self.world = World(Plan("group", GUARANTEES, nodes, {0: members}, (), Codec(MESSAGES)), 0)
         self.world.run(0)
 
     def __getitem__(self, node: NodeId) -> GroupNode:

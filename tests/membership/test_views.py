@@ -110,6 +110,16 @@ def test_a_voter_without_its_state_comes_back_and_votes_again_only_in_its_seat()
     assert group[1].state == [b"kept by the others"]
 
 
+def test_voters_without_their_state_do_not_keep_the_others_from_going_on() -> None:
+    group = GroupWorld(5)
+    group.run(20)
+    for node in range(5):
+        group.world.crash(node)
+        group.world.restart(node, keep_state=node >= 2)
+    group.run(DETECTED_MS)
+    assert {group.members(node) for node in range(5)} == {(0, 1, 2, 3, 4)}
+
+
 def test_a_node_that_was_no_founder_comes_in_with_the_state_and_goes_again() -> None:
     group = GroupWorld(2, others=1)
     group[0].views.multicast(b"before")

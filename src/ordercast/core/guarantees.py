@@ -111,3 +111,10 @@ class Guarantees(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The most groups that one message may go to; None if it may go to all."""
     tolerates: tuple[Fault, ...] = ()
     membership: Membership = Membership.FIXED
+
+    @property
+    def churns(self) -> bool:
+        """Whether any number of processes may come and go. One that comes back with an empty disk then stands
+        for another process in the place of the old one, without a past. Elsewhere it is the same member,
+        which lost its state and knows that."""
+        return self.crashes is Crashes.ANY

@@ -12,7 +12,7 @@ from random import Random
 import msgspec
 
 from ordercast.catalogue import find_protocol
-from ordercast.core import Crashes, Deployment, Fault, HostId, LocalError, Plan
+from ordercast.core import Deployment, Fault, HostId, LocalError, Plan
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.crashes import Phase, draw_crashes, draw_infrastructure_crashes, draw_losses
@@ -85,7 +85,7 @@ def swarm_scenario(
     calm, plan = _deploy(calm, make_plan, rng)
     # Troubles of disks have a stream of their own, too, and so have receivers that lose their state where
     # each of them counts as gone for good.
-    apart = {Fault.DISK} if plan.guarantees.crashes is Crashes.ANY else {Fault.DISK, Fault.AMNESIA}
+    apart = {Fault.DISK} if plan.guarantees.churns else {Fault.DISK, Fault.AMNESIA}
     faults: list[Fault] = [
         fault for fault in plan.guarantees.tolerates if only in (None, fault) and fault not in apart
     ]

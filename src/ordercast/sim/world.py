@@ -318,6 +318,7 @@ class World:
         for env in self._processes(host):
             if lost:
                 env.lose_state()
+            if as_new or (lost and not self.plan.guarantees.churns):
                 env.forget()
             env.read_clock()
             self._record(env, Kind.RECOVER, label=LOST if lost else SAVED)

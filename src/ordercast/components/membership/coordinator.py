@@ -102,6 +102,7 @@ class Coordinator:
     def _begin(self) -> None:
         ballot = ballot_above(max(self.seen, self._journal.promised, self._detector.ballot), self._env.me)
         self.seen = ballot
+        self._journal.promise(ballot)  # so that a later life does not use it again
         self.change = Change(
             self._env,
             self._journal.record,
@@ -113,9 +114,12 @@ class Coordinator:
         self.change.solicit()
 
     def _may_lead(self) -> bool:
-        """Whether this node is the lowest that may lead, and is connected with a majority."""
-        record, connected = self._journal.record, self._detector.connected
-        voters = [node for node in record.voters if connected(node)]
+        """Whether this node is the lowest that may lead, and is connected with a majority.
+
+        One that lost its state must not lead: it might use a ballot of its earlier life again.
+        """
+        record, detector = self._journal.record, self._detector
+        voters = [n for n in record.voters if detector.connected(n) and not detector.abstains(n)]
         if self._journal.abstains or len(voters) < record.majority:
             return False
         sitting = [seat.node for seat in filter(self._present, record.seats) if seat.node in voters]

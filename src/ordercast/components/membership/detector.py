@@ -5,13 +5,14 @@ are *connected* if each hears the other. A node that sends but does not hear say
 is suspected like one that is silent.
 """
 
+from ordercast.components.membership.messages import Beat
 from ordercast.core import NodeId
 
 
 class _Peer:
     """What is known of another member or voter."""
 
-    __slots__ = ("ballot", "hears_me", "incarnation", "leaves", "silence")
+    __slots__ = ("abstains", "ballot", "hears_me", "incarnation", "leaves", "silence")
 
     def __init__(self) -> None:
         self.silence = 0
@@ -24,6 +25,8 @@ class _Peer:
         """The ballot of the change that it takes part in; 0 if there is none."""
         self.leaves = False
         """It asks to be let go."""
+        self.abstains = False
+        """It does not vote."""
 
 
 class Detector:
@@ -57,13 +60,14 @@ class Detector:
             peer.silence = 0
             peer.incarnation = max(peer.incarnation, incarnation)
 
-    def on_beat(self, node: NodeId, *, hears_me: bool, leaves: bool, ballot: int) -> None:
-        """A node of the same view said whether it hears this one, whether it leaves, and what it promised."""
+    def on_beat(self, node: NodeId, message: Beat, *, hears_me: bool) -> None:
+        """A node of the same view said whether it hears this one, leaves, abstains, and what it promised."""
         peer = self._peers.get(node)
         if peer is not None:
             peer.hears_me = hears_me
-            peer.leaves = leaves
-            peer.ballot = ballot
+            peer.leaves = message.leaves
+            peer.abstains = message.abstains
+            peer.ballot = message.ballot
 
     def hears(self, node: NodeId) -> bool:
         """Whether a node was heard lately; this node always is."""
@@ -81,6 +85,10 @@ class Detector:
     def leaves(self, node: NodeId) -> bool:
         """Whether a node asks to be let go."""
         return node in self._peers and self._peers[node].leaves
+
+    def abstains(self, node: NodeId) -> bool:
+        """Whether a node does not vote, because it has lost its state."""
+        return node in self._peers and self._peers[node].abstains
 
     @property
     def ballot(self) -> int:

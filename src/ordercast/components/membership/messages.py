@@ -34,6 +34,8 @@ class Beat(Message, frozen=True, tag=181):
     """The ballot that it has promised in the change that is under way; 0 if there is none."""
     leaves: bool
     """It has a seat and asks to be let go."""
+    abstains: bool
+    """It has lost its state, and does not vote until it sits again."""
     hears: Annotated[bytes, msgspec.Meta(max_length=HEARS_BYTES_MAX)]
     """A bit for each member and voter of the view, in ascending order."""
     received: Counts

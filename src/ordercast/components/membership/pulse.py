@@ -40,7 +40,8 @@ class Pulse:
             return
         hears = pack_bits([self._detector.hears(node) for node in peers])
         known = (journal.record.number, journal.incarnation, journal.promised)
-        beat = Beat(*known, self._leaving(), hears, traffic.counts() if traffic else ())
+        counts = traffic.counts() if traffic else ()
+        beat = Beat(*known, self._leaving(), journal.abstains, hears, counts)
         self._env.multicast(tuple(node for node in peers if node != me), beat)
 
     def on_beat(self, source: NodeId, message: Beat) -> None:
@@ -57,7 +58,7 @@ class Pulse:
         self._coordinator.seen = max(self._coordinator.seen, message.ballot)
         self._detector.hear(source, message.incarnation)
         hears_me = has_bit(message.hears, peers[me])
-        self._detector.on_beat(source, hears_me=hears_me, leaves=message.leaves, ballot=message.ballot)
+        self._detector.on_beat(source, message, hears_me=hears_me)
         if message.received:
             self._exchange.on_counts(source, message.received)
 

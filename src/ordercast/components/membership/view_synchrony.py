@@ -34,7 +34,7 @@ from ordercast.components.membership.detector import Detector
 from ordercast.components.membership.exchange import Exchange
 from ordercast.components.membership.explain import explain
 from ordercast.components.membership.journal import VoteJournal
-from ordercast.components.membership.limits import check_ballot, check_record, check_round
+from ordercast.components.membership.limits import check_ballot, check_record, check_round, check_skipping
 from ordercast.components.membership.messages import (
     Agreed,
     Beat,
@@ -287,6 +287,8 @@ class ViewSynchrony(Process):
 
     def _check(self, source: NodeId, record: ViewRecord) -> None:
         check_record(source, record, self.journal.record, self.env.now)
+        if self.exchange.traffic is not None:
+            check_skipping(source, record, self.journal.record)
 
     def _stop(self) -> None:
         """Neither send nor deliver until the next view; who has not got the state of this one gives it up."""
@@ -355,6 +357,8 @@ class ViewSynchrony(Process):
         self._follow(record)
         if self.standing in (MEMBER, CHANGING, ADMITTED):
             self._go_out(cut)
+        elif self.standing is JOINING:
+            self._ask()  # a request counts if it names the newest view
         if was_member:
             self.env.deliver(View(self._group, record.number, record.members))
 

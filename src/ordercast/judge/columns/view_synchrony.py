@@ -9,7 +9,7 @@ view has a majority of the receivers as members.
 
 import numpy as np
 
-from ordercast.core import Crashes, GroupId, NodeId, Partition, format_ns, message_name
+from ordercast.core import Crashes, GroupId, Membership, NodeId, Partition, format_ns, message_name
 from ordercast.judge.columns.account import Account
 from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import Ints
@@ -69,7 +69,7 @@ def _judge_states(views: list[InstalledView], findings: Findings) -> None:
 def _judge_majorities(case: Case, views: list[InstalledView], findings: Findings) -> None:
     """A minority does not go on."""
     promised, groups = case.description.guarantees, case.description.groups
-    if promised.partition is not Partition.MAJORITY_CONTINUES:
+    if promised.partition is not Partition.MAJORITY_CONTINUES or promised.membership is not Membership.FIXED:
         return
     rows: dict[tuple[GroupId, int], InstalledView] = {}
     for view in views:

@@ -7,7 +7,7 @@ m before installing it. With it go the usual properties of views (Chockler, Keid
 at each node, a node installs only views that it is in, and a message is delivered in one view only,
 everywhere. If views tell the state of their group, it is the same at all nodes: a newcomer has the state of
 the others. If only a majority may go on, every view has one as members: of the receivers of its group, or of
-all receivers, as `crashes` says.
+all receivers, as `crashes` says. That is judged if receivers do not come and go.
 
 A node may install one view that leaves it out: the one that follows a view that it was in. This tells the
 node that it is excluded. From then on it must deliver no message of the group until it is in a view again,
@@ -19,7 +19,17 @@ between. What a node delivers before its first view is not judged.
 
 from collections.abc import Collection, Mapping
 
-from ordercast.core import Crashes, GroupId, MessageId, Nanos, NodeId, Partition, format_ns, message_name
+from ordercast.core import (
+    Crashes,
+    GroupId,
+    Membership,
+    MessageId,
+    Nanos,
+    NodeId,
+    Partition,
+    format_ns,
+    message_name,
+)
 from ordercast.judge.finding import listed, message_at, messages_named
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
@@ -103,7 +113,10 @@ class ViewSynchrony(Oracle):
     def finish(self) -> None:
         """Judge whether a minority went on."""
         promised, groups = self.description.guarantees, self.description.groups
-        if promised.partition is not Partition.MAJORITY_CONTINUES:
+        if (
+            promised.partition is not Partition.MAJORITY_CONTINUES
+            or promised.membership is not Membership.FIXED
+        ):
             return
         together = promised.crashes is Crashes.MINORITY_OF_ALL
         for config in sorted({config for _, config in self._members}):

@@ -113,6 +113,7 @@ class _Books:
         self._unconfirmed = frozenset(message for diary in diaries for message in diary.unconfirmed)
         self._of_living = [one for diary in diaries if diary.host not in self._killed for one in diary.sent]
         """What was accepted from applications whose hosts lived."""
+        self._anew = {node for diary in diaries for node in diary.anew}
         self._in_flight = 0
 
     def account(self) -> LiveAccount:
@@ -153,7 +154,12 @@ class _Books:
         return frozenset(rule for rule, kept in rules.items() if kept)
 
     def _is_owed(self, history: History) -> bool:
-        """Whether a receiver gets everything: it lived, or came back and catches up."""
+        """Whether a receiver gets everything: it lived, or came back and catches up.
+
+        A receiver that lost its place in a view and starts anew does not catch up, and is told so.
+        """
+        if history.node in self._anew:
+            return False
         if history.host not in self._killed:
             return True
         promised = self._plan.guarantees

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ordercast.core import GroupId, Groups, HostId, MessageId, Nanos, NodeId, Unconfirmed
+from ordercast.core import ANEW, GroupId, Groups, HostId, MessageId, Nanos, NodeId, Unconfirmed, View
 from ordercast.core.bundle import bundle_span
 from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.host.live_host import LiveHost
@@ -75,6 +75,8 @@ class Diary:
             self._write("dropped", node, delivered.group, row.stamp_issuer or 0, numbers[0], delivered.rows)
         elif isinstance(delivered, Unconfirmed):
             self._write("unconfirmed", *bundle_span(delivered.payload))
+        elif isinstance(delivered, View) and delivered.note == ANEW:
+            self._write("anew", node)
 
     def _write(self, what: str, *numbers: int) -> None:
         os.write(self._file, f"{what} {time.time_ns()} {' '.join(map(str, numbers))}\n".encode())
@@ -94,6 +96,8 @@ class LifeDiary:
         self.told: dict[NodeId, list[Told]] = {}
         """The drops that each receiver was told of."""
         self.unconfirmed: list[MessageId] = []
+        self.anew: set[NodeId] = set()
+        """Receivers that were told that they start anew: they missed what came before."""
 
     def note(self, what: str, time_ns: Nanos, numbers: Sequence[int]) -> None:
         """Take up an entry."""
@@ -107,6 +111,8 @@ class LifeDiary:
                 self.told.setdefault(node, []).append(Told(group, issuer, number, count))
             case "unconfirmed", (first, count):
                 self.unconfirmed += range(first, first + count)
+            case "anew", (node,):
+                self.anew.add(node)
 
 
 def read_diaries(folder: Path) -> list[LifeDiary]:

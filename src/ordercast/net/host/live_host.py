@@ -160,7 +160,8 @@ class LiveHost:
     @property
     def _forgot(self) -> bool:
         """Whether the nodes here had earlier lives of which they know nothing."""
-        return self._store.as_new or (self._store.lives > 1 and not self.remembers)
+        lost = self._store.lives > 1 and not self.remembers
+        return self._store.as_new or (lost and not self._plan.guarantees.churns)
 
     @property
     def failure(self) -> BaseException | None:

@@ -28,6 +28,7 @@ from ordercast.core import (
     Stack,
     Stamp,
     Wait,
+    format_ns,
 )
 from ordercast.protocols.epto.clocks import StampClock
 from ordercast.protocols.epto.dissemination import NextBall
@@ -108,6 +109,9 @@ class Peer(Stack, Member):
         self._late = 0
         self._unbelieved = 0
         self._refused = 0
+        self._standstills = 0
+        self._stood_ns: Nanos = 0
+        """How long it stood still, all times together."""
         self._fresh_bytes = 0
         """Bytes of own events that were not relayed yet."""
         self._behind = False
@@ -253,6 +257,7 @@ class Peer(Stack, Member):
 
     def _run_round(self) -> None:
         """Relay, order, deliver (lines 20 to 28)."""
+        self._note_standstill()
         self._rounds.run(self.env.now)
         heard, self._next = self._next, NextBall()
         heard.age()
@@ -264,6 +269,14 @@ class Peer(Stack, Member):
         self._fresh_bytes = 0
         if self._next or self._order:
             self._arm()
+
+    def _note_standstill(self) -> None:
+        """Notice that this round comes later than an event lives. What was broadcast meanwhile may have come
+        and gone, and nobody relays it any more."""
+        late = self.env.now - self._rounds.due
+        if late > self._set.ttl * self._set.round_ns:
+            self._standstills += 1
+            self._stood_ns += late
 
     def _order_events(self, heard: NextBall) -> None:
         if self._behind:
@@ -317,6 +330,9 @@ class Peer(Stack, Member):
             "not believed": self._unbelieved,
             "refused for want of room": self._refused,
         }
+        if self._standstills:
+            state["standstills"] = self._standstills
+            state["stood still"] = f"{format_ns(self._stood_ns)}; events of that time may be missing here"
         if self._set.tags:  # who drops late events does not remember which ones were delivered
             state["came too late"] = self._late
         setting, rounds_here = self._set, partial(self._order.rounds_here, round_number=self._rounds.number)

@@ -7,13 +7,13 @@ for the flushes of all sequencers.
 
 from collections.abc import Mapping
 
-from ordercast.core import Env, Explanation, Message, NodeId, Process, Wait
-from ordercast.protocols.hydra.limits import Limits
+from ordercast.core import Env, Explanation, Message, NodeId, Wait
+from ordercast.protocols.hydra.limits import KnowsSequencers, Limits
 from ordercast.protocols.hydra.messages import Announce, Fetch, Flush, Flushes, Solicit
 from ordercast.protocols.hydra.options import HydraOptions
 
 
-class Aggregator(Process):
+class Aggregator(KnowsSequencers):
     """Collects flushes, and answers with all of them in one message."""
 
     def __init__(
@@ -53,10 +53,6 @@ class Aggregator(Process):
         elif isinstance(message, Announce):
             self._limits.check_announce(source, message)
             self._on_announce(message)
-
-    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
-        """Know sequencers that came later."""
-        self._limits.know(roles)
 
     def explain(self) -> Explanation:
         """Which receivers wait for which sequencer's clock."""

@@ -6,7 +6,7 @@ all true ones from being believed, and one life in the far future a sequencer fr
 
 from collections.abc import Mapping
 
-from ordercast.core import SECOND, GroupId, Nanos, NodeId, RemoteError
+from ordercast.core import SECOND, GroupId, Nanos, NodeId, Process, RemoteError
 from ordercast.protocols.hydra.lane import AHEAD_MAX
 from ordercast.protocols.hydra.messages import (
     NEVER,
@@ -159,3 +159,13 @@ class Limits:
             raise RemoteError(f"a step has {len(step.numbers)} numbers for {self._groups} groups")
         if max(step.numbers, default=0) > NUMBERS_MAX or step.clock >= NEVER:
             raise RemoteError(f"node {source} tells of a step with numbers that no sequencer has")
+
+
+class KnowsSequencers(Process):
+    """A process that hears of sequencers, also of those that came later."""
+
+    _limits: Limits
+
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """Know sequencers that came later."""
+        self._limits.know(roles)

@@ -18,7 +18,6 @@ from ordercast.core import (
     Message,
     Nanos,
     NodeId,
-    Process,
     RemoteError,
     Stamp,
     View,
@@ -29,7 +28,7 @@ from ordercast.protocols.hydra.follower import Follower
 from ordercast.protocols.hydra.kept import Kept
 from ordercast.protocols.hydra.lane import AHEAD_MAX, STRIKES, Lane, started
 from ordercast.protocols.hydra.lane_life import ACTIVE, BLIND, FROZEN, NOT_BEGUN
-from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX, Limits
+from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX, KnowsSequencers, Limits
 from ordercast.protocols.hydra.merge import END, Merge
 from ordercast.protocols.hydra.messages import (
     Announce,
@@ -60,7 +59,7 @@ STATE, BEGUN = "receiver", "begun"
 TICK, PATIENCE = "tick", "patience"
 
 
-class Receiver(Process):
+class Receiver(KnowsSequencers):
     """One receiver of one group."""
 
     def __init__(
@@ -174,10 +173,6 @@ class Receiver(Process):
         if self._new_life.is_due():
             self._deliver(View(self.group, self.config, self._members))
         return changed
-
-    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
-        """Know sequencers that came later."""
-        self._limits.know(roles)
 
     def on_timer(self, name: str) -> None:
         """Check gaps and silent sequencers, or ask for flushes."""

@@ -9,7 +9,7 @@ from zlib import crc32
 
 from ordercast.core import Env, Explanation, GroupId, Groups, LocalError, Member, Message, Nanos, NodeId, Wait
 from ordercast.protocols.hydra.keeper import KEEP, Keeper
-from ordercast.protocols.hydra.limits import Limits
+from ordercast.protocols.hydra.limits import KnowsSequencers, Limits
 from ordercast.protocols.hydra.messages import (
     Announce,
     Echo,
@@ -31,7 +31,7 @@ STALE = 4
 """After this many unanswered probes in a row a sequencer counts as congested."""
 
 
-class Sender(Member):
+class Sender(KnowsSequencers, Member):
     """Sends each message to one sequencer."""
 
     def __init__(
@@ -170,10 +170,6 @@ class Sender(Member):
             self._read = max(self._read, message.start + len(message.steps))
         self._choose()
         self._send_again()
-
-    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
-        """Know sequencers that came later."""
-        self._limits.know(roles)
 
     def on_timer(self, name: str) -> None:
         """Ask again, repeat, or measure again."""

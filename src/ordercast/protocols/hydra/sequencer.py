@@ -15,14 +15,13 @@ from ordercast.core import (
     Message,
     Nanos,
     NodeId,
-    Process,
     RemoteError,
     Seen,
     Wait,
 )
 from ordercast.protocols.hydra.acks import ACK, Acks
 from ordercast.protocols.hydra.kept import Kept
-from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX, Limits
+from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX, KnowsSequencers, Limits
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
@@ -57,7 +56,7 @@ TARGETS_MAX = 65_536
 """Destinations that are remembered; beyond, all are forgotten and looked up again."""
 
 
-class Sequencer(Process):
+class Sequencer(KnowsSequencers):
     """Stamps and forwards."""
 
     def __init__(
@@ -136,10 +135,6 @@ class Sequencer(Process):
             case Announce():
                 self._limits.check_announce(source, message)
                 self._on_announce(message)
-
-    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
-        """Know sequencers that came later."""
-        self._limits.know(roles)
 
     def on_timer(self, name: str) -> None:
         """Flush, answer delayed requests, or ask again for a number."""

@@ -29,7 +29,8 @@ from ordercast.core import (
     Stack,
     Wait,
 )
-from ordercast.protocols.hydra.limits import Limits, later_sequencers
+from ordercast.protocols.hydra.audience import Audience
+from ordercast.protocols.hydra.limits import Limits
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
@@ -82,13 +83,9 @@ class ConfigurationReplica(Stack):
         """The senders that keep what they send."""
         self._members = {group: nodes for group, nodes in members.items() if nodes}
         self._home = {node: group for group, nodes in members.items() for node in nodes}
-        self._founders = self._audience = audience
-        """Who hears of configurations: those of the first plan, and now."""
-        self._service = service
+        self._audience = Audience(audience, service, options)
         self._limits = Limits(service, len(members))
         self._options = options
-        self._later = 0
-        """How many sequencers came later and were not removed."""
         self._registry = Registry(initial, options.history)
         self._log = self.embed("log", partial(self._make_replica, service), CONSENSUS_MESSAGES)
         self._reports = Reports(members, all_needed=options.quorum == "all")
@@ -140,7 +137,7 @@ class ConfigurationReplica(Stack):
     def on_own_timer(self, name: str) -> None:
         """Time to announce."""
         if self._log.is_leader:
-            self.env.multicast(self._audience, self._announcement())
+            self.env.multicast(self._audience.nodes, self._announcement())
         if self._log.in_flight == 0:
             self._proposed.clear()  # what was refused is proposed again
         planned = self._registry.planned is not None
@@ -149,16 +146,8 @@ class ConfigurationReplica(Stack):
     def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
         """Announce to sequencers that came later too, and want that many more, unless a target is set."""
         self._limits.know(roles)
-        later = later_sequencers(roles, self._service)
-        self._audience = (*(node for node in self._founders if node in roles), *later)
-        self._later = len(later)
+        self._audience.know(roles)
         super().on_nodes(roles)
-
-    @property
-    def _target(self) -> int:
-        """The number of sequencers that are wanted."""
-        options = self._options
-        return options.target or options.sequencers + options.spares + self._later
 
     def explain_own(self) -> Explanation:
         """The receivers whose reports the planned step lacks."""
@@ -290,7 +279,7 @@ class ConfigurationReplica(Stack):
             self._rebirths.pop(command.node, None)
             self.env.send(command.node, registry.revival(command.node))
         if self._log.is_leader and (claimed or registry.steps != steps or registry.planned != planned):
-            self.env.multicast(self._audience, self._announcement())
+            self.env.multicast(self._audience.nodes, self._announcement())
         if registry.steps != steps or registry.planned != planned:
             self._reports.clear()
             self._planned_since = self.env.now
@@ -318,7 +307,7 @@ class ConfigurationReplica(Stack):
             self._rebirths.clear()
             self._proposed.clear()
             self._planned_since = self.env.now
-            self.env.multicast(self._audience, self._announcement())
+            self.env.multicast(self._audience.nodes, self._announcement())
 
     def _due(self) -> Command | None:
         registry = self._registry
@@ -365,7 +354,7 @@ class ConfigurationReplica(Stack):
 
     def _addition(self) -> Add | None:
         registry = self._registry
-        if len(registry.active) >= self._target:
+        if len(registry.active) >= self._audience.target:
             return None
         busy = set(registry.active.values())
         for node, life in sorted(self._joins.items()):
