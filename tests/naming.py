@@ -1,8 +1,9 @@
 """Where the sources name something: which files would have to change for one more of its kind.
 
 A name is counted where the code says it, not where a comment or a docstring does. Files that are about one
-protocol (below `protocols/`, or with a protocol's name in their path) are left out: they make deliveries, or
-are written for what one protocol delivers, so that a new kind does not touch them.
+protocol (below `protocols/`, or with a protocol's name in their path) or about parts of protocols
+(`components/`) are left out: they make deliveries, or are written for what one protocol delivers, so that a
+new kind does not touch them.
 """
 
 import ast
@@ -25,7 +26,7 @@ def source_files() -> list[str]:
 
 
 def _about_a_protocol(path: str) -> bool:
-    return path.startswith("protocols/") or any(name in path for name in protocol_names())
+    return path.startswith(("protocols/", "components/")) or any(name in path for name in protocol_names())
 
 
 def files_naming(words: Iterable[str]) -> set[str]:

@@ -86,3 +86,14 @@ def test_what_does_not_last_is_still_heard() -> None:
     for node in range(3):
         trace.view(node, 2, 1, 2)
     trace.clean()
+
+
+def test_groups_count_their_views_apart() -> None:
+    trace = Trace(SURVIVING, groups={0: (0, 1), 1: (2, 3)})
+    for node, group in ((0, 0), (1, 0), (2, 1), (3, 1)):
+        members = (0, 1) if group == 0 else (2, 3)
+        trace.row(node, Kind.VIEW, config=1 + group, groups=(group,), members=members)
+    a, b = trace.submit(), trace.submit()
+    trace.deliver(0, a, b)
+    trace.deliver(1, b, a)
+    assert set(trace.only("total-order").messages) == {a, b}

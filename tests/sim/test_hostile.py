@@ -84,7 +84,8 @@ def check(protocol: str, options: dict[str, Any], seed: int, count: int, *, near
     assert lies >= 0.9 * count
     if not near:
         assert serious(run) == []
-        assert sum(hostile.refusals.values()) > count // 5
+        # Members of views ignore most lies: they are about a change that is not under way.
+        assert sum(hostile.refusals.values()) > count // 8
 
 
 def test_every_protocol_is_lied_to() -> None:

@@ -65,6 +65,11 @@ class Notice(msgspec.Struct, frozen=True, gc=False):
         """The notices of which it is made, each of which has a row in the trace."""
         yield self
 
+    @property
+    def begins_anew(self) -> bool:
+        """Whether its receiver has lost its place in the group, and owes nothing of what was before."""
+        return False
+
 
 class Dropped(Notice, frozen=True, gc=False):
     """A drop notification: these numbers of an issuer will not be delivered to this group here."""
@@ -108,6 +113,11 @@ class View(Notice, frozen=True, gc=False):
     note: str = ""
     change: Literal["", "added", "removed"] = ""
     stamp: Stamp | None = None
+
+    @property
+    def begins_anew(self) -> bool:
+        """Whether the node that installs the view comes back as a new member."""
+        return self.note == ANEW
 
 
 class Joined(Notice, frozen=True, gc=False):

@@ -1,12 +1,12 @@
 """Survival: deliveries in a view that the node does not survive bind nobody, unless agreement is uniform.
 
 Such deliveries are left out before integrity's gate. A node survives a view if it goes on to its next one, or
-if the view is the newest of the run. A node installs the views of all its groups together.
+if the view is the newest of its group. A node installs the views of all its groups together.
 """
 
 import numpy as np
 
-from ordercast.core import Agreement, NodeId, Order
+from ordercast.core import Agreement, GroupId, NodeId, Order
 from ordercast.judge.columns.columns import Flags, Ints
 from ordercast.judge.columns.notices import InstalledView
 from ordercast.judge.columns.trace import Trace
@@ -20,13 +20,15 @@ def lasting(trace: Trace, views: list[InstalledView]) -> Ints:
     if uniform or not promised.views or promised.order is Order.NONE or not views:
         return rows
     keep: Flags = np.ones(len(rows), bool)
-    newest = max(view.config for view in views)
+    newest: dict[GroupId, int] = {}
     by_node: dict[NodeId, list[InstalledView]] = {}
     for view in views:
         by_node.setdefault(view.node, []).append(view)
+        for group in view.groups:
+            newest[group] = max(view.config, newest.get(group, view.config))
     for node, mine in by_node.items():
         for view, following in zip(mine, [*mine[1:], None], strict=True):
-            if not _survives(view, following, newest):
+            if not _survives(view, following, max(newest[group] for group in view.groups)):
                 until = len(trace.kind) if following is None else following.row
                 keep &= ~((trace.node[rows] == node) & (rows > view.row) & (rows < until))
     return np.asarray(rows[keep])

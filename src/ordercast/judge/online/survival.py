@@ -4,14 +4,14 @@ A member that crashes or is excluded may have delivered, in its last view, what 
 another order, or not at all. It comes back anew and may then deliver such a message again. So, where views
 and an order are promised and agreement is not uniform, the deliveries of a node wait before the gate until
 the node installs its next view. They are passed on if it goes on to that view, and dropped if the view leaves
-it out or begins anew for it. At the end of the run, deliveries in the newest view are passed on.
+it out or begins anew for it. At the end of the run, deliveries in the newest view of a group are passed on.
 
 A node installs the views of all its groups together.
 """
 
 from collections.abc import Callable
 
-from ordercast.core import ANEW, Agreement, NodeId, Order
+from ordercast.core import ANEW, Agreement, GroupId, Groups, NodeId, Order
 from ordercast.trace import Event, RunDescription
 
 Held = tuple[int, Event]
@@ -33,7 +33,9 @@ class Survival:
         self._held: dict[NodeId, list[Held]] = {}
         self._configs: dict[NodeId, int] = {}
         """The view that each node is in, if it is in one."""
-        self._newest = 0
+        self._groups: dict[NodeId, Groups] = {}
+        """The groups of that view."""
+        self._newest: dict[GroupId, int] = {}
 
     def on_delivery(self, step: int, event: Event) -> None:
         """Keep a delivery; one outside of views is passed on, to be judged as it is."""
@@ -49,15 +51,17 @@ class Survival:
             return
         inside = node in (event.members or ())
         self._settle(node, counts=inside and event.label != ANEW)
-        self._newest = max(self._newest, config)
+        for group in event.groups or ():
+            self._newest[group] = max(config, self._newest.get(group, config))
         self._configs.pop(node, None)
         if inside:
-            self._configs[node] = config
+            self._configs[node], self._groups[node] = config, event.groups or ()
 
     def finish(self) -> None:
         """No more rows will come."""
         for node in list(self._held):
-            self._settle(node, counts=self._configs.get(node) == self._newest)
+            newest = max((self._newest[group] for group in self._groups[node]), default=0)
+            self._settle(node, counts=self._configs.get(node) == newest)
 
     def _settle(self, node: NodeId, *, counts: bool) -> None:
         for step, event in self._held.pop(node, ()):

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ordercast.core import ANEW, GroupId, Groups, HostId, MessageId, Nanos, NodeId, Unconfirmed, View
+from ordercast.core import GroupId, Groups, HostId, MessageId, Nanos, NodeId, Unconfirmed
 from ordercast.core.bundle import bundle_span
 from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.host.live_host import LiveHost
@@ -75,7 +75,7 @@ class Diary:
             self._write("dropped", node, delivered.group, row.stamp_issuer or 0, numbers[0], delivered.rows)
         elif isinstance(delivered, Unconfirmed):
             self._write("unconfirmed", *bundle_span(delivered.payload))
-        elif isinstance(delivered, View) and delivered.note == ANEW:
+        elif delivered.begins_anew:
             self._write("anew", node)
 
     def _write(self, what: str, *numbers: int) -> None:
