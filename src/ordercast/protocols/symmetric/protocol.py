@@ -1,7 +1,5 @@
 """Symmetric: every member issues the tickets of its own messages (hybrid paper, section 2)."""
 
-from random import Random
-
 from ordercast.components.ticketing import (
     LIVE_OPTIONS,
     Roles,
@@ -31,11 +29,6 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     return member_plan(NAME, deployment, options, choose, TicketMember)
 
 
-def vary(rng: Random) -> dict[str, object]:
-    """Options for a seed of the swarm."""
-    return vary_tickets(rng)
-
-
 PROTOCOL = Protocol(
     name=NAME,
     summary="Every member orders its own messages by a logical clock; fast if all send often.",
@@ -44,6 +37,6 @@ PROTOCOL = Protocol(
     options=SymmetricOptions,
     deploy=deploy,
     roles=("member", "sender"),
-    vary=vary,
+    vary=vary_tickets,
     live=LIVE_OPTIONS,
 )

@@ -1,6 +1,5 @@
 """Token-site: one member, the token site, issues the tickets of all messages (hybrid paper, section 2)."""
 
-from random import Random
 from typing import Annotated
 
 import msgspec
@@ -39,11 +38,6 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     return member_plan(NAME, deployment, options, choose, TicketMember, probes=False)
 
 
-def vary(rng: Random) -> dict[str, object]:
-    """Options for a seed of the swarm."""
-    return vary_tickets(rng)
-
-
 PROTOCOL = Protocol(
     name=NAME,
     summary="One member orders all messages; another takes over if it fails.",
@@ -52,6 +46,6 @@ PROTOCOL = Protocol(
     options=TokenSiteOptions,
     deploy=deploy,
     roles=("member", "sender"),
-    vary=vary,
+    vary=vary_tickets,
     live=LIVE_OPTIONS,
 )
