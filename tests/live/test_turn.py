@@ -88,7 +88,7 @@ class TellingRecorder(Recorder):
     def delivered(self, *_: Any, **__: Any) -> None:
         self.done.append("record")
 
-    def flush(self) -> None:
+    def flush(self, commit: int = 0) -> None:
         self.done.append("flush")
 
     def take_back(self) -> None:

@@ -218,10 +218,12 @@ class LiveHost:
             raise
 
     async def _start(self) -> None:
+        commits = self._store.commits
         begun = self._clock.begin(self._store.begin_life)
         if self._recorder is not None:
             saved = self._store.lives > 1 and self.remembers
-            self._recorder.begin(begun, saved=saved, past=saved or self._forgot)
+            past = saved or self._forgot
+            self._recorder.begin(begun, saved=saved, past=past, commits=commits if saved else None)
         self._senders.identities.begin(begun)
         self._wire.introduce(Acquaintances(self._host, self._store, self._turn, self._life.fail))
         await self._wire.start(self._nodes.on_frame, self.end_turn, self._repair_soon)

@@ -5,8 +5,9 @@ send the datagrams. So nobody acts on a delivery that is not on record, and neit
 see anything of a host before the state that it saved by then is durable.
 
 The record comes first because a write to the kernel takes microseconds and a wait for the disk takes long.
-If the host is killed while it waits, its state already says that the messages were delivered. If the disk
-refuses the state, the record is taken back: the host stops, and a later life delivers the messages.
+It names the commit that it depends on. If the host is killed before that commit, nobody saw the deliveries, a
+later life makes them again, and the record of the first time is left out. If the disk refuses the state, the
+record is taken back: the host stops, and a later life delivers the messages.
 
 A handler may deliver very much at once, for example many thousand drop notifications. Such effects are
 carried out in slices, in the same order, and the event loop goes on in between: otherwise a host would answer
@@ -64,10 +65,7 @@ class Outlet:
             self._waiting.append(self._slices(effects))
             return
         delivered = self._log.enter(deliveries, self._clock.read()) if deliveries else ()
-        if self._recorder is not None:
-            self._recorder.flush()  # submissions too, which are taken down as they come
-        if saves:
-            self._commit(saves)
+        self._make_durable(saves)
         if delivered:
             self._tell(delivered)
         if datagrams:
@@ -100,16 +98,20 @@ class Outlet:
             part = deliveries[start : start + SLICE]
             delivered += self._log.enter(part, self._clock.read())
             yield len(part)
-        if self._recorder is not None:
-            self._recorder.flush()
-        if saves:
-            self._commit(saves)
+        self._make_durable(saves)
         for start in range(0, len(delivered), SLICE):
             told = delivered[start : start + SLICE]
             self._tell(told)
             yield len(told)
         if datagrams:
             self._wire.transmit(datagrams)
+
+    def _make_durable(self, saves: Saves) -> None:
+        """Write the record down, submissions too, which are taken down as they come; then save the state."""
+        if self._recorder is not None:
+            self._recorder.flush(self._store.commits + 1 if saves else 0)
+        if saves:
+            self._commit(saves)
 
     def _commit(self, saves: Saves) -> None:
         """Make saved state durable. If that fails, its deliveries were none, and a later life makes them."""

@@ -116,6 +116,11 @@ class Store:
         return self._head.lives
 
     @property
+    def commits(self) -> int:
+        """How many commits the file has."""
+        return self._head.commits
+
+    @property
     def storage(self) -> bytes:
         """The random name of this storage; another disk has another one."""
         return self._head.storage

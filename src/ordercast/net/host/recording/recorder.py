@@ -53,9 +53,9 @@ class TraceRecorder(Spooler):
             spools, header, bytes_max=bytes_max, age_max_ns=age_max_ns, closed=self._turner.closed
         )
 
-    def begin(self, started_ns: Nanos, saved: bool, past: bool = False) -> None:
+    def begin(self, started_ns: Nanos, saved: bool, past: bool = False, commits: int | None = None) -> None:
         """Begin to write, and to convert what earlier lives left."""
-        super().begin(started_ns, saved, past)
+        super().begin(started_ns, saved, past, commits)
         self._turner.start(self._header.number)
 
     @property

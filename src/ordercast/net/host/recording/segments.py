@@ -137,7 +137,7 @@ class _Records:
         self._halves: Ints = np.frombuffer(whole, "<u4")
         kinds = np.frombuffer(whole, np.uint8)[spool.starts]
         self.ended = layout.END in kinds[-1:]
-        keep = kinds != layout.END
+        keep = (kinds != layout.END) & (kinds != layout.PROVISO)
         self._starts: Ints = spool.starts[keep]
         self._kinds: Ints = kinds[keep]
         self._further: Ints = np.frombuffer(whole, "<u2")[self._starts // 2 + 1].astype(np.int64)

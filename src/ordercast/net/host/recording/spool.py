@@ -57,10 +57,11 @@ class Recorder(ABC):
         """A function that is called once, when nothing can be recorded any more."""
 
     @abstractmethod
-    def begin(self, started_ns: Nanos, saved: bool, past: bool = False) -> None:
+    def begin(self, started_ns: Nanos, saved: bool, past: bool = False, commits: int | None = None) -> None:
         """A life of the host begins at this reading of its clock, with saved state or without.
 
-        It may have a past that it does not remember.
+        It may have a past that it does not remember. If it remembers, its state has so many `commits` of
+        earlier lives.
         """
 
     @abstractmethod
@@ -103,8 +104,8 @@ class Recorder(ABC):
         """A node that had crashed in this life came back."""
 
     @abstractmethod
-    def flush(self) -> None:
-        """Write the buffer to the kernel."""
+    def flush(self, commit: int = 0) -> None:
+        """Write the buffer to the kernel; with a commit, it counts only if the store makes that commit."""
 
     @abstractmethod
     def take_back(self) -> None:
@@ -146,9 +147,11 @@ class Spooler(Recorder):
         self.failure: LocalError | None = None
         """Why nothing is recorded any more."""
 
-    def begin(self, started_ns: Nanos, saved: bool, past: bool = False) -> None:
+    def begin(self, started_ns: Nanos, saved: bool, past: bool = False, commits: int | None = None) -> None:
         """Begin the first file of this life."""
-        self._header = msgspec.structs.replace(self._header, started_ns=started_ns, saved=saved, past=past)
+        self._header = msgspec.structs.replace(
+            self._header, started_ns=started_ns, saved=saved, past=past, commits=commits
+        )
         self._last_ns = started_ns
         self._open()
 
@@ -284,11 +287,13 @@ class Spooler(Recorder):
         content = msgspec.msgpack.encode(tuple(event))
         self._buffer.append(layout.plain_record(layout.ROW, content, further))
 
-    def flush(self) -> None:
+    def flush(self, commit: int = 0) -> None:
         """Write the buffer to the kernel, in a new file if this one is large or old enough."""
         self._kept = self._size
         if self._buffer:
             content = b"".join(self._buffer)
+            if commit:
+                content = layout.proviso(commit) + content
             self._buffer.clear()
             self._unless_failed(lambda: self._append(content))
 

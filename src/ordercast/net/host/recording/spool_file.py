@@ -4,11 +4,12 @@ A spool file is a header and records, little-endian. Each is a multiple of 8 byt
 be laid over the whole file. A record begins with its length and the CRC-32 of the rest. So a record that was
 only half written when its host was killed is recognised, and ends the file.
 
-There are three kinds of records. A *bundle* stands for consecutive messages of one sender, submitted together
+There are four kinds of records. A *bundle* stands for consecutive messages of one sender, submitted together
 or delivered together: a head of nine words, the numbers of the stamp, the times of submission (unless all are
 the same), the groups, the lengths (unless all are the same) and the CRC-32 of each message. A *row* is any
-other event, as MessagePack; it may stand for several events, whose number grows by one. An *end* says that
-the life of the host came to its end in good order.
+other event, as MessagePack; it may stand for several events, whose number grows by one. A *proviso*
+names a commit of the host's store: what follows took place only if that commit did. An
+*end* says that the life of the host came to its end in good order.
 """
 
 from pathlib import Path
@@ -27,9 +28,9 @@ FORMAT = 1
 SUFFIX = ".spool"
 CUT = ".cut"
 
-SUBMITTED, ROW, END = 1, 4, 5
+SUBMITTED, ROW, END, PROVISO = 1, 4, 5, 255
 """The kinds of records that are not deliveries of messages."""
-CARRIED: dict[Kind, int] = dict(zip(CARRYING, (2, 3, *range(6, 256)), strict=False))
+CARRIED: dict[Kind, int] = dict(zip(CARRYING, (2, 3, *range(6, PROVISO)), strict=False))
 """The kinds of records that are deliveries of a bundle, by the kind of their rows."""
 STAMPED, OWN_LENGTHS, OWN_TIMES = 1, 2, 4
 """Flags of a bundle: it has a stamp, a table of lengths, a table of times."""
@@ -41,11 +42,12 @@ HEAD = "<BBHIiiqqIIqqqq"
 length of each; clock and issuer of the stamp; configuration; time of submission."""
 HEAD_BYTES = Struct(HEAD).size
 PLAIN = Struct("<BBHI")
-"""How a row or an end begins: the kind, nothing, how many further rows it stands for, and the length of what
-follows. The number of each further row is one higher."""
+"""How a row, a proviso or an end begins: its kind, nothing, how many further rows it stands for, and the
+length of what follows. The number of each further row is one higher."""
 FURTHER_MAX = 0xFFFF
 
 _OPENING = Struct("<8sII")
+_COMMIT = Struct("<Q")
 
 
 class SpoolHeader(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +69,8 @@ class SpoolHeader(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the host came to the cluster later, and this is its first life."""
     past: bool = False
     """Whether there were earlier lives, remembered or not."""
+    commits: int | None = None
+    """How many commits of earlier lives the store had when this life began; None if it was another store."""
 
 
 class Spool(NamedTuple):
@@ -78,6 +82,17 @@ class Spool(NamedTuple):
     """Where each whole record begins, behind its prefix."""
     torn: int
     """Number of bytes at the end that are not a whole record."""
+
+    def known_to(self, commits: int) -> "Spool":
+        """Without what depends on the next commit, for a store that had so many when the host was dead.
+
+        Only the last commit can be missing: a host waits for each, and the store has a mark of the others.
+        """
+        for index, start in reversed([*enumerate(self.starts.tolist())]):
+            if self.content[start] == PROVISO:
+                (commit,) = _COMMIT.unpack_from(self.content, start + PLAIN.size)
+                return self._replace(starts=self.starts[:index]) if commit == commits + 1 else self
+        return self
 
     @property
     def damaged(self) -> bool:
@@ -108,9 +123,14 @@ def padded(content: bytes) -> bytes:
 
 
 def plain_record(kind: int, content: bytes = b"", further: int = 0) -> bytes:
-    """A row, which may stand for further rows, or an end."""
+    """A row, which may stand for further rows, a proviso or an end."""
     body = PLAIN.pack(kind, 0, further, len(content)) + padded(content)
     return PREFIX.pack(PREFIX.size + len(body), crc32(body)) + body
+
+
+def proviso(commit: int) -> bytes:
+    """A record that makes what follows depend on a commit of the store."""
+    return plain_record(PROVISO, _COMMIT.pack(commit))
 
 
 def read_spool(path: Path) -> Spool | None:

@@ -5,6 +5,10 @@ are not converted yet, a state (how far its trace has come) and a lock, which th
 converts them holds. A spool file is converted in three steps: the segment is written under another name and
 renamed, then the state is written the same way, then the spool file is removed. If this is interrupted, the
 file is converted again, to the same segment.
+
+A host that is killed may have written down a turn whose state it did not save. Nobody saw anything of that
+turn, and the next life does not know of it. So the next life says how many commits it found, and what
+depended on the next one is left out.
 """
 
 import fcntl
@@ -81,9 +85,13 @@ def turn(path: Path, state: TraceState) -> None:
     if spool is None or spool.header.number <= state.number:
         path.unlink()  # the host died before it wrote anything, or it was turned and not removed yet
         return
-    if spool.torn:
-        _screen_torn(path, spool)
     host = spool.header.host
+    following = spool_path(folder, host, spool.header.number + 1)
+    after = read_spool(following) if following.exists() else None
+    if spool.torn:
+        _screen_torn(path, spool, after)
+    if after is not None and after.header.life != spool.header.life and after.header.commits is not None:
+        spool = spool.known_to(after.header.commits)
     _write_segment(folder.parent / segment_name(host, spool.header.number), tables_of(spool, state))
     _replace(_state_path(folder, host), msgspec.json.encode(state))
     path.unlink()
@@ -176,13 +184,11 @@ def _bury(target: Path, run: str, host: HostId, state: TraceState) -> None:
     _replace(_state_path(spool_folder(target), host), msgspec.json.encode(state))
 
 
-def _screen_torn(path: Path, spool: Spool) -> None:
+def _screen_torn(path: Path, spool: Spool, after: Spool | None) -> None:
     """Only the last file of a life may end within a record; in another file a part of the trace is lost.
 
     The same is true of any file that goes on after the bytes that are not a record.
     """
-    following = spool_path(path.parent, spool.header.host, spool.header.number + 1)
-    after = read_spool(following) if following.exists() else None
     if spool.damaged or (after is not None and after.header.life == spool.header.life):
         at = len(spool.content) - spool.torn
         raise RemoteError(f"{path}: damaged at byte {at} of {len(spool.content)}")
