@@ -13,6 +13,8 @@ settings.load_profile("steady")
 
 TOGETHER = {
     "tests/spark": "Spark",
+    "tests/check/test_registry.py": "names in the sources",
+    "tests/trace/test_deliveries.py": "names in the sources",
     "tests/scale": "compiled functions",
     "tests/cli/test_epto_simulate.py": "compiled functions",
     "tests/docs/test_epto_page.py": "compiled functions",

@@ -2,7 +2,7 @@
 
 `make test` leaves them out and still tries every property, protocol, mutant and command. Deep are:
 
-- Swarms: all but the first twenty seeds of each protocol, most seeds of conformance, of atomic multicast with
+- Swarms: all but the first ten seeds of each protocol, most seeds of conformance, of atomic multicast with
   small limits, and of clean and tampered traces before both judges. They differ from the first ones by luck
   alone.
 - Mutants on all their seeds, and mutants as live hosts write them, on Spark. `make test` has both judges

@@ -14,7 +14,7 @@ from tests.sim.mutant import Mutant
 from tests.sim.mutants import MUTANTS
 
 CLEAN_RUNS = 200
-PARTS = 32
+PARTS = 64
 TURNOVERS = 60
 
 
@@ -61,9 +61,10 @@ def test_both_pass_clean_runs(protocol: str, part: int) -> None:
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_both_find_the_same_in_tampered_traces(plan: str) -> None:
+@pytest.mark.parametrize("first", deep_after(1, range(0, 6, 3)))
+def test_both_find_the_same_in_tampered_traces(plan: str, first: int) -> None:
     sizes = set()
-    for seed in range(6):
+    for seed in range(first, first + 3):
         run = honest(plan, seed)
         everything = msgspec.structs.replace(run.description, guarantees=EVERYTHING, complete=True)
         for description in (run.description, everything):
@@ -74,7 +75,7 @@ def test_both_find_the_same_in_tampered_traces(plan: str) -> None:
                 told = oracles_say(description, events)
                 assert columns_say(description, events) == told, (plan, seed, number)
                 sizes.add(len(told))
-    assert sizes > {0, 1}
+    assert min(sizes) == 0 < max(sizes), "some change nothing that counts, others do"
 
 
 @pytest.mark.parametrize("part", deep_after(1, range(4)))

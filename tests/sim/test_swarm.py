@@ -13,7 +13,7 @@ from tests.deep import deep_after
 from tests.sim import trace_hashes
 from tests.sim.models import peers, sequencer
 
-PART = 20
+PART = 10
 """Seeds that a test tries; the first of them, in `make test`, have a hash on record."""
 SEEDS = 500
 CONFORMANCE_PART = 2
