@@ -194,6 +194,14 @@ def test_many_unknown_operations_do_not_multiply_the_work() -> None:
     assert found.placements < 5000
 
 
+def test_unknown_operations_that_all_differ_do_not_multiply_the_work() -> None:
+    """Each value can be reached by one write alone, so that no larger set of writes is tried."""
+    operations = [write(client, client, 0, None) for client in range(60)]
+    found = search(REGISTER, [*operations, read(99, 77, 1, 2)])
+    assert found.linearizable is False
+    assert found.placements == 61
+
+
 def test_reads_under_way_do_not_multiply_the_work() -> None:
     operations = [write(0, 1, 0, 1), *(read(client, 1, 2, 100) for client in range(1, 60)), read(0, 2, 3, 99)]
     assert search(REGISTER, operations).placements < 10

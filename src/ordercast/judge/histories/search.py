@@ -93,26 +93,43 @@ class _Search:
     placements_max: int
     _seen: dict[tuple[int, int, State], list[int]] = field(default_factory=dict)
     _count: int = 0
+    _ended: bool = False
     _furthest: _Placement | None = None
     _states: dict[State, None] = field(default_factory=dict)
 
     def run(self) -> Found:
-        """Go depth first. Each frame is the placements that are left to try at one level."""
-        frames = [iter((_Placement(0, 0, 0, self.model.start, None),))]
-        while frames:
+        """Go depth first. Each frame has the ways to pass one answer that are left to try."""
+        frames = [iter((self._pass(_Placement(0, 0, 0, self.model.start, None)),))]
+        while frames and not self._ended:
             placement = next(frames[-1], None)
             if placement is None:
                 frames.pop()
-                continue
-            placement = self._pass(placement)
-            if placement.passed == len(self.line.answers):
+            elif placement.passed == len(self.line.answers):
                 return Found(True, _order(placement), None, self._count)
-            if self._is_new(placement):
-                if not self._may_go_on():
-                    return Found(None, (), None, self._count)
-                frames.append(self._successors(placement))
-        assert self._furthest is not None  # the first placement is always new
+            else:
+                frames.append(self._ways(placement))
+        if self._ended or self._furthest is None:
+            return Found(None, (), None, self._count)
         return Found(False, (), self._stuck(self._furthest), self._count)
+
+    def _ways(self, first: _Placement) -> Iterator[_Placement]:
+        """All ways to pass the next answer; those that use few operations of unknown outcome come first.
+
+        So a placement is tried before all those that it makes superfluous.
+        """
+        now, later = [first], list[_Placement]()
+        while now:
+            placement = self._pass(now.pop())
+            if placement.passed > first.passed:
+                yield placement
+            elif self._is_new(placement):
+                if not self._may_go_on():
+                    self._ended = True
+                    return
+                now.extend(self._with_known(placement))
+                later.extend(self._with_unknown(placement))
+            if not now:
+                now, later = later[::-1], []
 
     def _pass(self, placement: _Placement) -> _Placement:
         """Pass all answers of operations that are placed, and of those that change nothing and fit."""
@@ -153,17 +170,20 @@ class _Search:
             return False
         return self._count % _LOOK_EVERY != 0 or self.watch(self._count)
 
-    def _successors(self, placement: _Placement) -> Iterator[_Placement]:
-        """All ways to place one more operation, at the answer that cannot be passed."""
+    def _with_known(self, placement: _Placement) -> Iterator[_Placement]:
+        """All ways to place one more operation whose answer is known; that of the next answer comes last."""
         passed, placed, used, state, chain = placement
-        answer = self.line.answers[passed]
-        for bit, operation in answer.changers:
+        for bit, operation in reversed(self.line.answers[passed].changers):
             if not placed & bit and (after := self.model.step(state, operation)) is not IMPOSSIBLE:
                 yield _Placement(passed, placed | bit, used, after, (operation, chain))
-        for bit, operation, earlier in self.line.unanswered[: answer.unanswered]:
+
+    def _with_unknown(self, placement: _Placement) -> Iterator[_Placement]:
+        """All ways to place one more operation of unknown outcome, if that changes the state."""
+        passed, placed, used, state, chain = placement
+        for bit, operation, earlier in self.line.unanswered[: self.line.answers[passed].unanswered]:
             if not used & bit and used & earlier == earlier:
                 after = self.model.step(state, operation)
-                if after is not IMPOSSIBLE:
+                if after is not IMPOSSIBLE and after != state:
                     yield _Placement(passed, placed, used | bit, after, (operation, chain))
 
     def _stuck(self, furthest: _Placement) -> Stuck:
