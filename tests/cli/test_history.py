@@ -95,3 +95,10 @@ def test_the_help_has_an_example(ordercast: Command) -> None:
     said = ordercast("history", "--help")
     assert said.code == 0
     assert "ordercast history examples/histories/register.log" in said.out
+
+
+def test_the_page_shows_what_the_command_says(ordercast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES.parents[1])
+    said = ordercast("history", "examples/histories/stale-read.log").out
+    _, *reasons = said.splitlines()
+    assert "\n".join(reasons) in Path("docs/histories.md").read_text()

@@ -1,10 +1,15 @@
 """What a counterexample says, and which operations a history refuses."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from ordercast.core import LocalError
 from ordercast.judge.histories import Counterexample, History, Operation, explained, judge_history, shown
 from tests.histories.made import REGISTER, TEXTS
+
+PAGE = Path(__file__).parents[2] / "docs" / "histories.md"
 
 
 def reasons(history: History) -> list[str]:
@@ -66,3 +71,9 @@ def test_values_are_shown_as_people_write_them() -> None:
 def test_a_history_refuses_what_its_model_does_not_have(operation: Operation, what: str) -> None:
     with pytest.raises(LocalError, match=what):
         History(REGISTER, (operation,))
+
+
+def test_the_program_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+    exec(program, {})
+    assert "client 2 read = nil" in capsys.readouterr().out
