@@ -20,6 +20,7 @@
   a bad network below atomic multicast, examples run both ways.
 - Commands of the tutorial, runs of the engine that a page shows, and work on Spark that smaller tests show
   too: a whole reproduction, a sweep of a page, a Java from the package registry.
+- Further random histories on which the search for linearizability is compared with the definition.
 - Further seeds on which EpTO's engine is compared with its peers, and how evenly Cyclon mixes over time.
 - The soak, the one benchmark that checks itself on a live cluster.
 """

@@ -12,7 +12,7 @@ _COMPONENTS = frozenset(
     {"components.consensus", "components.membership", "components.sampling", "components.ticketing"}
 )
 _PROTOCOLS = frozenset({"protocols", "replication", "transactions"})
-_JUDGES = frozenset({"trace", "judge", "judge.finding", "judge.online", "judge.columns"})
+_JUDGES = frozenset({"trace", "judge", "judge.finding", "judge.histories", "judge.online", "judge.columns"})
 _FILES = frozenset({"java", "toml_file"})
 _BELOW_DRIVERS = _CONTRACT | _COMPONENTS | _PROTOCOLS | _FILES | {"trace", "kernel"}
 _NET = ("net.metrics", "net.transports", "net.links", "net.host", "net.cluster", "net.tools", "net.api")
@@ -37,6 +37,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "kernel": frozenset({"core"}),
     "trace": frozenset({"core"}),
     "judge.finding": frozenset({"core"}),
+    "judge.histories": frozenset({"core", "judge.finding"}),
     "judge.online": frozenset({"core", "trace", "judge.finding"}),
     "judge.columns": frozenset({"core", "trace", "judge.finding"}),
     "judge": frozenset({"core", "trace", "judge.finding", "judge.online", "judge.columns"}),
@@ -57,7 +58,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "cli": _ALL,
 }
 
-PURE = frozenset({"core", "judge.finding", "judge.online"}) | _COMPONENTS | _PROTOCOLS
+PURE = frozenset({"core", "judge.finding", "judge.histories", "judge.online"}) | _COMPONENTS | _PROTOCOLS
 """Where the same inputs must give the same outputs, so nothing of the world may be asked."""
 
 PEERS = frozenset({"protocols", "replication", "transactions"})

@@ -29,6 +29,7 @@ COMMANDS = (
     "replay",
     "shrink",
     "check",
+    "history",
     "model",
     "reproduce",
     "report",
