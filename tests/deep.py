@@ -21,7 +21,7 @@
 - Commands of the tutorial, runs of the engine that a page shows, and work on Spark that smaller tests show
   too: a whole reproduction, a sweep of a page, a Java from the package registry.
 - Further seeds on which EpTO's engine is compared with its peers, and how evenly Cyclon mixes over time.
-- The soak, the one benchmark that checks itself on a live cluster.
+- The soak and the attack, the benchmarks that check themselves on a live cluster.
 """
 
 from collections.abc import Iterable
