@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -38,15 +38,20 @@ Watch: TypeAlias = Callable[[Mapping[HostId, int], Path], contextlib.AbstractCon
 """A context for the time of the load; it gets the processes of all hosts and their folder."""
 
 
-def run_bench(spec: BenchSpec, keep: Path | None = None, watch: Watch | None = None) -> BenchResult:
-    """Measure. With a folder to keep, traces and logs stay there; `watch` can watch the processes."""
+def run_bench(
+    spec: BenchSpec, keep: Path | None = None, watch: Watch | None = None, absent: Collection[HostId] = ()
+) -> BenchResult:
+    """Measure. With a folder to keep, traces and logs stay there; `watch` can watch the processes.
+
+    Hosts that are `absent` are in the cluster's file, and not started.
+    """
     with contextlib.ExitStack() as stack:
         folder = keep
         if folder is None:
             folder = Path(tempfile.mkdtemp(prefix="ordercast-bench-"))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
         cluster = prepare(spec, folder)
-        with _Bench(spec, cluster, folder) as bench:
+        with _Bench(spec, cluster, folder, absent) as bench:
             result = bench.measure(watch)
         if spec.trace:
             trace = finish_run(cluster.traces, cluster.plan(), GROUP, complete=False)
@@ -61,7 +66,7 @@ def prepare(spec: BenchSpec, folder: Path) -> Cluster:
     folder.mkdir(parents=True, exist_ok=True)
     if not spec.plaintext:
         create_keys(folder / "cluster.key")
-    hosts = sorted({node.host for node in _plan(spec).nodes})
+    hosts = sorted({node.host for node in plan_of(spec).nodes})
     lines = [
         f'name = "{GROUP}"',
         f'protocol = "{spec.protocol}"',
@@ -88,7 +93,8 @@ def _latency_of(spec: BenchSpec) -> str:
     return "own delivery" if spec.load == "clients" else "delivery to all receivers"
 
 
-def _plan(spec: BenchSpec) -> Plan:
+def plan_of(spec: BenchSpec) -> Plan:
+    """The plan of the measured cluster."""
     protocol = find_protocol(spec.protocol)
     options = convert_options(protocol.live_options(spec.options), protocol, list_keys=True)
     return protocol.deploy(Deployment.disjoint(1, spec.receivers, 1, colocated=True), options)
@@ -102,9 +108,12 @@ def _option_lines(options: Mapping[str, object]) -> Iterator[str]:
 class _Bench:
     """The processes of a measurement."""
 
-    def __init__(self, spec: BenchSpec, cluster: Cluster, folder: Path) -> None:
+    def __init__(
+        self, spec: BenchSpec, cluster: Cluster, folder: Path, absent: Collection[HostId] = ()
+    ) -> None:
         self._spec = spec
         self._cluster = cluster
+        self._hosts = [host for host in cluster.hosts if host.id not in absent]
         self._folder = folder
         self._members: dict[HostId, subprocess.Popen[bytes]] = {}
         self._others: dict[HostId, subprocess.Popen[bytes]] = {}
@@ -116,7 +125,7 @@ class _Bench:
             logs = self._folder / "logs"
             logs.mkdir(exist_ok=True)
             command = node_command(self._cluster, GROUP)
-            for spec in self._cluster.hosts:
+            for spec in self._hosts:
                 with (logs / f"{spec.id}.log").open("wb") as log:
                     if spec.id < self._spec.receivers:
                         self._members[spec.id] = self._start_member(spec.id, log)
@@ -250,14 +259,14 @@ class _Bench:
     def _cpu(self) -> dict[HostId, Nanos]:
         """The CPU time of every host so far."""
         times = {}
-        for spec in self._cluster.hosts:
+        for spec in self._hosts:
             with ControlClient(spec.id, self._cluster.socket_path(spec.id), START_S) as client:
                 times[spec.id] = int(client.metrics()["cpu_ns"])
         return times
 
     def _cpu_by_role(self, cpu: Mapping[HostId, Nanos], messages: int) -> dict[str, float]:
         roles: dict[str, float] = {}
-        for spec in self._cluster.hosts:
+        for spec in self._hosts:
             role = " and ".join(dict.fromkeys(spec.roles))
             roles[role] = roles.get(role, 0) + cpu[spec.id] / 1000 / messages
         roles["total"] = sum(roles.values())

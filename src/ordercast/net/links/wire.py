@@ -349,10 +349,13 @@ class Wire:
                 self._on_challenge(peer, header.session, source, body)
             elif kind == PROOF and self._lets_in(peer, header.session, read_proof(body)):
                 self._on_proven(peer, candidate)
+                sessions.seen.admit(header.counter)
                 return
             elif kind != PROOF:
                 data = True
-        if data and not sessions.hold(candidate, header.flags, header.counter, plain):
+        if not data:
+            candidate.seen.admit(header.counter)  # once the session is proven, a copy of it is refused
+        elif not sessions.hold(candidate, header.flags, header.counter, plain):
             self.metrics.rejected_session += 1
         if sessions.should_ask(candidate, now):
             self._challenge(peer, header.session)
