@@ -311,6 +311,14 @@ def test_rates_and_latency_are_those_between_two_readings() -> None:
     assert row.p99_ns == pytest.approx(1_000, rel=0.01)
 
 
+def test_a_host_shows_its_role_in_the_order() -> None:
+    metrics = Metrics()
+    before = reading(metrics, 1_000_000_000)
+    assert measured(before, reading(metrics, 2_000_000_000)).role == "receiver"
+    metrics.role = "passive"
+    assert measured(before, reading(metrics, 2_000_000_000)).role == "receiver, passive"
+
+
 def test_a_host_that_was_started_anew_is_measured_from_its_start() -> None:
     metrics = Metrics()
     metrics.packets_in = 500

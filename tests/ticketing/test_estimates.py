@@ -83,13 +83,13 @@ def test_the_weighted_mean_moves_with_hysteresis() -> None:
     assert 150 < value(detector) <= 200
 
 
-def test_a_silence_counts_as_an_interval() -> None:
+def test_a_silence_of_k_intervals_counts_as_k_samples() -> None:
     estimates = Estimates("mean-shift", 2)
     for time in (0, 10, 20):
         estimates.message_at(1, time)
     assert estimates.interval(1) == 10
-    assert estimates.own_interval(1, now=25) == 10
-    assert estimates.own_interval(1, now=500) == 480
+    assert estimates.own_interval(1, now=39) == 10  # not yet two intervals
+    assert estimates.own_interval(1, now=500) == 240
     assert estimates.own_interval(2, now=500) is None
 
 

@@ -136,7 +136,7 @@ def measure(host: HostId, role: str, before: dict[str, Any], after: dict[str, An
     latency = Histogram.from_dict(after["latency"]).since(Histogram.from_dict(before["latency"]))
     return Row(
         host=host,
-        role=role,
+        role=", ".join(filter(None, (role, after["role"]))),
         packets_in_per_s=rate("packets_in"),
         packets_out_per_s=rate("packets_out"),
         submitted_per_s=rate("messages_submitted"),

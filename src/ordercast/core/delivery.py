@@ -146,6 +146,19 @@ class Left(Notice, frozen=True, gc=False):
     note: str = ""
 
 
+class RoleChange(Notice, frozen=True, gc=False):
+    """This node takes part in the order in another way from now on: it has another role, or another node
+    orders its messages."""
+
+    role: str
+    """A word of the protocol, such as "active"."""
+    sequencer: NodeId
+    """The node that orders the messages of this one; perhaps this node itself."""
+    config: int = 0
+    note: str = ""
+    """What the node believes that made it change, for a person to read."""
+
+
 class Unconfirmed(Notice, frozen=True, gc=False):
     """Tells a sender that it is not known what becomes of some of its messages, and that they are not sent
     again: perhaps some receivers deliver them, perhaps none does. It is delivered where they were submitted,

@@ -18,6 +18,7 @@ from ordercast.core import (
     NodeId,
     Notice,
     OutOfOrder,
+    RoleChange,
     Unconfirmed,
     View,
 )
@@ -90,6 +91,15 @@ def _membership(notice: Joined | Left) -> dict[str, object]:
     return columns
 
 
+def _role(notice: RoleChange) -> dict[str, object]:
+    return {
+        "groups": (notice.group,),
+        "config": notice.config,
+        "peer": notice.sequencer,
+        "label": ": ".join(filter(None, (notice.role, notice.note))),
+    }
+
+
 DELIVERY_KINDS = (
     DeliveryKind(Delivered, Kind.DELIVER, ordered=True),
     DeliveryKind(OutOfOrder, Kind.OUT_OF_ORDER, promise="out_of_order"),
@@ -98,6 +108,7 @@ DELIVERY_KINDS = (
     DeliveryKind(Unconfirmed, Kind.UNCONFIRMED, returns=True, columns=_unconfirmed),
     DeliveryKind(Joined, Kind.JOINED, enters=True, columns=_membership),
     DeliveryKind(Left, Kind.LEFT, leaves=True, columns=_membership),
+    DeliveryKind(RoleChange, Kind.ROLE, columns=_role),
 )
 """All kinds. Add new ones at the end: spool files number the carriers in this order."""
 

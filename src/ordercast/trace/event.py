@@ -23,6 +23,7 @@ class Kind(StrEnum):
     LEAVE = "leave"
     JOINED = "joined"
     LEFT = "left"
+    ROLE = "role"
     CRASH = "crash"
     RECOVER = "recover"
     COMPLETE = "complete"
@@ -105,7 +106,8 @@ class Event(NamedTuple):
         if self.members is not None:
             what.append(f"config {self.config} members {','.join(map(str, self.members))}")
         if self.peer is not None:
-            what.append(f"{'to' if self.kind in (Kind.SEND, Kind.LOSE) else 'from'} node {self.peer}")
+            word = {Kind.SEND: "to", Kind.LOSE: "to", Kind.ROLE: "ordered by"}.get(self.kind, "from")
+            what.append(f"{word} node {self.peer}")
         if self.label:
             what.append(self.label)
         return "  ".join(what)

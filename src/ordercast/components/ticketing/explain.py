@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ordercast.components.ticketing.messages import DataMessage, Key, Ticket
 from ordercast.components.ticketing.modes import Mode
-from ordercast.core import Explanation, NodeId, Stamp, Wait, format_ns
+from ordercast.core import Explanation, GroupId, NodeId, RoleChange, Stamp, Wait, format_ns
 from ordercast.core.ids import Groups
 
 if TYPE_CHECKING:
@@ -18,6 +18,18 @@ def explain_member(member: TicketMember) -> Explanation:
     """What the member is, believes and waits for."""
     behind = "a view that it is in" if member.mode is Mode.OUTSIDE else ""
     return Explanation(_state(member), tuple(_waits(member)), behind)
+
+
+def role_change(member: TicketMember, group: GroupId) -> RoleChange:
+    """The role of the member, and what it believes about itself and the closest other active member."""
+    assert member.sequencer is not None
+    configuration, me = member.ordering.configuration, member.env.me
+    others = [node for node in configuration.actives if node != me]
+    believed = [f"own: {_beliefs(member, me)}"] if _beliefs(member, me) else []
+    if others and (told := _beliefs(member, closest := member.closest(others))):
+        believed.append(f"closest active member {closest}: {told}")
+    role = "active" if me in configuration.actives else "passive"
+    return RoleChange(group, role, member.sequencer.node, configuration.view, "; ".join(believed))
 
 
 def _state(member: TicketMember) -> dict[str, str | int]:

@@ -6,8 +6,8 @@ clocks that found no message to ride on in time, and signals to single members.
 
 from collections.abc import Mapping, Sequence
 
-from ordercast.components.ticketing.explain import explain_member
-from ordercast.components.ticketing.messages import DataMessage, Echo, Probe, Progress, Tickets
+from ordercast.components.ticketing.explain import explain_member, role_change
+from ordercast.components.ticketing.messages import DataMessage, Echo, Probe, Progress, Sequencer, Tickets
 from ordercast.components.ticketing.modes import ISSUING, SENDING, Mode
 from ordercast.components.ticketing.outbound import Submitted
 from ordercast.components.ticketing.participant import (
@@ -30,6 +30,8 @@ class TicketMember(Participant, Member):
     def __init__(self, env: Env, setting: Setting, make_views: MakeViews) -> None:
         super().__init__(env, setting, make_views)
         self._armed: set[str] = set()
+        self._announced: Sequencer | None = None
+        """The sequencer that the application knows of."""
 
     def submit(self, groups: Groups, payload: bytes) -> bool:
         """Send a message; False while too many are waiting."""
@@ -60,9 +62,16 @@ class TicketMember(Participant, Member):
     def conclude(self) -> None:
         """Send what there is to send, and see to it that nothing waits for ever."""
         if self.mode is not Mode.OUTSIDE:
+            if self.sequencer != self._announced:
+                self._announce_role()
             while self.postbox.push() and self._make():
                 pass
             self._arm()
+
+    def _announce_role(self) -> None:
+        self._announced = self.sequencer
+        for group in self.mine:
+            self.env.deliver(role_change(self, group))
 
     def _make(self) -> bool:
         """Make the next envelope, if there is a reason for one."""

@@ -1,6 +1,17 @@
 """The deliveries of processes: unpacked, counted, recorded, and handed on to listeners."""
 
-from ordercast.core import CARRIERS, Carrier, Delivery, Dropped, Nanos, NodeId, Notice, RemoteError, View
+from ordercast.core import (
+    CARRIERS,
+    Carrier,
+    Delivery,
+    Dropped,
+    Nanos,
+    NodeId,
+    Notice,
+    RemoteError,
+    RoleChange,
+    View,
+)
 from ordercast.core.bundle import unpack_bundle
 from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.host.recording.spool import Recorder
@@ -62,6 +73,8 @@ class DeliveryLog:
         elif isinstance(notice, View):
             self._metrics.views += 1
             self._metrics.config = notice.config
+        elif isinstance(notice, RoleChange):
+            self._metrics.role = notice.role
         elif KIND_OF[type(notice)] in RETURNING:
             self._metrics.unconfirmed += notice.rows
         if self._recorder is not None:

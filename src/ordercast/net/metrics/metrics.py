@@ -188,6 +188,7 @@ class Metrics:
         "rejected_storage",
         "rejected_truncated",
         "rejected_version",
+        "role",
         "tail_lost",
         "trace_failures",
         "unconfirmed",
@@ -223,6 +224,8 @@ class Metrics:
         self.unconfirmed = 0
         self.views = 0
         self.config = 0
+        self.role = ""
+        """The word of the protocol for how a process here takes part in the order, if it has one."""
         self.backlog_messages = 0
         self.inbox_bytes = 0
         self.link_queue_bytes = 0
@@ -246,6 +249,7 @@ class Metrics:
             "cpu_ns": time.process_time_ns(),
             "rss_bytes": resident_bytes(),
             **self.counters(),
+            "role": self.role,
             "latency": self.latency.to_dict(),
             "latency_ns": {name: self.latency.percentile(at) for name, at in PERCENTILES.items()},
         }
