@@ -94,8 +94,10 @@ def _check_incarnation(source: NodeId, incarnation: int, now: Nanos) -> None:
 
 
 def _check_form(source: NodeId, record: ViewRecord) -> None:
-    ascending = all(a < b for nodes in (record.members, record.voters) for a, b in pairwise(nodes))
-    if not ascending or not record.voters or any(seat.since > record.number for seat in record.seats):
+    lists = (record.members, record.voters, *record.groups)
+    ascending = all(a < b for numbers in lists for a, b in pairwise(numbers))
+    fitting = record.voters and len(record.groups) == len(record.seats)
+    if not ascending or not fitting or any(seat.since > record.number for seat in record.seats):
         raise RemoteError(f"node {source} names view {record.number}, which is not well formed")
 
 
