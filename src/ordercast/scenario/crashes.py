@@ -117,7 +117,7 @@ def draw_crashes(plan: Plan, phase: Phase, active: list[Fault], rng: Random) -> 
 
 
 def draw_joiner_crashes(plan: Plan, phase: Phase, active: list[Fault], rng: Random) -> list[FaultSpec]:
-    """Crashes of receivers that are in no group at the start. Where they count, they come back as they were."""
+    """Crashes of receivers that are in no group at the start; where they count, they keep their state."""
     counted = counted_later(plan)
     states = _states(active)
     shared = {plan.nodes[node].host for node in plan.senders}.union(n.host for n in plan.infrastructure())
