@@ -244,3 +244,17 @@ def test_options_and_founders_that_cannot_be() -> None:
         Seating({0: (), 1: ()})
     with pytest.raises(LocalError, match="limit"):
         GroupWorld(1)[0].views.multicast(bytes(1 << 21))
+
+
+def test_a_member_that_missed_that_most_voters_left_comes_in_again() -> None:
+    group = GroupWorld(5)
+    group.run(20)
+    group.cut((4,), (0, 1, 2, 3))
+    group.run(DETECTED_MS)
+    for node in (1, 2, 3):
+        group[node].views.leave()
+        group.run(50)
+    assert group.members(0) == (0,) and group[0].views.journal.record.voters == (0, 4)
+    group.world.heal()
+    group.run(DETECTED_MS)
+    assert group.members(0) == group.members(4) == (0, 4)

@@ -74,16 +74,16 @@ def check_record(source: NodeId, record: ViewRecord, known: ViewRecord, now: Nan
         _check_following(source, record, known)
 
 
-def check_skipping(source: NodeId, record: ViewRecord, known: ViewRecord) -> None:
+def check_skipping(source: NodeId, record: ViewRecord, known: ViewRecord, connected: bool) -> None:
     """Raise `RemoteError` for a view that cannot come some views after the one in which a member sits.
 
     Its seats are new or known. Half of the voters are still there: they go only if they leave, and a member
-    does not miss that so many do.
+    that is connected with a majority of them does not miss that so many do.
     """
     old = {seat for seat in record.seats if seat.since <= known.number}
     stay = set(record.voters) & set(known.voters)
     if record.number > known.number + 1 and (
-        not old <= set(known.seats) or 2 * len(stay) < len(known.voters)
+        not old <= set(known.seats) or (connected and 2 * len(stay) < len(known.voters))
     ):
         raise RemoteError(f"node {source} names view {record.number}, which has nothing of {known.number}")
 

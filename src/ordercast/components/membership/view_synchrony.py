@@ -232,7 +232,9 @@ class ViewSynchrony(Seatholder):
     def _check(self, source: NodeId, record: ViewRecord) -> None:
         check_record(source, record, self.journal.record, self.env.now)
         if self.exchange.traffic is not None:
-            check_skipping(source, record, self.journal.record)
+            known = self.journal.record
+            voters = sum(map(self.detector.connected, known.voters))
+            check_skipping(source, record, known, voters >= known.majority)
 
     def _on_cut(self, source: NodeId, message: Cut) -> None:
         follows = self.voter.follows(source, message.view, message.ballot)
