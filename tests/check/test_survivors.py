@@ -1,5 +1,7 @@
 """Views that tell a state, views without a majority, and members that do not survive a view or start anew."""
 
+import pytest
+
 from ordercast.core import ANEW, Agreement, Crashes, GroupId, Guarantees, Membership, NodeId, Partition
 from ordercast.trace import Kind
 from tests.check.traces import Trace
@@ -77,11 +79,22 @@ def test_a_minority_that_goes_on() -> None:
     assert found.nodes == (0,) and "view 3 has only the members 0" in found.detail
 
 
-def test_a_minority_may_go_on_where_only_that_is_promised_or_members_come_and_go() -> None:
-    for promise in (VIEWS, Guarantees(views=True, membership=Membership.VIEWS)):
-        trace = begin(promise)
-        trace.view(0, 2, 0)
-        trace.clean()
+def test_a_minority_may_go_on_where_only_that_is_promised() -> None:
+    trace = begin(VIEWS)
+    trace.view(0, 2, 0)
+    trace.clean()
+
+
+@pytest.mark.parametrize(
+    ("asks", "clean"), [((), False), ((2,), True), ((1, 2), True)], ids=["nobody", "one", "two"]
+)
+def test_who_asked_to_leave_may_be_missing(asks: tuple[int, ...], clean: bool) -> None:
+    promise = Guarantees(views=True, partition=Partition.MAJORITY_CONTINUES, membership=Membership.VIEWS)
+    trace = begin(promise)
+    for node in asks:
+        trace.row(node, Kind.LEAVE, groups=(0,))
+    trace.view(0, 2, 0)
+    assert (trace.judge() == []) is clean
 
 
 def test_a_majority_of_all_groups_counts_if_that_is_promised() -> None:

@@ -2,10 +2,8 @@
 
 import json
 import socket
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,11 +12,10 @@ import ordercast
 from ordercast.core import LocalError
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
-from ordercast.net.tools.client import ControlClient
-from ordercast.net.transports.address import free_ports
 from ordercast.trace import LOST, Kind, events_of, find_runs
 from tests.live.cluster_files import write_cluster
 from tests.live.commands import Said, ended, small_hydra, states
+from tests.live.host_changes import address, figure, load
 from tests.live.processes import PATIENCE_S, until
 
 
@@ -34,36 +31,6 @@ def peers(folder: Path) -> Iterator[Cluster]:
     )
     with ended(load_cluster(path)) as cluster:
         yield cluster
-
-
-@contextmanager
-def load(cluster: Cluster, host: int) -> Iterator[list[int]]:
-    """Messages from a host all the time; gives the identities of those that it took."""
-    taken: list[int] = []
-    stopped = threading.Event()
-
-    def send() -> None:
-        with suppress(LocalError), ControlClient(host, cluster.socket_path(host), PATIENCE_S) as client:
-            while not stopped.is_set():
-                taken.append(client.submit(["orders"], [b"load"]))
-                time.sleep(0.01)
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    try:
-        yield taken
-    finally:
-        stopped.set()
-        thread.join()
-
-
-def figure(cluster: Cluster, host: int, name: str = "messages_delivered") -> int:
-    with ControlClient(host, cluster.socket_path(host), PATIENCE_S) as client:
-        return int(client.metrics()[name])
-
-
-def address() -> str:
-    return f"127.0.0.1:{free_ports(1)[0]}"
 
 
 def test_peers_under_load_take_a_host_in_and_do_without_another(tmp_path: Path, said: Said) -> None:

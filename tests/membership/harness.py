@@ -4,7 +4,7 @@ from functools import partial
 
 import msgspec
 
-from ordercast.components.membership import MESSAGES, ViewOptions, ViewSynchrony
+from ordercast.components.membership import MESSAGES, Seating, ViewOptions, ViewSynchrony
 from ordercast.core import (
     MILLISECOND,
     Codec,
@@ -32,13 +32,14 @@ class GroupNode(Stack):
 
     def __init__(self, env: Env, founders: tuple[NodeId, ...], options: ViewOptions) -> None:
         super().__init__(env)
+        seating = Seating(dict.fromkeys(founders, (0,)))
         self.state: list[bytes] = []
         self.delivered: list[Told] = []
         self.installed: list[tuple[int, tuple[NodeId, ...], str]] = []
         self.returned: list[bytes] = []
         self.views = self.embed(
             "views",
-            lambda inner: ViewSynchrony(inner, 0, founders, options, self._snapshot, self._restore),
+            lambda inner: ViewSynchrony(inner, 0, seating, options, self._snapshot, self._restore),
             MESSAGES,
         )
 
@@ -49,6 +50,7 @@ class GroupNode(Stack):
                 self.delivered.append((delivery.config, delivery.sender, delivery.payload))
             case View():
                 self.installed.append((delivery.config, delivery.members, delivery.note))
+                self.env.deliver(delivery)  # what it had saved before is durable then
             case Unconfirmed():
                 self.returned.append(delivery.payload)
 

@@ -5,7 +5,7 @@ A refusal is a `RemoteError`, and changes nothing.
 
 import pytest
 
-from ordercast.components.membership import ViewOptions, ViewSynchrony
+from ordercast.components.membership import Seating, ViewOptions, ViewSynchrony
 from ordercast.components.membership.ballot import ballot_above
 from ordercast.components.membership.messages import (
     Beat,
@@ -24,16 +24,26 @@ from ordercast.components.membership.record import Seat, ViewRecord, first_view
 from ordercast.core import Message, NodeId, RemoteError
 from ordercast.testing import ProcessDriver
 
-FIRST = first_view((0, 1, 2), (0, 1, 2))
+THREE = Seating(dict.fromkeys((0, 1, 2), (0,)))
+FIRST = first_view(THREE.founders)
 ALL = b"\7"
 FAR = 1 << 60
 BALLOT = ballot_above(0, 1)
 TWO = (Seat(0, 0, 0), Seat(1, 0, 0))
-NEXT = ViewRecord(2, TWO, (0, 1, 2), (0, 0, 0))
+
+
+def view(
+    number: int, seats: tuple[Seat, ...], voters: tuple[NodeId, ...], cut: tuple[int, ...] = ()
+) -> ViewRecord:
+    """A view whose members all receive the same group."""
+    return ViewRecord(number, seats, voters, cut, ((0,),) * len(seats))
+
+
+NEXT = view(2, TWO, (0, 1, 2), (0, 0, 0))
 
 
 def member() -> ProcessDriver[ViewSynchrony]:
-    driver = ProcessDriver(lambda env: ViewSynchrony(env, 0, (0, 1, 2), ViewOptions(window=8)))
+    driver = ProcessDriver(lambda env: ViewSynchrony(env, 0, THREE, ViewOptions(window=8)))
     driver.process.multicast(b"mine")
     driver.receive(1, Data(1, 1, 0, b"theirs"))
     driver.take_sent()
@@ -43,18 +53,19 @@ def member() -> ProcessDriver[ViewSynchrony]:
 
 CLAIMS: dict[str, tuple[NodeId, Message]] = {
     "a view from a stranger": (7, Install(NEXT)),
-    "another view with the same number": (1, Install(ViewRecord(1, TWO, (0, 1, 2)))),
-    "a view far ahead": (1, Install(ViewRecord(FAR, TWO, (0, 1, 2)))),
-    "a view without voters": (1, Install(ViewRecord(2, TWO, (), (0, 0, 0)))),
-    "seats that do not ascend": (1, Install(ViewRecord(2, TWO[::-1], (0, 1, 2), (0, 0, 0)))),
-    "a seat from nowhere": (1, Install(ViewRecord(2, (Seat(0, 5, 0), *TWO[1:]), (0, 1, 2), (0, 0, 0)))),
-    "a seat of the future": (1, Install(ViewRecord(2, (Seat(0, FAR, 2),), (0, 1, 2), (0, 0, 0)))),
-    "a cut of another view": (1, Install(ViewRecord(2, TWO, (0, 1, 2), (0, 0)))),
-    "a later view with few of the voters": (1, Install(ViewRecord(3, (), (1,)))),
+    "another view with the same number": (1, Install(view(1, TWO, (0, 1, 2)))),
+    "a view far ahead": (1, Install(view(FAR, TWO, (0, 1, 2)))),
+    "a view without voters": (1, Install(view(2, TWO, (), (0, 0, 0)))),
+    "seats that do not ascend": (1, Install(view(2, TWO[::-1], (0, 1, 2), (0, 0, 0)))),
+    "a seat from nowhere": (1, Install(view(2, (Seat(0, 5, 0), *TWO[1:]), (0, 1, 2), (0, 0, 0)))),
+    "a seat of the future": (1, Install(view(2, (Seat(0, FAR, 2),), (0, 1, 2), (0, 0, 0)))),
+    "a cut of another view": (1, Install(view(2, TWO, (0, 1, 2), (0, 0)))),
+    "a later view with few of the voters": (1, Install(view(3, (), (1,)))),
     "a later view with an old seat that was not there": (
         1,
-        Install(ViewRecord(3, (Seat(1, 5, 1),), (0, 1, 2))),
+        Install(view(3, (Seat(1, 5, 1),), (0, 1, 2))),
     ),
+    "a view with groups of too few members": (1, Install(ViewRecord(2, TWO, (0, 1, 2), (0, 0, 0), ((0,),)))),
     "a message of nobody": (1, Data(1, 9, 0, b"x")),
     "a message far ahead": (1, Data(1, 1, 9, b"x")),
     "an own message that was not sent": (1, Data(1, 0, 1, b"x")),
@@ -64,19 +75,19 @@ CLAIMS: dict[str, tuple[NodeId, Message]] = {
     "a heartbeat of a view far ahead": (1, Beat(FAR, 0, 0, False, False, ALL, ())),
     "a heartbeat with a ballot far ahead": (1, Beat(1, 0, FAR, False, False, ALL, ())),
     "a heartbeat of an incarnation far ahead": (1, Beat(1, FAR, 0, False, False, ALL, ())),
-    "a request of an incarnation far ahead": (3, Join(1, FAR, True)),
+    "a request of an incarnation far ahead": (3, Join(1, FAR, (0,))),
     "a ballot of another node": (2, BeginChange(BALLOT, FIRST)),
     "a ballot far ahead": (1, BeginChange(ballot_above(FAR, 1), FIRST)),
-    "a change of another view": (1, BeginChange(BALLOT, ViewRecord(1, TWO, (0, 1, 2)))),
-    "a proposal that cannot follow": (1, Proposal(BALLOT, ViewRecord(2, TWO, (0, 1, 2), (0,)))),
+    "a change of another view": (1, BeginChange(BALLOT, view(1, TWO, (0, 1, 2)))),
+    "a proposal that cannot follow": (1, Proposal(BALLOT, view(2, TWO, (0, 1, 2), (0,)))),
     "a ballot far ahead that was promised": (1, Outbid(1, ballot_above(FAR, 1))),
-    "a report about another view": (1, Stopped(1, BALLOT, 0, True, True, 0, None, (1, 1))),
-    "a report of what was not sent": (1, Stopped(1, BALLOT, 0, True, True, 0, None, (5, 1, 0))),
+    "a report about another view": (1, Stopped(1, BALLOT, 0, True, (0,), 0, None, (1, 1))),
+    "a report of what was not sent": (1, Stopped(1, BALLOT, 0, True, (0,), 0, None, (5, 1, 0))),
     "a vote for a view far ahead": (
         1,
-        Stopped(1, BALLOT, 0, True, True, BALLOT, ViewRecord(9, TWO, (0, 1, 2)), (1, 1, 0)),
+        Stopped(1, BALLOT, 0, True, (0,), BALLOT, view(9, TWO, (0, 1, 2)), (1, 1, 0)),
     ),
-    "a vote in no ballot": (1, Stopped(1, BALLOT, 0, True, True, 0, NEXT, (1, 1, 0))),
+    "a vote in no ballot": (1, Stopped(1, BALLOT, 0, True, (0,), 0, NEXT, (1, 1, 0))),
     "a question for messages of nobody": (1, Resend(1, 9, 0, 1)),
 }
 
@@ -103,9 +114,10 @@ def test_a_cut_beyond_what_was_sent_is_refused() -> None:
 
 
 def test_bytes_that_are_no_part_of_the_state_are_refused() -> None:
-    driver = ProcessDriver(lambda env: ViewSynchrony(env, 0, (0, 1), ViewOptions()), me=5, now=9)
-    driver.process.join()
-    record = ViewRecord(2, (Seat(0, 0, 0), Seat(1, 0, 0), Seat(5, 9, 2)), (0, 1, 5), (0, 0))
+    two = Seating({0: (0,), 1: (0,)})
+    driver = ProcessDriver(lambda env: ViewSynchrony(env, 0, two, ViewOptions()), me=5, now=9)
+    driver.process.join((0,))
+    record = view(2, (Seat(0, 0, 0), Seat(1, 0, 0), Seat(5, 9, 2)), (0, 1, 5), (0, 0))
     driver.receive(0, Install(record))
     for source, wrong in ((5, StateChunk(2, 0, 1, b"x")), (0, StateChunk(2, 0, 1 << 40, b"x"))):
         with pytest.raises(RemoteError):

@@ -2,10 +2,9 @@
 
 import pytest
 
-from ordercast.components.membership import ViewOptions, ViewSynchrony
+from ordercast.components.membership import Seating, ViewOptions
 from ordercast.components.membership.standing import CHANGING, JOINING, MEMBER, OUT
 from ordercast.core import MILLISECOND, LocalError
-from ordercast.testing import RecordingEnv
 from tests.membership.harness import GroupWorld
 
 DETECTED_MS = 200
@@ -125,7 +124,7 @@ def test_a_node_that_was_no_founder_comes_in_with_the_state_and_goes_again() -> 
     group[0].views.multicast(b"before")
     group.run(20)
     assert group[2].views.standing is OUT and not group[2].views.multicast(b"too early")
-    group[2].views.join()
+    group[2].views.join((0,))
     group.run(50)
     assert group.members(0) == group.members(2) == (0, 1, 2)
     view = group[0].views.view
@@ -165,7 +164,7 @@ def test_one_that_left_stays_out_over_a_restart_and_may_join_again() -> None:
     group.world.restart(1)
     group.run(50)
     assert group[1].views.standing is OUT
-    group[1].views.join()
+    group[1].views.join((0,))
     group.run(50)
     assert group.members(1) == group.members(0) == (0, 1, 2)
 
@@ -175,7 +174,7 @@ def test_a_state_of_many_pieces() -> None:
     for number in range(50):
         assert group[0].views.multicast(b"message %d" % number)
     group.run(20)
-    group[2].views.join()
+    group[2].views.join((0,))
     group.run(200)
     assert len(group[2].state) == 50 and group[2].state == group[0].state
 
@@ -187,7 +186,7 @@ def test_an_excluded_member_may_be_left_out_for_good() -> None:
     group.world.heal()
     group.run(DETECTED_MS)
     assert group[0].views.standing is OUT and group.members(1) == (1, 2)
-    group[0].views.join()
+    group[0].views.join((0,))
     group.run(DETECTED_MS)
     assert group[0].views.standing is MEMBER
 
@@ -241,7 +240,21 @@ def test_options_and_founders_that_cannot_be() -> None:
     ):
         with pytest.raises(LocalError, match="views"):
             ViewOptions(**wrong)  # type: ignore[arg-type]
-    with pytest.raises(LocalError, match="must differ"):
-        ViewSynchrony(RecordingEnv(), 0, (1, 1), ViewOptions())
+    with pytest.raises(LocalError, match="must receive a group"):
+        Seating({0: (), 1: ()})
     with pytest.raises(LocalError, match="limit"):
         GroupWorld(1)[0].views.multicast(bytes(1 << 21))
+
+
+def test_a_member_that_missed_that_most_voters_left_comes_in_again() -> None:
+    group = GroupWorld(5)
+    group.run(20)
+    group.cut((4,), (0, 1, 2, 3))
+    group.run(DETECTED_MS)
+    for node in (1, 2, 3):
+        group[node].views.leave()
+        group.run(50)
+    assert group.members(0) == (0,) and group[0].views.journal.record.voters == (0, 4)
+    group.world.heal()
+    group.run(DETECTED_MS)
+    assert group.members(0) == group.members(4) == (0, 4)

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from ordercast.components.membership.exchange import Exchange
-from ordercast.components.membership.record import ViewRecord
+from ordercast.components.membership.record import InstalledView, ViewRecord
 from ordercast.components.membership.standing import CHANGING, MEMBER
 from ordercast.components.membership.traffic import Traffic
 from ordercast.core import MILLISECOND, Delivered, Env, NodeId, Plan, RemoteError
@@ -143,20 +143,17 @@ def tolerant(views: Any) -> None:
 
 
 def another_view(views: Any) -> None:
-    """Tells its owner of a view without its last member."""
-    deliver = views.env.deliver
+    """Tells its owner of a view without some of its members."""
 
-    class Lying(type(views.env)):  # type: ignore[misc]
-        __slots__ = ()
+    class Lying(type(views)):  # type: ignore[misc]
+        @property
+        def newest(self) -> InstalledView:
+            found: InstalledView = super().newest
+            if len(found.members) == len(EVERYBODY):
+                return found
+            return found._replace(members=found.members[:-4], groups=found.groups[:-4])
 
-        def deliver(self, delivery: Any) -> None:
-            if hasattr(delivery, "members") and len(delivery.members) < 8:
-                delivery = type(delivery)(
-                    delivery.group, delivery.config, delivery.members[:-4], delivery.note
-                )
-            deliver(delivery)
-
-    views.env.__class__ = Lying
+    views.__class__ = Lying
 
 
 # The queue and the state

@@ -31,6 +31,8 @@ class Layer(Process):
         self.snapshot = snapshot
         self.restore = restore
         self.view: InstalledView | None = None
+        self.wants = self.receives = (0,)
+        self.is_out = False
         self.queue: list[bytes] = []
         self.closed = False
         """A view is changing: what is multicast waits for the next one."""
@@ -56,7 +58,8 @@ class Layer(Process):
 
     def install(self, number: int, members: tuple[NodeId, ...], newcomers: tuple[NodeId, ...]) -> None:
         """Install a view."""
-        self.view = InstalledView(number, members, newcomers, members) if self.env.me in members else None
+        self.newest = InstalledView(number, members, newcomers, members, ((0,),) * len(members))
+        self.view = self.newest if self.env.me in members else None
         self.closed = False
         self.env.deliver(View(0, number, members))
 
@@ -87,7 +90,7 @@ class Hall:
     ) -> None:
         chosen = options or TicketOptions(**changes)
         everybody = tuple(range(count))
-        self.setting = Setting({0: everybody}, chosen, frozenset(actives), {}, probes=False)
+        self.setting = Setting((0,), chosen, frozenset(actives), {}, probes=False)
         self.channels: dict[tuple[NodeId, NodeId], deque[bytes]] = {
             (one, other): deque() for one in everybody for other in everybody
         }

@@ -172,9 +172,9 @@ def test_roles_are_given_or_computed() -> None:
     deployment = Deployment(((0, 1, 2),), senders=2)
     delays = tuple(tuple(NEAR if (a < 3) == (b < 3) else FAR for b in range(5)) for a in range(5))
     computed = StaticHybridOptions(rates_per_s=(100, 1, 1, 100, 1), delays_ns=delays)
-    assert computed.roles(tuple(range(5))).actives == {0, 3}
-    assert StaticHybridOptions(active=(1, 2)).roles(tuple(range(5))).actives == {1, 2}
-    assert StaticHybridOptions().roles(tuple(range(5))).actives == {0}
+    assert computed.roles(tuple(range(5))).actives == frozenset({0, 3})
+    assert StaticHybridOptions(active=(1, 2)).roles(tuple(range(5))).actives == frozenset({1, 2})
+    assert StaticHybridOptions().roles(tuple(range(5))).actives == frozenset({0})
     with pytest.raises(LocalError, match="9 is not a node"):
         deploy(deployment, StaticHybridOptions(active=(9,)))
     with pytest.raises(LocalError, match="not both"):

@@ -69,6 +69,12 @@ def counted_together(plan: Plan) -> dict[str, tuple[NodeId, ...]]:
     return {f"group {group}": members for group, members in plan.groups.items()}
 
 
+def counted_later(plan: Plan) -> set[HostId]:
+    """The hosts of receivers that count among the others as soon as they have joined a group."""
+    anybody = plan.guarantees.crashes is Crashes.ANY
+    return set() if anybody else {plan.nodes[node].host for node in plan.joiners}
+
+
 def by_role(plan: Plan) -> dict[str, list[Node]]:
     """The nodes of each role of infrastructure."""
     roles: dict[str, list[Node]] = {}
@@ -100,6 +106,7 @@ def draw_crashes(plan: Plan, phase: Phase, active: list[Fault], rng: Random) -> 
             struck.add(host)
             faults += [msgspec.structs.replace(life, host=host) for life in lives]
     receivers = {plan.nodes[node].host for members in plan.groups.values() for node in members}
+    receivers |= counted_later(plan)
     for sender in plan.senders:
         host = plan.nodes[sender].host
         if host not in receivers and Fault.CRASH in active and rng.random() < 0.3:
@@ -110,14 +117,19 @@ def draw_crashes(plan: Plan, phase: Phase, active: list[Fault], rng: Random) -> 
 
 
 def draw_joiner_crashes(plan: Plan, phase: Phase, active: list[Fault], rng: Random) -> list[FaultSpec]:
-    """Crashes of receivers that are in no group at the start, if any receiver may crash."""
+    """Crashes of receivers that are in no group at the start; where they count, they keep their state."""
+    counted = counted_later(plan)
     states = _states(active)
     shared = {plan.nodes[node].host for node in plan.senders}.union(n.host for n in plan.infrastructure())
     faults: list[FaultSpec] = []
     for node in plan.joiners:
         host = plan.nodes[node].host
-        crashes = Fault.CRASH in active and plan.guarantees.crashes is Crashes.ANY and rng.random() < 0.3
-        if crashes and host not in shared:
+        if host in counted:
+            if "saved" in states and rng.random() < 0.3:
+                lives = _lives(phase, ("saved",), stays_down=False, rng=rng)
+                faults += [msgspec.structs.replace(life, host=host) for life in lives]
+            continue
+        if Fault.CRASH in active and rng.random() < 0.3 and host not in shared:
             lives = _lives(phase, states, not states or rng.random() < 0.5, rng)
             faults += [msgspec.structs.replace(life, host=host) for life in lives]
     return faults

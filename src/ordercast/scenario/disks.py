@@ -13,6 +13,7 @@ from ordercast.scenario.crashes import (
     State,
     by_role,
     can_do_without,
+    counted_later,
     may_go,
     returns,
 )
@@ -69,7 +70,7 @@ def _spared(plan: Plan, faults: list[FaultSpec]) -> list[HostId]:
         plan.nodes[node].host
         for node in (*plan.senders, *(n for nodes in plan.groups.values() for n in nodes))
     }
-    return sorted({node.host for node in plan.nodes} - stopped - shared)
+    return sorted({node.host for node in plan.nodes} - stopped - shared - counted_later(plan))
 
 
 def _may_lose(plan: Plan, host: HostId, faults: list[FaultSpec]) -> bool:

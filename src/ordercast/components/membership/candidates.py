@@ -5,10 +5,10 @@ from typing import TypeAlias
 from ordercast.components.membership.limits import check_claim
 from ordercast.components.membership.messages import Join
 from ordercast.components.membership.record import ViewRecord
-from ordercast.core import Nanos, NodeId
+from ordercast.core import Groups, Nanos, NodeId
 
-Newcomers: TypeAlias = dict[NodeId, tuple[int, bool]]
-"""Who comes in: the incarnation of each, and whether it votes."""
+Newcomers: TypeAlias = dict[NodeId, tuple[int, Groups]]
+"""Who comes in: the incarnation of each, and what it receives."""
 
 
 class Candidates:
@@ -18,8 +18,8 @@ class Candidates:
 
     def __init__(self, patience: int) -> None:
         self._patience = patience
-        self._requests: dict[NodeId, tuple[int, bool, int]] = {}
-        """For each node: its incarnation, whether it votes, and the heartbeats since it asked."""
+        self._requests: dict[NodeId, tuple[int, Groups, int]] = {}
+        """For each node: its incarnation, what it wants to receive, and the heartbeats since it asked."""
 
     def on_join(self, source: NodeId, message: Join, record: ViewRecord, now: Nanos) -> None:
         """A node asks to come in. It counts if it knows the newest view and does not sit in it yet."""
@@ -28,13 +28,13 @@ class Candidates:
         sits = seat is not None and seat.incarnation >= message.incarnation
         outdated = known is not None and known[0] > message.incarnation
         if message.view == record.number and not sits and not outdated:
-            self._requests[source] = (message.incarnation, message.votes, 0)
+            self._requests[source] = (message.incarnation, message.groups, 0)
 
     def tick(self) -> None:
         """One more heartbeat: forget those that have not asked for long."""
         self._requests = {
-            node: (incarnation, votes, age + 1)
-            for node, (incarnation, votes, age) in self._requests.items()
+            node: (incarnation, groups, age + 1)
+            for node, (incarnation, groups, age) in self._requests.items()
             if age < self._patience
         }
 
@@ -46,4 +46,4 @@ class Candidates:
 
     def newcomers(self) -> Newcomers:
         """Who asks to come in."""
-        return {node: (incarnation, votes) for node, (incarnation, votes, _) in self._requests.items()}
+        return {node: (incarnation, groups) for node, (incarnation, groups, _) in self._requests.items()}

@@ -15,7 +15,8 @@ from enum import Enum
 from ordercast.components.membership.candidates import Newcomers
 from ordercast.components.membership.messages import BeginChange, Cut, Install, Proposal, Stopped
 from ordercast.components.membership.record import Seat, ViewRecord
-from ordercast.core import Env, LifeCycle, Nanos, NodeId, Wait
+from ordercast.components.membership.roster import Roster
+from ordercast.core import Env, Groups, LifeCycle, Nanos, NodeId, Wait
 
 
 class ChangePhase(Enum):
@@ -60,12 +61,14 @@ class Change:
         connected: Callable[[NodeId], bool],
         present: Callable[[Seat], bool],
         newcomers: Callable[[], Newcomers],
+        roster: Roster,
     ) -> None:
         self._env = env
         self._base = base
         self._connected = connected
         self._present = present
         self._newcomers = newcomers
+        self._roster = roster
         self._promises: dict[NodeId, Stopped] = {}
         self._survivors: tuple[Seat, ...] = ()
         self._flushed: set[NodeId] = set()
@@ -176,24 +179,34 @@ class Change:
         self._flushed = {node for node, received in reports.items() if received == self._cut}
 
     def _next_view(self) -> ViewRecord:
-        """Those who survive and those who come in; who leaves no longer votes."""
-        number = self._base.number + 1
+        """Those who survive and want to stay, and those who come in."""
+        number, removed = self._base.number + 1, self._roster.removed
         seats = {seat.node: seat for seat in self._survivors}
-        leavers = {node for node in seats if not self._promises[node].wishes}
-        joining = self._joining()
-        for node, (incarnation, _) in joining.items():
-            seats.setdefault(node, Seat(node, incarnation, number))
-        members = tuple(seats[node] for node in sorted(seats) if node not in leavers)
-        voters = {*self._base.voters, *(node for node, (_, votes) in joining.items() if votes)}
-        staying = voters - leavers
-        return ViewRecord(number, members, tuple(sorted(staying or voters)), self._cut)
+        wishes = {node: self._promises[node].wishes for node in seats}
+        for node, (incarnation, groups) in self._joining().items():
+            if node not in seats:
+                seats[node], wishes[node] = Seat(node, incarnation, number), groups
+        sitting = {
+            node: groups for node, groups in wishes.items() if groups is not None and node not in removed
+        }
+        order = sorted(sitting)
+        members, received = tuple(seats[node] for node in order), tuple(sitting[node] for node in order)
+        return ViewRecord(number, members, self._voters(sitting), self._cut, received)
+
+    def _voters(self, sitting: dict[NodeId, Groups]) -> tuple[NodeId, ...]:
+        """Who receives something or was excluded votes; who leaves does not, unless nobody else does."""
+        voters = {*self._base.voters, *(node for node, groups in sitting.items() if groups)}
+        leaving = {node for node, promise in self._promises.items() if not promise.wishes}
+        return tuple(sorted(voters - leaving - self._roster.removed or voters))
 
     def _joining(self) -> Newcomers:
-        """Who asked to come in, or said with its promise that it wants to."""
+        """Who asked to come in, or said with its promise that it wants to; a promise is newer."""
         joining = dict(self._newcomers())
         for node, promise in self._promises.items():
-            if promise.wishes and promise.received is None:
-                joining[node] = (promise.incarnation, node in self._base.voters)
+            if promise.received is None:
+                joining.pop(node, None)
+                if promise.wishes is not None:
+                    joining[node] = (promise.incarnation, promise.wishes)
         return joining
 
     def _propose(self, value: ViewRecord) -> None:

@@ -16,6 +16,7 @@ from ordercast.components.membership.journal import VoteJournal
 from ordercast.components.membership.limits import check_claim, check_record, check_round, check_stopped
 from ordercast.components.membership.messages import Agreed, Flushed, Stopped
 from ordercast.components.membership.record import Seat
+from ordercast.components.membership.roster import Roster
 from ordercast.components.membership.traffic import Traffic
 from ordercast.core import Env, NodeId
 
@@ -26,7 +27,17 @@ BACKOFF_BEATS = 4
 class Coordinator:
     """Decides whether this node leads a change, and leads it."""
 
-    __slots__ = ("_candidates", "_detector", "_env", "_journal", "_leaving", "_pause", "change", "seen")
+    __slots__ = (
+        "_asks",
+        "_candidates",
+        "_detector",
+        "_env",
+        "_journal",
+        "_pause",
+        "_roster",
+        "change",
+        "seen",
+    )
 
     def __init__(
         self,
@@ -34,13 +45,16 @@ class Coordinator:
         journal: VoteJournal,
         detector: Detector,
         candidates: Candidates,
-        leaving: Callable[[], bool],
+        roster: Roster,
+        asks: Callable[[], bool],
     ) -> None:
         self._env = env
         self._journal = journal
         self._detector = detector
         self._candidates = candidates
-        self._leaving = leaving
+        self._roster = roster
+        self._asks = asks
+        """Whether this node wants a change."""
         self._pause = 0
         """Heartbeats before this node may lead another change."""
         self.change: Change | None = None
@@ -110,6 +124,7 @@ class Coordinator:
             self._detector.connected,
             self._present,
             self._candidates.newcomers,
+            self._roster,
         )
         self.change.solicit()
 
@@ -134,8 +149,9 @@ class Coordinator:
         )
 
     def _is_needed(self) -> bool:
-        """Whether somebody failed, leaves or comes in, or others have stopped for a change."""
+        """Whether somebody failed, was removed, asks for a change or comes in, or others have stopped."""
         record, detector = self._journal.record, self._detector
-        stay = all(self._present(seat) and not detector.leaves(seat.node) for seat in record.seats)
+        stay = all(map(self._present, record.seats)) and self._roster.removed.isdisjoint(record.peers)
+        asked = self._asks() or any(map(detector.asks, record.peers))
         under_way = self._journal.promised or detector.ballot
-        return bool(not stay or under_way or self._leaving() or self._candidates.newcomers())
+        return bool(not stay or asked or under_way or self._candidates.newcomers())

@@ -12,7 +12,7 @@ from ordercast.core import NodeId
 class _Peer:
     """What is known of another member or voter."""
 
-    __slots__ = ("abstains", "ballot", "hears_me", "incarnation", "leaves", "silence")
+    __slots__ = ("abstains", "asks", "ballot", "hears_me", "incarnation", "silence")
 
     def __init__(self) -> None:
         self.silence = 0
@@ -23,8 +23,8 @@ class _Peer:
         """The highest that it has named."""
         self.ballot = 0
         """The ballot of the change that it takes part in; 0 if there is none."""
-        self.leaves = False
-        """It asks to be let go."""
+        self.asks = False
+        """It asks for a change."""
         self.abstains = False
         """It does not vote."""
 
@@ -46,7 +46,7 @@ class Detector:
         for peer in self._peers.values():
             peer.ballot = 0
             peer.hears_me = True
-            peer.leaves = False
+            peer.asks = False
 
     def tick(self) -> None:
         """One more heartbeat of this node."""
@@ -61,11 +61,11 @@ class Detector:
             peer.incarnation = max(peer.incarnation, incarnation)
 
     def on_beat(self, node: NodeId, message: Beat, *, hears_me: bool) -> None:
-        """A node of the same view said whether it hears this one, leaves, abstains, and what it promised."""
+        """A node of the same view said whether it hears this one, asks, abstains, and what it promised."""
         peer = self._peers.get(node)
         if peer is not None:
             peer.hears_me = hears_me
-            peer.leaves = message.leaves
+            peer.asks = message.asks
             peer.abstains = message.abstains
             peer.ballot = message.ballot
 
@@ -82,9 +82,9 @@ class Detector:
         """The highest incarnation that a node has named."""
         return self._peers[node].incarnation if node in self._peers else 0
 
-    def leaves(self, node: NodeId) -> bool:
-        """Whether a node asks to be let go."""
-        return node in self._peers and self._peers[node].leaves
+    def asks(self, node: NodeId) -> bool:
+        """Whether a node asks for a change: to be let go, or to receive other groups."""
+        return node in self._peers and self._peers[node].asks
 
     def abstains(self, node: NodeId) -> bool:
         """Whether a node does not vote, because it has lost its state."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ordercast.components.membership.record import ViewRecord
-from ordercast.core import Env, NodeId
+from ordercast.core import Env, Groups, NodeId
 
 KEY = "views"
 
@@ -22,7 +22,7 @@ class _Saved(msgspec.Struct, frozen=True, array_like=True):
     accepted: ViewRecord | None
     abstains: bool
     incarnation: int
-    wishes: bool
+    groups: Groups | None
 
 
 class VoteJournal:
@@ -33,14 +33,14 @@ class VoteJournal:
         "abstains",
         "accepted",
         "accepted_ballot",
+        "groups",
         "incarnation",
         "peers",
         "promised",
         "record",
-        "wishes",
     )
 
-    def __init__(self, env: Env, record: ViewRecord) -> None:
+    def __init__(self, env: Env, record: ViewRecord, groups: Groups | None) -> None:
         self._env = env
         self.record: ViewRecord
         """The newest view that is known; before the first one, that with which the group began."""
@@ -52,8 +52,9 @@ class VoteJournal:
         self.accepted: ViewRecord | None = None
         self.abstains = False
         self.incarnation = 0
-        self.wishes = False
-        """Whether this node wants to sit in the group."""
+        self.groups = groups
+        """The groups that this node is in; None if it does not sit. Requests that have not taken effect are
+        not among them: a restart forgets them."""
 
     def restore(self, saved: Mapping[str, bytes]) -> bool:
         """Read what an earlier life saved; return whether there was one."""
@@ -64,7 +65,7 @@ class VoteJournal:
         self._set_record(old.record)
         self.promised = old.promised
         self.accepted_ballot, self.accepted = old.accepted_ballot, old.accepted
-        self.abstains, self.incarnation, self.wishes = old.abstains, old.incarnation, old.wishes
+        self.abstains, self.incarnation, self.groups = old.abstains, old.incarnation, old.groups
         return True
 
     def begin_incarnation(self) -> None:
@@ -108,6 +109,6 @@ class VoteJournal:
             self.accepted,
             self.abstains,
             self.incarnation,
-            self.wishes,
+            self.groups,
         )
         self._env.save(KEY, msgspec.msgpack.encode(state))

@@ -74,16 +74,16 @@ def check_record(source: NodeId, record: ViewRecord, known: ViewRecord, now: Nan
         _check_following(source, record, known)
 
 
-def check_skipping(source: NodeId, record: ViewRecord, known: ViewRecord) -> None:
+def check_skipping(source: NodeId, record: ViewRecord, known: ViewRecord, connected: bool) -> None:
     """Raise `RemoteError` for a view that cannot come some views after the one in which a member sits.
 
     Its seats are new or known. Half of the voters are still there: they go only if they leave, and a member
-    does not miss that so many do.
+    that is connected with a majority of them does not miss that so many do.
     """
     old = {seat for seat in record.seats if seat.since <= known.number}
     stay = set(record.voters) & set(known.voters)
     if record.number > known.number + 1 and (
-        not old <= set(known.seats) or 2 * len(stay) < len(known.voters)
+        not old <= set(known.seats) or (connected and 2 * len(stay) < len(known.voters))
     ):
         raise RemoteError(f"node {source} names view {record.number}, which has nothing of {known.number}")
 
@@ -94,8 +94,10 @@ def _check_incarnation(source: NodeId, incarnation: int, now: Nanos) -> None:
 
 
 def _check_form(source: NodeId, record: ViewRecord) -> None:
-    ascending = all(a < b for nodes in (record.members, record.voters) for a, b in pairwise(nodes))
-    if not ascending or not record.voters or any(seat.since > record.number for seat in record.seats):
+    lists = (record.members, record.voters, *record.groups)
+    ascending = all(a < b for numbers in lists for a, b in pairwise(numbers))
+    fitting = record.voters and len(record.groups) == len(record.seats)
+    if not ascending or not fitting or any(seat.since > record.number for seat in record.seats):
         raise RemoteError(f"node {source} names view {record.number}, which is not well formed")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from ordercast.components.membership.record import Counts, Natural, Node, Nodes, ViewRecord
+from ordercast.components.membership.record import Counts, Natural, Node, Nodes, Received, ViewRecord
 from ordercast.core import Message, Payload, message_types
 
 HEARS_BYTES_MAX = 1024
@@ -32,8 +32,8 @@ class Beat(Message, frozen=True, tag=181):
     incarnation: Natural
     ballot: Natural
     """The ballot that it has promised in the change that is under way; 0 if there is none."""
-    leaves: bool
-    """It has a seat and asks to be let go."""
+    asks: bool
+    """It asks for a change: to be let go, or to receive other groups."""
     abstains: bool
     """It has lost its state, and does not vote until it sits again."""
     hears: Annotated[bytes, msgspec.Meta(max_length=HEARS_BYTES_MAX)]
@@ -47,7 +47,8 @@ class Join(Message, frozen=True, tag=182):
 
     view: Natural
     incarnation: Natural
-    votes: bool
+    groups: Received
+    """What it wants to receive."""
 
 
 class BeginChange(Message, frozen=True, tag=183):
@@ -66,8 +67,8 @@ class Stopped(Message, frozen=True, tag=184):
     incarnation: Natural
     votes: bool
     """Whether it is a voter that may promise; one that lost its state may not, until it sits again."""
-    wishes: bool
-    """Whether it wants to sit in the next view."""
+    wishes: Received | None
+    """The groups that it wants to receive in the next view; None if it does not want to sit there."""
     accepted_ballot: Natural
     accepted: ViewRecord | None
     received: Counts | None

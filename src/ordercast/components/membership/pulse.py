@@ -14,7 +14,7 @@ from ordercast.core import Env, NodeId
 class Pulse:
     """Sends and takes heartbeats."""
 
-    __slots__ = ("_coordinator", "_detector", "_env", "_exchange", "_journal", "_leaving")
+    __slots__ = ("_asks", "_coordinator", "_detector", "_env", "_exchange", "_journal")
 
     def __init__(
         self,
@@ -23,26 +23,27 @@ class Pulse:
         detector: Detector,
         exchange: Exchange,
         coordinator: Coordinator,
-        leaving: Callable[[], bool],
+        asks: Callable[[], bool],
     ) -> None:
         self._env = env
         self._journal = journal
         self._detector = detector
         self._exchange = exchange
         self._coordinator = coordinator
-        self._leaving = leaving
+        self._asks = asks
 
     def send(self) -> None:
         """Send a heartbeat to all members and voters, if this node is one."""
-        journal, traffic, me = self._journal, self._exchange.traffic, self._env.me
-        peers = journal.peers
-        if me not in peers:
-            return
-        hears = pack_bits([self._detector.hears(node) for node in peers])
+        peers, me = self._journal.peers, self._env.me
+        if me in peers:
+            self._env.multicast(tuple(node for node in peers if node != me), self._beat())
+
+    def _beat(self) -> Beat:
+        journal, traffic = self._journal, self._exchange.traffic
+        hears = pack_bits([self._detector.hears(node) for node in journal.peers])
         known = (journal.record.number, journal.incarnation, journal.promised)
         counts = traffic.counts() if traffic else ()
-        beat = Beat(*known, self._leaving(), journal.abstains, hears, counts)
-        self._env.multicast(tuple(node for node in peers if node != me), beat)
+        return Beat(*known, self._asks(), journal.abstains, hears, counts)
 
     def on_beat(self, source: NodeId, message: Beat) -> None:
         """A heartbeat came. One of an earlier view is answered with the newest."""
@@ -50,6 +51,8 @@ class Pulse:
         traffic, me = self._exchange.traffic, self._env.me
         check_claim(source, message, record, self._env.now)
         self.teach(source, message.view)
+        if message.view > record.number and me not in peers:
+            self._env.send(source, self._beat())  # it is taken for a member or a voter: ask for that view
         if message.view != record.number or source not in peers or me not in peers:
             return
         check_round(source, message.ballot, self._coordinator.seen)

@@ -26,14 +26,9 @@ Limits. At most `window` messages of a member are unacknowledged, and as many wa
 `multicast`, `join` and `leave` may be called while this process delivers something.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from ordercast.components.membership.candidates import Candidates
-from ordercast.components.membership.coordinator import Coordinator
-from ordercast.components.membership.detector import Detector
-from ordercast.components.membership.exchange import Exchange
 from ordercast.components.membership.explain import explain
-from ordercast.components.membership.journal import VoteJournal
 from ordercast.components.membership.limits import check_ballot, check_record, check_round, check_skipping
 from ordercast.components.membership.messages import (
     Agreed,
@@ -51,87 +46,29 @@ from ordercast.components.membership.messages import (
     StateRequest,
     Stopped,
 )
-from ordercast.components.membership.options import ViewOptions
-from ordercast.components.membership.pulse import Pulse
-from ordercast.components.membership.record import InstalledView, ViewRecord, first_view
+from ordercast.components.membership.record import ViewRecord
+from ordercast.components.membership.seatholder import Seatholder
 from ordercast.components.membership.standing import (
-    ADMITTED,
     CHANGING,
     JOINING,
     MEMBER,
     OUT,
-    STANDINGS,
-    Standing,
     StandingEvent,
 )
-from ordercast.components.membership.transfer import Sponsor, Transfer
-from ordercast.components.membership.voter import Voter
 from ordercast.core import (
-    ANEW,
-    Env,
     Explanation,
-    GroupId,
+    Groups,
     LocalError,
     Message,
-    Nanos,
     NodeId,
-    Process,
-    Unconfirmed,
-    View,
 )
 from ordercast.core.message import PAYLOAD_BYTES_MAX
 
 
-def ignore(state: bytes) -> None:
-    """Restore nothing."""
-
-
-class ViewSynchrony(Process):
+class ViewSynchrony(Seatholder):
     """A member of a group, or a node that wants to be one."""
 
-    def __init__(
-        self,
-        env: Env,
-        group: GroupId,
-        founders: tuple[NodeId, ...],
-        options: ViewOptions,
-        snapshot: Callable[[], bytes] = bytes,
-        restore: Callable[[bytes], None] = ignore,
-        observers: frozenset[NodeId] = frozenset(),
-    ) -> None:
-        """`observers` are nodes that sit and send like others but do not vote."""
-        super().__init__(env)
-        founding = tuple(sorted(founders))
-        voters = tuple(node for node in founding if node not in observers)
-        if not voters or len(set(founding)) != len(founding):
-            raise LocalError(f"views: founders {founders} must differ, and one of them must vote")
-        self._group = group
-        self._options = options
-        self._snapshot = snapshot
-        self._restore = restore
-        self.standing: Standing = OUT
-        self.journal = VoteJournal(env, first_view(founding, voters))
-        self.voter = Voter(env, self.journal, env.me not in observers)
-        self.detector = Detector(env.me, options.silences_max)
-        self.candidates = Candidates(options.silences_max)
-        self.exchange = Exchange(env, group, options, lambda: self.standing is MEMBER)
-        self.coordinator = Coordinator(env, self.journal, self.detector, self.candidates, self._leaving)
-        parts = (self.journal, self.detector, self.exchange, self.coordinator)
-        self.pulse = Pulse(env, *parts, self._leaving)
-        self.transfer: Transfer | None = None
-        self.since: Nanos = 0
-        """When the standing last changed."""
-        self._sponsor: Sponsor | None = None
-
     # For the owner
-
-    @property
-    def view(self) -> InstalledView | None:
-        """The view in which this node is a member; None if it is in none."""
-        if self.standing not in (MEMBER, CHANGING):
-            return None
-        record = self.journal.record
-        return InstalledView(record.number, record.members, record.newcomers, record.voters)
 
     @property
     def suspects(self) -> tuple[NodeId, ...]:
@@ -147,29 +84,34 @@ class ViewSynchrony(Process):
         """Send to all members; False if too much waits, or this node is in no view."""
         if len(payload) > PAYLOAD_BYTES_MAX:
             raise LocalError(f"views: payload has {len(payload)} bytes; the limit is {PAYLOAD_BYTES_MAX}")
-        if self.view is None or not self.journal.wishes:
+        if self.view is None or self.wants is None:
             return False
         return self.exchange.send(payload)
 
-    def join(self) -> None:
-        """Ask to come in, as a new incarnation."""
-        self.journal.wishes = True
+    def join(self, groups: Groups) -> None:
+        """Ask to come in, as a new incarnation, and to receive these groups; a member asks for others."""
+        self.wants = tuple(sorted(groups))
         if self.standing is OUT:
-            self._on(StandingEvent.ASK)
-            self.journal.begin_incarnation()
-            self._ask()
+            self._come_in()
+        else:
+            self._tell_wish()
 
     def leave(self) -> None:
         """Ask to be let go. What was multicast before is delivered first."""
-        self.journal.wishes = False
-        self.journal.save()
+        self.wants = None
         if self.standing is JOINING:
             self._on(StandingEvent.EXCLUDE)
+        if self.standing is OUT:
+            self.journal.groups = None
+            self.journal.save()
+        else:
+            self._tell_wish()
+
+    def _tell_wish(self) -> None:
+        if self.standing is JOINING:
+            self._ask()
         elif self.view is not None:
             self.pulse.send()
-
-    def _leaving(self) -> bool:
-        return self.view is not None and not self.journal.wishes
 
     def explain(self) -> Explanation:
         """The state of this member and what it waits for, oldest first."""
@@ -179,26 +121,33 @@ class ViewSynchrony(Process):
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin with the founders, or come back as a new incarnation."""
-        journal, me = self.journal, self.env.me
+        journal = self.journal
         restarted = journal.restore(saved) or self.env.forgot
-        founds = journal.record.seat_of(me) is not None
         if restarted and not saved:
-            journal.abstains = journal.wishes = True
+            journal.abstains, journal.groups = True, self._founding
+        self.wants = journal.groups
         self.detector.watch(journal.record.peers)
-        if not restarted and founds:
+        self.env.set_timer("beat", self._options.heartbeat_ns)
+        if not restarted and journal.record.seat_of(self.env.me) is not None:
             self._found()
-        elif restarted and journal.wishes and self._options.returns:
-            self.join()
+        elif self.wants is not None and (self._options.returns or not restarted):
+            self._come_in()
+        elif restarted:
+            journal.begin_incarnation()  # so that nobody takes it for the member that it was
         else:
             journal.save()
-        self.env.set_timer("beat", self._options.heartbeat_ns)
 
     def _found(self) -> None:
         self.standing = MEMBER
-        self.journal.wishes = True
         self.journal.save()
         self.exchange.begin(self.journal.record)
         self._announce()
+
+    def on_nodes(self, roles: Mapping[NodeId, str]) -> None:
+        """The cluster has these nodes now."""
+        self.roster.update(roles)
+        if self.standing is JOINING:
+            self._ask()
 
     def on_timer(self, name: str) -> None:
         """Time for a heartbeat, or to ask for what is missing."""
@@ -264,11 +213,6 @@ class ViewSynchrony(Process):
 
     # Coming and going
 
-    def _ask(self) -> None:
-        journal = self.journal
-        others = tuple(node for node in journal.record.peers if node != self.env.me)
-        self.env.multicast(others, Join(journal.record.number, journal.incarnation, self.voter.is_voter))
-
     def _on_join(self, source: NodeId, message: Join) -> None:
         self.candidates.on_join(source, message, self.journal.record, self.env.now)
         self.pulse.teach(source, message.view)
@@ -283,20 +227,14 @@ class ViewSynchrony(Process):
         if self.voter.follows(source, message.base.number, message.ballot):
             self.coordinator.yield_to(message.ballot)
             self._stop()
-            self.voter.promise(source, message.ballot, self.exchange.received)
+            self.voter.promise(source, message.ballot, self.wants, self.exchange.received)
 
     def _check(self, source: NodeId, record: ViewRecord) -> None:
         check_record(source, record, self.journal.record, self.env.now)
         if self.exchange.traffic is not None:
-            check_skipping(source, record, self.journal.record)
-
-    def _stop(self) -> None:
-        """Neither send nor deliver until the next view; who has not got the state of this one gives it up."""
-        self.exchange.cut = None
-        if self.standing is MEMBER:
-            self._on(StandingEvent.STOP)
-        elif self.standing is ADMITTED:
-            self._go_out()
+            known = self.journal.record
+            voters = sum(map(self.detector.connected, known.voters))
+            check_skipping(source, record, known, voters >= known.majority)
 
     def _on_cut(self, source: NodeId, message: Cut) -> None:
         follows = self.voter.follows(source, message.view, message.ballot)
@@ -308,92 +246,3 @@ class ViewSynchrony(Process):
         if self.voter.follows(source, message.value.number - 1, message.ballot):
             self._check(source, message.value)
             self.voter.accept(source, message)
-
-    # Views
-
-    def _learn(self, record: ViewRecord) -> None:
-        """A view was decided: install it, come in, or go out."""
-        before = self.journal.record
-        if record.number <= before.number:
-            return
-        seat, traffic = record.seat_of(self.env.me), self.exchange.traffic
-        mine = seat is not None and seat.incarnation == self.journal.incarnation
-        stays = mine and self.standing is CHANGING and record.number == before.number + 1
-        comes = mine and self.standing is JOINING
-        if stays and traffic is not None and traffic.reaches(record.cut):
-            traffic.deliver_rest(record.cut)
-            self._begin_view(record)
-            self._on(StandingEvent.INSTALL)
-            self._announce()
-        elif comes:
-            self._begin_view(record)
-            self._on(StandingEvent.ADMIT)
-            self._get_state(record)
-        else:
-            self._pass_by(record)
-
-    def _begin_view(self, record: ViewRecord) -> None:
-        """Take up a view in which this node has a seat."""
-        has_state = self.standing is CHANGING
-        self._follow(record)
-        self._sponsor = Sponsor(record.number, self._snapshot()) if has_state and record.newcomers else None
-        self.exchange.begin(record)
-
-    def _follow(self, record: ViewRecord) -> None:
-        """Know of a view, and watch its members and voters."""
-        self.journal.learn(record)
-        self.detector.watch(record.peers)
-        for seat in record.seats:
-            self.candidates.settle(seat.node, seat.incarnation)
-        self.coordinator.end()
-        self._sponsor = self.transfer = None
-
-    def _pass_by(self, record: ViewRecord) -> None:
-        """A view without this node: tell the owner if it was a member, and ask to come in again."""
-        was_member, traffic, before = self.view is not None, self.exchange.traffic, self.journal.record
-        cut = record.cut if record.number == before.number + 1 else None
-        if cut is not None and traffic is not None and self._leaving() and traffic.reaches(cut):
-            traffic.deliver_rest(cut)
-        self._follow(record)
-        if self.standing in (MEMBER, CHANGING, ADMITTED):
-            self._go_out(cut)
-        elif self.standing is JOINING:
-            self._ask()  # a request counts if it names the newest view
-        if was_member:
-            self.env.deliver(View(self._group, record.number, record.members))
-
-    def _go_out(self, cut: tuple[int, ...] | None = None) -> None:
-        """Lose the seat. What others have not got, or may not have got, is given back."""
-        wishes = self.journal.wishes
-        lost = self.exchange.end(cut, queue=not wishes)
-        self._on(StandingEvent.EXCLUDE)
-        self.transfer = None
-        if wishes and self._options.returns:
-            self.join()
-        for payload in lost:
-            self.env.deliver(Unconfirmed(self._group, (self._group,), payload))
-
-    def _get_state(self, record: ViewRecord) -> None:
-        sources = tuple(node for node in record.members if node not in record.newcomers)
-        if sources:
-            self.transfer = Transfer(self.env, record.number, sources)
-            self.transfer.ask()
-        else:
-            self._inform(b"")  # nobody of the view before is left
-
-    def _inform(self, state: bytes) -> None:
-        """This newcomer has the state: it begins."""
-        self.transfer = None
-        self._restore(state)
-        self._on(StandingEvent.INFORM)
-        self._announce(ANEW)
-
-    def _announce(self, note: str = "") -> None:
-        """Deliver the view, then what has come in it, and send what has waited for it."""
-        record = self.journal.record
-        self.env.deliver(View(self._group, record.number, record.members, note))
-        self.exchange.catch_up()
-
-    def _on(self, event: StandingEvent) -> None:
-        self.standing = STANDINGS.after(self.standing, event)
-        self.since = self.env.now

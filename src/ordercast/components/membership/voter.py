@@ -1,19 +1,21 @@
-"""How a node answers the coordinator of a change: by a promise, a vote, or a newer view or ballot."""
+"""How a node answers the coordinator of a change: by a promise, a vote, or a newer view or ballot.
+
+A node that receives nothing answers too, but its answers are no votes.
+"""
 
 from ordercast.components.membership.journal import VoteJournal
 from ordercast.components.membership.messages import Agreed, Install, Outbid, Proposal, Stopped
-from ordercast.core import Env, NodeId
+from ordercast.core import Env, Groups, NodeId
 
 
 class Voter:
-    """The acceptor of a node; an observer answers too, but its answers are no votes."""
+    """The acceptor of a node."""
 
-    __slots__ = ("_env", "_journal", "is_voter")
+    __slots__ = ("_env", "_journal")
 
-    def __init__(self, env: Env, journal: VoteJournal, is_voter: bool) -> None:
+    def __init__(self, env: Env, journal: VoteJournal) -> None:
         self._env = env
         self._journal = journal
-        self.is_voter = is_voter
 
     def follows(self, source: NodeId, base: int, ballot: int) -> bool:
         """Whether a coordinator is up to date; one that is not is told so."""
@@ -24,7 +26,9 @@ class Voter:
             self._env.send(source, Outbid(base, journal.promised))
         return base == journal.record.number and ballot >= journal.promised
 
-    def promise(self, source: NodeId, ballot: int, received: tuple[int, ...] | None) -> None:
+    def promise(
+        self, source: NodeId, ballot: int, wishes: Groups | None, received: tuple[int, ...] | None
+    ) -> None:
         """Promise a ballot, and say what this node has and wants."""
         journal = self._journal
         journal.promise(ballot)
@@ -33,7 +37,7 @@ class Voter:
             ballot,
             journal.incarnation,
             self._may_vote,
-            journal.wishes,
+            wishes,
             journal.accepted_ballot,
             journal.accepted,
             received,
@@ -48,4 +52,4 @@ class Voter:
 
     @property
     def _may_vote(self) -> bool:
-        return self.is_voter and not self._journal.abstains
+        return self._env.me in self._journal.record.voters and not self._journal.abstains

@@ -43,11 +43,14 @@ class Configuration(msgspec.Struct):
         view: int,
         members: tuple[NodeId, ...],
         newcomers: tuple[NodeId, ...],
-        begin_active: frozenset[NodeId],
+        begin_active: frozenset[NodeId] | None,
     ) -> None:
-        """Install a view. If nobody is active, the member with the highest number takes over."""
+        """Install a view. If nobody is active, the member with the highest number takes over.
+
+        `begin_active` has the nodes that are active when they come in; None if all are.
+        """
         stayed = {node for node in self.actives if node in members and node not in newcomers}
-        kept = stayed | begin_active.intersection(newcomers)
+        kept = stayed | {node for node in newcomers if begin_active is None or node in begin_active}
         self.view, self.members = view, members
         self.actives = tuple(sorted(kept))
         for node in newcomers:

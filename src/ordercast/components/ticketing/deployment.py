@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TypeAlias
 
-from ordercast.components.membership import LIVE_TIMEOUTS, ViewSynchrony
+from ordercast.components.membership import LIVE_TIMEOUTS, ViewSynchrony, assemble
 from ordercast.components.membership import MESSAGES as VIEW_MESSAGES
 from ordercast.components.ticketing.messages import MESSAGES
 from ordercast.components.ticketing.options import TicketOptions
@@ -18,11 +18,12 @@ from ordercast.core import (
     Crashes,
     Deployment,
     Env,
+    Extension,
     Fault,
     Gaps,
     GroupId,
     Guarantees,
-    Node,
+    Membership,
     NodeId,
     Order,
     Partition,
@@ -52,13 +53,14 @@ RETURNS = (Fault.RESTART, Fault.AMNESIA, Fault.DISK)
 class Roles:
     """Who begins as active, and which sequencers are preferred."""
 
-    actives: frozenset[NodeId]
+    actives: frozenset[NodeId] | None
+    """None if all members are active when they come in, also those that the plan does not know yet."""
     sequencers: Mapping[NodeId, NodeId] = field(default_factory=dict)
 
 
 MakeMember: TypeAlias = Callable[[Env, Setting, MakeViews], Process]
 ChooseRoles: TypeAlias = Callable[[tuple[NodeId, ...]], Roles]
-"""The roles of these members."""
+"""The roles of these members. All of them must come to the same roles, whichever nodes came later."""
 
 
 def promises(options: TicketOptions) -> Guarantees:
@@ -78,12 +80,14 @@ def promises(options: TicketOptions) -> Guarantees:
         partition=Partition.MAJORITY_CONTINUES,
         crashes=Crashes.MINORITY_OF_ALL,
         tolerates=TOLERATES if options.uniform else (*TOLERATES, *RETURNS),
+        membership=Membership.VIEWS,
     )
 
 
 def member_plan(
     name: str,
     deployment: Deployment,
+    extension: Extension,
     options: TicketOptions,
     choose: ChooseRoles,
     make: MakeMember,
@@ -91,38 +95,26 @@ def member_plan(
     probes: bool = True,
 ) -> Plan:
     """Every receiver is a member, and so is every sender; co-located, a receiver is the sender itself."""
-    receivers = deployment.receivers
-    if deployment.colocated:
-        senders, count = tuple(range(min(deployment.senders, receivers))), receivers
-    else:
-        senders, count = deployment.sender_ids(), receivers + deployment.senders
-    everybody = tuple(range(count))
-    groups = dict(enumerate(deployment.groups))
-    roles = choose(everybody)
-    setting = Setting(groups, options, roles.actives, roles.sequencers, probes)
-    observers = frozenset(everybody[receivers:])
+    assembly = assemble(deployment, extension)
+    roles = choose(assembly.first)
+    groups, senders = tuple(assembly.groups), frozenset(assembly.senders)
+    setting = Setting(groups, options, roles.actives, roles.sequencers, probes, senders)
 
     def make_views(
         env: Env, snapshot: Callable[[], bytes], restore: Callable[[bytes], None]
     ) -> ViewSynchrony:
-        return ViewSynchrony(env, VIEWS_GROUP, everybody, options.views, snapshot, restore, observers)
+        return ViewSynchrony(env, VIEWS_GROUP, assembly.seating, options.views, snapshot, restore)
 
-    nodes = tuple(
-        Node(
-            node, "member" if node < receivers else "sender", node, lambda env: make(env, setting, make_views)
-        )
-        for node in everybody
-    )
-    codec = Codec((*MESSAGES, *VIEW_MESSAGES))
     return Plan(
         name,
         promises(options),
-        nodes,
-        groups,
-        senders,
-        codec,
+        assembly.nodes(lambda env: make(env, setting, make_views)),
+        assembly.groups,
+        assembly.senders,
+        Codec((*MESSAGES, *VIEW_MESSAGES)),
         options.pace,
-        joiners=deployment.joiner_ids(),
+        joiners=extension.left(deployment.joiner_ids()),
+        removed=extension.removed,
     )
 
 

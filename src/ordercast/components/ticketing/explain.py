@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def explain_member(member: TicketMember) -> Explanation:
     """What the member is, believes and waits for."""
-    behind = "a view that it is in" if member.mode is Mode.OUTSIDE else ""
+    outside = member.mode is Mode.OUTSIDE and not member.views.is_out
+    behind = "a view that it is in" if outside else ""
     return Explanation(_state(member), tuple(_waits(member)), behind)
 
 

@@ -4,7 +4,7 @@ Its part in the order is `Participant`. This adds what goes out: messages of the
 clocks that found no message to ride on in time, and signals to single members.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ordercast.components.ticketing.explain import explain_member, role_change
 from ordercast.components.ticketing.messages import DataMessage, Echo, Probe, Progress, Sequencer, Tickets
@@ -17,14 +17,25 @@ from ordercast.components.ticketing.participant import (
     Participant,
     Setting,
 )
-from ordercast.core import Env, Explanation, Groups, LocalError, Member, Message, Nanos, NodeId
+from ordercast.core import (
+    Env,
+    Explanation,
+    GroupId,
+    Groups,
+    LocalError,
+    Member,
+    Message,
+    Nanos,
+    NodeId,
+    Receiver,
+)
 from ordercast.core.message import PAYLOAD_BYTES_MAX
 
 SUBMITTED_BYTES_MAX = PAYLOAD_BYTES_MAX - 2 * TICKETS_SPARE * TICKET_BYTES
 """The size of the largest message that applications may submit."""
 
 
-class TicketMember(Participant, Member):
+class TicketMember(Participant, Member, Receiver):
     """One member."""
 
     def __init__(self, env: Env, setting: Setting, make_views: MakeViews) -> None:
@@ -45,6 +56,19 @@ class TicketMember(Participant, Member):
             return False
         self.conclude()
         return True
+
+    @property
+    def joined(self) -> Collection[GroupId]:
+        """The groups that this member receives."""
+        return self.reception.groups
+
+    def join(self, group: GroupId) -> None:
+        """Ask to receive a group; the next view tells."""
+        self.reception.join(group)
+
+    def leave(self, group: GroupId) -> None:
+        """Ask to receive a group no longer; the next view tells."""
+        self.reception.leave(group)
 
     @property
     def in_doubt(self) -> int:

@@ -184,7 +184,7 @@ class Ordering(msgspec.Struct):
         view: int,
         members: tuple[NodeId, ...],
         newcomers: tuple[NodeId, ...],
-        begin_active: frozenset[NodeId],
+        begin_active: frozenset[NodeId] | None,
     ) -> None:
         """A view begins: what is not ordered of members that left is lost; newcomers begin to count."""
         stayed = [node for node in members if node in self.configuration.members and node not in newcomers]

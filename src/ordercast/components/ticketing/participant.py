@@ -14,14 +14,14 @@ Deviations from Figure 4 of the paper:
 - On its way to passive a member still issues tickets for its own messages that lost theirs with a view.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import msgspec
 
 from ordercast.components.membership import MESSAGES as VIEW_MESSAGES
-from ordercast.components.membership import ViewSynchrony
+from ordercast.components.membership import Reception, ViewSynchrony
 from ordercast.components.ticketing.estimates import Estimates
 from ordercast.components.ticketing.issuer import Issuer
 from ordercast.components.ticketing.majority import Majority
@@ -74,14 +74,16 @@ MakeViews: TypeAlias = Callable[[Env, Callable[[], bytes], Callable[[bytes], Non
 class Setting:
     """What all members of a deployment know."""
 
-    groups: Mapping[GroupId, tuple[NodeId, ...]]
+    groups: Collection[GroupId]
     options: TicketOptions
-    begin_active: frozenset[NodeId]
-    """The nodes that are active when they come in."""
+    begin_active: frozenset[NodeId] | None
+    """The nodes that are active when they come in; None if all are."""
     preferred: Mapping[NodeId, NodeId]
     """The sequencer of a passive node, while that one is active; others take the closest."""
     probes: bool = True
     """Whether members measure the delays between them."""
+    senders: Collection[NodeId] = ()
+    """The nodes that send; they sit in views also if they receive nothing."""
 
 
 class Participant(Stack):
@@ -99,8 +101,6 @@ class Participant(Stack):
         self.estimates = Estimates(setting.options.detector, setting.options.samples)
         self.clock = TicketClock()
         self.issuer = Issuer(env.me, self.clock)
-        self.mine = tuple(group for group, nodes in setting.groups.items() if env.me in nodes)
-        """The groups that this node receives."""
         self.refused = 0
         """Envelopes that no correct member sends."""
         self._began = 0
@@ -118,6 +118,7 @@ class Participant(Stack):
         self.views = self.embed(
             "views", lambda inner: make_views(inner, self._snapshot, self._restore), VIEW_MESSAGES
         )
+        self.reception = Reception(env, self.views, env.me in setting.senders)
         self.postbox = Postbox(self.views.multicast)
 
     # Changes of mode
@@ -154,6 +155,7 @@ class Participant(Stack):
             self._reserved = int.from_bytes(saved["clock"], "little")
             self.clock.follow(self._reserved, 0, self.env.now)
         super().on_start(saved)
+        self.reception.resume()
 
     def on_deliver(self, inner: str, delivery: Delivery) -> None:
         """A view, or an envelope. This member keeps its own messages, so it needs no other notice."""
@@ -293,7 +295,7 @@ class Participant(Stack):
         ticket, message = ordered.ticket, ordered.message
         if ticket.key.sender == self.env.me:
             self.outbound.delivered(ticket.key.serial)
-        if isinstance(message, DataMessage) and any(group in self.mine for group in message.groups):
+        if isinstance(message, DataMessage) and self.reception.receives(message.groups):
             self._reserve(ticket.number)
             stamp = Stamp(ticket.number, ticket.issuer)
             view = self.ordering.configuration.view
@@ -313,9 +315,7 @@ class Participant(Stack):
             self._close_view()
         else:
             self._leave_view()
-        for group in self.mine:
-            members = tuple(node for node in view.members if node in self.setting.groups[group])
-            self.env.deliver(View(group, view.config, members, view.note))
+        self.reception.install(view)
         if inside:
             self._enter_view(view)
 

@@ -4,12 +4,13 @@ Nodes that go from one view to the next together deliver the same messages in be
 members at all nodes. The numbers of views grow at each node. A node installs only views that it is in, and
 one view that leaves it out; after that view it delivers no message of the group. All nodes deliver a message
 in the same view. The state that a view tells is the same at all nodes. If only a majority may go on, every
-view has a majority of the receivers as members.
+view has a majority of the receivers as members. A receiver that came later, or that ever asked to join or to
+leave, counts as a member of every view: it is not known when it began and ceased to count.
 """
 
 import numpy as np
 
-from ordercast.core import Crashes, GroupId, Membership, NodeId, Partition, format_ns, message_name
+from ordercast.core import Crashes, GroupId, NodeId, Partition, format_ns, message_name
 from ordercast.judge.columns.account import Account
 from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import Ints
@@ -17,6 +18,7 @@ from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.notices import InstalledView
 from ordercast.judge.columns.stays import Stay, Stays
 from ordercast.judge.finding import listed, messages_named
+from ordercast.trace import REQUESTS, Kind
 
 
 def view_synchrony(case: Case, findings: Findings) -> None:
@@ -69,8 +71,9 @@ def _judge_states(views: list[InstalledView], findings: Findings) -> None:
 def _judge_majorities(case: Case, views: list[InstalledView], findings: Findings) -> None:
     """A minority does not go on."""
     promised, groups = case.description.guarantees, case.description.groups
-    if promised.partition is not Partition.MAJORITY_CONTINUES or promised.membership is not Membership.FIXED:
+    if promised.partition is not Partition.MAJORITY_CONTINUES:
         return
+    unsettled = _unsettled(case, views)
     rows: dict[tuple[GroupId, int], InstalledView] = {}
     for view in views:
         for group in view.groups:
@@ -80,12 +83,27 @@ def _judge_majorities(case: Case, views: list[InstalledView], findings: Findings
         for part in parts:
             if all((group, config) in rows for group in part):
                 first = [rows[group, config] for group in part]
-                wanted = {node for group in part for node in groups[group]}
-                _judge_majority(first, wanted, findings)
+                wanted = {node for group in part for node in groups[group]} | unsettled
+                _judge_majority(first, wanted, unsettled, findings)
 
 
-def _judge_majority(views: list[InstalledView], receivers: set[NodeId], findings: Findings) -> None:
-    members = sorted(receivers & {node for view in views for node in view.members})
+def _unsettled(case: Case, views: list[InstalledView]) -> set[NodeId]:
+    """The nodes that asked to join or to leave, and those that came later: they crash before any view."""
+    trace = case.trace
+    begun: dict[NodeId, int] = {}
+    for view in views:
+        begun.setdefault(view.node, view.row)
+    crashes = trace.rows(Kind.CRASH)
+    pairs = zip(trace.node[crashes].tolist(), crashes.tolist(), strict=True)
+    receivers = {node for nodes in case.description.groups.values() for node in nodes}
+    came = {node for node, row in pairs if node in receivers and row < begun.get(node, len(trace.kind))}
+    return came | set(trace.node[trace.rows(*REQUESTS)].tolist())
+
+
+def _judge_majority(
+    views: list[InstalledView], receivers: set[NodeId], unsettled: set[NodeId], findings: Findings
+) -> None:
+    members = sorted(receivers & unsettled.union(*(view.members for view in views)))
     if len(members) <= len(receivers) // 2:
         what = f"view {views[0].config} has {len(members)} of {len(receivers)} receivers: {listed(members)}"
         _tell(findings, views[0], tuple(members), f"{what}; a minority went on")

@@ -22,7 +22,6 @@ from collections.abc import Collection, Mapping
 from ordercast.core import (
     Crashes,
     GroupId,
-    Membership,
     MessageId,
     Nanos,
     NodeId,
@@ -33,7 +32,7 @@ from ordercast.core import (
 from ordercast.judge.finding import listed, message_at, messages_named
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import ADDED, CARRYING, LOST, REMOVED, Event, Kind
+from ordercast.trace import ADDED, CARRYING, LOST, REMOVED, REQUESTS, Event, Kind
 
 
 class _Stay:
@@ -61,6 +60,10 @@ class ViewSynchrony(Oracle):
         self._moves: dict[tuple[GroupId, int, int], tuple[NodeId, dict[MessageId, Nanos]]] = {}
         self._seen_in: dict[tuple[GroupId, MessageId], tuple[int, NodeId, Nanos]] = {}
         self._states: dict[tuple[GroupId, int], tuple[NodeId, int]] = {}
+        self._begun: set[NodeId] = set()
+        """The nodes that have installed a view."""
+        self._unsettled: set[NodeId] = set()
+        """The nodes that came later, or that asked to join or to leave: it is not known when they count."""
 
     def handlers(self) -> dict[Kind, Handler]:
         """Views, deliveries, and the crashes that interrupt a stay."""
@@ -69,10 +72,15 @@ class ViewSynchrony(Oracle):
             **dict.fromkeys(CARRYING, self._on_deliver),
             Kind.CRASH: self._on_crash,
             Kind.RECOVER: self._on_recover,
+            **dict.fromkeys(REQUESTS, self._on_request),
         }
+
+    def _on_request(self, event: Event) -> None:
+        self._unsettled.add(event.node)
 
     def _on_view(self, event: Event) -> None:
         config = event.config or 0
+        self._begun.add(event.node)
         for group in event.groups or ():
             self._judge_view(event, group, config)
             if event.stamp_clock is not None and event.label not in (ADDED, REMOVED):
@@ -113,10 +121,7 @@ class ViewSynchrony(Oracle):
     def finish(self) -> None:
         """Judge whether a minority went on."""
         promised, groups = self.description.guarantees, self.description.groups
-        if (
-            promised.partition is not Partition.MAJORITY_CONTINUES
-            or promised.membership is not Membership.FIXED
-        ):
+        if promised.partition is not Partition.MAJORITY_CONTINUES:
             return
         together = promised.crashes is Crashes.MINORITY_OF_ALL
         for config in sorted({config for _, config in self._members}):
@@ -128,11 +133,12 @@ class ViewSynchrony(Oracle):
                     self._judge_size(config, members, groups[group])
 
     def _judge_size(self, config: int, members: Collection[NodeId], receivers: Collection[NodeId]) -> None:
-        here = sorted(set(members) & set(receivers))
-        if 2 * len(here) <= len(receivers):
+        counted = self._unsettled.union(receivers)
+        here = sorted(counted & self._unsettled.union(members))
+        if 2 * len(here) <= len(counted):
             detail = (
                 f"view {config} has only the members {listed(here)}, no majority of the receivers"
-                f" {listed(sorted(receivers))}"
+                f" {listed(sorted(counted))}"
             )
             self.report(tuple(here), (), (), detail, at_end=True)
 
@@ -197,6 +203,8 @@ class ViewSynchrony(Oracle):
         )
 
     def _on_crash(self, event: Event) -> None:
+        if event.node not in self._begun and event.node in _union(self.description.groups):
+            self._unsettled.add(event.node)
         for group in self.description.groups:
             stay = self._stays.get((event.node, group))
             if stay is not None:

@@ -2,6 +2,7 @@
 
 from random import Random
 
+from ordercast.components.membership import ROLES
 from ordercast.components.ticketing import (
     LIVE_OPTIONS,
     AdaptiveMember,
@@ -13,7 +14,17 @@ from ordercast.components.ticketing import (
     promises,
     vary_tickets,
 )
-from ordercast.core import MILLISECOND, Deployment, Env, LocalError, NodeId, Options, Plan, Protocol
+from ordercast.core import (
+    MILLISECOND,
+    Deployment,
+    Env,
+    Extension,
+    LocalError,
+    NodeId,
+    Options,
+    Plan,
+    Protocol,
+)
 
 NAME = "hybrid"
 
@@ -25,16 +36,21 @@ class HybridOptions(AdaptiveOptions, frozen=True):
 def deploy(deployment: Deployment, options: Options) -> Plan:
     """Receivers and senders are members; all begin as active, until they know rates and delays (section
     5.1)."""
+    return extend(deployment, options, Extension())
+
+
+def extend(deployment: Deployment, options: Options, extension: Extension) -> Plan:
+    """The same, with members and senders that came later, and without those that were removed."""
     if not isinstance(options, HybridOptions):
         raise LocalError(f"{NAME} takes HybridOptions, not {type(options).__name__}")
 
     def choose(members: tuple[NodeId, ...]) -> Roles:
-        return Roles(frozenset(members))
+        return Roles(actives=None)
 
     def make(env: Env, setting: Setting, make_views: MakeViews) -> AdaptiveMember:
         return AdaptiveMember(env, setting, options, make_views)
 
-    return member_plan(NAME, deployment, options, choose, make)
+    return member_plan(NAME, deployment, extension, options, choose, make)
 
 
 def vary(rng: Random) -> dict[str, object]:
@@ -55,7 +71,9 @@ PROTOCOL = Protocol(
     guarantees=promises(HybridOptions()),
     options=HybridOptions,
     deploy=deploy,
-    roles=("member", "sender"),
+    roles=ROLES,
+    newcomers=ROLES,
+    extend=extend,
     vary=vary,
     live={**LIVE_OPTIONS, "decide_ns": 1000 * MILLISECOND},
 )

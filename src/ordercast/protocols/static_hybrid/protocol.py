@@ -2,8 +2,9 @@
 
 from random import Random
 
+from ordercast.components.membership import ROLES
 from ordercast.components.ticketing import LIVE_OPTIONS, TicketMember, member_plan, promises, vary_tickets
-from ordercast.core import Deployment, LocalError, Options, Plan, Protocol
+from ordercast.core import Deployment, Extension, LocalError, Options, Plan, Protocol
 from ordercast.protocols.static_hybrid.options import StaticHybridOptions
 
 NAME = "static_hybrid"
@@ -11,9 +12,14 @@ NAME = "static_hybrid"
 
 def deploy(deployment: Deployment, options: Options) -> Plan:
     """Receivers and senders are members, with the roles of the options."""
+    return extend(deployment, options, Extension())
+
+
+def extend(deployment: Deployment, options: Options, extension: Extension) -> Plan:
+    """The same, with members and senders that came later, and without those that were removed."""
     if not isinstance(options, StaticHybridOptions):
         raise LocalError(f"{NAME} takes StaticHybridOptions, not {type(options).__name__}")
-    return member_plan(NAME, deployment, options, options.roles, TicketMember)
+    return member_plan(NAME, deployment, extension, options, options.roles, TicketMember)
 
 
 def vary(rng: Random) -> dict[str, object]:
@@ -28,7 +34,9 @@ PROTOCOL = Protocol(
     guarantees=promises(StaticHybridOptions()),
     options=StaticHybridOptions,
     deploy=deploy,
-    roles=("member", "sender"),
+    roles=ROLES,
+    newcomers=ROLES,
+    extend=extend,
     vary=vary,
     live=LIVE_OPTIONS,
 )

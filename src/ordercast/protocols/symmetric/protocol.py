@@ -1,5 +1,6 @@
 """Symmetric: every member issues the tickets of its own messages (hybrid paper, section 2)."""
 
+from ordercast.components.membership import ROLES
 from ordercast.components.ticketing import (
     LIVE_OPTIONS,
     Roles,
@@ -9,7 +10,7 @@ from ordercast.components.ticketing import (
     promises,
     vary_tickets,
 )
-from ordercast.core import Deployment, LocalError, NodeId, Options, Plan, Protocol
+from ordercast.core import Deployment, Extension, LocalError, NodeId, Options, Plan, Protocol
 
 NAME = "symmetric"
 
@@ -20,13 +21,18 @@ class SymmetricOptions(TicketOptions, frozen=True):
 
 def deploy(deployment: Deployment, options: Options) -> Plan:
     """Receivers and senders are members, and all of them are active."""
+    return extend(deployment, options, Extension())
+
+
+def extend(deployment: Deployment, options: Options, extension: Extension) -> Plan:
+    """The same, with members and senders that came later, and without those that were removed."""
     if not isinstance(options, SymmetricOptions):
         raise LocalError(f"{NAME} takes SymmetricOptions, not {type(options).__name__}")
 
     def choose(members: tuple[NodeId, ...]) -> Roles:
-        return Roles(frozenset(members))
+        return Roles(actives=None)
 
-    return member_plan(NAME, deployment, options, choose, TicketMember)
+    return member_plan(NAME, deployment, extension, options, choose, TicketMember)
 
 
 PROTOCOL = Protocol(
@@ -36,7 +42,9 @@ PROTOCOL = Protocol(
     guarantees=promises(SymmetricOptions()),
     options=SymmetricOptions,
     deploy=deploy,
-    roles=("member", "sender"),
+    roles=ROLES,
+    newcomers=ROLES,
+    extend=extend,
     vary=vary_tickets,
     live=LIVE_OPTIONS,
 )

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import msgspec
 
+from ordercast.components.membership import ROLES
 from ordercast.components.ticketing import (
     LIVE_OPTIONS,
     Roles,
@@ -13,7 +14,7 @@ from ordercast.components.ticketing import (
     promises,
     vary_tickets,
 )
-from ordercast.core import Deployment, LocalError, NodeId, Options, Plan, Protocol
+from ordercast.core import Deployment, Extension, LocalError, NodeId, Options, Plan, Protocol
 
 NAME = "token_site"
 
@@ -27,6 +28,11 @@ class TokenSiteOptions(TicketOptions, frozen=True):
 
 def deploy(deployment: Deployment, options: Options) -> Plan:
     """Receivers and senders are members, and one of them is active."""
+    return extend(deployment, options, Extension())
+
+
+def extend(deployment: Deployment, options: Options, extension: Extension) -> Plan:
+    """The same, with members and senders that came later, and without those that were removed."""
     if not isinstance(options, TokenSiteOptions):
         raise LocalError(f"{NAME} takes TokenSiteOptions, not {type(options).__name__}")
 
@@ -35,7 +41,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
             raise LocalError(f"{NAME}: site {options.site} is not a node; there are {len(members)} nodes")
         return Roles(frozenset({options.site}))
 
-    return member_plan(NAME, deployment, options, choose, TicketMember, probes=False)
+    return member_plan(NAME, deployment, extension, options, choose, TicketMember, probes=False)
 
 
 PROTOCOL = Protocol(
@@ -45,7 +51,9 @@ PROTOCOL = Protocol(
     guarantees=promises(TokenSiteOptions()),
     options=TokenSiteOptions,
     deploy=deploy,
-    roles=("member", "sender"),
+    roles=ROLES,
+    newcomers=ROLES,
+    extend=extend,
     vary=vary_tickets,
     live=LIVE_OPTIONS,
 )

@@ -5,11 +5,11 @@ message. Each member counts the messages of each group that the group has delive
 counts are the state that a newcomer gets, and a view tells them: they are the same at all who install it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
-from ordercast.components.membership import MESSAGES, ViewOptions, ViewSynchrony
+from ordercast.components.membership import MESSAGES, Reception, Seating, ViewOptions, ViewSynchrony
 from ordercast.core import (
     Delivered,
     Delivery,
@@ -19,7 +19,7 @@ from ordercast.core import (
     Groups,
     LocalError,
     Member,
-    NodeId,
+    Receiver,
     RemoteError,
     Stack,
     Stamp,
@@ -44,29 +44,39 @@ _decoder = msgspec.msgpack.Decoder(Addressed)
 _state = msgspec.msgpack.Decoder(dict[GroupId, int])
 
 
-class Peer(Stack, Member):
+class Peer(Stack, Member, Receiver):
     """A receiver, a sender, or both."""
 
     def __init__(
-        self,
-        env: Env,
-        groups: Mapping[GroupId, tuple[NodeId, ...]],
-        peers: tuple[NodeId, ...],
-        options: ViewOptions,
+        self, env: Env, groups: Collection[GroupId], seating: Seating, sends: bool, options: ViewOptions
     ) -> None:
         super().__init__(env)
         self._groups = groups
-        self._own = frozenset(group for group, nodes in groups.items() if env.me in nodes)
         self._counts = dict.fromkeys(groups, 0)
-        receivers = {node for nodes in groups.values() for node in nodes}
-        observers = frozenset(peers) - receivers
         self.views = self.embed(
             "views",
-            lambda inner: ViewSynchrony(
-                inner, EVERYBODY, peers, options, self._snapshot, self._restore, observers
-            ),
+            lambda inner: ViewSynchrony(inner, EVERYBODY, seating, options, self._snapshot, self._restore),
             MESSAGES,
         )
+        self._reception = Reception(env, self.views, sends)
+
+    def on_start(self, saved: Mapping[str, bytes]) -> None:
+        """Begin, or come back to the groups of an earlier life."""
+        super().on_start(saved)
+        self._reception.resume()
+
+    @property
+    def joined(self) -> Collection[GroupId]:
+        """The groups that this member receives."""
+        return self._reception.groups
+
+    def join(self, group: GroupId) -> None:
+        """Ask to receive a group; the next view tells."""
+        self._reception.join(group)
+
+    def leave(self, group: GroupId) -> None:
+        """Ask to receive a group no longer; the next view tells."""
+        self._reception.leave(group)
 
     def submit(self, groups: Groups, payload: bytes) -> bool:
         """Multicast to all members; False while the window is full or this member is in no view."""
@@ -90,7 +100,7 @@ class Peer(Stack, Member):
             case Delivered():
                 self._deliver(delivery)
             case View():
-                self._install(delivery)
+                self._reception.install(delivery, self._state_of)
             case Unconfirmed():
                 groups, payload = self._addressed(delivery.payload)
                 self.env.deliver(Unconfirmed(groups[0], groups, payload))
@@ -99,7 +109,7 @@ class Peer(Stack, Member):
         groups, payload = self._addressed(delivery.payload)
         for group in groups:
             self._counts[group] += 1
-        if not self._own.isdisjoint(groups):
+        if self._reception.receives(groups):
             self.env.deliver(Delivered(payload, groups, delivery.sender, None, delivery.config))
 
     def _addressed(self, data: bytes) -> tuple[Groups, bytes]:
@@ -111,12 +121,9 @@ class Peer(Stack, Member):
             raise RemoteError(f"a message names the groups {found.groups}; there are: {sorted(self._groups)}")
         return found.groups, found.payload
 
-    def _install(self, view: View) -> None:
-        """Tell each group of this member about its part of the view."""
-        for group in sorted(self._own):
-            members = tuple(node for node in self._groups[group] if node in view.members)
-            stamp = Stamp(self._counts[group], view.config) if self.env.me in members else None
-            self.env.deliver(View(group, view.config, members, view.note, stamp=stamp))
+    def _state_of(self, group: GroupId) -> Stamp:
+        """What a view tells about the state of a group."""
+        return Stamp(self._counts[group], self.views.newest.number)
 
     def _snapshot(self) -> bytes:
         return _encode(self._counts)
@@ -127,4 +134,4 @@ class Peer(Stack, Member):
 
     def explain_own(self) -> Explanation:
         """What this member is."""
-        return Explanation({"role": "member" if self._own else "sender"})
+        return Explanation({"role": "member" if self._reception.groups else "sender"})

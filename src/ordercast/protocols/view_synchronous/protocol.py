@@ -3,7 +3,7 @@
 from functools import partial
 from random import Random
 
-from ordercast.components.membership import LIVE_TIMEOUTS, MESSAGES, ViewOptions
+from ordercast.components.membership import LIVE_TIMEOUTS, MESSAGES, ROLES, ViewOptions, assemble
 from ordercast.core import (
     MILLISECOND,
     Agreement,
@@ -12,12 +12,13 @@ from ordercast.core import (
     Crashes,
     Deployment,
     Env,
+    Extension,
     Fault,
     Gaps,
     Guarantees,
     LocalError,
+    Membership,
     Nanos,
-    Node,
     Options,
     Order,
     Pace,
@@ -50,25 +51,35 @@ GUARANTEES = Guarantees(
         Fault.CLOCK,
         Fault.DISK,
     ),
+    membership=Membership.VIEWS,
 )
 
 
 def deploy(deployment: Deployment, options: Options) -> Plan:
     """Receivers and senders form one view; co-located, a receiver is the sender itself."""
+    return extend(deployment, options, Extension())
+
+
+def extend(deployment: Deployment, options: Options, extension: Extension) -> Plan:
+    """The same, with members and senders that came later, and without those that were removed."""
     if not isinstance(options, ViewOptions):
         raise LocalError(f"{NAME} takes ViewOptions, not {type(options).__name__}")
-    receivers = deployment.receivers
-    senders = (
-        tuple(range(min(deployment.senders, receivers))) if deployment.colocated else deployment.sender_ids()
-    )
-    peers = tuple(sorted({*range(receivers), *senders}))
-    groups = dict(enumerate(deployment.groups))
+    assembly = assemble(deployment, extension)
 
     def make(env: Env) -> Peer:
-        return Peer(env, groups, peers, options)
+        return Peer(env, assembly.groups, assembly.seating, env.me in assembly.senders, options)
 
-    nodes = tuple(Node(node, "member" if node < receivers else "sender", node, make) for node in peers)
-    return Plan(NAME, GUARANTEES, nodes, groups, senders, Codec(MESSAGES), partial(pace, options))
+    return Plan(
+        NAME,
+        GUARANTEES,
+        assembly.nodes(make),
+        assembly.groups,
+        assembly.senders,
+        Codec(MESSAGES),
+        partial(pace, options),
+        joiners=extension.left(deployment.joiner_ids()),
+        removed=extension.removed,
+    )
 
 
 def pace(options: ViewOptions, delay: Nanos) -> Pace | None:
@@ -99,7 +110,9 @@ PROTOCOL = Protocol(
     guarantees=GUARANTEES,
     options=ViewOptions,
     deploy=deploy,
-    roles=("member", "sender"),
+    roles=ROLES,
     vary=vary,
     live=LIVE_TIMEOUTS,
+    newcomers=ROLES,
+    extend=extend,
 )
