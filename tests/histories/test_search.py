@@ -95,6 +95,17 @@ HISTORIES: dict[str, tuple[bool, list[Operation]]] = {
         True,
         [write(0, 1, 0, 1), cas(1, 1, 2, True, 2, None), cas(2, 1, 3, False, 4, 5)],
     ),
+    "of two unknown operations, the second must be used first": (
+        True,
+        [
+            write(0, 0, 0, 1),
+            write(1, 1, 2, None),
+            cas(2, 0, 1, True, 3, None),
+            read(3, 1, 4, 5),
+            write(0, 2, 6, 7),
+            read(3, 1, 8, 9),
+        ],
+    ),
     "a write that looks like a read must not be placed too early": (
         True,
         [
