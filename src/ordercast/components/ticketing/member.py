@@ -94,7 +94,7 @@ class TicketMember(Participant, Member, Receiver):
 
     def _announce_role(self) -> None:
         self._announced = self.sequencer
-        for group in self.mine:
+        for group in self.reception.groups:
             self.env.deliver(role_change(self, group))
 
     def _make(self) -> bool:
