@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from benchmarks.hostile.attacker import Sent
 from benchmarks.hostile.phases import Assault
 from benchmarks.hostile.verdict import Verdict, conclude, table
 from ordercast.core import HostId
@@ -42,7 +43,9 @@ def attack(
         folder = Path(name) / "bench"
         hosts = len({node.host for node in plan.nodes} - {spare})
         result = run_bench(spec, folder, assault.watch, absent={spare})
-        return conclude(result, assault, folder, hosts, check_trace(Path(result.trace)))
+        return conclude(
+            Sent(datagrams, lies), result, assault, folder, hosts, check_trace(Path(result.trace))
+        )
 
 
 def check_trace(trace: Path) -> str:

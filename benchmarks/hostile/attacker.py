@@ -24,8 +24,8 @@ QUIET, DECOY, ATTACK = PHASES = ("quiet", "decoy", "attack")
 BURST = 32
 """Datagrams that a host gets at once. If each came alone, what is measured would be how long a machine takes
 to wake up a process, which is ten times what it takes a host to refuse a datagram."""
-BURSTS_MAX = 8
-"""What is overdue is made up for in several rounds."""
+BURSTS_MAX = 64
+"""Bursts at once, to make up for what is overdue on a busy machine; sockets have room for so many."""
 SEED = 1
 
 

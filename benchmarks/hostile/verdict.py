@@ -14,6 +14,8 @@ from ordercast.lab.bench.spec import BenchResult
 
 TRIM_NS = SECOND // 4
 """The beginning of a phase that does not count: what was under way belongs to the phase before."""
+SENT_MIN = 0.99
+"""Of what was asked for, to allow for the last burst of a phase."""
 RATE_MIN = 0.85
 """The rate in an attack must be at least this share of the rate without one."""
 
@@ -32,6 +34,8 @@ class PhaseFigures(msgspec.Struct, frozen=True):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The result."""
 
+    wanted: Sent
+    """What the attacker was asked to send."""
     sent: Sent
     refused: int
     """Datagrams that hosts refused, by their own counters."""
@@ -71,6 +75,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         found = (
             [] if self.ratio(QUIET) >= RATE_MIN else [f"users are at {self.ratio(QUIET):.0%} of their rate"]
         )
+        if (
+            self.sent.datagrams < SENT_MIN * self.wanted.datagrams
+            or self.sent.lies < SENT_MIN * self.wanted.lies
+        ):
+            found.append(f"only {self.sent} of {self.wanted} was sent: the attacker got too little CPU time")
         if self.accepted:
             found.append(f"{self.accepted} hostile datagrams or messages were not refused")
         if self.lost or self.drops:
@@ -78,12 +87,15 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return found + self.violations + ([self.check] if self.check else [])
 
 
-def conclude(result: BenchResult, assault: Assault, folder: Path, hosts: int, check: str) -> Verdict:
+def conclude(
+    wanted: Sent, result: BenchResult, assault: Assault, folder: Path, hosts: int, check: str
+) -> Verdict:
     """Put together what was measured."""
     found: Tally = assault.found
     everywhere = _everywhere(folder)
     rates = [(span, _rate(span, everywhere)) for span in assault.spans]
     return Verdict(
+        wanted=wanted,
         sent=assault.sent,
         refused=found.rejected,
         no_room=found.dropped,
