@@ -1,10 +1,23 @@
 """The hybrid paper's experiments: small runs follow the formulas, and the evaluations are arithmetic."""
 
+from pathlib import Path
+
+import msgspec
 import pytest
 
+from ordercast.core import LocalError
 from ordercast.experiments import Case, Setup, all_experiments
-from ordercast.experiments.hybrid import alone, dynamic, static
-from ordercast.experiments.hybrid.runs import DYNAMIC, LATENCY, STATIC, SYMMETRIC, TOKEN_SITE, flat, two_sites
+from ordercast.experiments.hybrid import alone, arrivals, dynamic, static
+from ordercast.experiments.hybrid.runs import (
+    DYNAMIC,
+    LATENCY,
+    STATIC,
+    SYMMETRIC,
+    TOKEN_SITE,
+    UnderLoad,
+    flat,
+    two_sites,
+)
 from ordercast.experiments.published import all_claims
 from ordercast.pipeline.cases import CaseResult, Results
 
@@ -24,9 +37,9 @@ def made_up(cases: list[Case], value: dict[str, float]) -> Results:
             name="made up",
             status="kept",
             error=None,
-            values={
-                name: value[str(case.parameters["system"])] for name in (LATENCY, "scenario 1", "scenario 2")
-            },
+            values={LATENCY: value[str(case.parameters["system"])]},
+            records=[msgspec.structs.asdict(UnderLoad(value[str(case.parameters["system"])], 2.5, 7, 3, 1))]
+            * 2,
         )
         for case in cases
     )
@@ -54,8 +67,39 @@ def test_static_roles_are_as_fast_as_the_better_protocol() -> None:
 
 
 def test_members_that_adapt_come_to_the_same() -> None:
-    numbers = dynamic.measure(seed=0, system=DYNAMIC, source="periodic", scenarios=1, seconds=12.0).numbers
-    assert numbers["scenario 1"] == pytest.approx(530, rel=0.02)
+    (found,) = dynamic.measure(
+        seed=0, system=DYNAMIC, source="periodic", detector="mean-shift", scenarios=1, seconds=14.0
+    ).records
+    load = msgspec.convert(found, UnderLoad)
+    assert load.latency_ms == pytest.approx(530, rel=0.02)
+    assert (load.changes, load.late) == (4, 0)  # all but the process with the load become passive
+    assert 5 < load.adapted_s < 8.4
+
+
+def test_an_hour_of_arrivals_has_a_stand_in() -> None:
+    asked = arrivals.requests(1, "", 600.0)
+    assert len(asked) == pytest.approx(arrivals.REQUESTS / 6, rel=0.1)
+    assert {one.sender for one in asked} == set(range(arrivals.MEMBERS))
+
+
+def test_data_without_the_files_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(LocalError, match=r"no azure-llm.*; leave --data out for a stand-in"):
+        arrivals.cases(Setup(data=tmp_path))
+
+
+def test_the_better_of_the_others_counts_for_real_arrivals() -> None:
+    values = {TOKEN_SITE: 100.0, SYMMETRIC: 80.0, DYNAMIC: 60.0}
+    results = Results(
+        CaseResult(
+            case=case,
+            name="made up",
+            status="kept",
+            error=None,
+            values={f"q{share:g}": values[str(case.parameters["system"])] for share in arrivals.QUANTILES},
+        )
+        for case in arrivals.cases(Setup())
+    )
+    assert [each.value for each in arrivals.evaluate(results).measurements] == [0.75, 0.75]
 
 
 def test_where_the_curves_cross() -> None:
@@ -73,8 +117,9 @@ def test_the_worst_load_counts_for_static_roles() -> None:
 def test_the_mean_over_loads_and_the_share_of_loads_count_for_members_that_adapt() -> None:
     values = {TOKEN_SITE: 100.0, SYMMETRIC: 80.0, DYNAMIC: 76.0}
     results = made_up(dynamic.cases(Setup(quick=True)), values)
-    for result in results.all:
-        result.values.pop(LATENCY)
-    tracks, below = dynamic.evaluate(results).measurements
+    evaluation = dynamic.evaluate(results)
+    tracks, below = evaluation.measurements
     assert tracks.value == pytest.approx(0.95)
     assert below.value == 1.0
+    assert "2.5 s (7), 2.5 s (7); 6 changes of role, and 2 in steady states" in tracks.note
+    assert [len(figure.curves) for figure in evaluation.figures] == [4, 4]  # both detectors

@@ -76,7 +76,7 @@ def test_what_is_seen_is_at_most_the_bound() -> None:
 
 
 def test_a_derived_claim_is_there_for_each_row() -> None:
-    assert len(read_claims("derived.csv")) == 6
+    assert len(read_claims("derived.csv")) == 8
 
 
 def test_a_claim_is_selected_by_its_id_or_a_prefix() -> None:

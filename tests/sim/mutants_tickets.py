@@ -1,6 +1,6 @@
 """The order by tickets, broken inside: in its tickets, its rule of order, its switches and its views."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import cycle
@@ -115,9 +115,9 @@ def ordered_again(member: Any) -> None:
 class Hasty(Ordering):
     """Orders a ticket as soon as it comes."""
 
-    def laggards(self, ticket: Ticket, me: NodeId, clock: int) -> list[NodeId]:
+    def laggards(self, ticket: Ticket, me: NodeId, clock: int) -> Iterator[NodeId]:
         """Waits for nobody."""
-        return []
+        return iter(())
 
 
 class Careless(Ordering):

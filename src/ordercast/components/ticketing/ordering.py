@@ -10,6 +10,7 @@ ends, nobody has it, and its ticket is void. A ticket counts in the view in whic
 ordered at the end of the view gets another one.
 """
 
+from collections.abc import Iterator
 from copy import deepcopy
 from enum import Enum
 from heapq import heappop, heappush
@@ -130,22 +131,22 @@ class Ordering(msgspec.Struct):
         while self.tickets:
             ticket = self.tickets[0]
             if self._is_open(ticket.key):
-                if ticket.key not in self.waiting or self.laggards(ticket, me, clock):
+                if ticket.key not in self.waiting or any(True for _ in self.laggards(ticket, me, clock)):
                     return None
                 heappop(self.tickets)
                 return self._order(ticket)
             heappop(self.tickets)
         return None
 
-    def laggards(self, ticket: Ticket, me: NodeId, clock: int) -> list[NodeId]:
+    def laggards(self, ticket: Ticket, me: NodeId, clock: int) -> Iterator[NodeId]:
         """The active members that may still issue tickets before this one, as far as this member knows."""
         number, issuer, _ = ticket
-        return [
+        return (
             node
             for node in self.configuration.actives
             if node != issuer
             and ((clock if node == me else self.clocks.get(node, 0)) + 1, node) < (number, issuer)
-        ]
+        )
 
     def _is_open(self, key: Key) -> bool:
         """Whether a message is not ordered yet."""

@@ -12,6 +12,8 @@ from random import Random
 from statistics import mean
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from ordercast.core import SECOND, RemoteError
 from ordercast.experiments.experiment import CaseValues
 from ordercast.scenario.spec import ConstantSpec, NetworkSpec, PhaseSpec, Scenario, SitesSpec, WorkloadSpec
@@ -70,6 +72,21 @@ def places(near_ms: float, far_ms: float) -> SitesSpec:
     return SitesSpec(sites=((0, 1, 2), (3, 4)), near=near, far=far)
 
 
+class UnderLoad(msgspec.Struct, frozen=True):
+    """What a protocol does under one of several loads."""
+
+    latency_ms: float
+    """In the steady state."""
+    adapted_s: float
+    """From the change of the load until the last member changed its role, before the steady state."""
+    adapted_messages: int
+    """How many messages were submitted in this time."""
+    changes: int
+    """Changes of role before the steady state."""
+    late: int
+    """Changes of role in the steady state, where nothing has changed."""
+
+
 def changing(
     *,
     seed: int,
@@ -78,9 +95,9 @@ def changing(
     source: Source,
     rates: Sequence[Sequence[float]],
     seconds: float,
-) -> list[float]:
-    """The latency in the steady state of each of several loads, which follow each other every so many
-    seconds."""
+    detector: str,
+) -> list[UnderLoad]:
+    """Several loads, which follow each other every so many seconds."""
     phases = _beginning(seed, rates[0])
     for number, now in enumerate(rates[1:], 1):
         phases += [
@@ -88,11 +105,38 @@ def changing(
             for place, rate in enumerate(now)
         ]
     messages = round(sum(map(sum, rates)) * seconds)
-    run = _simulate(seed, system, network, len(rates[0]), _workload(source, messages, phases), {})
-    return [
-        mean(_latencies(run, (number + STEADY_FROM) * seconds, (number + 1) * seconds - MARGIN_S))
-        for number in range(len(rates))
-    ]
+    workload = _workload(source, messages, phases)
+    run = _simulate(seed, system, network, len(rates[0]), workload, {"detector": detector})
+    return [_under_load(run, number * seconds, (number + 1) * seconds) for number in range(len(rates))]
+
+
+def _under_load(run: Run, begin_s: float, end_s: float) -> UnderLoad:
+    steady_s = begin_s + STEADY_FROM * (end_s - begin_s)
+    changed = role_changes(run)
+    early = [at for at in changed if begin_s <= at < steady_s]
+    adapted_s = max(early, default=begin_s)
+    submitted = [event.time_ns / SECOND for event in run.events() if event.kind is Kind.SUBMIT]
+    return UnderLoad(
+        mean(latencies(run, steady_s, end_s - MARGIN_S)),
+        adapted_s - begin_s,
+        sum(begin_s <= at < adapted_s for at in submitted),
+        len(early),
+        sum(steady_s <= at < end_s for at in changed),
+    )
+
+
+def role_changes(run: Run) -> list[float]:
+    """When members changed their roles, in seconds; the first role is no change, nor is another
+    sequencer."""
+    roles: dict[int, str] = {}
+    found = []
+    for event in run.events():
+        if event.kind is Kind.ROLE and event.label is not None:
+            role, _, _ = event.label.partition(":")
+            if roles.get(event.node, role) != role:
+                found.append(event.time_ns / SECOND)
+            roles[event.node] = role
+    return found
 
 
 def _run(
@@ -148,10 +192,10 @@ def _simulate(
 
 
 def _values(run: Run, seconds: float) -> CaseValues:
-    return CaseValues(numbers={LATENCY: mean(_latencies(run, WARM_UP_S, seconds - MARGIN_S))})
+    return CaseValues(numbers={LATENCY: mean(latencies(run, WARM_UP_S, seconds - MARGIN_S))})
 
 
-def _latencies(run: Run, begin_s: float, end_s: float) -> list[float]:
+def latencies(run: Run, begin_s: float, end_s: float) -> list[float]:
     """For each message of some time that all delivered, the time until the last one did."""
     sent: dict[int, int] = {}
     last: dict[int, list[int]] = {}

@@ -39,7 +39,7 @@ def cases(setup: Setup) -> list[Case]:
             parameters={"system": system, "scenario": number},
             seed=0,
             function="ordercast.experiments.hybrid.static:measure",
-            arguments={"seconds": 8.0 if setup.quick else 15.0},
+            arguments={"seconds": 8.0 if setup.quick else 10.0},
         )
         for system in SYSTEMS
         for number in (QUICK_SCENARIOS if setup.quick else range(1, 10))
