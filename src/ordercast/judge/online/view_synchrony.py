@@ -63,7 +63,7 @@ class ViewSynchrony(Oracle):
         self._begun: set[NodeId] = set()
         """The nodes that have installed a view."""
         self._unsettled: set[NodeId] = {*case.description.removed}
-        """The nodes that came later, were removed, or asked to join or to leave: nobody knows when they count."""
+        """The nodes that came later, were removed, or asked to join or to leave."""
 
     def handlers(self) -> dict[Kind, Handler]:
         """Views, deliveries, and the crashes that interrupt a stay."""

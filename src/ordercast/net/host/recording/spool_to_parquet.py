@@ -120,8 +120,8 @@ def finish_run(
     A host that did not stop in good order gets a crash at its end, and so does a host that could not write
     its trace any more. `complete` says that every fault had healed and that everything that should be
     delivered could be; `settled` says the latter of the remaining hosts (see `RunDescription`). A run with a
-    part that is not on record is neither. Hosts that were `gone` before the end, or `removed`, count as crashed in any
-    case.
+    part that is not on record is neither. Hosts that were `gone` before the end, or `removed`, count as
+    crashed in any case.
     """
     target = folder / run
     if (target / DESCRIPTION).exists():
