@@ -164,7 +164,8 @@ def finish_trace(cluster: Cluster, run: str, ended: Finish) -> Path | None:
             run,
             complete=ended.complete,
             settled=ended.settled,
-            gone=ended.gone | cluster.roster.removed,
+            gone=ended.gone,
+            removed=cluster.roster.removed,
             scenario=_as_scenario(cluster),
         )
     except LocalError as error:

@@ -212,8 +212,8 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             "Nodes that install the same two consecutive views deliver the same messages between them. A view"
             " is the same at all nodes that install it, and so is the state of the group, if the view tells"
             " it. A message is delivered in one view only. If `partition` is `majority-continues`, every view"
-            " has a majority of the receivers; those that came later, or asked to join or to leave, count as"
-            " its members.",
+            " has a majority of the receivers; those that came later, were removed, or asked to join or"
+            " to leave, count as its members.",
             "`views` are promised",
             lambda run: run.guarantees.views,
             ViewSynchrony,

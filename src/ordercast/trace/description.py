@@ -66,6 +66,8 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     resumed: tuple[NodeId, ...] = ()
     """Nodes that had lives before this run. They may have saved state, such as their place in the order. What
     they did before is in the trace of an earlier run."""
+    removed: tuple[NodeId, ...] = ()
+    """Nodes that were removed from a live cluster before the end of the run."""
     trace_hash: str | None = None
     files: dict[str, int] | None = None
     """The number of rows in each of its Parquet files; None if the writer did not count them."""

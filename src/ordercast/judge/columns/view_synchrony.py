@@ -4,8 +4,8 @@ Nodes that go from one view to the next together deliver the same messages in be
 members at all nodes. The numbers of views grow at each node. A node installs only views that it is in, and
 one view that leaves it out; after that view it delivers no message of the group. All nodes deliver a message
 in the same view. The state that a view tells is the same at all nodes. If only a majority may go on, every
-view has a majority of the receivers as members. A receiver that came later, or that ever asked to join or to
-leave, counts as a member of every view: it is not known when it began and ceased to count.
+view has a majority of the receivers as members. A receiver that came later, was removed,
+or ever asked to join or to leave, counts as a member of every view: it is not known when it counts.
 """
 
 import numpy as np
@@ -88,7 +88,7 @@ def _judge_majorities(case: Case, views: list[InstalledView], findings: Findings
 
 
 def _unsettled(case: Case, views: list[InstalledView]) -> set[NodeId]:
-    """The nodes that asked to join or to leave, and those that came later: they crash before any view."""
+    """The nodes that asked to join or to leave, were removed, or came later: those crash before any view."""
     trace = case.trace
     begun: dict[NodeId, int] = {}
     for view in views:
@@ -97,7 +97,7 @@ def _unsettled(case: Case, views: list[InstalledView]) -> set[NodeId]:
     pairs = zip(trace.node[crashes].tolist(), crashes.tolist(), strict=True)
     receivers = {node for nodes in case.description.groups.values() for node in nodes}
     came = {node for node, row in pairs if node in receivers and row < begun.get(node, len(trace.kind))}
-    return came | set(trace.node[trace.rows(*REQUESTS)].tolist())
+    return came | {*case.description.removed} | set(trace.node[trace.rows(*REQUESTS)].tolist())
 
 
 def _judge_majority(

@@ -62,8 +62,8 @@ class ViewSynchrony(Oracle):
         self._states: dict[tuple[GroupId, int], tuple[NodeId, int]] = {}
         self._begun: set[NodeId] = set()
         """The nodes that have installed a view."""
-        self._unsettled: set[NodeId] = set()
-        """The nodes that came later, or that asked to join or to leave: it is not known when they count."""
+        self._unsettled: set[NodeId] = {*case.description.removed}
+        """The nodes that came later, were removed, or asked to join or to leave."""
 
     def handlers(self) -> dict[Kind, Handler]:
         """Views, deliveries, and the crashes that interrupt a stay."""

@@ -120,6 +120,7 @@ def finish_run(
     complete: bool,
     settled: bool = False,
     gone: Collection[HostId] = (),
+    removed: Collection[HostId] = (),
     scenario: dict[str, object] | None = None,
 ) -> Path:
     """Finish the trace of a live run whose hosts have all stopped; returns its folder.
@@ -127,7 +128,8 @@ def finish_run(
     A host that did not stop in good order gets a crash at its end, and so does a host that could not write
     its trace any more. `complete` says that every fault had healed and that everything that should be
     delivered could be; `settled` says the latter of the remaining hosts (see `RunDescription`). A run with a
-    part that is not on record is neither. Hosts that were `gone` before the end count as crashed in any case.
+    part that is not on record is neither. Hosts that were `gone` before the end, or `removed`, count as
+    crashed in any case.
     """
     target = folder / run
     if (target / DESCRIPTION).exists():
@@ -138,7 +140,7 @@ def finish_run(
         with locked(spools, host):
             state = turn_all(spools, host)
             resumed |= {host} if state.resumed else set()
-            if state.life >= 0 and (host in gone or not state.ended):
+            if state.life >= 0 and (host in gone or host in removed or not state.ended):
                 _bury(target, run, host, state)
     if not any(target.glob("*.parquet")):
         _write_segment(target / EVENTS, iter([SCHEMA.empty_table()]))
@@ -155,6 +157,7 @@ def finish_run(
         settled=settled and not cut,
         files=files,
         resumed=tuple(node.id for node in plan.nodes if node.host in resumed),
+        removed=tuple(node.id for node in plan.nodes if node.host in removed),
         scenario=scenario or {},
     )
     _replace(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(described), indent=2))
