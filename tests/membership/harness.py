@@ -23,6 +23,7 @@ from ordercast.core import (
 from ordercast.sim.world import World
 
 GUARANTEES = Guarantees(views=True, crashes=Crashes.MINORITY_OF_ALL)
+NODES_MAX = 64
 Told = tuple[int, NodeId, bytes]
 """A message as it was delivered: view, sender, payload."""
 
@@ -32,7 +33,7 @@ class GroupNode(Stack):
 
     def __init__(self, env: Env, founders: tuple[NodeId, ...], options: ViewOptions) -> None:
         super().__init__(env)
-        seating = Seating(dict.fromkeys(founders, (0,)))
+        seating = Seating(dict.fromkeys(founders, (0,)), others=frozenset(range(NODES_MAX)))
         self.state: list[bytes] = []
         self.delivered: list[Told] = []
         self.installed: list[tuple[int, tuple[NodeId, ...], str]] = []

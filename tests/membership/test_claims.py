@@ -114,7 +114,7 @@ def test_a_cut_beyond_what_was_sent_is_refused() -> None:
 
 
 def test_bytes_that_are_no_part_of_the_state_are_refused() -> None:
-    two = Seating({0: (0,), 1: (0,)})
+    two = Seating({0: (0,), 1: (0,)}, others=frozenset({5}))
     driver = ProcessDriver(lambda env: ViewSynchrony(env, 0, two, ViewOptions()), me=5, now=9)
     driver.process.join((0,))
     record = view(2, (Seat(0, 0, 0), Seat(1, 0, 0), Seat(5, 9, 2)), (0, 1, 5), (0, 0))
@@ -124,6 +124,19 @@ def test_bytes_that_are_no_part_of_the_state_are_refused() -> None:
             driver.receive(source, wrong)
     driver.receive(0, StateChunk(2, 0, 1, b"x"))
     assert driver.process.view is not None and driver.process.view.newcomers == (5,)
+
+
+def test_a_node_that_the_cluster_does_not_have_gets_no_seat() -> None:
+    driver = member()
+    seats = (*FIRST.seats, Seat(7, 9, 2))
+    with pytest.raises(RemoteError, match="view 2, which has unknown nodes"):
+        driver.receive(1, Install(view(2, seats, (0, 1, 2, 7), (0, 0, 0))))
+    with pytest.raises(RemoteError, match="node 7 asks for a seat, but is not known"):
+        driver.receive(7, Join(1, 9, (0,)))
+    assert driver.process.newest.number == 1
+    driver.process.on_nodes(dict.fromkeys((0, 1, 2, 7), "member"))
+    driver.receive(1, Install(view(2, seats, (0, 1, 2, 7), (0, 0, 0))))
+    assert driver.process.newest.number == 2, "it has come to the cluster"
 
 
 def test_messages_of_other_views_and_duplicates_are_ignored() -> None:

@@ -46,6 +46,7 @@ def assemble(deployment: Deployment, extension: Extension) -> Assembly:
         },
         {node: new.groups for node, new in later.items()},
         extension.removed,
+        frozenset(range(count)),
     )
     return Assembly(
         extension.members(planned, count),

@@ -83,7 +83,7 @@ class Coordinator:
             check_round(source, message.accepted_ballot, self.seen)
             check_stopped(source, message, record, traffic)
             if message.accepted is not None:
-                check_record(source, message.accepted, record, self._env.now)
+                check_record(source, message.accepted, record, self._roster, self._env.now)
             self.on_answer(source, message)
 
     def on_answer(self, source: NodeId, message: Stopped | Flushed | Agreed) -> None:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from ordercast.components.membership.ballot import NODE_BITS, ballot_owner
 from ordercast.components.membership.messages import Beat, Cut, Join, Stopped
 from ordercast.components.membership.record import ViewRecord
+from ordercast.components.membership.roster import Roster
 from ordercast.components.membership.traffic import Traffic
 from ordercast.core import SECOND, Nanos, NodeId, RemoteError
 
@@ -59,9 +60,21 @@ def check_cut(source: NodeId, message: Cut, traffic: Traffic) -> None:
         raise RemoteError(f"node {source} sent a cut that does not fit view {traffic.record.number}")
 
 
-def check_record(source: NodeId, record: ViewRecord, known: ViewRecord, now: Nanos) -> None:
-    """Raise `RemoteError` for a view that no group can have decided."""
+def check_known(source: NodeId, roster: Roster) -> None:
+    """Raise `RemoteError` for a node that asks for a seat and is not known to this one; it will ask again."""
+    if not roster.knows((source,)):
+        raise RemoteError(f"node {source} asks for a seat, but is not known to be in the cluster")
+
+
+def check_record(source: NodeId, record: ViewRecord, known: ViewRecord, roster: Roster, now: Nanos) -> None:
+    """Raise `RemoteError` for a view that no group can have decided.
+
+    A node that this one does not know may have come to the cluster. Then this one will hear of it, and of the
+    view again.
+    """
     _check_form(source, record)
+    if not roster.knows(record.peers):
+        raise RemoteError(f"node {source} names view {record.number}, which has unknown nodes")
     for seat in record.seats:
         _check_incarnation(source, seat.incarnation, now)
     if record.number - known.number > VIEWS_AHEAD_MAX:

@@ -14,11 +14,15 @@ class Roster:
 
     __slots__ = ("_known", "present", "removed")
 
-    def __init__(self, founders: Collection[NodeId], removed: Collection[NodeId]) -> None:
-        self._known = frozenset(founders)
+    def __init__(self, planned: Collection[NodeId], removed: Collection[NodeId]) -> None:
+        self._known = frozenset(planned)
         self.present: frozenset[NodeId] = frozenset()
         """Nodes that are there; empty as long as the cluster is as it was planned."""
         self.removed = frozenset(removed)
+
+    def knows(self, nodes: Collection[NodeId]) -> bool:
+        """Whether the cluster has, or had, all these nodes."""
+        return self._known.union(self.present).issuperset(nodes)
 
     def update(self, present: Collection[NodeId]) -> None:
         """These nodes are there now."""

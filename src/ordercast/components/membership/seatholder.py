@@ -69,7 +69,7 @@ class Seatholder(Process):
         self.standing: Standing = OUT
         self.journal = VoteJournal(env, first_view(seating.founders), self.wants)
         self.voter = Voter(env, self.journal)
-        self.roster = Roster(seating.founders, seating.removed)
+        self.roster = Roster(seating.nodes, seating.removed)
         self.detector = Detector(env.me, options.silences_max)
         self.candidates = Candidates(options.silences_max)
         self.exchange = Exchange(env, group, options, lambda: self.standing is MEMBER)

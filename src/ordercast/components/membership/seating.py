@@ -15,10 +15,17 @@ class Seating:
     later: Mapping[NodeId, Groups] = field(default_factory=dict)
     """Nodes that came to the cluster after that; they ask for a seat as soon as they start."""
     removed: frozenset[NodeId] = frozenset()
+    others: frozenset[NodeId] = frozenset()
+    """Nodes of the plan that sit only if their applications ask."""
 
     def __post_init__(self) -> None:
         if not any(self.founders.values()):
             raise LocalError("views: one of the founders must receive a group, because receivers vote")
+
+    @property
+    def nodes(self) -> frozenset[NodeId]:
+        """All nodes of the plan."""
+        return self.others.union(self.founders, self.later)
 
     def wish(self, node: NodeId) -> Groups | None:
         """What a node wants when it starts; None if it does not want to sit before its application asks."""

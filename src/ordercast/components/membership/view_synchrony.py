@@ -29,7 +29,13 @@ Limits. At most `window` messages of a member are unacknowledged, and as many wa
 from collections.abc import Mapping
 
 from ordercast.components.membership.explain import explain
-from ordercast.components.membership.limits import check_ballot, check_record, check_round, check_skipping
+from ordercast.components.membership.limits import (
+    check_ballot,
+    check_known,
+    check_record,
+    check_round,
+    check_skipping,
+)
 from ordercast.components.membership.messages import (
     Agreed,
     Beat,
@@ -214,6 +220,7 @@ class ViewSynchrony(Seatholder):
     # Coming and going
 
     def _on_join(self, source: NodeId, message: Join) -> None:
+        check_known(source, self.roster)
         self.candidates.on_join(source, message, self.journal.record, self.env.now)
         self.pulse.teach(source, message.view)
         self.detector.hear(source, message.incarnation)
@@ -230,7 +237,7 @@ class ViewSynchrony(Seatholder):
             self.voter.promise(source, message.ballot, self.wants, self.exchange.received)
 
     def _check(self, source: NodeId, record: ViewRecord) -> None:
-        check_record(source, record, self.journal.record, self.env.now)
+        check_record(source, record, self.journal.record, self.roster, self.env.now)
         if self.exchange.traffic is not None:
             known = self.journal.record
             voters = sum(map(self.detector.connected, known.voters))
