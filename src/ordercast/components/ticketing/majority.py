@@ -14,7 +14,7 @@ from ordercast.core import NodeId
 class Majority:
     """What is ordered here and not safe yet, and how much of the order each member has."""
 
-    __slots__ = ("_me", "_members", "_places", "_safe", "_voters", "_waiting")
+    __slots__ = ("_beyond", "_me", "_members", "_places", "_safe", "_voters", "_waiting")
 
     def __init__(self, me: NodeId) -> None:
         self._me = me
@@ -24,6 +24,8 @@ class Majority:
         self._waiting: deque[Ordered] = deque()
         self._safe = 0
         """How many messages of this view are safe."""
+        self._beyond = 0
+        """How many voters have more of the order than that."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -34,17 +36,22 @@ class Majority:
         self._voters = voters
         self._places = dict.fromkeys(members, 0)
         self._waiting.clear()
-        self._safe = 0
+        self._safe = self._beyond = 0
 
     def add(self, ordered: Ordered) -> None:
         """The next message in the order here."""
         self._waiting.append(ordered)
-        self._places[self._me] = self._places.get(self._me, 0) + 1
+        self._raise(self._me, self._places.get(self._me, 0) + 1)
 
     def note(self, member: NodeId, place: int) -> None:
         """A member has so much of the order."""
         if place > self._places.get(member, place):
-            self._places[member] = place
+            self._raise(member, place)
+
+    def _raise(self, member: NodeId, place: int) -> None:
+        if self._places.get(member, 0) <= self._safe < place and member in self._voters:
+            self._beyond += 1
+        self._places[member] = place
 
     def behind(self) -> list[NodeId]:
         """The members that have not said that they have all that waits here."""
@@ -53,12 +60,13 @@ class Majority:
 
     def take(self) -> Iterator[Ordered]:
         """What has become safe."""
-        if not self._waiting:
+        if not self._waiting or 2 * self._beyond < len(self._voters):
             return
         agreed = self._agreed()
         while self._waiting and self._safe < agreed:
             self._safe += 1
             yield self._waiting.popleft()
+        self._beyond = sum(self._places.get(voter, 0) > self._safe for voter in self._voters)
 
     def _agreed(self) -> int:
         """The place up to which at least half of the voters have the order."""

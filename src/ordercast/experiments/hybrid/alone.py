@@ -14,6 +14,7 @@ from ordercast.report.figures import Axis, Curve, Figure, Point
 PROCESSES, RATE_PER_S = 30, 10.0
 INTERVAL_MS = 1000 / RATE_PER_S
 DELAYS_MS = (20.0, 50.0, 80.0, 120.0, 200.0, 400.0)
+SECONDS = 7.0
 QUICK_DELAYS_MS = (50.0, 200.0)
 SYSTEMS = {TOKEN_SITE: "token-site", SYMMETRIC: "symmetric"}
 PAPER = "Totally Ordered Multicast in Large-Scale Systems (ICDCS 1996)"
@@ -34,7 +35,7 @@ def cases(setup: Setup) -> list[Case]:
             arguments={
                 "processes": PROCESSES,
                 "rate_per_s": RATE_PER_S,
-                "seconds": 7.0 if setup.quick else 8.0,
+                "seconds": SECONDS,
             },
         )
         for system in SYSTEMS

@@ -24,7 +24,7 @@ from ordercast.experiments.experiment import (
     Results,
     Setup,
 )
-from ordercast.experiments.hybrid.runs import DYNAMIC, SYMMETRIC, TOKEN_SITE, latencies, places
+from ordercast.experiments.hybrid.runs import DYNAMIC, SYMMETRIC, TOKEN_SITE, between, places, waits
 from ordercast.report.figures import Axis, Curve, Figure, Point
 from ordercast.scenario.arrival_file import read_arrivals
 from ordercast.scenario.spec import MatrixSpec, NetworkSpec, Scenario, SubmissionSpec, WorkloadSpec
@@ -68,7 +68,7 @@ def measure(*, seed: int, system: str, data: str, seconds: float) -> CaseValues:
     run = simulate(scenario(seed, system, data, seconds))
     if run.violations:
         raise LocalError(f"a promise was broken: {run.violations[0]}")
-    found = sorted(latencies(run, 0.0, seconds))
+    found = sorted(between(waits(run), 0.0, seconds))
     return CaseValues(numbers={_name(share): found[int(share * len(found))] for share in QUANTILES})
 
 

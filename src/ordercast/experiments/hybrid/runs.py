@@ -10,7 +10,7 @@ messages to send. Heartbeats are slow, so that they cost nothing.
 from collections.abc import Sequence
 from random import Random
 from statistics import mean
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -72,6 +72,13 @@ def places(near_ms: float, far_ms: float) -> SitesSpec:
     return SitesSpec(sites=((0, 1, 2), (3, 4)), near=near, far=far)
 
 
+class Wait(NamedTuple):
+    """How long a message took."""
+
+    sent_s: float
+    latency_ms: float
+
+
 class UnderLoad(msgspec.Struct, frozen=True):
     """What a protocol does under one of several loads."""
 
@@ -107,17 +114,19 @@ def changing(
     messages = round(sum(map(sum, rates)) * seconds)
     workload = _workload(source, messages, phases)
     run = _simulate(seed, system, network, len(rates[0]), workload, {"detector": detector})
-    return [_under_load(run, number * seconds, (number + 1) * seconds) for number in range(len(rates))]
+    whole, changed = waits(run), role_changes(run)
+    return [
+        _under_load(whole, changed, number * seconds, (number + 1) * seconds) for number in range(len(rates))
+    ]
 
 
-def _under_load(run: Run, begin_s: float, end_s: float) -> UnderLoad:
+def _under_load(whole: list[Wait], changed: list[float], begin_s: float, end_s: float) -> UnderLoad:
     steady_s = begin_s + STEADY_FROM * (end_s - begin_s)
-    changed = role_changes(run)
     early = [at for at in changed if begin_s <= at < steady_s]
     adapted_s = max(early, default=begin_s)
-    submitted = [event.time_ns / SECOND for event in run.events() if event.kind is Kind.SUBMIT]
+    submitted = [wait.sent_s for wait in whole]
     return UnderLoad(
-        mean(latencies(run, steady_s, end_s - MARGIN_S)),
+        mean(between(whole, steady_s, end_s - MARGIN_S)),
         adapted_s - begin_s,
         sum(begin_s <= at < adapted_s for at in submitted),
         len(early),
@@ -192,11 +201,11 @@ def _simulate(
 
 
 def _values(run: Run, seconds: float) -> CaseValues:
-    return CaseValues(numbers={LATENCY: mean(latencies(run, WARM_UP_S, seconds - MARGIN_S))})
+    return CaseValues(numbers={LATENCY: mean(between(waits(run), WARM_UP_S, seconds - MARGIN_S))})
 
 
-def latencies(run: Run, begin_s: float, end_s: float) -> list[float]:
-    """For each message of some time that all delivered, the time until the last one did."""
+def waits(run: Run) -> list[Wait]:
+    """For each message that all delivered, when it was sent, and the time until the last one delivered it."""
     sent: dict[int, int] = {}
     last: dict[int, list[int]] = {}
     for event in run.events():
@@ -206,4 +215,9 @@ def latencies(run: Run, begin_s: float, end_s: float) -> list[float]:
             last.setdefault(event.message, []).append(event.time_ns)
     everybody = len(run.description.groups[0])
     whole = [(sent[message], times) for message, times in last.items() if len(times) == everybody]
-    return [(max(times) - at) / 1e6 for at, times in whole if begin_s <= at / SECOND < end_s]
+    return [Wait(at / SECOND, (max(times) - at) / 1e6) for at, times in whole]
+
+
+def between(whole: list[Wait], begin_s: float, end_s: float) -> list[float]:
+    """The latencies of the messages that were sent in this time."""
+    return [wait.latency_ms for wait in whole if begin_s <= wait.sent_s < end_s]
