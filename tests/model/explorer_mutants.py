@@ -6,14 +6,28 @@ from typing import Any
 
 import msgspec
 
+from ordercast.core import NodeId
 from ordercast.lab.model.explorer_case import Case
 from ordercast.lab.model.explorer_hydra import BOTH, FIRST, LEFT, RIGHT, case
 from ordercast.protocols.hydra.follower import Follower
+from ordercast.protocols.hydra.keeper import Keeper
 from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.lane_life import ACTIVE, FROZEN
 from ordercast.protocols.hydra.merge import END, Merge, Position
-from ordercast.protocols.hydra.messages import NEVER, Flush, Groupcast, Plans, Report, Step
+from ordercast.protocols.hydra.messages import (
+    NEVER,
+    Announce,
+    Flush,
+    Groupcast,
+    Inquiry,
+    Outcome,
+    Plans,
+    Report,
+    Step,
+)
+from ordercast.protocols.hydra.origins import Origins
 from ordercast.protocols.hydra.receiver import Receiver
+from ordercast.protocols.hydra.sender import Sender
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +58,11 @@ def addition() -> Case:
     both = ((1, BOTH), (2, BOTH))
     clocks = (20, 0)
     return case("addition", "", both, first=1, added=True, flush="periodic", flushes=FIRST, clocks=clocks)
+
+
+def resend() -> Case:
+    """A sequencer is removed to which a sender that keeps has sent a message."""
+    return case("resend", "", (), kept=(BOTH,), removed=2, flush="periodic", flushes=FIRST)
 
 
 def _highest_floor(self: Merge) -> Position:
@@ -138,6 +157,33 @@ def _report_nothing(self: Follower, planned: Plans) -> None:
         _take_part(self, planned)
 
 
+def _recognise_nothing(self: Origins, sender: NodeId, inquiry: Inquiry) -> Outcome:
+    """Tell a sender that nothing of what it asks about has come."""
+    return Outcome(inquiry.sequencer, (), inquiry.numbers, ())
+
+
+def _miss_nothing(self: Origins, sequencer: int) -> None:
+    """Forget that a number was given up, of which nobody here knows what it was."""
+
+
+_follow = Sender._follow
+
+
+def _send_again_at_once(self: Sender, source: NodeId, message: Announce, keeper: Keeper) -> None:
+    """Send to another sequencer as soon as a removal is planned, not when it is decided."""
+    _follow(self, source, message, keeper)
+    planned = message.planned
+    ledger = None if planned is None else keeper._ledgers.pop(planned.sequencer, None)
+    if ledger is not None:
+        keeper.again.extend((held.groups, held.payload) for held in ledger.kept.values())
+        self._send_again()
+
+
+def _forget_removed(self: Keeper, sequencer: int, *, complete: bool) -> None:
+    """Keep nothing that was sent to a removed sequencer."""
+    self._ledgers.pop(sequencer, None)
+
+
 MUTANTS = [
     Mutant("highest floor", Merge, "floor", _highest_floor, plain, "delivery: m"),
     Mutant("no tie-break", Merge, "take", _take_without_ties, plain, "global order"),
@@ -149,4 +195,8 @@ MUTANTS = [
     Mutant("never reports", Follower, "_send_report", _never_report, removal, "does not settle"),
     Mutant("starts early", Follower, "_apply", _start_early, addition, "views: number 1 of sequencer 2"),
     Mutant("not held back", Follower, "on_flush", _not_held_back, addition, "delivery: m2"),
+    Mutant("recognises nothing", Origins, "outcome", _recognise_nothing, resend, "at most once: k1"),
+    Mutant("misses nothing", Origins, "miss", _miss_nothing, resend, "at most once: k1"),
+    Mutant("sends again at once", Sender, "_follow", _send_again_at_once, resend, "at most once: k1"),
+    Mutant("forgets what was removed", Keeper, "_end", _forget_removed, resend, "validity: receiver"),
 ]

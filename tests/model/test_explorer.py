@@ -31,7 +31,7 @@ from ordercast.lab.model.explorer_search import Search
 from ordercast.lab.model.explorer_world import History, Jump, Packet, Timer
 from ordercast.lab.model.result import HOLDS
 from tests.deep import deep_after
-from tests.model.explorer_mutants import MUTANTS, Mutant, addition, removal
+from tests.model.explorer_mutants import MUTANTS, Mutant, addition, removal, resend
 
 
 class Letter(Message, frozen=True, tag=1):
@@ -278,6 +278,19 @@ def test_a_broken_variant_of_hydra_is_found(mutant: Mutant, monkeypatch: pytest.
     steps = result.detail.splitlines()[1:]
     assert 3 < len(steps) < 20
     assert all(line.startswith(f"{number}. ") for number, line in enumerate(steps, 1))
+
+
+def test_a_kept_message_is_delivered_of_either_sequencer_and_never_of_both() -> None:
+    search = Search(resend())
+    outcome = search.run()
+    assert (outcome.fault, outcome.complete) == (None, True)
+    whole = {(first, second) for first, second, *_ in search.reached() if copies(first) and copies(second)}
+    assert {(copies(first), copies(second)) for first, second in whole} == {((1,), (1,)), ((2,), (2,))}
+
+
+def copies(history: History) -> tuple[int, ...]:
+    """The sequencers of all messages."""
+    return tuple(one.stamp.issuer for one in history if isinstance(one, Delivered) and one.stamp)
 
 
 @pytest.mark.deep

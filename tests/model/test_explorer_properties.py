@@ -2,7 +2,7 @@
 
 import pytest
 
-from ordercast.core import Delivered, Deployment, Dropped, OutOfOrder, Stamp, View
+from ordercast.core import Delivered, Deployment, Dropped, NodeId, OutOfOrder, Stamp, Unconfirmed, View
 from ordercast.lab.model.explorer_hydra_properties import HydraProperties
 from ordercast.lab.model.explorer_world import History, Packet
 from ordercast.protocols.hydra.messages import Announce, Flush, Groupcast, Plans, Step
@@ -46,6 +46,7 @@ BAD: dict[str, History] = {
     "global order: a at (5, 1) comes after a message at (5, 2)": (B, A),
     "local order: number 2 of sequencer 1 is settled after number 0": (message(b"c", 6, 1, 2),),
     "local order: number 1 of sequencer 1 is settled after number 1": (A, lost(1, 1)),
+    "at most once: a comes again at (6, 2)": (A, message(b"a", 6, 2, 1, 1)),
     "views: number 1 of sequencer 2 is not of configuration 1": (removed(2, 0), lost(2, 1, config=1)),
     "views: number 1 of sequencer 3 is not of configuration 0": (message(b"c", 9, 3, 1),),
     "views: sequencer 2 is removed after number 0 instead of number 1": (removed(2, 1),),
@@ -143,6 +144,22 @@ def test_a_run_is_over_when_all_that_is_stamped_is_settled_in_the_last_configura
     assert PROPERTIES.unsettled(behind, [FLUSH, DECIDED]) == "receiver 1 is in configuration 0 of 1"
     first = Packet(5, 0, Announce(0, ((1, 3), (2, 4)), None, None))
     assert PROPERTIES.unsettled(settled, [FLUSH, first]) == "only 0 of 1 configurations are decided"
+
+
+def test_what_a_sender_keeps_is_told_to_each_receiver_or_to_the_sender() -> None:
+    keeps = HydraProperties(PLAN, 2, [b"a"], changes=1, kept={b"a": (0, 1)})
+    traffic = [FLUSH, DECIDED]
+    told: dict[NodeId, History] = {0: (A, removed(2, 0)), 1: (lost(1, 1, group=1), removed(2, 0)), 2: ()}
+    assert keeps.unsettled(told, traffic) is None
+    silent = [Packet(3, 0, Flush(1, 30, (0, 0))), DECIDED]
+    lacking: dict[NodeId, History] = {0: (removed(2, 0),), 1: (removed(2, 0),), 2: ()}
+    assert keeps.unsettled(lacking, silent) == "validity: receiver 0 and the sender of a hear nothing of it"
+    unconfirmed: History = (Unconfirmed(0, (0, 1), b"a"),)
+    assert keeps.unsettled(lacking | {2: unconfirmed}, silent) is None
+    assert keeps.alone(2, unconfirmed) is None
+    assert keeps.together(0, (A,), 2, unconfirmed) is None
+    assert keeps.alone(2, (A,)) == f"a sender is told {A}"
+    assert keeps.alone(2, (Unconfirmed(0, (0, 1), b"x"),)) is not None
 
 
 def test_what_can_be_overtaken_fades_and_nothing_else() -> None:

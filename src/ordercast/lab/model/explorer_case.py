@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ordercast.core import Nanos, NodeId, Plan
-from ordercast.lab.model.explorer_world import History, Jump, Packet, Timer
+from ordercast.lab.model.explorer_world import History, Jump, Packet, Submission, Timer
 
 
 class Properties(ABC):
@@ -35,10 +35,11 @@ class Properties(ABC):
 class Case:
     """A small run, all interleavings of which are explored.
 
-    All nodes but those in `late` start and settle first, without faults. Then `packets` are under way, and
-    everything in flight may arrive in any order. A packet that is lost is one that never arrives: no step
-    stands for it. Every state is judged, whatever is still in flight; and from each state with at most
-    `losses` packets in flight these are lost, time goes on for everybody, and all must come to its end.
+    All nodes but those in `late` start and settle first, without faults. Then `packets`, and what senders
+    make of `submissions`, are under way, and everything in flight may arrive in any order. A packet that is
+    lost is one that never arrives: no step stands for it. Every state is judged, whatever is still in flight;
+    and from each state with at most `losses` packets in flight these are lost, time goes on for everybody,
+    and all must come to its end.
     """
 
     name: str
@@ -46,6 +47,8 @@ class Case:
     plan: Plan
     properties: Properties
     packets: tuple[Packet, ...]
+    submissions: tuple[Submission, ...] = ()
+    """Messages that applications give to senders."""
     late: tuple[NodeId, ...] = ()
     """Nodes that start just before the exploration does; what prompt nodes tell others of it is under way."""
     greeting: bool = False

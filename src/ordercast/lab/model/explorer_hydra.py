@@ -7,10 +7,11 @@ configuration service is one replica, for which consensus is immediate; consensu
 from collections.abc import Mapping
 
 from ordercast.components.consensus import ConsensusOptions
-from ordercast.core import Deployment, NodeId, Plan
+from ordercast.core import Deployment, Groups, NodeId, Plan
 from ordercast.lab.model.explorer_case import Case
 from ordercast.lab.model.explorer_hydra_properties import HydraProperties
-from ordercast.lab.model.explorer_world import Jump, Packet, Timer
+from ordercast.lab.model.explorer_world import Jump, Packet, Submission, Timer
+from ordercast.protocols.hydra.keeper import KEEP
 from ordercast.protocols.hydra.messages import Request, Suspect
 from ordercast.protocols.hydra.options import FlushPolicy, HydraOptions
 from ordercast.protocols.hydra.protocol import PROTOCOL
@@ -21,7 +22,13 @@ TOGETHER = ((0, 1),)
 
 
 def _plan(
-    groups: tuple[tuple[NodeId, ...], ...], sequencers: int, spares: int, flush: FlushPolicy, repair: bool
+    groups: tuple[tuple[NodeId, ...], ...],
+    sequencers: int,
+    spares: int,
+    flush: FlushPolicy,
+    *,
+    repair: bool,
+    resend: bool,
 ) -> Plan:
     options = HydraOptions(
         sequencers=sequencers,
@@ -36,6 +43,9 @@ def _plan(
         retry_ns=4,
         patience_ns=0,
         repair=repair,
+        resend=resend,
+        route="hash",  # a sender's choice must not depend on luck
+        ack_ns=5,
         hold_ns=5,
         announce_ns=20,
         join_ns=20,
@@ -65,15 +75,19 @@ def case(
     losses: int = 1,
     copies: int = 0,
     repair: bool = False,
+    kept: tuple[Groups, ...] = (),
+    repeats: int = 0,
 ) -> Case:
     """A run with these messages, each given to a sequencer, which are counted from 1, for some groups.
 
     There are `first` sequencers at the beginning. Those in `flushes` flush so often, and those in `jumps`
     have clocks that jump so far. Receivers look for gaps `ticks` times. One sequencer may be `removed`, and
     then `rejoins` under the next number; and one more may be `added`. With `repair`, receivers ask each other
-    and the sequencers for missing packets.
+    and the sequencers for missing packets. A sender keeps further messages, to the groups in `kept`: it gives
+    them to a sequencer by a hash of the groups (BOTH and RIGHT to 2, LEFT to 1), and sends them again
+    if it is removed. It repeats `repeats` times what it says and asks without an answer.
     """
-    plan = _plan(groups, first, int(added), flush, repair)
+    plan = _plan(groups, first, int(added), flush, repair=repair, resend=bool(kept))
     sequencers = [node.id for node in plan.nodes if node.role == "sequencer"]
     service = next(node.id for node in plan.nodes if node.role == "configuration")
     nodes = dict(enumerate(sequencers, 1))
@@ -82,8 +96,10 @@ def case(
         timers |= {Timer(node.id, REPAIR): 1 for node in plan.nodes if node.role == "receiver"}
     if ticks:
         timers |= {Timer(node.id, "tick"): ticks for node in plan.nodes if node.role == "receiver"}
+    if repeats:
+        timers[Timer(plan.senders[0], KEEP)] = repeats
     packets: list[Packet] = []
-    leading = set(sequencers[:first]) if flush == "periodic" and not repair else set()
+    leading = set(sequencers[:first]) if flush == "periodic" and not repair and not kept else set()
     if removed is not None:
         packets.append(Packet(0, service, Suspect((removed,))))
         if rejoins:
@@ -93,17 +109,19 @@ def case(
     for number, (sequencer, to) in enumerate(requests, 1):
         message = Request(sequencer, number, to, f"m{number}".encode())
         packets.append(Packet(plan.senders[0], nodes[sequencer], message))
+    sent = {f"k{number}".encode(): to for number, to in enumerate(kept, 1)}
     changes = (removed is not None) + rejoins + added
     payloads = [packet.message.payload for packet in packets if isinstance(packet.message, Request)]
     return Case(
         name,
         shows,
         plan,
-        HydraProperties(plan, first, payloads, changes),
+        HydraProperties(plan, first, (*payloads, *sent), changes, sent),
         tuple(packets),
+        submissions=tuple(Submission(plan.senders[0], to, payload) for payload, to in sent.items()),
         late=tuple(sequencers[first:]),
         greeting=greeting,
-        deaf=plan.senders,
+        deaf=() if kept else plan.senders,
         # What the service makes of reports does not depend on their order. Only where a sequencer rejoins may
         # a receiver also ask it for steps that it missed; those questions then never come late.
         prompt=(service,),
@@ -149,6 +167,10 @@ def quick() -> list[Case]:
             "repair", "2 messages, a flush; receivers ask for missing packets", mixed[:2],
             flush="periodic", flushes=FIRST, repair=True,
         ),
+        case(
+            "resend", "a sender keeps a message and sends it again through another sequencer", (),
+            kept=(BOTH,), removed=2, flush="periodic", flushes=FIRST,
+        ),
         case("removal-solicited", "2 messages, removal, flushes on request", mixed[:2], removed=2),
         case(
             "removal-one-group", "3 messages to two receivers that both report",
@@ -182,6 +204,26 @@ def deep() -> list[Case]:
         case(
             "repair-removal", "2 messages, removal; receivers ask each other for missing packets", mixed[:2],
             flush="periodic", removed=2, repair=True,
+        ),
+        case(
+            "resend-unconfirmed", "a kept message is stamped, lost, and known to be missing", (),
+            kept=(RIGHT,), removed=2, flush="periodic", flushes={1: 1, 2: 1}, clocks=(5, 0),
+        ),
+        case(
+            "resend-repeats", "a sender repeats a kept message, or asks again what became of it", (),
+            kept=(BOTH,), repeats=1, removed=2, flush="periodic", flushes=FIRST,
+        ),
+        case(
+            "resend-copies", "a sender sends a kept message again, and one packet is duplicated", (),
+            kept=(RIGHT,), removed=2, flush="periodic", flushes=FIRST, copies=1,
+        ),
+        case(
+            "resend-order", "a message of the other sequencer beside one that is sent again", ((1, BOTH),),
+            kept=(RIGHT,), removed=2, flush="periodic", flushes=FIRST,
+        ),
+        case(
+            "resend-one-group", "a message to two receivers is sent again", (),
+            kept=(LEFT,), groups=TOGETHER, removed=1, flush="periodic", flushes={2: 1},
         ),
         case(
             "removal-flushes", "3 messages, both sequencers flush", mixed,

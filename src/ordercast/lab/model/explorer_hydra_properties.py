@@ -3,12 +3,15 @@
 - *Global order*: every receiver delivers by (clock, sequencer), and a message has one place everywhere.
 - *Local order*: the numbers of a sequencer are settled (delivered or notified) one after the other, each
   once.
+- *At most once*: no receiver delivers a message twice, also if its sender sent it through two sequencers; the
+  copy that counts has one place everywhere.
 - *Delivery*: what one receiver delivers is settled at every receiver of its groups before anything later is.
 - *Views*: configurations come one after the other and are the same everywhere; of a removed sequencer all
   numbers up to the last agreed upon are settled before the view and none after it; an added one begins where
   it was agreed; and a message belongs to the same configuration everywhere.
 - *Progress*: when faults end, every stamped number is settled everywhere, and what was to be added or removed
-  is.
+  is. A message of a sender that keeps is delivered or notified at every receiver of its groups, or its sender
+  is told that it is unconfirmed.
 
 They are exact where groups have one receiver, or where a quorum is the whole group. Of a minority that has
 gone beyond what a majority agreed on, less is promised (Appendix B).
@@ -17,7 +20,7 @@ gone beyond what a majority agreed on, less is promised (Appendix B).
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from ordercast.core import Delivered, Delivery, Dropped, NodeId, Notice, Plan, View
+from ordercast.core import Delivered, Delivery, Dropped, Groups, NodeId, Notice, Plan, Unconfirmed, View
 from ordercast.lab.model.explorer_case import Properties
 from ordercast.lab.model.explorer_world import History, Packet
 from ordercast.protocols.hydra.messages import Announce, Flush
@@ -28,19 +31,32 @@ Place = tuple[int, int]
 class HydraProperties(Properties):
     """The properties, for a plan, the first sequencers, and the payloads that were submitted."""
 
-    def __init__(self, plan: Plan, sequencers: int, payloads: Iterable[bytes], changes: int) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        sequencers: int,
+        payloads: Iterable[bytes],
+        changes: int,
+        kept: Mapping[bytes, Groups] | None = None,
+    ) -> None:
         self._home = {node: group for group, nodes in plan.groups.items() for node in nodes}
         self._sequencers = range(1, sequencers + 1)
         self._payloads = frozenset(payloads)
         self._changes = changes
         """Configurations that must have come about at the end."""
+        self._kept = kept or {}
+        """Payloads of senders that keep, and the groups of each."""
 
     def alone(self, node: NodeId, history: History) -> str | None:
-        """Order, numbers and views of one receiver."""
+        """Order, numbers and views of one receiver, or what a sender is told."""
+        if node not in self._home:
+            return self._told(history)
         return _Reading(self._home[node], self._sequencers, self._payloads).fault(history)
 
     def together(self, one: NodeId, first: History, other: NodeId, second: History) -> str | None:
         """Common places, delivery and common views of two receivers."""
+        if one not in self._home or other not in self._home:
+            return None
         fault = _different(first, second, self._home[one] == self._home[other]) or _crossed(first, second)
         fault = fault or _untold(first, second, self._home[other]) or _untold(second, first, self._home[one])
         return fault and f"between receivers {one} and {other}: {fault}"
@@ -67,6 +83,32 @@ class HydraProperties(Properties):
                 stamped = flushes[sequencer].numbers[group]
                 if reading.settled.get(sequencer, -1) < stamped:
                     return f"receiver {node} has not settled number {stamped} of sequencer {sequencer}"
+        return self._lost(histories)
+
+    def _told(self, history: History) -> str | None:
+        for delivery in history:
+            if not isinstance(delivery, Unconfirmed) or delivery.payload not in self._kept:
+                return f"a sender is told {delivery}"
+        return None
+
+    def _lost(self, histories: Mapping[NodeId, History]) -> str | None:
+        """A message that was kept, and of which a receiver and its sender hear nothing."""
+        unconfirmed = {
+            notice.payload
+            for history in histories.values()
+            for notice in history
+            if isinstance(notice, Unconfirmed)
+        }
+        for payload, groups in self._kept.items():
+            for node, group in self._home.items():
+                heard = payload in unconfirmed or any(
+                    isinstance(one, Dropped) or (isinstance(one, Delivered) and one.payload == payload)
+                    for one in histories[node]
+                )
+                if group in groups and not heard:
+                    return (
+                        f"validity: receiver {node} and the sender of {payload.decode()} hear nothing of it"
+                    )
         return None
 
     def fades(self, packet: Packet) -> bool:
@@ -96,6 +138,7 @@ class _Reading:
         self._group = group
         self._payloads = payloads
         self._last: Place = (0, 0)
+        self._seen: set[bytes] = set()
         self.settled = dict.fromkeys(sequencers, 0)
         """By sequencer of the configuration, the last number settled."""
         self.config = 0
@@ -132,6 +175,9 @@ class _Reading:
         if place <= self._last:
             return f"global order: {_name(delivery)} at {place} comes after a message at {self._last}"
         self._last = place
+        if delivery.payload in self._seen:
+            return f"at most once: {_name(delivery)} comes again at {place}"
+        self._seen.add(delivery.payload)
         return self._settle(stamp.issuer, stamp.numbers[delivery.groups.index(self._group)])
 
     def _settle(self, sequencer: int, number: int) -> str | None:

@@ -224,6 +224,8 @@ class Search:
         head = list(self.world.initial)
         self._start(head, [node for node in range(self._nodes) if node not in late])
         packets: list[int] = []
+        for submission in self.case.submissions:
+            packets += self._prepare(head, self.world.event(submission))
         for packet in self.case.packets:
             number = self.world.event(packet)
             packets += self._prepare(head, number) if packet.to in self.case.prompt else [number]

@@ -1,7 +1,7 @@
 """The steps of a counterexample, in words."""
 
 from ordercast.core import Carrier, Delivery, Dropped, Plan, View
-from ordercast.lab.model.explorer_world import Boot, Event, Jump, Packet, Timer
+from ordercast.lab.model.explorer_world import Boot, Event, Jump, Packet, Submission, Timer
 
 
 def describe(event: Event, plan: Plan) -> str:
@@ -16,6 +16,8 @@ def describe(event: Event, plan: Plan) -> str:
             return f"clock of {roles[node]} jumps by {by}"
         case Boot(node):
             return f"{roles[node]} starts"
+        case Submission(node, _, payload):
+            return f"{roles[node]} is given {payload.decode(errors='replace')}"
 
 
 def name(delivery: Delivery) -> str:

@@ -14,7 +14,18 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple, TypeAlias
 
-from ordercast.core import Delivery, Env, Message, Nanos, NodeId, Plan, Process, exception_text
+from ordercast.core import (
+    Delivery,
+    Env,
+    Groups,
+    Member,
+    Message,
+    Nanos,
+    NodeId,
+    Plan,
+    Process,
+    exception_text,
+)
 from ordercast.lab.model.explorer_copy import clone, fingerprint
 
 
@@ -46,7 +57,15 @@ class Boot(NamedTuple):
     node: NodeId
 
 
-Event: TypeAlias = Packet | Timer | Jump | Boot
+class Submission(NamedTuple):
+    """An application gives a message to a sender."""
+
+    node: NodeId
+    groups: Groups
+    payload: bytes
+
+
+Event: TypeAlias = Packet | Timer | Jump | Boot | Submission
 History: TypeAlias = tuple[Delivery, ...]
 
 
@@ -205,6 +224,9 @@ def perform(env: RecordingEnv, process: Process, before: Local, event: Event) ->
                 env.now += event.by
             case Boot():
                 process.on_start({})
+            case Submission():
+                assert isinstance(process, Member), f"node {event.node} does not send"
+                assert process.submit(event.groups, event.payload), f"node {event.node} takes no messages"
     except Exception as error:
         return exception_text(error)
     return None
