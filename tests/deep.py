@@ -8,7 +8,7 @@
 - Mutants on all their seeds, and mutants as live hosts write them, on Spark. `make test` has both judges
   condemn each, ends when it is caught, and has Spark condemn each trace.
 - Model checking: most checks of the specification with TLC, each of which takes a Java, and the larger
-  explorations. The smallest check that holds, one that must fail, and all broken variants are not deep.
+  explorations. The smallest checks that hold, two that must fail, and all broken variants are not deep.
 - Kills of live processes: leaders, twenty sequencers in a row, a third of EpTO's peers, drivers of Spark and
   clusters of it. A receiver and a sender that are killed, and a cluster that is killed and restarted by the
   commands, are not deep.

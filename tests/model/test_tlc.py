@@ -15,8 +15,8 @@ from tests.deep import deep_after
 
 CHECKS = {check.name: check for check in list_checks("hydra")}
 QUICK = [name for name, check in CHECKS.items() if not check.deep]
-SMALLEST = ("paper-guard", "broken-settle-once")
-"""One that holds and one that is found broken; each takes a Java of its own, so the others are deep."""
+SMALLEST = ("paper-guard", "broken-settle-once", "resend", "broken-recognise-copies")
+"""Two that hold and two that are found broken; each takes a Java of its own, so the others are deep."""
 IN_TURN = deep_after(len(SMALLEST), sorted(QUICK, key=lambda name: name not in SMALLEST))
 
 
@@ -43,15 +43,16 @@ def test_the_specification_of_hydra_does_what_its_checks_expect(name: str) -> No
 def test_promises_hold_and_each_is_seen_to_fall() -> None:
     holding = [name for name in QUICK if CHECKS[name].expected == HOLDS]
     fallen = {CHECKS[name].expected for name in QUICK if name.startswith("broken-")}
-    assert {"order", "removal", "addition", "change", "paper-guard"} <= set(holding)
-    promises = ("GlobalOrder", "LocalOrder", "AtMostOnce", "Delivery", "ViewNumbers")
+    assert {"order", "removal", "addition", "change", "paper-guard", "resend"} <= set(holding)
+    promises = ("GlobalOrder", "LocalOrder", "AtMostOnce", "SameCopy", "Delivery", "ViewNumbers")
     assert fallen == {violated(one) for one in promises}
 
 
 def test_what_must_not_be_empty_is_reached() -> None:
     reached = {CHECKS[name].expected for name in QUICK if name.startswith("reach-")}
     wanted = ("NoRemoval", "NoLifeAfterRemoval", "NoAddition", "NoNewcomer", "NoLifeAfterAbandon")
-    assert {violated(one) for one in wanted} <= reached
+    copies = ("NoSecondCopy", "NoDoubt")
+    assert {violated(one) for one in (*wanted, *copies)} <= reached
 
 
 def test_every_rule_that_can_be_broken_is_broken_once() -> None:

@@ -10,6 +10,10 @@
 (* the configuration service are a sequence that each receiver reads at    *)
 (* its own pace.                                                           *)
 (*                                                                         *)
+(* Not in the paper: a sender may keep a message and send it again through *)
+(* another sequencer, when it knows from a receiver that the first copy    *)
+(* will never count (the option `resend`).                                 *)
+(*                                                                         *)
 (* HydraProperties.tla has the promises, the .cfg files what is checked.   *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets, Sequences, TLC
@@ -42,9 +46,16 @@ NotifyAtRemoval  == TRUE   \* tell the missing numbers of a removed sequencer
 HoldWhileAdding  == TRUE   \* deliver nothing above the flush that was reported of a new sequencer
 StartAtBoundary  == TRUE   \* a new sequencer starts above the boundary of the change before
 NewcomersLast    == TRUE   \* tell no drop of a new sequencer before the view that brings it
+AwaitRemoval     == TRUE   \* a message is sent again only when its sequencer is removed
+RecogniseCopies  == TRUE   \* a receiver that has delivered a message says so to its sender
+AdmitMissing     == TRUE   \* a receiver that missed a number does not say that the message never came
 
 (* Switched on, a receiver may also tell drops that nothing needs to be told, as it does after a while. *)
 GiveUpEarly      == FALSE
+
+(* Switched on, one message has two copies of different sequencers.  The second is stamped after its    *)
+(* sender has sent it again.                                                                            *)
+Resend           == FALSE
 
 (* Switched on, Appendix C's guard: a receiver takes the decision of a      *)
 (* removal only if it has not begun the removal, which it always has.       *)
@@ -54,6 +65,8 @@ PaperGuard       == FALSE
 (* depends on a receiver, so a packet that has not been handled might as    *)
 (* well not exist yet: no behaviour of the receivers is lost, and far fewer *)
 (* states are left.  Off, sequencers take steps like everybody.             *)
+(* Of a sequencer that stamps a second copy, that stamp and all later ones  *)
+(* are hidden until the copy is sent.                                       *)
 Ahead            == TRUE
 
 Off == FALSE
@@ -61,12 +74,13 @@ On  == TRUE
 
 VARIABLES
   stamped,    \* stamped[s][c]: the groups of the message that s stamped at clock c, {} for none
+  again,      \* the first and second copy of a message, and whether the second has been sent
   receiver,   \* the state of each group
   step,       \* the change of configuration that is under way
   reports,    \* what each group has told the configuration service about that change
   decisions   \* how the changes before ended: configuration i+1 is decisions[i]
 
-vars == <<stamped, receiver, step, reports, decisions>>
+vars == <<stamped, again, receiver, step, reports, decisions>>
 
 -----------------------------------------------------------------------------
 (* Stamps.  A message is named by its rank <<clock, issuer>>: clocks are     *)
@@ -75,7 +89,8 @@ vars == <<stamped, receiver, step, reports, decisions>>
 Forever == MaxClock + 2   \* the clock of the last flush of a removed sequencer
 NoLimit == <<Forever + 1, 0>>
 None    == [change |-> "none"]
-Clock(s) == Len(stamped[s])
+NoCopies == [first |-> <<0, 0>>, second |-> <<0, 0>>, sent |-> TRUE]
+Clock(s) == IF s = again.second[2] /\ ~again.sent THEN again.second[1] - 1 ELSE Len(stamped[s])
 
 (* The number of the last message for g that s has stamped up to clock c. *)
 Number(s, c, g) == Cardinality({t \in 1..c : g \in stamped[s][t]})
@@ -213,7 +228,7 @@ Stamp(s) ==
        /\ Clock(s) = MaxClock => D = {}
        /\ stamped' = [stamped EXCEPT ![s] = Append(@, D)]
        /\ Groupcasts(stamped') <= MaxMessages
-  /\ UNCHANGED <<receiver, step, reports, decisions>>
+  /\ UNCHANGED <<again, receiver, step, reports, decisions>>
 
 -----------------------------------------------------------------------------
 (* Receivers (Algorithm 2).                                                  *)
@@ -255,7 +270,7 @@ HandleMessage(g, m) ==
      /\ SettleOnce => NumberOf(m, g) > r.settled[s]
      /\ ~Refused(g, m)
      /\ Become(g, [Learn(r, s, m[1], stamp) EXCEPT !.held = @ \cup {m}])
-     /\ UNCHANGED <<stamped, step, reports, decisions>>
+     /\ UNCHANGED <<stamped, again, step, reports, decisions>>
 
 (* A flush tells a clock and the numbers of all groups (section 4.3.3).  An older one tells nothing new. *)
 HandleFlush(g, s, c) ==
@@ -264,7 +279,7 @@ HandleFlush(g, s, c) ==
   /\ c <= Clock(s) /\ c > r.clock[s]
   /\ ~(StopAtReport /\ Waiting(g, s))
   /\ Become(g, Learn(r, s, c, Numbers(s, c)))
-  /\ UNCHANGED <<stamped, step, reports, decisions>>
+  /\ UNCHANGED <<stamped, again, step, reports, decisions>>
 
 (* Sequencers whose addition r has been told and not passed. *)
 Newcomers(r) == {decisions[i].issuer : i \in Changes("added") \cap (r.viewed + 1 .. r.applied)}
@@ -279,7 +294,7 @@ GiveUp(g, s) ==
      /\ s \in r.known \ (IF NewcomersLast THEN Newcomers(r) ELSE {})
      /\ first <= last
      /\ Become(g, [r EXCEPT !.log = @ \o Missing(g, r, s, first, last), !.settled[s] = last])
-     /\ UNCHANGED <<stamped, step, reports, decisions>>
+     /\ UNCHANGED <<stamped, again, step, reports, decisions>>
 
 -----------------------------------------------------------------------------
 (* The configuration service: one change after the other (section 4.4).      *)
@@ -292,7 +307,7 @@ Begin(change, s) ==
   /\ step = None
   /\ Len(decisions) < MaxSteps
   /\ step' = [change |-> change, issuer |-> s]
-  /\ UNCHANGED <<stamped, receiver, reports, decisions>>
+  /\ UNCHANGED <<stamped, again, receiver, reports, decisions>>
 
 BeginRemoval(s)  == s \in Removable \cap Members /\ Begin("removed", s)
 BeginAddition(s) == s \in Addable \ Tried /\ Begin("added", s)
@@ -301,7 +316,7 @@ Decide(decision) ==
   /\ decisions' = Append(decisions, decision)
   /\ step' = None
   /\ reports' = [g \in Groups |-> None]
-  /\ UNCHANGED <<stamped, receiver>>
+  /\ UNCHANGED <<stamped, again, receiver>>
 
 (* Views have their places in the order, and these must be in the order of the configurations: *)
 (* a boundary that would lie before the last one is moved there.                               *)
@@ -337,7 +352,7 @@ ReportRemoval(g) ==
   /\ reports' = [reports EXCEPT ![g] = [change  |-> "removed",
                                         numbers |-> receiver[g].highest[step.issuer],
                                         clock   |-> receiver[g].clock[step.issuer]]]
-  /\ UNCHANGED <<stamped, receiver, step, decisions>>
+  /\ UNCHANGED <<stamped, again, receiver, step, decisions>>
 
 (* A flush of the new sequencer that is too low only stops delivery, so that a high enough one must come. *)
 Hold(g) ==
@@ -345,7 +360,7 @@ Hold(g) ==
   /\ HoldWhileAdding
   /\ step.change = "added" /\ UpToDate(g) /\ ~Reported(g) /\ r.limit = NoLimit
   /\ receiver' = [receiver EXCEPT ![g].limit = <<LastClock(r), step.issuer>>]
-  /\ UNCHANGED <<stamped, step, reports, decisions>>
+  /\ UNCHANGED <<stamped, again, step, reports, decisions>>
 
 (* One above all that was delivered is reported, and what ranks up to it can be delivered still: the *)
 (* start that will be agreed is not lower.                                                           *)
@@ -357,7 +372,7 @@ ReportFlush(g, c) ==
   /\ StartAtBoundary => c > LastBoundary[1]
   /\ reports' = [reports EXCEPT ![g] = [change |-> "added", clock |-> c]]
   /\ IF HoldWhileAdding THEN Become(g, [r EXCEPT !.limit = <<c, step.issuer>>]) ELSE UNCHANGED receiver
-  /\ UNCHANGED <<stamped, step, decisions>>
+  /\ UNCHANGED <<stamped, again, step, decisions>>
 
 Apply(g) ==
   LET r == receiver[g]
@@ -372,7 +387,32 @@ Apply(g) ==
                Become(g, [told EXCEPT !.known = @ \cup {s}, !.clock[s] = d.start, !.highest[s] = d.numbers,
                                       !.settled[s] = d.numbers[g], !.limit = NoLimit])
           [] OTHER -> Become(g, [told EXCEPT !.limit = NoLimit])
-     /\ UNCHANGED <<stamped, step, reports, decisions>>
+     /\ UNCHANGED <<stamped, again, step, reports, decisions>>
+
+-----------------------------------------------------------------------------
+(* A sender that keeps.  It asks receivers what a removed sequencer had stamped.  One that has passed   *)
+(* into the configuration without the sequencer, and has missed no number of it, knows.  All receivers  *)
+(* have reported for the removal here, so what this one has not got, no other delivers.                 *)
+
+PassedRemoval(g, s) == \E i \in Changes("removed") : i <= receiver[g].viewed /\ decisions[i].issuer = s
+Missed(g, s) == \E row \in Rows(receiver[g].log) : row.kind = "drop" /\ row.issuer = s
+
+(* g answers that the first copy never came, and the second is sent. *)
+SendAgain(g) ==
+  LET m == again.first IN
+  /\ ~again.sent
+  /\ g \in Destinations(m)
+  /\ AwaitRemoval => PassedRemoval(g, m[2])
+  /\ RecogniseCopies => MessageRow(m) \notin Rows(receiver[g].log)
+  /\ AdmitMissing => ~Missed(g, m[2])
+  /\ again' = [again EXCEPT !.sent = TRUE]
+  /\ UNCHANGED <<stamped, receiver, step, reports, decisions>>
+
+(* Any two messages to the same groups, of different sequencers. *)
+Copies ==
+  LET ranks == {m \in (1..MaxClock) \X Sequencers : stamped[m[2]][m[1]] # {}}
+      pairs == {p \in ranks \X ranks : p[1][2] # p[2][2] /\ Destinations(p[1]) = Destinations(p[2])}
+  IN {[first |-> p[1], second |-> p[2], sent |-> FALSE] : p \in pairs}
 
 -----------------------------------------------------------------------------
 Histories == {S \in [Sequencers -> [1..MaxClock -> SUBSET Groups]] : Groupcasts(S) <= MaxMessages}
@@ -380,6 +420,7 @@ Histories == {S \in [Sequencers -> [1..MaxClock -> SUBSET Groups]] : Groupcasts(
 Init ==
   /\ stamped \in IF Ahead THEN {[s \in Sequencers |-> Append(S[s], {})] : S \in Histories}
                  ELSE {[s \in Sequencers |-> <<>>]}
+  /\ again \in IF Resend THEN Copies ELSE {NoCopies}
   /\ receiver = [g \in Groups |-> NewReceiver]
   /\ step = None
   /\ reports = [g \in Groups |-> None]
@@ -389,7 +430,7 @@ Next ==
   \/ \E s \in Sequencers : Stamp(s) \/ BeginRemoval(s) \/ BeginAddition(s)
   \/ FinishRemoval \/ FinishAddition \/ Abandon
   \/ \E g \in Groups :
-       \/ ReportRemoval(g) \/ Hold(g) \/ Apply(g)
+       \/ ReportRemoval(g) \/ Hold(g) \/ Apply(g) \/ SendAgain(g)
        \/ \E c \in 1..MaxClock, s \in Sequencers : HandleMessage(g, <<c, s>>)
        \/ \E c \in FlushClocks, s \in Sequencers : HandleFlush(g, s, c)
        \/ \E c \in FlushClocks : ReportFlush(g, c)

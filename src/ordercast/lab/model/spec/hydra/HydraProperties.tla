@@ -46,11 +46,17 @@ LocalOrder ==
        /\ (a.kind = "message" /\ b.kind = "message" /\ a.issuer = b.issuer)
             => NumberOf(RankOf(a), g) < NumberOf(RankOf(b), g)
 
-(* A number of an issuer is delivered or notified, not both, and not twice. *)
+(* A number of an issuer is delivered or notified, not both, and not twice; and of a message that was   *)
+(* sent again one copy is delivered.                                                                   *)
+Has(g, m) == MessageRow(m) \in Rows(Log(g))
 NumberIn(g, row) == IF row.kind = "message" THEN NumberOf(RankOf(row), g) ELSE row.number
-AtMostOnce ==
-  \A g \in Groups : \A i, j \in DOMAIN Log(g) \ Of(g, "view") :
+AtMostOnce == \A g \in Groups :
+  /\ ~(Has(g, again.first) /\ Has(g, again.second))
+  /\ \A i, j \in DOMAIN Log(g) \ Of(g, "view") :
     (i # j /\ Log(g)[i].issuer = Log(g)[j].issuer) => NumberIn(g, Log(g)[i]) # NumberIn(g, Log(g)[j])
+
+(* The copy that counts is the same in all groups. *)
+SameCopy == \A g, h \in Groups : g # h => ~(Has(g, again.first) /\ Has(h, again.second))
 
 (* A message that one group has delivered is delivered or notified in each of its groups before        *)
 (* anything that is ordered after it.  (A message that nobody delivers may be notified in one group    *)
@@ -103,4 +109,9 @@ NoLifeAfterAbandon ==
 NoComingAndGoing ==
   ~\A g \in Groups : \E i \in Views(g, "added"), j \in Views(g, "removed") :
      i < j /\ Log(g)[i].issuer = Log(g)[j].issuer /\ \E k \in Of(g, "message") : i < k /\ k < j
+(* The second copy of a message to all groups is the one that all of them deliver. *)
+NoSecondCopy == ~\A g \in Groups : Has(g, again.second)
+(* The first copy counts in one group, and another knows that it missed something. *)
+NoDoubt == ~\E g, h \in Groups : Has(g, again.first) /\ ~again.sent
+             /\ PassedRemoval(h, again.first[2]) /\ Missed(h, again.first[2])
 =============================================================================
