@@ -21,13 +21,9 @@ from tests.live.processes import until
 TIMES = "heartbeat_ns = 50_000_000, suspect_ns = 400_000_000"
 DETECTION_NS = 550_000_000
 """By these times, a member that fails is suspected after so long."""
-PROTOCOLS = [
-    "hybrid",
-    *(
-        pytest.param(name, marks=pytest.mark.deep)
-        for name in ("view_synchronous", "token_site", "symmetric", "static_hybrid")
-    ),
-]
+MORE = 20
+"""Messages that are delivered before the next thing happens."""
+PROTOCOLS = ("hybrid", "view_synchronous", "token_site", "symmetric", "static_hybrid")
 
 
 def options(protocol: str) -> str:
@@ -40,6 +36,45 @@ def has_more(cluster: Cluster, count: int) -> bool:
     return figure(cluster, 3) > count
 
 
+def kill(cluster: Cluster, host: int, said: Said) -> None:
+    """Kill the process of a host."""
+    hosts = json.loads(said("cluster", "status", "--config", cluster.file, "--json"))["hosts"]
+    os.kill(next(each["pid"] for each in hosts if each["id"] == host), signal.SIGKILL)
+
+
+def judge(cluster: Cluster, newcomer: int, taken: list[int], said: Said) -> None:
+    """The newcomer has the order of node 0 from its first message on, and node 0 had no long pause."""
+    (stored,) = find_runs(cluster.traces)
+    assert "kept every promise" in said("check", stored.folder)
+    delivered = [event for event in events_of(stored.table()) if event.kind is Kind.DELIVER]
+    old, new = ([event.message for event in delivered if event.node == node] for node in (0, newcomer))
+    first = old.index(new[0])
+    shared = min(len(old) - first, len(new))
+    assert new[:shared] == old[first : first + shared] and shared > 60
+    assert taken[-50] in new
+    times = [event.time_ns for event in delivered if event.node == 0]
+    longest = max(later - sooner for sooner, later in pairwise(times))
+    assert longest <= 5 * DETECTION_NS, f"a pause of {longest / SECOND} s"
+
+
+def test_a_host_comes_to_two_and_one_is_killed(tmp_path: Path, said: Said) -> None:
+    top = "senders = 2\ncolocated = true"
+    path = write_cluster(
+        tmp_path, protocol="hybrid", receivers=2, top=top, options=options("hybrid"), hosts=(0, 1)
+    )
+    with ended(load_cluster(path)) as cluster:
+        said("cluster", "up", "--config", cluster.file)
+        with load(cluster, 0) as taken:
+            assert "started host 2" in said("cluster", "add-host", address(), "--config", cluster.file)
+            assert until(lambda: figure(cluster, 2) > MORE), "it delivers"
+            kill(cluster, 1, said)
+            before = figure(cluster, 2)
+            assert until(lambda: figure(cluster, 2) > before + 3 * MORE), "the others go on"
+        said("cluster", "down", "--config", cluster.file)
+        judge(cluster, 2, taken, said)
+
+
+@pytest.mark.deep
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_host_comes_one_is_killed_and_one_is_removed(protocol: str, tmp_path: Path, said: Said) -> None:
     path = write_cluster(
@@ -55,25 +90,12 @@ def test_a_host_comes_one_is_killed_and_one_is_removed(protocol: str, tmp_path: 
         with load(cluster, 0) as taken:
             assert until(lambda: figure(cluster, 2) > 0)
             assert "started host 3" in said("cluster", "add-host", address(), *config)
-            assert until(lambda: figure(cluster, 3) > 20), "it delivers"
-            hosts = json.loads(said("cluster", "status", *config, "--json"))["hosts"]
-            os.kill(next(host["pid"] for host in hosts if host["id"] == 2), signal.SIGKILL)
+            assert until(lambda: figure(cluster, 3) > MORE), "it delivers"
+            kill(cluster, 2, said)
             before = figure(cluster, 0)
-            assert until(lambda: figure(cluster, 0) > before + 20), "the others go on"
+            assert until(lambda: figure(cluster, 0) > before + MORE), "the others go on"
             for gone in ("2", "1"):  # the dead one first: it has a vote until it is removed
                 assert f"removed host {gone}" in said("cluster", "remove-host", gone, *config)
-                assert until(partial(has_more, cluster, figure(cluster, 3) + 20)), "the others go on"
+                assert until(partial(has_more, cluster, figure(cluster, 3) + MORE)), "the others go on"
         said("cluster", "down", *config)
-        (stored,) = find_runs(cluster.traces)
-        assert "kept every promise" in said("check", stored.folder)
-        events = list(events_of(stored.table()))
-        got = {
-            node: [e.message for e in events if e.node == node and e.kind is Kind.DELIVER] for node in (0, 3)
-        }
-        first = got[0].index(got[3][0])
-        shared = min(len(got[0]) - first, len(got[3]))
-        assert got[3][:shared] == got[0][first : first + shared] and shared > 60
-        assert taken[-50] in got[3]
-        times = [event.time_ns for event in events if event.node == 0 and event.kind is Kind.DELIVER]
-        longest = max(later - sooner for sooner, later in pairwise(times))
-        assert longest <= 5 * DETECTION_NS, f"a pause of {longest / SECOND} s"
+        judge(cluster, 3, taken, said)
