@@ -166,10 +166,15 @@ class Ordering(msgspec.Struct):
     # Views
 
     def close(self) -> list[Ordered]:
-        """The view ends: order every ticket whose message has come; the others are void."""
+        """The view ends: order every ticket whose message has come and is the next of its sender.
+
+        The others are void. A message whose ticket was of an earlier view has none, and later ones of its
+        sender must not pass it.
+        """
         ordered = []
         for ticket in sorted(self.tickets):
-            if ticket.key in self.waiting and self._is_open(ticket.key):
+            sender, serial = ticket.key
+            if ticket.key in self.waiting and serial == self.counts.get(sender, 0) + 1:
                 ordered.append(self._order(ticket))
         self.tickets.clear()
         return ordered
