@@ -10,9 +10,7 @@ from ordercast.components.membership.coordinator import Coordinator
 from ordercast.components.membership.detector import Detector
 from ordercast.components.membership.exchange import Exchange
 from ordercast.components.membership.journal import VoteJournal
-from ordercast.components.membership.messages import (
-    Join,
-)
+from ordercast.components.membership.messages import Join
 from ordercast.components.membership.options import ViewOptions
 from ordercast.components.membership.pulse import Pulse
 from ordercast.components.membership.record import InstalledView, ViewRecord, first_view
