@@ -6,6 +6,9 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 LOCKS := requirements/build.lock requirements/dev.lock
 
+# The tests start Python hundreds of times: without cached byte code each start compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-deep lint types verify fix lock clean
 
