@@ -1,5 +1,8 @@
 """The world: processes, packets, applications and the trace they leave."""
 
+import gc
+from weakref import ref
+
 import pytest
 
 from ordercast.core import MILLISECOND, SECOND, Delivered, Dropped, LocalError, OutOfOrder, Stamp, View
@@ -296,3 +299,13 @@ def test_a_run_in_pieces_is_the_same_as_in_one() -> None:
             world.run(world.now + step)
         hashes.add(trace_hash(world.table("run")))
     assert len(hashes) == 1
+
+
+def test_a_world_that_is_cut_off_with_packets_under_way_does_not_stay_in_memory() -> None:
+    world = ProbeWorld()
+    world.application_send(0, 1, world.probe(1).heard.clear)
+    assert world.scheduler.pending, "the packet has not left yet"
+    left = ref(world)
+    del world
+    gc.collect()
+    assert left() is None

@@ -13,7 +13,7 @@ from ordercast.sim.latency import Latency, Steady
 from ordercast.sim.scheduler import Action, Scheduler
 
 
-class Packet(msgspec.Struct, frozen=True, gc=False):
+class Packet(msgspec.Struct, frozen=True):
     """A packet between two hosts. `action(*args)` is called when the target has served it."""
 
     link: tuple[HostId, HostId]

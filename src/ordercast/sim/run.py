@@ -41,6 +41,7 @@ from ordercast.scenario.spec import Scenario, run_name
 from ordercast.scenario.stretches import pace_of, stretches_of
 from ordercast.scenario.summary import Summary, sum_up
 from ordercast.sim.build import build_workload, build_world
+from ordercast.sim.collector import collector_paused
 from ordercast.sim.probing import LINGER, STEP, Probing
 from ordercast.sim.workload import Workload
 from ordercast.sim.world import World
@@ -156,6 +157,7 @@ def simulate(scenario: Scenario, plan: Plan | None = None, progress: Progress | 
     return drive(scenario, build_world(scenario, plan or scenario.plan()), progress)
 
 
+@collector_paused()
 def drive(scenario: Scenario, world: World, progress: Progress | None = None) -> Run:
     """Run a scenario in a world that has not begun yet; a protocol that fails ends the run."""
     workload = build_workload(scenario, world)

@@ -1,12 +1,12 @@
 """Virtual time: a heap of actions ordered by (time, tie), so that a run replays exactly."""
 
-import gc
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
 from ordercast.core import LocalError, Nanos
+from ordercast.sim.collector import collector_paused
 
 INSTANT_MAX = 3_000_000
 """Number of events at one instant at which a run counts as stuck (a timer of length 0 re-arms itself)."""
@@ -42,10 +42,7 @@ class Scheduler:
     def run(self, until: Nanos) -> None:
         """Run every action up to and including a time, then set the clock to that time."""
         heap = self.heap
-        # A run makes many small objects and no cyclic garbage: the collector would only waste time on them.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
+        with collector_paused():
             while heap and heap[0][0] <= until:
                 before = self.now
                 for _ in range(INSTANT_MAX):
@@ -56,9 +53,6 @@ class Scheduler:
                 else:
                     if self.now == before:
                         raise LocalError(f"{INSTANT_MAX} events at {before} ns: time does not advance")
-        finally:
-            if collecting:
-                gc.enable()
         self.now = max(self.now, until)
 
     @property

@@ -25,6 +25,7 @@ from ordercast.core import (
 from ordercast.scenario.clock import Clock
 from ordercast.scenario.spec import Scenario
 from ordercast.sim.build import build_workload, build_world
+from ordercast.sim.collector import collector_paused
 from ordercast.sim.run import Run
 from ordercast.sim.world import World
 from ordercast.trace import Kind
@@ -51,6 +52,7 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     """Of virtual time, counted."""
 
 
+@collector_paused()
 def ready_world(
     scenario: Scenario, *, down: Collection[HostId] = (), order_ns: Nanos = 0, skew_us: float = 0.0
 ) -> World:
@@ -101,6 +103,7 @@ def charge_order(world: World, order_ns: Nanos) -> None:
         world.observers.append(on_delivery)
 
 
+@collector_paused()
 def check(scenario: Scenario, world: World) -> None:
     """Raise an error if a promise was broken by what was delivered so far."""
     run = Run(scenario, world, 0, "it was cut off", "deliveries missing")
@@ -108,6 +111,7 @@ def check(scenario: Scenario, world: World) -> None:
         raise LocalError(f"a promise was broken: {run.violations[0]}")
 
 
+@collector_paused()
 def count(scenario: Scenario, world: World, *, clients: int, messages: int, least_us: float = 0.0) -> Counted:
     """Let closed-loop clients warm up, then count so many messages, for so long at least."""
     build_workload(scenario, world).start()
