@@ -103,6 +103,16 @@ def test_only_sequencers_that_are_behind_are_asked() -> None:
     assert {to for to, _, _ in solicits(lab)} <= {21, 22}
 
 
+def test_a_sequencer_with_the_clock_of_the_head_is_asked_if_it_comes_first_among_equals() -> None:
+    lab = receiver(HydraOptions(flush="solicited", flush_ns=0), initial={1: 21, 2: 22, 3: 23})
+    second = "<G,2,{(1,1)},10>"
+    lab.hears(A, second)
+    solicits(lab)
+    assert lab.gives("<F,3,{(1,0)},11>") == [A]
+    assert solicits(lab) == [(21, 1, 10)], "sequencer 1 is at its own message, just before"
+    assert lab.gives("<F,1,{(1,1)},11>") == [second]
+
+
 def test_only_sequencers_that_hold_up_the_head_are_asked() -> None:
     lab = receiver(HydraOptions(flush="solicited", flush_ns=0), initial={1: 21, 2: 22, 3: 23})
     lab.hears("<F,3,{(1,0)},15>", A, B)

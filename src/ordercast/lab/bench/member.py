@@ -25,7 +25,8 @@ from ordercast.scenario.settling import Settling
 from ordercast.scenario.window import Window
 from ordercast.trace import KIND_OF, SETTLING
 
-CHUNK_BYTES = 4096
+CHUNK = 64
+"""Messages that an application under full load gives to one call."""
 REFILL = 8
 """The window is filled up when this share of it is free."""
 PACE_S = 0.0005
@@ -146,8 +147,8 @@ class Meter:
 
     async def _fill(self, end: float) -> None:
         """Keep the window full; delivered messages are replaced when enough are free for a fair bundle."""
-        chunk = max(1, CHUNK_BYTES // max(1, self._spec.size))
-        limit = max(chunk, self._spec.window_bytes // max(1, self._spec.size))
+        limit = max(1, self._spec.window_bytes // max(1, self._spec.size))
+        chunk = min(CHUNK, limit)
         # What is waited for must be room for a chunk, or it never waits.
         window = self._window = Window(limit, max(chunk, limit // REFILL))
         while time.monotonic() < end:

@@ -19,6 +19,10 @@ from ordercast.protocols.hydra.messages import NOBODY, Flush, Flushes, Solicit
 from ordercast.protocols.hydra.options import HydraOptions
 
 BACKOFF_MAX = 4
+NOTHING: Position = (0, 0)
+"""Before every message."""
+SEQUENCERS_END = 1 << 64
+"""Above the number of every sequencer: an aggregator asks all of them."""
 DELAY, RETRY = "solicit", "retry"
 """Timers of the receiver: to ask, and to ask again."""
 
@@ -43,8 +47,8 @@ class Solicitor:
         """What waits first."""
         self.since: Nanos = 0
         """Since when it has."""
-        self._asked = 0
-        """Flushes above this clock have been requested."""
+        self._asked: Position = NOTHING
+        """Whatever keeps a message up to this position waiting has been asked for a flush."""
         self._aggregator_asked: Question | None = None
         self._attempts = 0
         self._armed = False
@@ -57,21 +61,21 @@ class Solicitor:
             return
         self._fetch_ns += (self._env.now - lane.asked[1] - self._fetch_ns) // SMOOTHING
         lane.answered()
-        if flush.clock <= self._asked:
-            self._asked = 0  # more has come since: ask once more
+        if flush.clock <= self._asked[0]:
+            self._asked = NOTHING  # more has come since: ask once more
 
     def on_flushes(self, message: Flushes) -> None:
         """Take the message of an aggregator."""
         lowest = min((flush.clock for flush in message.flushes), default=0)
         if self._aggregator_asked is not None and lowest > self._aggregator_asked[0]:
             self._aggregator_asked = None
-            if lowest <= self._asked:
-                self._asked = 0
+            if lowest <= self._asked[0]:
+                self._asked = NOTHING
 
     def on_delay_over(self) -> None:
         """Ask, unless the flushes that messages wait for have come meanwhile."""
         self._armed = False
-        if self._blocked is not None and self._blocked[0] > self._asked:
+        if self._blocked is not None and self._blocked > self._asked:
             self._ask_or_wait()
 
     def on_late_answer(self) -> None:
@@ -83,7 +87,7 @@ class Solicitor:
     def rest(self) -> None:
         """Nothing waits."""
         if self._blocked is not None:
-            self._blocked, self._asked, self._attempts = None, 0, 0
+            self._blocked, self._asked, self._attempts = None, NOTHING, 0
 
     def seek(self, target: Position) -> None:
         """Note that a message or step waits: ask for flushes, unless they have been requested."""
@@ -91,8 +95,8 @@ class Solicitor:
             self._blocked, self.since = target, self._env.now
             self._attempts = 0
             if self._follower.boundaries:
-                self._asked = 0  # a sequencer that was added has not been asked
-        if target[0] <= self._asked or self._options.flush == "periodic":
+                self._asked = NOTHING  # a sequencer that was added has not been asked
+        if target <= self._asked or self._options.flush == "periodic":
             return
         delay = self._delay()
         if delay == 0:
@@ -128,12 +132,13 @@ class Solicitor:
         An aggregator is asked for flushes above everything here (section 4.6.2). A sequencer is not: if its
         clock is behind, it answers when it gets there, and the first message would wait for the last.
         """
-        env, target = self._env, self._blocked or (0, 0)
-        self._asked = target[0]
+        env, target = self._env, self._blocked or NOTHING
+        self._asked = target
         env.set_timer(RETRY, self._options.retry_ns << min(self._attempts, BACKOFF_MAX))
         again = self._attempts > 0
         if self._aggregator is not None and not again:
-            self._asked = clock = max(self._merge.highest(), target[0])
+            clock = max(self._merge.highest(), target[0])
+            self._asked = (clock, SEQUENCERS_END)
             if not self._pending(self._aggregator_asked):
                 self._aggregator_asked = (clock, env.now)
                 env.send(self._aggregator, Solicit(NOBODY, clock))
