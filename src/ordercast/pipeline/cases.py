@@ -31,6 +31,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     by name, or `CaseValues`, and must give the same for the same arguments."""
     arguments: dict[str, Value] = {}
     """What a function needs besides the parameters, such as the place of its data."""
+    weight: int = 0
+    """Functions of larger weight are called first, so that none runs on alone at the end."""
 
     def __post_init__(self) -> None:
         if (self.scenario is None) == (not self.function):

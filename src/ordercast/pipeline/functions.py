@@ -43,9 +43,11 @@ def call_functions(spark: SparkSession, cases: Sequence[Case], out: Path) -> lis
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LocalError(f"cannot write to {folder}: {error.strerror or error}") from error
-    rows = [(name, msgspec.json.encode(case)) for name, case in wanted.items()]
-    frame = spark.createDataFrame(rows, "name string, case binary").repartition(len(rows))
-    called = frame.mapInArrow(_CallTask(str(folder.absolute()), source_digest()), _ROWS).collect()
+    heaviest_first = sorted(wanted.items(), key=lambda item: -item[1].weight)
+    rows = [(place, name, msgspec.json.encode(case)) for place, (name, case) in enumerate(heaviest_first)]
+    frame = spark.createDataFrame(rows, "place int, name string, case binary")
+    one_by_one = frame.repartitionByRange(len(rows), "place")  # tasks begin in the order of their ranges
+    called = one_by_one.mapInArrow(_CallTask(str(folder.absolute()), source_digest()), _ROWS).collect()
     outcomes = {row["name"]: msgspec.json.decode(bytes(row["outcome"]), type=CallOutcome) for row in called}
     return [_result(case, name, outcomes[name]) for name, case in wanted.items()]
 

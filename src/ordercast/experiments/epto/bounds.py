@@ -98,6 +98,7 @@ def cases(setup: Setup) -> list[Case]:
             parameters={"processes": processes, "fanout": fanout, "c": c},
             seed=seed,
             function="ordercast.experiments.epto.bounds:measure",
+            weight=processes,
             arguments={"events": EVENTS_QUICK if setup.quick and processes == LARGEST else EVENTS},
         )
         for processes, fanout, c in reversed(points)  # those that take longest first

@@ -74,6 +74,7 @@ def cases(setup: Setup) -> list[Case]:
             parameters={"processes": processes, "tracked": tracked, "model": DRAWN if file else STAND_IN},
             seed=seed,
             function="ordercast.experiments.epto.internet:measure",
+            weight=processes,
             arguments=file_arguments(file),
         )
         for processes, tracked in points

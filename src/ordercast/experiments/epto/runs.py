@@ -123,6 +123,7 @@ def run_case(
         },
         seed=seed,
         function="ordercast.experiments.epto.runs:measure",
+        weight=processes,
         arguments={**file_arguments(file), "rounds": rounds_of(processes, setup.quick)},
     )
 
