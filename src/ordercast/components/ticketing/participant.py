@@ -355,6 +355,8 @@ class Participant(Stack):
             self.sequencer = self._descriptor()
             self._reassign()
         else:
+            if not active and self.mode in ISSUING:
+                self._become(ModeEvent.RELIEVED)
             self._check_sequencer()
 
     def _leave_view(self) -> None:
