@@ -96,6 +96,19 @@ def test_a_silence_of_k_intervals_counts_as_k_samples() -> None:
     assert estimates.own_interval(2, now=500) is None
 
 
+@pytest.mark.parametrize(("detector", "expected"), [("mean-shift", 240), ("ewma", 182)])
+def test_a_silence_still_counts_after_the_message_that_ends_it(
+    detector: Literal["mean-shift", "ewma"], expected: int
+) -> None:
+    estimates = Estimates(detector, 2)
+    for time in (0, 10, 20, 500):
+        estimates.message_at(1, time)
+    assert estimates.interval(1) == estimates.own_interval(1, now=501) == expected
+    for time in (510, 520):
+        estimates.message_at(1, time)
+    assert estimates.interval(1) == (10 if detector == "mean-shift" else 53)  # two samples on the other side
+
+
 @pytest.mark.parametrize("detector", ["mean-shift", "ewma"])
 def test_messages_of_one_moment_count_as_one_and_a_clock_set_back_says_nothing(
     detector: Literal["mean-shift", "ewma"],

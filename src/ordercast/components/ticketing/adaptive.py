@@ -78,10 +78,12 @@ class AdaptiveMember(TicketMember):
         """The time between two own messages.
 
         An active member that has sent too few to know it counts its silence, so that one that never sends
-        becomes passive. Nothing follows for a passive one: its first messages would look like a high rate.
+        becomes passive; but it gives its messages the time of k decisions. Nothing follows for a passive one:
+        its first messages would look like a high rate.
         """
         me, now = self.env.me, self.env.now
         known = self.estimates.own_interval(me, now)
-        if known is None and self.mode is Mode.ACTIVE:
-            return self.estimates.own_silence(me, self._began_ns, now)
-        return known
+        if known is not None or self.mode is not Mode.ACTIVE:
+            return known
+        silence = self.estimates.own_silence(me, self._began_ns, now)
+        return silence if silence >= self._options.decide_ns else None

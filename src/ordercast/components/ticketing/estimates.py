@@ -31,7 +31,15 @@ class Estimates:
         last = self._last_ns.get(member)
         self._last_ns[member] = submitted_ns
         if last is not None and submitted_ns > last:
-            self._of(self._intervals, member).add(submitted_ns - last)
+            self._add_interval(self._of(self._intervals, member), submitted_ns - last)
+
+    def _add_interval(self, known: ShiftDetector, interval: Nanos) -> None:
+        """A silence of k intervals counts as much as k samples, also when a message has ended it."""
+        if known.value is None or interval <= self._samples * known.value:
+            known.add(interval)
+        else:
+            for _ in range(self._samples):
+                known.add(interval // self._samples)
 
     def round_trip(self, member: NodeId, duration: Nanos) -> None:
         """A probe of a member came back after this time."""

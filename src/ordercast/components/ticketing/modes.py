@@ -70,9 +70,10 @@ MODES = LifeCycle(
     },
 )
 
-SENDING = frozenset({Mode.ACTIVE, Mode.PASSIVE})
+# Tuples: a lookup in a set would compute the hash of the mode, which takes longer than to compare it.
+SENDING = (Mode.ACTIVE, Mode.PASSIVE)
 """The modes in which a member sends data."""
-ISSUING = frozenset({Mode.ACTIVE, Mode.TO_PASSIVE})
+ISSUING = (Mode.ACTIVE, Mode.TO_PASSIVE)
 """The modes in which a member is active for the others."""
-SERVED = frozenset({Mode.PASSIVE, Mode.TO_ACTIVE, Mode.CHANGING})
+SERVED = (Mode.PASSIVE, Mode.TO_ACTIVE, Mode.CHANGING)
 """The modes in which a member has a sequencer."""
