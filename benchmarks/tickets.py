@@ -1,10 +1,10 @@
 """What protocols that order by tickets send for a message, by the size of the group.
 
-Ten members send a message of 100 bytes every 5 ms each; the others only receive. Packets take 10 ms.
-With `hybrid` all send at the start, so that they find their roles: the ten become active, and the others
-passive. `static_hybrid` has two active members, which divide the others among them. Traffic is counted for
-100 ms when nothing changes any more. Packets are counted one a copy; bytes are those of the encoded protocol
-messages. Hosts need no time, so results do not depend on the machine. 200 members take some minutes.
+Ten members send a message of 100 bytes every 5 ms each; the others only receive. Packets take 10 ms. With
+`hybrid` the ten stay active, and the others become passive. `static_hybrid` has two active members, which
+divide the others among them. Traffic is counted for 100 ms when nothing changes any more. Packets are counted
+one a copy; bytes are those of the encoded protocol messages. Hosts need no time, so results do not depend on
+the machine. 200 members take some minutes.
 
     python -m benchmarks.tickets [--members 10 50 200] [--protocols hybrid] [--json]
 """
@@ -36,8 +36,6 @@ KINDS = ("data", "tickets alone", "clocks alone", "heartbeats", "progress", "pro
 SENDERS = 10
 PAYLOAD = bytes(100)
 DELAY_MS, INTERVAL_MS, COUNTED_MS = 10, 5, 100
-SLOW_MS = 40
-"""The time between the two messages with which members that only receive show that they are slow."""
 STEADY_MS = 200
 """When all roles are found and all that was sent before is delivered."""
 DRAIN_MS = 60
@@ -112,26 +110,22 @@ def measure(protocol: str, members: int, counted_ms: int = COUNTED_MS) -> dict[s
     )
     world = build_world(scenario, scenario.plan())
     ledger = Ledger(world)
-    slow = range(SENDERS, members) if protocol == "hybrid" else range(0)
-    _load(world, slow, 0, STEADY_MS)
+    _load(world, 0, STEADY_MS)
     ledger.clear()
     before = world.submitted
-    _load(world, slow, STEADY_MS, STEADY_MS + counted_ms)
+    _load(world, STEADY_MS, STEADY_MS + counted_ms)
     found = _account(world, ledger, world.submitted - before)
     world.run((STEADY_MS + counted_ms + DRAIN_MS) * MILLISECOND)
     assert world.delivered == world.submitted * members, "every member delivers every message"
     return found
 
 
-def _load(world: World, slow: Sequence[NodeId], begin_ms: int, end_ms: int) -> None:
-    """Let members send from one time to another, in turn; the slow ones send twice at the start."""
+def _load(world: World, begin_ms: int, end_ms: int) -> None:
+    """Let members send from one time to another, in turn."""
     step = INTERVAL_MS * MILLISECOND // SENDERS
     for number in range(begin_ms * SENDERS // INTERVAL_MS, end_ms * SENDERS // INTERVAL_MS):
         world.run(number * step)
         world.submit(number % SENDERS, (0,), PAYLOAD)
-        if number * step in (MILLISECOND, (1 + SLOW_MS) * MILLISECOND):
-            for node in slow:
-                world.submit(node, (0,), PAYLOAD)
     world.run(end_ms * MILLISECOND - 1)
 
 

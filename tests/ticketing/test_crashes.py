@@ -9,6 +9,7 @@ from ordercast.core import Deployment, Plan
 from ordercast.scenario.faults import Crash, FaultSpec, Restart
 from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim import conformance, simulate
+from ordercast.trace import Kind
 from tests.deep import deep_after
 from tests.ticketing.hall import Hall
 from tests.ticketing.test_any_order import judge
@@ -51,6 +52,27 @@ def test_all_active_members_crash_and_come_back(at_ms: int) -> None:
     faults += [Restart(at_ms=at_ms + 150, host=host) for host in (0, 1)]
     run = simulate(calm("static_hybrid", faults, {"active": [0, 1]}))
     assert run.violations == []
+
+
+@pytest.mark.parametrize(
+    ("protocol", "options", "given"),
+    [
+        ("token_site", {}, {0}),
+        ("token_site", {"site": 1}, {1}),
+        ("static_hybrid", {"active": [0, 1]}, {0, 1}),
+    ],
+)
+def test_given_roles_hold_again_when_the_active_members_are_back(
+    protocol: str, options: dict[str, object], given: set[int]
+) -> None:
+    faults: list[FaultSpec] = [Crash(at_ms=200, host=host) for host in given]
+    faults += [Restart(at_ms=500, host=host) for host in given]
+    run = simulate(calm(protocol, faults, options))
+    assert run.violations == []
+    roles = [event for event in run.events() if event.kind is Kind.ROLE]
+    told = [(row.node, str(row.label).partition(":")[0]) for row in roles]
+    assert (4, "active") in told, "the highest one stands in"
+    assert {node for node, role in dict(told).items() if role == "active"} == given
 
 
 @pytest.mark.parametrize("crashing", [(0,), (1,), (2,), (0, 1)])

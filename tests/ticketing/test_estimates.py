@@ -1,5 +1,8 @@
 """Rates, delays, clocks and what follows from them (sections 4.3 and 6 of the hybrid paper)."""
 
+from itertools import permutations
+from typing import Literal
+
 import pytest
 
 from ordercast.components.ticketing.adaptive import AdaptiveOptions
@@ -93,6 +96,55 @@ def test_a_silence_of_k_intervals_counts_as_k_samples() -> None:
     assert estimates.own_interval(2, now=500) is None
 
 
+@pytest.mark.parametrize(("detector", "expected"), [("mean-shift", 240), ("ewma", 182)])
+def test_a_silence_still_counts_after_the_message_that_ends_it(
+    detector: Literal["mean-shift", "ewma"], expected: int
+) -> None:
+    estimates = Estimates(detector, 2)
+    for time in (0, 10, 20, 500):
+        estimates.message_at(1, time)
+    assert estimates.interval(1) == estimates.own_interval(1, now=501) == expected
+    for time in (510, 520):
+        estimates.message_at(1, time)
+    assert estimates.interval(1) == (10 if detector == "mean-shift" else 53)  # two samples on the other side
+
+
+@pytest.mark.parametrize("detector", ["mean-shift", "ewma"])
+def test_messages_of_one_moment_count_as_one_and_a_clock_set_back_says_nothing(
+    detector: Literal["mean-shift", "ewma"],
+) -> None:
+    estimates = Estimates(detector, 2)
+    believed = []
+    for time in (10, 20, 30, 30, 30, 30, 40, 5, 15, 25):
+        estimates.message_at(1, time)
+        believed.append(estimates.interval(1))
+    assert believed == [None, None] + [10] * 8
+
+
+def test_what_waited_during_an_outage_does_not_look_like_a_fast_sender() -> None:
+    hall = Hall(3, [0], samples=2)
+    hall.change((0, 1))
+    for turn in range(6):
+        hall.say(2, f"{turn}")
+        hall.drivers[2].pass_time(10 * MILLISECOND)
+    hall.change((0, 1, 2))
+    hall.flow()
+    assert hall.log() == [str(turn) for turn in range(6)]
+    believed = {node: hall.member(node).estimates.interval(2) for node in range(3)}
+    assert believed == dict.fromkeys(range(3), 10 * MILLISECOND)
+
+
+def test_a_member_cannot_send_during_a_change_of_the_view_and_still_knows_its_rate() -> None:
+    hall = Hall(2, [0, 1], AdaptiveOptions(samples=2, decide_ns=10 * MILLISECOND))
+    for _ in range(2):
+        hall.member(1).estimates.round_trip(0, 60 * MILLISECOND)
+    hall.stop()
+    for turn in range(20):
+        hall.say(1, f"{turn}")
+        hall.drivers[1].pass_time(10 * MILLISECOND)
+    assert hall.member(1).mode is Mode.ACTIVE
+
+
 def test_the_delay_is_half_of_a_round_trip() -> None:
     estimates = Estimates("mean-shift", 1)
     estimates.round_trip(3, 40)
@@ -166,6 +218,40 @@ def test_a_slow_member_becomes_passive_and_a_fast_one_active() -> None:
     assert "30 ms away" in str(told["member 0"])
     hall.flow()
     assert len(hall.log()) == 44
+
+
+@pytest.mark.parametrize("sent", [0, 1])
+def test_a_member_that_is_silent_becomes_passive_without_knowing_its_rate(sent: int) -> None:
+    hall = Hall(2, [0, 1], AdaptiveOptions(samples=2, decide_ns=10 * MILLISECOND))
+    hall.say(1, *"a"[:sent])
+    for _ in range(2):
+        hall.member(1).estimates.round_trip(0, 60 * MILLISECOND)
+    hall.drivers[1].pass_time(70 * MILLISECOND)
+    assert hall.member(1).mode is Mode.ACTIVE  # less than two times 36 ms, the delay and its threshold
+    hall.drivers[1].pass_time(10 * MILLISECOND)
+    hall.flow()
+    assert hall.modes() == ["active", "passive"]
+    assert hall.member(1).own_rate() == "too few messages to know a rate"
+    assert hall.log() == ["a"][:sent]
+
+
+def test_a_passive_member_does_not_become_active_by_its_first_messages() -> None:
+    hall = Hall(2, [0], AdaptiveOptions(samples=3, decide_ns=10 * MILLISECOND))
+    for _ in range(3):
+        hall.member(1).estimates.round_trip(0, 60 * MILLISECOND)
+    for turn in range(2):
+        hall.say(1, f"{turn}")
+        hall.drivers[1].pass_time(10 * MILLISECOND)
+    assert hall.member(1).mode is Mode.PASSIVE
+
+
+def test_of_members_that_never_sent_one_stays_active() -> None:
+    hall = Hall(3, [0, 1, 2], AdaptiveOptions(samples=2, decide_ns=10 * MILLISECOND))
+    for one, other in permutations(range(3), 2):
+        for _ in range(2):
+            hall.member(one).estimates.round_trip(other, 60 * MILLISECOND)
+    hall.flow()
+    assert sorted(hall.modes()) == ["active", "passive", "passive"]
 
 
 def test_roles_are_given_or_computed() -> None:

@@ -6,12 +6,12 @@ from ordercast.sim.run import simulate
 from ordercast.trace import Event, Kind
 
 
-def roles(protocol: str) -> list[Event]:
+def roles(protocol: str, rarely_per_s: float = 2.0) -> list[Event]:
     """The rows of a run in which node 0 sends often and the others rarely."""
     latency = SitesSpec(
         sites=((0, 1), (2,)), near=ConstantSpec(us=NEAR_MS * 1000), far=ConstantSpec(us=FAR_MS * 1000)
     )
-    phases = (PhaseSpec(rate_per_s=50.0), PhaseSpec(rate_per_s=2.0, senders=(1, 2)))
+    phases = (PhaseSpec(rate_per_s=50.0), PhaseSpec(rate_per_s=rarely_per_s, senders=(1, 2)))
     run = simulate(
         Scenario(
             protocol=protocol,
@@ -28,13 +28,18 @@ def roles(protocol: str) -> list[Event]:
 
 
 def test_a_member_that_becomes_passive_tells_why() -> None:
-    rows = roles("hybrid")
+    rows = roles("hybrid", 12.0)
     last = {row.node: row for row in rows}
     assert [row.label for row in rows[:3]] == ["active"] * 3
     told = last[1]
     assert told.label is not None and told.label.startswith("passive: own: a message every ")
     assert "closest active member 0" in told.label and "20 ms away" in told.label
     assert told.peer == 0
+
+
+def test_a_member_that_becomes_passive_by_its_silence_tells_it() -> None:
+    labels = [str(row.label) for row in roles("hybrid") if row.node == 1]
+    assert labels[1].startswith("passive: own: too few messages to know a rate; closest active member 0: ")
 
 
 def test_static_roles_are_told_once() -> None:

@@ -166,6 +166,50 @@ def test_if_all_active_members_crash_the_highest_takes_over(ordered: bool) -> No
     assert sorted(settle(hall)) == ["2.0", "2.1", "3.0", "3.1"]
 
 
+def test_a_stand_in_steps_down_when_the_token_site_is_back() -> None:
+    hall = Hall(4, [0])
+    hall.say(3, "a")
+    hall.change((1, 2, 3))
+    hall.say(1, "b")
+    hall.say(3, "c")
+    assert hall.member(3).mode is Mode.ACTIVE
+    hall.change((0, 1, 2, 3))
+    hall.say(3, "d")
+    assert sorted(settle(hall)) == ["a", "b", "c", "d"]
+    assert hall.modes() == ["active", "passive", "passive", "passive"]
+    assert {hall.member(node).ordering.configuration.actives for node in range(4)} == {(0,)}
+
+
+def relieved_on_its_way_to_passive() -> Hall:
+    """Nodes 1 and 2 are active without node 0; node 2 wants to be passive when node 0 is back."""
+    hall = Hall(3, [0])
+    hall.change((1, 2))
+    hall.do(1, Participant.go_active)
+    hall.flow()
+    hall.say(2, "a")
+    hall.stop()  # so its switch waits for the next view
+    hall.do(2, Participant.go_passive)
+    hall.say(2, "b")
+    hall.change((0, 1, 2))
+    return hall
+
+
+def test_a_stand_in_on_its_way_to_passive_steps_down_too() -> None:
+    hall = relieved_on_its_way_to_passive()
+    assert hall.modes() == ["active", "passive", "passive"]
+    assert settle(hall) == ["a", "b"]
+    assert hall.modes() == ["active", "passive", "passive"]
+
+
+def test_a_given_active_member_that_is_back_finds_the_other_one_as_it_was() -> None:
+    hall = Hall(4, [0, 1])
+    before = hall.member(1).sequencer
+    hall.change((1, 2, 3))
+    hall.change((0, 1, 2, 3))
+    assert hall.modes() == ["active", "active", "passive", "passive"]
+    assert hall.member(1).sequencer == before
+
+
 def test_tickets_that_wait_for_a_view_are_void_and_issued_again() -> None:
     hall = Hall(3, [0])
     hall.stop()
@@ -226,6 +270,7 @@ def test_every_transition_of_the_table_is_taken(monkeypatch: pytest.MonkeyPatch)
     taken = record(monkeypatch, MODES)
     for seed in range(150):
         play(seed)
+    relieved_on_its_way_to_passive()
     assert set(MODES.table) - taken == set()
 
 

@@ -33,6 +33,7 @@ class AdaptiveMember(TicketMember):
     def __init__(self, env: Env, setting: Setting, options: AdaptiveOptions, make_views: MakeViews) -> None:
         super().__init__(env, setting, make_views)
         self._options = options
+        self._began_ns = env.now
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin to decide."""
@@ -62,9 +63,27 @@ class AdaptiveMember(TicketMember):
         if self.mode not in (Mode.ACTIVE, Mode.PASSIVE) or not others:
             return Wish.STAY
         closest = self.estimates.delay(self.closest(others))
-        interval = self.estimates.own_interval(self.env.me, self.env.now)
-        wanted = wish(self.mode is Mode.ACTIVE, interval, closest, self._options.threshold)
+        wanted = wish(self.mode is Mode.ACTIVE, self._interval(), closest, self._options.threshold)
         if wanted is Wish.STAY and self.mode is Mode.PASSIVE and self.sequencer is not None:
             current = self.estimates.delay(self.sequencer.node)
             return Wish.NEARER if is_nearer(closest, current, self._options.threshold) else Wish.STAY
         return wanted
+
+    def own_rate(self) -> str:
+        """A member that became passive by its silence alone says so."""
+        unknown = "too few messages to know a rate" if self.mode is Mode.PASSIVE else ""
+        return super().own_rate() or unknown
+
+    def _interval(self) -> Nanos | None:
+        """The time between two own messages.
+
+        An active member that has sent too few to know it counts its silence, so that one that never sends
+        becomes passive; but it gives its messages the time of k decisions. Nothing follows for a passive one:
+        its first messages would look like a high rate.
+        """
+        me, now = self.env.me, self.env.now
+        known = self.estimates.own_interval(me, now)
+        if known is not None or self.mode is not Mode.ACTIVE:
+            return known
+        silence = self.estimates.own_silence(me, self._began_ns, now)
+        return silence if silence >= self._options.decide_ns else None

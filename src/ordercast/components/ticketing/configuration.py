@@ -45,15 +45,17 @@ class Configuration(msgspec.Struct):
         newcomers: tuple[NodeId, ...],
         begin_active: frozenset[NodeId] | None,
     ) -> None:
-        """Install a view. If nobody is active, the member with the highest number takes over.
+        """Install a view. If nobody is active, the member with the highest number stands in.
 
-        `begin_active` has the nodes that are active when they come in; None if all are.
+        `begin_active` has the nodes that are active when they come in; None if all are. When one of them
+        comes in, a member that stood in for it steps down.
         """
         stayed = {node for node in self.actives if node in members and node not in newcomers}
-        kept = stayed | {node for node in newcomers if begin_active is None or node in begin_active}
+        entered = {node for node in newcomers if begin_active is None or node in begin_active}
+        relieved = stayed - begin_active if begin_active is not None and entered else frozenset[NodeId]()
         self.view, self.members = view, members
-        self.actives = tuple(sorted(kept))
-        for node in newcomers:
+        self.actives = tuple(sorted((stayed - relieved) | entered))
+        for node in sorted(relieved.union(newcomers)):
             self._count(node)
         if members and not self.actives:
             self.switch(max(members), active=True)

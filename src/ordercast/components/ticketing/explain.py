@@ -26,8 +26,8 @@ def role_change(member: TicketMember, group: GroupId) -> RoleChange:
     assert member.sequencer is not None
     configuration, me = member.ordering.configuration, member.env.me
     others = [node for node in configuration.actives if node != me]
-    believed = [f"own: {_beliefs(member, me)}"] if _beliefs(member, me) else []
-    if others and (told := _beliefs(member, closest := member.closest(others))):
+    believed = [f"own: {own}"] if (own := member.own_rate()) else []
+    if others and (told := beliefs(member, closest := member.closest(others))):
         believed.append(f"closest active member {closest}: {told}")
     role = "active" if me in configuration.actives else "passive"
     return RoleChange(group, role, member.sequencer.node, configuration.view, "; ".join(believed))
@@ -41,14 +41,14 @@ def _state(member: TicketMember) -> dict[str, str | int]:
     state["ticket clock"] = member.clock.read(member.env.now)
     state["waiting"] = len(member.ordering.waiting)
     for node in configuration.members:
-        if believed := _beliefs(member, node):
+        if believed := beliefs(member, node):
             state[f"member {node}"] = believed
     if member.refused:
         state["envelopes refused"] = member.refused
     return state
 
 
-def _beliefs(member: TicketMember, node: NodeId) -> str:
+def beliefs(member: TicketMember, node: NodeId) -> str:
     """The rate of a member and the delay to it."""
     interval, delay = member.estimates.interval(node), member.estimates.delay(node)
     parts = []

@@ -6,7 +6,7 @@ clocks that found no message to ride on in time, and signals to single members.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ordercast.components.ticketing.explain import explain_member, role_change
+from ordercast.components.ticketing.explain import beliefs, explain_member, role_change
 from ordercast.components.ticketing.messages import DataMessage, Echo, Probe, Progress, Sequencer, Tickets
 from ordercast.components.ticketing.modes import ISSUING, SENDING, Mode
 from ordercast.components.ticketing.outbound import Submitted
@@ -52,8 +52,9 @@ class TicketMember(Participant, Member, Receiver):
             raise LocalError(
                 f"the payload has {len(payload)} bytes; the limit is {SUBMITTED_BYTES_MAX} bytes"
             )
-        if not self.outbound.offer(Submitted(groups, payload)):
+        if not self.outbound.offer(Submitted(groups, payload, self.env.now)):
             return False
+        self.estimates.message_at(self.env.me, self.env.now)
         self.conclude()
         return True
 
@@ -113,7 +114,7 @@ class TicketMember(Participant, Member, Receiver):
         assert self.sequencer is not None
         if self.mode is Mode.ACTIVE:
             self._issue_own(count)
-        header = self._header(len(submitted.payload))
+        header = self._header(len(submitted.payload))._replace(since_ns=submitted.at_ns)
         return DataMessage(header, count, self.sequencer, submitted.groups, submitted.payload)
 
     # Timers and signals
@@ -180,6 +181,10 @@ class TicketMember(Participant, Member, Receiver):
         self._deliver_agreed()
         if message.ask:
             self._tell_progress([source], ask=False)
+
+    def own_rate(self) -> str:
+        """What this member believes about its own rate, for a person to read."""
+        return beliefs(self, self.env.me)
 
     def explain_own(self) -> Explanation:
         """The roles, rates and delays that this member believes in, and what each message waits for."""

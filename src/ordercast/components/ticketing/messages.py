@@ -43,8 +43,8 @@ class Header(NamedTuple):
     view: Number
     """The view in which it was made. Its tickets count in this view only."""
     clock: Number
-    sent_ns: int
-    """When it was made, by the clock of its sender."""
+    since_ns: int
+    """When it was made, or its message submitted, by the clock of its sender."""
     place: Number
     """How much of the order of this view the sender has."""
     tickets: tuple[tuple[Number, Number, Number], ...]

@@ -34,6 +34,7 @@ class ModeEvent(Enum):
     SETTLED = "all own messages ordered"
     SEQUENCER_GONE = "sequencer gone"
     TAKE_OVER = "take over"
+    RELIEVED = "relieved"
     EXCLUDED = "excluded"
 
 
@@ -58,6 +59,9 @@ MODES = LifeCycle(
         (Mode.PASSIVE, ModeEvent.TAKE_OVER): Mode.ACTIVE,
         (Mode.TO_ACTIVE, ModeEvent.TAKE_OVER): Mode.ACTIVE,
         (Mode.CHANGING, ModeEvent.TAKE_OVER): Mode.ACTIVE,
+        # It stood in for an active member that is back.
+        (Mode.ACTIVE, ModeEvent.RELIEVED): Mode.PASSIVE,
+        (Mode.TO_PASSIVE, ModeEvent.RELIEVED): Mode.PASSIVE,
         (Mode.ACTIVE, ModeEvent.EXCLUDED): Mode.OUTSIDE,
         (Mode.TO_PASSIVE, ModeEvent.EXCLUDED): Mode.OUTSIDE,
         (Mode.PASSIVE, ModeEvent.EXCLUDED): Mode.OUTSIDE,
@@ -66,9 +70,10 @@ MODES = LifeCycle(
     },
 )
 
-SENDING = frozenset({Mode.ACTIVE, Mode.PASSIVE})
+# Tuples: a lookup in a set would compute the hash of the mode, which takes longer than to compare it.
+SENDING = (Mode.ACTIVE, Mode.PASSIVE)
 """The modes in which a member sends data."""
-ISSUING = frozenset({Mode.ACTIVE, Mode.TO_PASSIVE})
+ISSUING = (Mode.ACTIVE, Mode.TO_PASSIVE)
 """The modes in which a member is active for the others."""
-SERVED = frozenset({Mode.PASSIVE, Mode.TO_ACTIVE, Mode.CHANGING})
+SERVED = (Mode.PASSIVE, Mode.TO_ACTIVE, Mode.CHANGING)
 """The modes in which a member has a sequencer."""

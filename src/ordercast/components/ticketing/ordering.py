@@ -131,7 +131,7 @@ class Ordering(msgspec.Struct):
         while self.tickets:
             ticket = self.tickets[0]
             if self._is_open(ticket.key):
-                if ticket.key not in self.waiting or any(True for _ in self.laggards(ticket, me, clock)):
+                if ticket.key not in self.waiting or next(self.laggards(ticket, me, clock), None) is not None:
                     return None
                 heappop(self.tickets)
                 return self._order(ticket)

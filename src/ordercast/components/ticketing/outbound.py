@@ -9,7 +9,7 @@ from collections import deque
 from typing import NamedTuple
 
 from ordercast.components.ticketing.ordering import Stay
-from ordercast.core import Groups
+from ordercast.core import Groups, Nanos
 
 
 class Submitted(NamedTuple):
@@ -17,6 +17,8 @@ class Submitted(NamedTuple):
 
     groups: Groups
     payload: bytes
+    at_ns: Nanos
+    """When, by the clock of this member."""
 
 
 class Outbound:

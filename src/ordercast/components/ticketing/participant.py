@@ -186,8 +186,8 @@ class Participant(Stack):
         if source == self.env.me and header.view >= self._began:
             self.postbox.heard()
         self.clock.follow(header.clock, self.estimates.shortest(source), self.env.now)
-        if isinstance(envelope, DataMessage):
-            self.estimates.message_at(source, header.sent_ns)
+        if isinstance(envelope, DataMessage) and source != self.env.me:
+            self.estimates.message_at(source, header.since_ns)
         if header.view == self.ordering.configuration.view:
             self.majority.note(source, header.place)
             if source != self.env.me and header.tickets:
@@ -355,6 +355,8 @@ class Participant(Stack):
             self.sequencer = self._descriptor()
             self._reassign()
         else:
+            if not active and self.mode in ISSUING:
+                self._become(ModeEvent.RELIEVED)
             self._check_sequencer()
 
     def _leave_view(self) -> None:
@@ -380,7 +382,7 @@ class Participant(Stack):
 
     def _give_back(self, lost: list[Submitted]) -> None:
         """Tell the application of messages that perhaps only some receivers deliver."""
-        for groups, payload in lost:
+        for groups, payload, _ in lost:
             self.env.deliver(Unconfirmed(groups[0], groups, payload))
 
     # Envelopes

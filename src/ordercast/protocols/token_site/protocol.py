@@ -23,7 +23,7 @@ class TokenSiteOptions(TicketOptions, frozen=True):
     """Options of the token-site protocol."""
 
     site: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """The node that orders all messages. If it fails, the member with the highest number takes over."""
+    """The node that orders all messages. If it fails, the member with the highest number stands in for it."""
 
 
 def deploy(deployment: Deployment, options: Options) -> Plan:
