@@ -1,9 +1,12 @@
 """The trace hashes of the first seeds of the swarm: code that is only moved leaves them as they are.
 
-After a change of behaviour that is meant, `python -m tests.sim.trace_hashes` records them again.
+After a change of behaviour that is meant, `python -m tests.sim.trace_hashes` records them again, of all
+protocols or of those that it is given.
 """
 
 import json
+import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from ordercast.catalogue import protocol_names
@@ -20,14 +23,14 @@ def recorded() -> dict[str, list[str]]:
     return found
 
 
-def record() -> None:
-    """Run every seed of every protocol, and write its hash down."""
+def record(names: Collection[str]) -> None:
+    """Run every seed of these protocols, and write its hash down."""
     hashes = {
         name: [simulate(swarm_scenario(name, seed)).description.trace_hash for seed in range(SEEDS)]
-        for name in protocol_names()
+        for name in names
     }
-    FILE.write_text(json.dumps(hashes, indent=1) + "\n")
+    FILE.write_text(json.dumps(recorded() | hashes, indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":
-    record()
+    record(sys.argv[1:] or protocol_names())
