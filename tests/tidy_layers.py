@@ -9,7 +9,13 @@ from collections.abc import Mapping
 
 _CONTRACT = frozenset({"core", "testing", "catalogue"})
 _COMPONENTS = frozenset(
-    {"components.consensus", "components.membership", "components.sampling", "components.ticketing"}
+    {
+        "components.application_state",
+        "components.consensus",
+        "components.membership",
+        "components.sampling",
+        "components.ticketing",
+    }
 )
 _PROTOCOLS = frozenset({"protocols", "replication", "transactions"})
 _JUDGES = frozenset({"trace", "judge", "judge.finding", "judge.histories", "judge.online", "judge.columns"})
@@ -33,7 +39,8 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "components.consensus": frozenset({"core"}),
     "components.membership": frozenset({"core"}),
     "components.sampling": frozenset({"core"}),
-    "components.ticketing": frozenset({"core", "components.membership"}),
+    "components.application_state": frozenset({"core", "components.membership"}),
+    "components.ticketing": frozenset({"core", "components.application_state", "components.membership"}),
     "kernel": frozenset({"core"}),
     "trace": frozenset({"core"}),
     "judge.finding": frozenset({"core"}),

@@ -14,6 +14,8 @@ from ordercast.core.delivery import (
     OutOfOrder,
     RoleChange,
     Stamp,
+    State,
+    StateWanted,
     Unconfirmed,
     View,
 )
@@ -53,7 +55,7 @@ from ordercast.core.ids import (
 from ordercast.core.message import Codec, Message, Numbered, Payload
 from ordercast.core.message_text import message_text
 from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol
-from ordercast.core.process import Env, Member, Process, Receiver
+from ordercast.core.process import Env, Member, Process, Receiver, Stateful
 from ordercast.core.stack import InnerEnv, Stack
 from ordercast.core.states import LifeCycle
 from ordercast.core.tags import message_types
@@ -120,6 +122,9 @@ __all__ = [
     "Seen",
     "Stack",
     "Stamp",
+    "State",
+    "StateWanted",
+    "Stateful",
     "Unconfirmed",
     "View",
     "Wait",

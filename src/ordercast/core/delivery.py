@@ -159,6 +159,27 @@ class RoleChange(Notice, frozen=True, gc=False):
     """What the node believes that made it change, for a person to read."""
 
 
+class StateWanted(Notice, frozen=True, gc=False):
+    """Newcomers of a group need the state of the application, as it is at this place among the deliveries:
+    after everything of earlier configurations, and before the first message of this one. The application
+    takes a copy of its state now, and gives it (`Stateful.give_state`) now or later."""
+
+    config: int
+    newcomers: tuple[NodeId, ...]
+
+
+class State(Notice, frozen=True, gc=False):
+    """The state of a group at the beginning of a configuration, for a node that has just joined. It replaces
+    what the application has of the group; the messages of the configuration follow."""
+
+    config: int
+    data: bytes
+    """What the application of the donor gave."""
+    donor: NodeId | None = None
+    """Who gave it. None if nobody has a state: then the application goes on with what it has, or with
+    nothing, and later newcomers get that."""
+
+
 class Unconfirmed(Notice, frozen=True, gc=False):
     """Tells a sender that it is not known what becomes of some of its messages, and that they are not sent
     again: perhaps some receivers deliver them, perhaps none does. It is delivered where they were submitted,

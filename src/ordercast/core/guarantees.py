@@ -111,6 +111,8 @@ class Guarantees(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The most groups that one message may go to; None if it may go to all."""
     tolerates: tuple[Fault, ...] = ()
     membership: Membership = Membership.FIXED
+    state_transfer: bool = False
+    """A node that joins a group gets the state that the applications of the others have then."""
 
     @property
     def churns(self) -> bool:

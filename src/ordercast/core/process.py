@@ -134,3 +134,14 @@ class Receiver(Process):
     @abstractmethod
     def leave(self, group: GroupId) -> None:
         """Ask to receive a group no longer."""
+
+
+class Stateful(Process):
+    """A process that brings the state of applications to newcomers.
+
+    It delivers `StateWanted` where a state is needed, and the application answers each once.
+    """
+
+    @abstractmethod
+    def give_state(self, group: GroupId, config: int, data: bytes) -> None:
+        """The state of the application where it was told `StateWanted` for this group and configuration."""

@@ -32,6 +32,7 @@ ALLOTMENTS = (
     Allotment("ordercast.replication", range(220, 240)),
     Allotment("ordercast.components.sampling", range(240, 250)),
     Allotment("ordercast.components.ticketing", range(250, 260)),
+    Allotment("ordercast.components.application_state", range(260, 270)),
 )
 ELSEWHERE = range(1, 160)
 """Tags of packages outside ordercast, which are protocols."""

@@ -35,6 +35,7 @@ from ordercast.core import (
     Protocol,
     Receiver,
     Stack,
+    Stateful,
     Unconfirmed,
 )
 from ordercast.core.message import PAYLOAD_BYTES_MAX
@@ -54,7 +55,7 @@ class LayerOptions(Options, frozen=True):
         return msgspec.convert(self.below, find_protocol(self.over).options).detection_ns
 
 
-class Layer(Stack, Member, Receiver):
+class Layer(Stack, Member, Receiver, Stateful):
     """A process on top of one of the protocol below; it passes on what its author does not change."""
 
     def __init__(self, env: Env, make: Callable[[Env], Process], messages: Iterable[type[Message]]) -> None:
@@ -92,6 +93,12 @@ class Layer(Stack, Member, Receiver):
     def leave(self, group: GroupId) -> None:
         """Hand it to the process below."""
         self._receiver.leave(group)
+
+    def give_state(self, group: GroupId, config: int, data: bytes) -> None:
+        """Hand it to the process below."""
+        if not isinstance(self.below, Stateful):
+            raise LocalError(f"node {self.env.me} does not bring states to newcomers")
+        self.below.give_state(group, config, data)
 
     @property
     def _receiver(self) -> Receiver:

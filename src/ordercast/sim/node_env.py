@@ -24,6 +24,8 @@ from ordercast.core import (
     Notice,
     Process,
     ProtocolFailed,
+    Stateful,
+    StateWanted,
     packet_text,
     protocol_failed,
 )
@@ -31,6 +33,7 @@ from ordercast.kernel.backlog import Backlog
 from ordercast.kernel.memberships import Memberships, Request
 from ordercast.scenario.clock import Clock
 from ordercast.scenario.faults import DiskTrouble
+from ordercast.sim.applications import given
 from ordercast.sim.disk import damage
 from ordercast.sim.host import Host
 from ordercast.trace import Event, Kind
@@ -166,6 +169,7 @@ class NodeEnv(Env):
         self._timers.clear()
         self.backlog.clear()
         self.memberships.forget()
+        self._world.applications.forget(self.me)
         if self._unsynced and rng.random() < 0.5:
             for name, old in reversed(self._unsynced):
                 if old is None:
@@ -290,6 +294,16 @@ class NodeEnv(Env):
             raise self._failed(f"a request to {request} group {group}", error) from error
         if self._bundles:
             self.drain()
+
+    def give_state(self, wanted: StateWanted, data: bytes) -> None:
+        """Let the application give a state that it was asked for."""
+        self.read_clock()
+        assert isinstance(self.process, Stateful)
+        self._world.rows.append(given(self._scheduler.now, self.now, self.me, wanted, data))
+        try:
+            self.process.give_state(wanted.group, wanted.config, data)
+        except Exception as error:
+            raise self._failed(f"the state of group {wanted.group}", error) from error
 
     def explain(self) -> Explanation:
         """What waits at the process."""

@@ -35,6 +35,7 @@ from ordercast.scenario.clock import Clock
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.faults import DiskTrouble
+from ordercast.sim.applications import Applications
 from ordercast.sim.disk import DiskFailed
 from ordercast.sim.fates import FateEnv, followed
 from ordercast.sim.host import Host
@@ -116,6 +117,7 @@ class World:
             for node in plan.nodes
         ]
         self.members = GroupMembers(plan, self.envs)
+        self.applications = Applications(self)
         for env in self.envs:
             self.scheduler.at(0, env.boot)
 
@@ -232,6 +234,7 @@ class World:
             elif event.kind in CHANGING:
                 self.members.on_notice(env, event)
             self.rows.append(event)
+        self.applications.on_notice(env, notice)
 
     def explain(self) -> dict[NodeId, Explanation]:
         """What every process that is up waits for."""
@@ -387,12 +390,8 @@ class World:
     ) -> None:
         now = self.scheduler.now
         clock = env.clock.read(now) if env.clock else now
-        self.rows.append(
-            Event(
-                now, clock, env.me, kind, message, groups,
-                submitted_ns=submitted, peer=peer, label=label,
-            )
-        )  # fmt: skip
+        row = Event(now, clock, env.me, kind, message, groups, submitted_ns=submitted, peer=peer, label=label)
+        self.rows.append(row)
 
     def table(self, run: str) -> pa.Table:
         """The trace so far."""

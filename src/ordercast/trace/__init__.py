@@ -16,7 +16,19 @@ from ordercast.trace.deliveries import (
     notice_event,
 )
 from ordercast.trace.description import NodeDescription, RunDescription, Stretch, describe
-from ordercast.trace.event import ADDED, LOST, PACKETS, PROBE, REMOVED, SAVED, UNFOUNDED, Event, Fate, Kind
+from ordercast.trace.event import (
+    ADDED,
+    LOST,
+    PACKETS,
+    PROBE,
+    REMOVED,
+    SAVED,
+    TALLY,
+    UNFOUNDED,
+    Event,
+    Fate,
+    Kind,
+)
 from ordercast.trace.store import FileRows, StoredRun, find_runs, merged, read_run, run_folders, write_run
 from ordercast.trace.table import SCHEMA, build_table, events_of, trace_hash
 
@@ -41,6 +53,7 @@ __all__ = [
     "REMOVED",
     "SAVED",
     "SCHEMA",
+    "TALLY",
     "UNFOUNDED",
     "Event",
     "FileRows",

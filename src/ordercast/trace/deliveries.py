@@ -6,6 +6,7 @@ recorders, judges and reports use this table, so that they need not name the kin
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from ordercast.core import (
     Carrier,
@@ -19,6 +20,8 @@ from ordercast.core import (
     Notice,
     OutOfOrder,
     RoleChange,
+    State,
+    StateWanted,
     Unconfirmed,
     View,
 )
@@ -100,6 +103,20 @@ def _role(notice: RoleChange) -> dict[str, object]:
     }
 
 
+def _state_wanted(notice: StateWanted) -> dict[str, object]:
+    return {"groups": (notice.group,), "config": notice.config, "members": notice.newcomers}
+
+
+def _state(notice: State) -> dict[str, object]:
+    return {
+        "groups": (notice.group,),
+        "config": notice.config,
+        "peer": notice.donor,
+        "size": len(notice.data),
+        "digest": crc32(notice.data),
+    }
+
+
 DELIVERY_KINDS = (
     DeliveryKind(Delivered, Kind.DELIVER, ordered=True),
     DeliveryKind(OutOfOrder, Kind.OUT_OF_ORDER, promise="out_of_order"),
@@ -109,6 +126,8 @@ DELIVERY_KINDS = (
     DeliveryKind(Joined, Kind.JOINED, enters=True, columns=_membership),
     DeliveryKind(Left, Kind.LEFT, leaves=True, columns=_membership),
     DeliveryKind(RoleChange, Kind.ROLE, columns=_role),
+    DeliveryKind(StateWanted, Kind.STATE_WANTED, columns=_state_wanted),
+    DeliveryKind(State, Kind.STATE, columns=_state),
 )
 """All kinds. Add new ones at the end: spool files number the carriers in this order."""
 
@@ -135,8 +154,8 @@ PROMISED: dict[Kind, str] = {one.kind: one.promise for one in DELIVERY_KINDS if 
 """For each kind that may occur only if it is promised: the field of `Guarantees`."""
 REQUESTS: tuple[Kind, ...] = (Kind.JOIN, Kind.LEAVE)
 """The kinds of rows in which an application asks to join or to leave a group."""
-ACTIONS: tuple[Kind, ...] = (Kind.SUBMIT, *REQUESTS, *DELIVERED)
-"""The kinds of rows in which a node submits, asks or delivers."""
+ACTIONS: tuple[Kind, ...] = (Kind.SUBMIT, *REQUESTS, Kind.GIVE_STATE, *DELIVERED)
+"""The kinds of rows in which a node submits, asks, gives its state or delivers."""
 
 _COLUMNS = {one.delivery: one.columns for one in DELIVERY_KINDS if one.columns is not None}
 

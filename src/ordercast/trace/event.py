@@ -24,6 +24,9 @@ class Kind(StrEnum):
     JOINED = "joined"
     LEFT = "left"
     ROLE = "role"
+    STATE_WANTED = "state-wanted"
+    GIVE_STATE = "give-state"
+    STATE = "state"
     CRASH = "crash"
     RECOVER = "recover"
     COMPLETE = "complete"
@@ -44,6 +47,10 @@ ADDED = "added"
 """Label of a view that adds the issuer of its stamp: numbers after the stamp's number count."""
 REMOVED = "removed"
 """Label of a view that removes the issuer of its stamp: the group settles all up to the stamp's number."""
+
+
+TALLY = "tally"
+"""Label of a state that is the tally of what was delivered (`tally.py`), as applications of tests give it."""
 
 
 class Fate(StrEnum):

@@ -6,6 +6,7 @@ from ordercast.components.membership.options import LIVE_TIMEOUTS, ViewOptions
 from ordercast.components.membership.reception import Reception
 from ordercast.components.membership.record import InstalledView
 from ordercast.components.membership.seating import Seating
+from ordercast.components.membership.view_member import ViewMember
 from ordercast.components.membership.view_synchrony import ViewSynchrony
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "InstalledView",
     "Reception",
     "Seating",
+    "ViewMember",
     "ViewOptions",
     "ViewSynchrony",
     "assemble",

@@ -78,6 +78,8 @@ class Seatholder(Process):
         self.since: Nanos = 0
         """When the standing last changed."""
         self._sponsor: Sponsor | None = None
+        self._outlived = 0
+        """The view after which the owner wants another one, whoever its members are."""
 
     @property
     def view(self) -> InstalledView | None:
@@ -113,7 +115,7 @@ class Seatholder(Process):
         """
         record, me = self.journal.record, self.env.me
         if self.view is not None:
-            return self.wants != record.groups_of(me)
+            return self.wants != record.groups_of(me) or self._outlived == record.number
         others = set(record.voters).intersection(record.members)
         return self.wants is None and me in record.voters and bool(others)
 

@@ -23,7 +23,7 @@ Rules beyond plain Paxos, each with its reason:
 Limits. At most `window` messages of a member are unacknowledged, and as many wait for the next view; beyond,
 `multicast` returns False. A message that all members have is forgotten.
 
-`multicast`, `join` and `leave` may be called while this process delivers something.
+`multicast`, `join`, `leave` and `ask_for_view` may be called while this process delivers something.
 """
 
 from collections.abc import Mapping
@@ -111,6 +111,12 @@ class ViewSynchrony(Seatholder):
             self.journal.groups = None
             self.journal.save()
         else:
+            self._tell_wish()
+
+    def ask_for_view(self) -> None:
+        """Ask for a next view, even if it has the same members: something is to begin with it."""
+        if self.view is not None and self._outlived != self.newest.number:
+            self._outlived = self.newest.number
             self._tell_wish()
 
     def _tell_wish(self) -> None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TypeAlias
 
-from ordercast.components.membership import LIVE_TIMEOUTS, ViewSynchrony, assemble
+from ordercast.components.application_state import with_application_state
+from ordercast.components.membership import LIVE_TIMEOUTS, ViewMember, ViewSynchrony, assemble
 from ordercast.components.membership import MESSAGES as VIEW_MESSAGES
 from ordercast.components.ticketing.messages import MESSAGES
 from ordercast.components.ticketing.options import TicketOptions
@@ -28,7 +29,6 @@ from ordercast.core import (
     Order,
     Partition,
     Plan,
-    Process,
 )
 
 VIEWS_GROUP: GroupId = 0
@@ -58,7 +58,7 @@ class Roles:
     sequencers: Mapping[NodeId, NodeId] = field(default_factory=dict)
 
 
-MakeMember: TypeAlias = Callable[[Env, Setting, MakeViews], Process]
+MakeMember: TypeAlias = Callable[[Env, Setting, MakeViews], ViewMember]
 ChooseRoles: TypeAlias = Callable[[tuple[NodeId, ...]], Roles]
 """The roles of these members. All of them must come to the same roles, whichever nodes came later."""
 
@@ -105,10 +105,13 @@ def member_plan(
     ) -> ViewSynchrony:
         return ViewSynchrony(env, VIEWS_GROUP, assembly.seating, options.views, snapshot, restore)
 
-    return Plan(
+    def make_member(env: Env) -> ViewMember:
+        return make(env, setting, make_views)
+
+    plan = Plan(
         name,
         promises(options),
-        assembly.nodes(lambda env: make(env, setting, make_views)),
+        assembly.nodes(make_member),
         assembly.groups,
         assembly.senders,
         Codec((*MESSAGES, *VIEW_MESSAGES)),
@@ -116,6 +119,7 @@ def member_plan(
         joiners=extension.left(deployment.joiner_ids()),
         removed=extension.removed,
     )
+    return with_application_state(plan, make_member, options.views) if options.application_state else plan
 
 
 LIVE_OPTIONS: Mapping[str, object] = {

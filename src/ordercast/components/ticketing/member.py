@@ -6,6 +6,7 @@ clocks that found no message to ride on in time, and signals to single members.
 
 from collections.abc import Collection, Mapping, Sequence
 
+from ordercast.components.membership import ViewMember
 from ordercast.components.ticketing.explain import beliefs, explain_member, role_change
 from ordercast.components.ticketing.messages import DataMessage, Echo, Probe, Progress, Sequencer, Tickets
 from ordercast.components.ticketing.modes import ISSUING, SENDING, Mode
@@ -23,11 +24,9 @@ from ordercast.core import (
     GroupId,
     Groups,
     LocalError,
-    Member,
     Message,
     Nanos,
     NodeId,
-    Receiver,
 )
 from ordercast.core.message import PAYLOAD_BYTES_MAX
 
@@ -35,7 +34,7 @@ SUBMITTED_BYTES_MAX = PAYLOAD_BYTES_MAX - 2 * TICKETS_SPARE * TICKET_BYTES
 """The size of the largest message that applications may submit."""
 
 
-class TicketMember(Participant, Member, Receiver):
+class TicketMember(Participant, ViewMember):
     """One member."""
 
     def __init__(self, env: Env, setting: Setting, make_views: MakeViews) -> None:

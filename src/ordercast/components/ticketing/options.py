@@ -31,6 +31,9 @@ class TicketOptions(Options, frozen=True):
     """With `uniform`: how long a member waits for a message to ride on, before it says what it has."""
     views: ViewOptions = msgspec.field(default_factory=ViewOptions)
     """Timeouts and limits of view synchrony."""
+    application_state: bool = False
+    """Members that join a group, or come back, get the state that the applications of the others have then.
+    """
 
     @property
     def detection_ns(self) -> Nanos:

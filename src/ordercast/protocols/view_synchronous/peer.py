@@ -9,7 +9,14 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from ordercast.components.membership import MESSAGES, Reception, Seating, ViewOptions, ViewSynchrony
+from ordercast.components.membership import (
+    MESSAGES,
+    Reception,
+    Seating,
+    ViewMember,
+    ViewOptions,
+    ViewSynchrony,
+)
 from ordercast.core import (
     Delivered,
     Delivery,
@@ -18,8 +25,6 @@ from ordercast.core import (
     GroupId,
     Groups,
     LocalError,
-    Member,
-    Receiver,
     RemoteError,
     Stack,
     Stamp,
@@ -44,7 +49,7 @@ _decoder = msgspec.msgpack.Decoder(Addressed)
 _state = msgspec.msgpack.Decoder(dict[GroupId, int])
 
 
-class Peer(Stack, Member, Receiver):
+class Peer(Stack, ViewMember):
     """A receiver, a sender, or both."""
 
     def __init__(

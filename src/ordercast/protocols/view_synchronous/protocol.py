@@ -3,6 +3,7 @@
 from functools import partial
 from random import Random
 
+from ordercast.components.application_state import with_application_state
 from ordercast.components.membership import LIVE_TIMEOUTS, MESSAGES, ROLES, ViewOptions, assemble
 from ordercast.core import (
     MILLISECOND,
@@ -26,6 +27,7 @@ from ordercast.core import (
     Plan,
     Protocol,
 )
+from ordercast.protocols.view_synchronous.options import ViewSynchronousOptions
 from ordercast.protocols.view_synchronous.peer import Peer
 
 NAME = "view_synchronous"
@@ -62,14 +64,14 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
 
 def extend(deployment: Deployment, options: Options, extension: Extension) -> Plan:
     """The same, with members and senders that came later, and without those that were removed."""
-    if not isinstance(options, ViewOptions):
-        raise LocalError(f"{NAME} takes ViewOptions, not {type(options).__name__}")
+    if not isinstance(options, ViewSynchronousOptions):
+        raise LocalError(f"{NAME} takes ViewSynchronousOptions, not {type(options).__name__}")
     assembly = assemble(deployment, extension)
 
     def make(env: Env) -> Peer:
         return Peer(env, assembly.groups, assembly.seating, env.me in assembly.senders, options)
 
-    return Plan(
+    plan = Plan(
         NAME,
         GUARANTEES,
         assembly.nodes(make),
@@ -80,6 +82,7 @@ def extend(deployment: Deployment, options: Options, extension: Extension) -> Pl
         joiners=extension.left(deployment.joiner_ids()),
         removed=extension.removed,
     )
+    return with_application_state(plan, make, options) if options.application_state else plan
 
 
 def pace(options: ViewOptions, delay: Nanos) -> Pace | None:
@@ -108,7 +111,7 @@ PROTOCOL = Protocol(
     summary="Groups with agreed members: reliable FIFO multicast, the same messages between two views.",
     paper="Totally Ordered Multicast in Large-Scale Systems (ICDCS 1996), section 5",
     guarantees=GUARANTEES,
-    options=ViewOptions,
+    options=ViewSynchronousOptions,
     deploy=deploy,
     roles=ROLES,
     vary=vary,
