@@ -43,6 +43,7 @@ from tests.sim.mutants_hydra import HYDRA_MUTANTS
 from tests.sim.mutants_idle import IDLE_MUTANTS
 from tests.sim.mutants_resend import RESEND_MUTANTS
 from tests.sim.mutants_ring import RING_MUTANTS
+from tests.sim.mutants_state import STATE_MUTANTS
 from tests.sim.mutants_tickets import TICKET_MUTANTS
 from tests.sim.mutants_views import VIEWS_MUTANTS
 
@@ -443,6 +444,7 @@ MUTANTS = [
     *IDLE_MUTANTS,
     *RING_MUTANTS,
     *TICKET_MUTANTS,
+    *STATE_MUTANTS,
     *VIEWS_MUTANTS,
     Mutant("a clock runs backwards", frozenset({"clock"}), backward_clock, 0),
     Mutant("a crashed host goes on", frozenset({"lifecycle"}), undead, 0),

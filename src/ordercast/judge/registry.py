@@ -24,6 +24,7 @@ from ordercast.judge.columns.progress import progress
 from ordercast.judge.columns.stamp import stamp
 from ordercast.judge.columns.stamp_order import stamp_order
 from ordercast.judge.columns.stamp_owner import stamp_owner
+from ordercast.judge.columns.state_transfer import state_transfer
 from ordercast.judge.columns.tenure import tenure
 from ordercast.judge.columns.total_order import total_order
 from ordercast.judge.columns.validity import validity
@@ -46,6 +47,7 @@ from ordercast.judge.online.progress import Progress
 from ordercast.judge.online.stamp import Stamps
 from ordercast.judge.online.stamp_order import StampOrder
 from ordercast.judge.online.stamp_owner import StampOwners
+from ordercast.judge.online.state_transfer import StateTransfer
 from ordercast.judge.online.tenure import Tenure
 from ordercast.judge.online.total_order import TotalOrder
 from ordercast.judge.online.validity import Validity
@@ -218,6 +220,17 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             lambda run: run.guarantees.views,
             ViewSynchrony,
             view_synchrony,
+        ),
+        Property(
+            "state-transfer",
+            "A node that joins a group gets the state of the group before its first view and its first"
+            " message there. It is the state that a member gave which was asked for it as that view began."
+            " All who install a view have the same messages, by delivery or by the state with which they"
+            " began, and what a state stands for is not delivered again.",
+            "`state_transfer` is promised",
+            lambda run: run.guarantees.state_transfer,
+            StateTransfer,
+            state_transfer,
         ),
         Property(
             "agreement",

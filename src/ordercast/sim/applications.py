@@ -39,11 +39,15 @@ class Applications:
     def on_notice(self, env: NodeEnv, notice: Notice) -> None:
         """A node is asked for its state, or gets one."""
         if isinstance(notice, StateWanted):
-            data = self._tallies.get((env.me, notice.group), Tally()).pack()
+            data = self.state_of(env.me, notice.group)
             after = self._rng.randrange(THINKING_NS_MAX)
             self._world.scheduler.after(after, self._give, env, env.host.lives, notice, data)
         elif isinstance(notice, State):
             self._tallies[env.me, notice.group] = unpack_tally(notice.data)
+
+    def state_of(self, node: NodeId, group: GroupId) -> bytes:
+        """The state of a group at a node."""
+        return self._tallies.get((node, group), Tally()).pack()
 
     def _give(self, env: NodeEnv, life: int, wanted: StateWanted, data: bytes) -> None:
         if env.host.lives == life:

@@ -65,11 +65,13 @@ class StatefulMember(Stack, Member, Receiver, Stateful):
         super().__init__(env)
         self.below = self.embed("member", make, messages)
         self._groups = groups
-        self._retry_ns = options.heartbeat_ns
+        self._retry_ns = options.retry_ns
         self._donor = Donor(env, options.chunk_bytes)
         self._newcomers: dict[GroupId, Newcomer] = {}
         """The groups that were joined below, and whose states are not here yet."""
         self._held = Held()
+        self._came_anew = False
+        """The member below has lost its place in all groups, and the application was told no view since."""
         self._ticking = False
 
     # For the application
@@ -123,7 +125,14 @@ class StatefulMember(Stack, Member, Receiver, Stateful):
         if self._held:
             self._held.add(delivery)
         else:
-            self.env.deliver(delivery)
+            self._tell(delivery)
+
+    def _tell(self, delivery: Delivery) -> None:
+        """Hand it to the application. The first view after the loss of all places begins anew."""
+        if self._came_anew and isinstance(delivery, View):
+            self._came_anew = False
+            delivery = msgspec.structs.replace(delivery, note=ANEW)
+        self.env.deliver(delivery)
 
     def _shows(self, groups: Groups) -> bool:
         """Whether the application is in one of these groups, or will be when a state has come."""
@@ -131,10 +140,19 @@ class StatefulMember(Stack, Member, Receiver, Stateful):
         return not hidden or any(group in self.below.joined and group not in hidden for group in groups)
 
     def _on_joined(self, joined: Joined) -> None:
-        """The member below is in a group: look for its state."""
-        self._forget(joined.group)
+        """The member below is in a group: look for its state. If it has come anew, it has no other state."""
+        if self.env.me in self.below.views.newest.newcomers:
+            self._start_over()
         self._newcomers[joined.group] = Newcomer(self.env, joined.group)
         self._donor.lose(joined.group)
+
+    def _start_over(self) -> None:
+        """All places are lost: what was held behind a state is passed on without it."""
+        for newcomer in self._newcomers.values():
+            newcomer.rest()
+            self._leave_out(newcomer.group)
+        self._release()
+        self._came_anew = True
 
     def _on_left(self, left: Left) -> None:
         """The member below has left. If it had no state yet, the application was in the group for no time."""
@@ -169,7 +187,7 @@ class StatefulMember(Stack, Member, Receiver, Stateful):
             self._pass(view)
             return
         self._held.add(Joined(view.group, view.config))
-        self._held.add(msgspec.structs.replace(view, note=ANEW))
+        self._held.add(view)
 
     # What follows from an event
 
@@ -221,7 +239,7 @@ class StatefulMember(Stack, Member, Receiver, Stateful):
 
     def _release(self) -> None:
         for delivery in self._held.take(self._is_awaited):
-            self.env.deliver(delivery)
+            self._tell(delivery)
 
     def _is_awaited(self, notice: Notice) -> bool:
         """Whether a notice is that of a group whose state is on its way."""
@@ -241,7 +259,7 @@ class StatefulMember(Stack, Member, Receiver, Stateful):
         match message:
             case StateQuestion():
                 self._on_question(source, message)
-            case PieceRequest():
+            case PieceRequest() if message.view <= views.newest.number:  # else this member is still behind
                 self._donor.on_request(source, message)
             case StateTaken():
                 self._donor.on_taken(source, message)

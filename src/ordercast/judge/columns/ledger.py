@@ -74,7 +74,7 @@ class Ledger:
             self._drop_rows.setdefault((slot, drop.node), drop.row)
         self._removals = Removals(changes)
         self._uniform = account.trace.description.guarantees.uniform
-        self._continuity = Continuity(views, self._groups)
+        self._continuity = Continuity(views, self._members)
         self._owed: dict[NodeId, Flags] = {}
         self.delivered = {node: self._marks(node) for node in self._all_receivers()}
         """For each receiver, which messages it delivered, in any life."""

@@ -27,7 +27,7 @@ from ordercast.core import ANEW, Agreement, Gaps, GroupId, Groups, MessageId, Na
 from ordercast.judge.online.changes import changes_of
 from ordercast.judge.online.members import Members, Place
 from ordercast.judge.online.population import Population
-from ordercast.trace import CARRYING, LOST, REMOVED, RETURNING, Event, Kind, RunDescription
+from ordercast.trace import CARRYING, ENTERING, LOST, REMOVED, RETURNING, Event, Kind, RunDescription
 
 
 class Slot(NamedTuple):
@@ -84,6 +84,8 @@ class Ledger:
         self._configs: dict[GroupId, set[int]] = {group: set() for group in description.groups}
         self._breaks: set[tuple[GroupId, NodeId, int]] = set()
         """Views that a receiver does not go on to from the view before."""
+        self._ends: set[tuple[GroupId, NodeId, int]] = set()
+        """Views after which a receiver joins the group again, or has lost its state: it starts anew then."""
         self._members = members
         self._changing = members.changing
         self._firsts: dict[MessageId, Event] = {}
@@ -97,6 +99,7 @@ class Ledger:
             Kind.DROP: self._on_drop,
             **dict.fromkeys(RETURNING, self._on_return),
             Kind.VIEW: self._on_view,
+            **dict.fromkeys(ENTERING, self._on_joined),
             Kind.CRASH: self.population.on_crash,
             Kind.RECOVER: self._on_recover,
         }
@@ -157,10 +160,19 @@ class Ledger:
         self._breaks.add((group, node, config))
         self._left_out[group, node] = max(left_out, self._left_out.get((group, node), left_out))
 
+    def _on_joined(self, event: Event) -> None:
+        self._end(event.node, event.groups or ())
+
     def _on_recover(self, event: Event) -> None:
         self.population.on_recover(event)
         if event.label == LOST:
+            self._end(event.node, tuple(self._views[event.node]))
             self._views[event.node] = {}
+
+    def _end(self, node: NodeId, groups: Groups) -> None:
+        """A receiver does not go on from the views of these groups."""
+        views = self._views[node]
+        self._ends.update((group, node, views[group].config) for group in groups if group in views)
 
     def _excluded(self, node: NodeId, groups: Groups) -> bool:
         """Whether the views of all these groups that a node receives leave the node out."""
@@ -190,6 +202,8 @@ class Ledger:
 
     def _goes_on(self, group: GroupId, node: NodeId, config: int) -> bool:
         """Whether a node goes on from a view to the next one, or there is no next one."""
+        if (group, node, config) in self._ends:
+            return False
         following = min((later for later in self._configs[group] if later > config), default=None)
         return following is None or (group, node, following) not in self._breaks
 
