@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = version("ordercast")
 
 if TYPE_CHECKING:
+    from ordercast.core import State, StateWanted
     from ordercast.net.api.group import Group, UnconfirmedError
     from ordercast.net.api.join import join
     from ordercast.net.api.pending import Pending
@@ -18,6 +19,8 @@ _LIVE = {
     "OutOfOrder": "ordercast.net.api.received",
     "Pending": "ordercast.net.api.pending",
     "Received": "ordercast.net.api.received",
+    "State": "ordercast.core",
+    "StateWanted": "ordercast.core",
     "UnconfirmedError": "ordercast.net.api.group",
     "join": "ordercast.net.api.join",
     "join_sync": "ordercast.net.api.sync_group",
@@ -28,6 +31,8 @@ __all__ = [
     "OutOfOrder",
     "Pending",
     "Received",
+    "State",
+    "StateWanted",
     "UnconfirmedError",
     "__version__",
     "join",

@@ -97,7 +97,7 @@ class TellingRecorder(Recorder):
     def _unexpected(self, *_: Any, **__: Any) -> None:
         raise AssertionError("nothing of that kind happens here")
 
-    begin = submitted = unreadable = noticed = requested = completed = _unexpected
+    begin = submitted = unreadable = noticed = requested = gave_state = completed = _unexpected
     crashed = recovered = close = _unexpected
 
 

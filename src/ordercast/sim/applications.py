@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from random import Random
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 from ordercast.core import MILLISECOND, GroupId, Groups, MessageId, NodeId, Notice, State, StateWanted
-from ordercast.trace import TALLY, Event, Kind
 from ordercast.trace.tally import Tally, unpack_tally
 
 if TYPE_CHECKING:
@@ -56,11 +54,3 @@ class Applications:
     def forget(self, node: NodeId) -> None:
         """The host of a node has crashed."""
         self._tallies = {key: tally for key, tally in self._tallies.items() if key[0] != node}
-
-
-def given(time_ns: int, clock_ns: int, node: NodeId, wanted: StateWanted, data: bytes) -> Event:
-    """The row of a tally that an application gives."""
-    return Event(
-        time_ns, clock_ns, node, Kind.GIVE_STATE,
-        groups=(wanted.group,), config=wanted.config, size=len(data), digest=crc32(data), label=TALLY,
-    )  # fmt: skip

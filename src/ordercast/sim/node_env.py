@@ -33,10 +33,9 @@ from ordercast.kernel.backlog import Backlog
 from ordercast.kernel.memberships import Memberships, Request
 from ordercast.scenario.clock import Clock
 from ordercast.scenario.faults import DiskTrouble
-from ordercast.sim.applications import given
 from ordercast.sim.disk import damage
 from ordercast.sim.host import Host
-from ordercast.trace import Event, Kind
+from ordercast.trace import TALLY, Event, Kind, given_event
 
 if TYPE_CHECKING:
     from ordercast.sim.world import World
@@ -299,7 +298,7 @@ class NodeEnv(Env):
         """Let the application give a state that it was asked for."""
         self.read_clock()
         assert isinstance(self.process, Stateful)
-        self._world.rows.append(given(self._scheduler.now, self.now, self.me, wanted, data))
+        self._world.rows.append(given_event(self._scheduler.now, self.now, self.me, wanted, data, TALLY))
         try:
             self.process.give_state(wanted.group, wanted.config, data)
         except Exception as error:

@@ -13,6 +13,7 @@ from ordercast.trace.deliveries import (
     REQUESTS,
     RETURNING,
     SETTLING,
+    given_event,
     notice_event,
 )
 from ordercast.trace.description import NodeDescription, RunDescription, Stretch, describe
@@ -47,6 +48,7 @@ __all__ = [
     "REQUESTS",
     "RETURNING",
     "SETTLING",
+    "given_event",
     "notice_event",
     "ADDED",
     "LOST",

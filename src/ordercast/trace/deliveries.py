@@ -164,3 +164,11 @@ def notice_event(time_ns: Nanos, clock_ns: Nanos, node: NodeId, notice: Notice) 
     """The row of a notice."""
     columns: Any = _COLUMNS[type(notice)](notice)
     return Event(time_ns, clock_ns, node, KIND_OF[type(notice)], **columns)
+
+
+def given_event(
+    time_ns: Nanos, clock_ns: Nanos, node: NodeId, wanted: StateWanted, data: bytes, label: str
+) -> Event:
+    """The row of a state that an application gives."""
+    place: Any = {"groups": (wanted.group,), "config": wanted.config, "label": label or None}
+    return Event(time_ns, clock_ns, node, Kind.GIVE_STATE, size=len(data), digest=crc32(data), **place)

@@ -17,11 +17,12 @@ from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import KINDS, Ints, null_of
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.finding import messages_named
-from ordercast.trace import ENTERING, LEAVING, TALLY, Kind
+from ordercast.trace import CONFIGURING, ENTERING, LEAVING, TALLY, Kind
 from ordercast.trace.tally import Tally
 
 ROWS = (
-    *ENTERING, *LEAVING, Kind.VIEW, Kind.STATE_WANTED, Kind.GIVE_STATE, Kind.STATE, Kind.CRASH, Kind.RECOVER,
+    *ENTERING, *LEAVING, *CONFIGURING, Kind.STATE_WANTED, Kind.GIVE_STATE, Kind.STATE,
+    Kind.CRASH, Kind.RECOVER,
 )  # fmt: skip
 BEGINNING = (Kind.STATE, Kind.RECOVER)
 """The kinds of rows with which an application begins with a state, or with nothing."""
@@ -50,7 +51,7 @@ class Row(NamedTuple):
         return self.node, self.group, self.config
 
 
-class Deliveries(NamedTuple):
+class GroupDeliveries(NamedTuple):
     """What a node delivered of a group while it was in it: rows, messages, and the sums of all up to each."""
 
     rows: Ints
@@ -70,7 +71,7 @@ class Slice(NamedTuple):
     """What a node has at a row: its deliveries from one place up to another, and the state it began with."""
 
     at: Row
-    deliveries: Deliveries
+    deliveries: GroupDeliveries
     start: int
     stop: int
     base: Key | None
@@ -97,7 +98,7 @@ def _awaited(rows: list[Row]) -> Awaited:
     for one in rows:
         key = (one.node, one.group)
         passing = one.kind in (Kind.STATE_WANTED, Kind.GIVE_STATE, Kind.RECOVER)
-        if passing or (one.kind is Kind.VIEW and one.node not in one.members):
+        if passing or (one.kind in CONFIGURING and one.node not in one.members):
             continue
         if key in since:
             found.setdefault(key, []).append((since.pop(key), one.row))
@@ -135,7 +136,7 @@ class _Group:
         self._group = group
         self._awaited = awaited
         self._going = np.array([group in groups for groups in case.trace.groups.tuples] + [False], bool)
-        self._deliveries: dict[NodeId, Deliveries] = {}
+        self._deliveries: dict[NodeId, GroupDeliveries] = {}
         self._installed: dict[int, list[Slice]] = {}
         self._asked: dict[Key, Slice] = {}
         self._given: dict[Key, Row] = {}
@@ -156,7 +157,7 @@ class _Group:
 
     # One node
 
-    def _of(self, node: NodeId, mine: list[Row]) -> Deliveries:
+    def _of(self, node: NodeId, mine: list[Row]) -> GroupDeliveries:
         """The deliveries of a node. Between two beginnings each message counts once."""
         trace = self._case.trace
         rows = trace.order.carried
@@ -168,9 +169,9 @@ class _Group:
         rows = rows[np.sort(np.unique(pairs, axis=1, return_index=True)[1])]
         messages = trace.message[rows]
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_spread(messages), dtype=np.uint64)])
-        return Deliveries(rows, messages, sums)
+        return GroupDeliveries(rows, messages, sums)
 
-    def _follow(self, rows: list[Row], deliveries: Deliveries) -> None:
+    def _follow(self, rows: list[Row], deliveries: GroupDeliveries) -> None:
         start, base, began = 0, None, None
         awaited: Row | None = None
         view: tuple[int, int] | None = None
@@ -182,7 +183,7 @@ class _Group:
                 awaited = one
             elif one.kind in LEAVING or one.kind is Kind.CRASH:
                 awaited = None
-            elif one.kind is Kind.VIEW and one.node in one.members:
+            elif one.kind in CONFIGURING and one.node in one.members:
                 view = (one.config, here.stop - here.start)
                 self._installed.setdefault(one.config, []).append(here)
             elif one.kind is Kind.STATE_WANTED:
@@ -206,7 +207,7 @@ class _Group:
         if began is not None:
             self._begun.append(began._replace(stop=stop))
 
-    def _is_early(self, joined: Row, one: Row, deliveries: Deliveries) -> bool:
+    def _is_early(self, joined: Row, one: Row, deliveries: GroupDeliveries) -> bool:
         """Whether something of the group came after a node joined, and before its state."""
         for at in range(deliveries.upto(joined.row), deliveries.upto(one.row)):
             if not self._has_reason(joined.node, int(deliveries.rows[at])):
@@ -214,7 +215,7 @@ class _Group:
                 what = f"delivered {messages_named([message])}"
                 self._tell_early(int(deliveries.rows[at]), joined, what, (message,))
                 return True
-        if one.kind is Kind.VIEW and one.node in one.members:
+        if one.kind in CONFIGURING and one.node in one.members:
             self._tell_early(one.row, joined, f"installed view {one.config}")
             return True
         return False
@@ -247,7 +248,7 @@ class _Group:
             what = f"got a state of group {self._group} at view {one.config}, which it had not just joined"
             self._tell(one.row, (one.node,), what, step=one.row)
 
-    def _judge_last(self, joined: Row, deliveries: Deliveries) -> None:
+    def _judge_last(self, joined: Row, deliveries: GroupDeliveries) -> None:
         """A node joined, and no later row says that it has the state."""
         end = joined._replace(row=len(self._case.trace.kind))
         if not self._is_early(joined, end, deliveries) and self._case.description.complete:

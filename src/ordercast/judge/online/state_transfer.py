@@ -16,7 +16,7 @@ from ordercast.core import GroupId, MessageId, Nanos, NodeId, format_ns
 from ordercast.judge.finding import messages_named
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import CARRYING, ENTERING, LEAVING, LOST, TALLY, Event, Kind
+from ordercast.trace import CARRYING, CONFIGURING, ENTERING, LEAVING, LOST, TALLY, Event, Kind
 from ordercast.trace.tally import Tally
 
 Key = tuple[NodeId, GroupId, int]
@@ -75,7 +75,7 @@ class StateTransfer(Oracle):
             **dict.fromkeys(CARRYING, self._on_deliver),
             **dict.fromkeys(ENTERING, self._on_joined),
             **dict.fromkeys(LEAVING, self._on_left),
-            Kind.VIEW: self._on_view,
+            **dict.fromkeys(CONFIGURING, self._on_view),
             Kind.STATE_WANTED: self._on_wanted,
             Kind.GIVE_STATE: self._on_given,
             Kind.STATE: self._on_state,

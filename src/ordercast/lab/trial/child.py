@@ -15,6 +15,7 @@ from random import Random
 import msgspec
 
 from ordercast.core import HostId, LocalError, OrdercastError, exception_text
+from ordercast.lab.trial.applications import LiveApplications
 from ordercast.lab.trial.diary import Diary
 from ordercast.lab.trial.faulty_store import FaultyStore
 from ordercast.lab.trial.load import Load, make_load
@@ -120,6 +121,7 @@ class _Child:
         for node, count in self._life.submitted.items():
             live.skip_messages(node, count + UNREPORTED_MAX)
         diary = Diary(setting.diaries, live, remembers=not self._life.as_new and live.remembers)
+        LiveApplications(live)
         load = make_load(live, self._life, setting, diary, self._now)
         await live.start()
         begun: list[asyncio.Task[None]] = []

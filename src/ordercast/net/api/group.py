@@ -21,6 +21,7 @@ from ordercast.core import (
     NodeId,
     Notice,
     Receiver,
+    StateWanted,
     Unconfirmed,
     message_name,
 )
@@ -196,6 +197,16 @@ class Group:
         `LocalError` if the groups of the protocol are fixed, or the receiver is not in the group.
         """
         await self._change("leave", group)
+
+    async def give_state(self, wanted: StateWanted, data: bytes) -> None:
+        """Give the state that `wanted` asked for, as it was when that delivery was taken.
+
+        Raises `LocalError` if it was given already, is too large, or was never asked for.
+        """
+        if self.receiver is None:
+            raise LocalError("this host has no receiver of the group; it can only send")
+        self._check()
+        self.host.give_state(self.receiver, wanted, data)
 
     async def _change(self, request: Request, name: str) -> None:
         if self.receiver is None:

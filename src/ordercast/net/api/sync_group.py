@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from ordercast.core import HostId, MessageId
+from ordercast.core import HostId, MessageId, StateWanted
 from ordercast.net.api.group import Group
 from ordercast.net.api.join import Joining, join
 from ordercast.net.api.pending import PENDING_MAX, Pending
@@ -88,6 +88,10 @@ class GroupInThread:
     def leave(self, group: str = "") -> None:
         """Receive a group no longer, as `Group.leave` does."""
         self._do(self._entered().leave(group))
+
+    def give_state(self, wanted: StateWanted, data: bytes) -> None:
+        """Give a state that was asked for, as `Group.give_state` does."""
+        self._do(self._entered().give_state(wanted, data))
 
     def pending(self, limit: int = PENDING_MAX) -> list[Pending]:
         """The messages that are known here and not delivered yet, as in `Group.pending`."""

@@ -26,6 +26,7 @@ from ordercast.core import (
     Nanos,
     NodeId,
     Plan,
+    StateWanted,
 )
 from ordercast.core.bundle import HEAD_BYTES
 from ordercast.kernel.backlog import Backlog
@@ -311,6 +312,11 @@ class LiveHost:
         if node not in self.nodes:
             raise LocalError(f"node {node} is not on host {self._host}")
         self._requests.ask(node, request, group)
+        self._turn_soon()
+
+    def give_state(self, node: NodeId, wanted: StateWanted, data: bytes, label: str = "") -> None:
+        """Let an application give a state that it was asked for; newcomers fetch it."""
+        self._requests.give_state(node, wanted, data, label)
         self._turn_soon()
 
     async def wait_for_room(self) -> None:

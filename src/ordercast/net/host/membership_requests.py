@@ -1,8 +1,8 @@
-"""Requests of the applications on a live host to join and to leave groups."""
+"""Requests of the applications on a live host to join and to leave groups, and the states that they give."""
 
 from functools import partial
 
-from ordercast.core import GroupId, NodeId, Plan
+from ordercast.core import GroupId, LocalError, NodeId, Plan, Stateful, StateWanted
 from ordercast.kernel.memberships import Memberships, Request
 from ordercast.net.host.clock import HostClock
 from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
@@ -31,6 +31,18 @@ class MembershipRequests:
         if self._recorder is not None:
             self._recorder.requested(self._clock.read(), node, request, group)
         self._nodes.call(node, f"a request to {request} group {group}", getattr(receiver, request), group)
+
+    def give_state(self, node: NodeId, wanted: StateWanted, data: bytes, label: str) -> None:
+        """Pass a state to the process of a node; `LocalError` if it did not ask for it."""
+        process = self._nodes.envs[node].process
+        if not isinstance(process, Stateful):
+            raise LocalError(
+                f"node {node} does not bring states to newcomers: the option application_state is off, or"
+                " the protocol has none"
+            )
+        process.give_state(wanted.group, wanted.config, data)
+        if self._recorder is not None:
+            self._recorder.gave_state(self._clock.read(), node, wanted, data, label)
 
 
 def _note(own: Memberships, delivered: BundleOrNotice) -> None:

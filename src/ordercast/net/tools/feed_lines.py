@@ -11,6 +11,9 @@ from ordercast.net.tools.feed import Lost
 from ordercast.net.tools.requests import GroupName, encode_line
 from ordercast.trace import KIND_OF, ORDERED
 
+SHOWN_BYTES_MAX = 1 << 20
+"""Of larger bytes, such as a state, a line has only the size."""
+
 
 def feed_lines(
     delivered: BundleOrNotice | Lost, group_names: Mapping[GroupId, str], limit: int | None = None
@@ -51,7 +54,10 @@ def _messages(
 
 def _notice(notice: Notice, group_names: Mapping[GroupId, str]) -> dict[str, object]:
     """The fields of a notice, its group by name and its stamp taken apart."""
-    fields: dict[str, object] = msgspec.structs.asdict(notice)
+    fields: dict[str, object] = {
+        name: f"{len(value)} bytes" if isinstance(value, bytes) and len(value) > SHOWN_BYTES_MAX else value
+        for name, value in msgspec.structs.asdict(notice).items()
+    }
     stamp = fields.pop("stamp", None)
     fields["group"] = _name(notice.group, group_names)
     return fields | (_stamp(stamp) if isinstance(stamp, Stamp) else {})

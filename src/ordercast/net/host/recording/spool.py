@@ -33,12 +33,13 @@ from ordercast.core import (
     Nanos,
     NodeId,
     Notice,
+    StateWanted,
 )
 from ordercast.core.bundle import Bundle
 from ordercast.kernel.memberships import Request
 from ordercast.net.host.recording import spool_file as layout
 from ordercast.net.host.recording.spool_file import SpoolHeader, cut_path, spool_path
-from ordercast.trace import KIND_OF, LOST, SAVED, Event, Kind, notice_event
+from ordercast.trace import KIND_OF, LOST, SAVED, Event, Kind, given_event, notice_event
 
 GROUPS_KEPT_MAX = 4096
 
@@ -90,6 +91,10 @@ class Recorder(ABC):
     @abstractmethod
     def requested(self, now: Nanos, node: NodeId, request: Request, group: GroupId) -> None:
         """The application of a receiver asked to join or to leave a group."""
+
+    @abstractmethod
+    def gave_state(self, now: Nanos, node: NodeId, wanted: StateWanted, data: bytes, label: str) -> None:
+        """The application of a receiver gave the state that it was asked for."""
 
     @abstractmethod
     def completed(self, now: Nanos, node: NodeId, message: MessageId, submitted: Nanos) -> None:
@@ -269,6 +274,10 @@ class Spooler(Recorder):
     def requested(self, now: Nanos, node: NodeId, request: Request, group: GroupId) -> None:
         """Record what an application wants."""
         self._row(Event(now, now, node, Kind(request), groups=(group,)))
+
+    def gave_state(self, now: Nanos, node: NodeId, wanted: StateWanted, data: bytes, label: str) -> None:
+        """Record the size and the digest of what it gave."""
+        self._row(given_event(now, now, node, wanted, data, label))
 
     def completed(self, now: Nanos, node: NodeId, message: MessageId, submitted: Nanos) -> None:
         """Record what a client knows."""
