@@ -143,3 +143,15 @@ def test_messages_of_other_views_and_duplicates_are_ignored() -> None:
     driver = member()
     driver.receive(1, Data(1, 1, 0, b"theirs"), Data(0, 1, 1, b"old"), Data(2, 1, 0, b"early"))
     assert driver.take_delivered() == []
+
+
+def test_a_view_that_is_known_may_come_again_from_one_that_has_left() -> None:
+    """Who leads the change with which it leaves tells everybody of the view, and others may have been faster."""
+    driver = member()
+    without = view(2, TWO, (0, 1), (1, 1, 0))
+    driver.receive(1, BeginChange(BALLOT, FIRST), Install(without))
+    assert driver.process.newest.number == 2
+    driver.receive(2, Install(without), Install(FIRST))
+    assert driver.process.newest.number == 2
+    with pytest.raises(RemoteError, match="node 2 names another view 2"):
+        driver.receive(2, Install(view(2, TWO, (0, 2), (1, 1, 0))))

@@ -192,7 +192,7 @@ class ViewSynchrony(Seatholder):
             case Outbid() if message.view == self.journal.record.number:
                 check_round(source, message.ballot, self.coordinator.seen)
                 self.coordinator.yield_to(message.ballot)
-            case Install():
+            case Install() if self._is_news(message.record):
                 self._check(source, message.record)
                 self._learn(message.record)
             case StateRequest() if self._sponsor:
@@ -241,6 +241,11 @@ class ViewSynchrony(Seatholder):
             self.coordinator.yield_to(message.ballot)
             self._stop()
             self.voter.promise(source, message.ballot, self.wants, self.exchange.received)
+
+    def _is_news(self, record: ViewRecord) -> bool:
+        """Whether a view is not known. One that is known may also come from a node that has left since."""
+        known = self.journal.record
+        return record.number >= known.number and record != known
 
     def _check(self, source: NodeId, record: ViewRecord) -> None:
         check_record(source, record, self.journal.record, self.roster, self.env.now)
