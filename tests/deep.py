@@ -22,7 +22,7 @@
   too: a whole reproduction, a sweep of a page, a Java from the package registry.
 - Further random histories on which the search for linearizability is compared with the definition.
 - Further seeds on which EpTO's engine is compared with its peers, and how evenly Cyclon mixes over time.
-- Further storms of joins, leaves and crashes in which applications get states, and such runs on real processes.
+- Further storms of joins, leaves and crashes in which applications get states, and such runs live.
 - What protocols with tickets send for a message, beyond the first two.
 - The soak and the attack, the benchmarks that check themselves on a live cluster.
 """

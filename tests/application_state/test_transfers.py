@@ -92,8 +92,9 @@ def test_states_survive_a_storm(protocol: str, seed: int) -> None:
     assert len(states(run)) >= 3
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("seed", deep_after(1, range(SEEDS)))
+@pytest.mark.parametrize(
+    ("protocol", "seed"), deep_after(2, [(p, s) for s in range(SEEDS) for p in PROTOCOLS])
+)
 def test_states_are_right_in_the_scenarios_of_the_swarm(protocol: str, seed: int) -> None:
     judged(with_state(swarm_scenario(protocol, seed)))
 
@@ -115,7 +116,7 @@ def run_until(world: World, kind: Kind) -> Event:
     """Go on until there is a row of this kind, and return the last one."""
     before = len(rows(world, kind))
     while len(rows(world, kind)) == before:
-        world.run(world.now + MILLISECOND // 10)
+        world.run(world.now + MILLISECOND // 2)
         assert world.now < 20 * SECOND
     return rows(world, kind)[-1]
 

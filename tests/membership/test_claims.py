@@ -146,7 +146,7 @@ def test_messages_of_other_views_and_duplicates_are_ignored() -> None:
 
 
 def test_a_view_that_is_known_may_come_again_from_one_that_has_left() -> None:
-    """Who leads the change with which it leaves tells everybody of the view, and others may have been faster."""
+    """Who leads the change with which it leaves tells everybody of the view; others may have been faster."""
     driver = member()
     without = view(2, TWO, (0, 1), (1, 1, 0))
     driver.receive(1, BeginChange(BALLOT, FIRST), Install(without))
