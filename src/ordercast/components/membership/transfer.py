@@ -2,7 +2,7 @@
 
 Every member that was in the view before takes a snapshot when it has delivered all of that view and
 nothing of the new one. The newcomer asks one of them for the state, piece by piece, and another one if no
-answer comes.
+answer comes. Members may write the same state down in different bytes, so pieces of two are not mixed.
 """
 
 from ordercast.components.membership.messages import StateChunk, StateRequest
@@ -30,13 +30,15 @@ class Sponsor:
 class Transfer:
     """The pieces of the state that a newcomer has got, and whom it asks for the next one."""
 
-    __slots__ = ("_asked", "_data", "_env", "_since", "_size", "_sources", "_view")
+    __slots__ = ("_asked", "_data", "_env", "_progress", "_since", "_size", "_sources", "_view")
 
     def __init__(self, env: Env, view: int, sources: tuple[NodeId, ...]) -> None:
         self._env = env
         self._view = view
         self._sources = sources
         self._asked = 0
+        self._progress = False
+        """Whether a piece has come since the last look."""
         self._data = bytearray()
         self._size: int | None = None
         self._since: Nanos = env.now
@@ -46,25 +48,37 @@ class Transfer:
         self._env.send(self._source, StateRequest(self._view, len(self._data)))
 
     def ask_another(self) -> None:
-        """No answer came: ask the next member, from the beginning if it may have cut the state otherwise."""
-        self._asked += 1
+        """Ask again; if no piece came since the last time, the next member, from the beginning."""
+        if not self._progress:
+            self._asked += 1
+            self._data.clear()
+            self._size = None
+        self._progress = False
         self.ask()
 
     def on_chunk(self, source: NodeId, message: StateChunk) -> bytes | None:
-        """A piece came; return the state if it is complete."""
-        if message.view != self._view or message.offset != len(self._data):
+        """A piece came; return the state if it is complete. The whole state is welcome from any member."""
+        whole = message.offset == 0 and len(message.data) == message.size
+        if message.view != self._view or not (whole or self._is_next(source, message)):
             return None
-        self._check(source, message)
-        self._size = message.size
+        self._check(source, message, whole=whole)
+        if whole:
+            return message.data
+        self._size, self._progress = message.size, True
         self._data += message.data
         if len(self._data) == message.size:
             return bytes(self._data)
         self.ask()
         return None
 
-    def _check(self, source: NodeId, message: StateChunk) -> None:
+    def _is_next(self, source: NodeId, message: StateChunk) -> bool:
+        """Whether a piece is the next one, and not of a member that was asked before."""
+        given_up = source in self._sources and source != self._source
+        return not given_up and message.offset == len(self._data)
+
+    def _check(self, source: NodeId, message: StateChunk, *, whole: bool) -> None:
         end = message.offset + len(message.data)
-        wrong = message.size > STATE_BYTES_MAX or self._size not in (None, message.size)
+        wrong = message.size > STATE_BYTES_MAX or not (whole or self._size in (None, message.size))
         if (
             source not in self._sources
             or wrong
