@@ -23,6 +23,7 @@ from tests.sim.mutants_state import CHANGES, JOINER
 
 PROTOCOLS = ("view_synchronous", "token_site", "symmetric", "static_hybrid", "hybrid")
 SEEDS = 50
+CASES = [(protocol, seed) for seed in range(SEEDS) for protocol in PROTOCOLS]
 
 
 def with_state(scenario: Scenario, **changes: Any) -> Scenario:
@@ -82,6 +83,42 @@ def storm(protocol: str, seed: int) -> Scenario:
     small: dict[str, object] = {"chunk_bytes": rng.choice((100, 1 << 18))}
     options = small if protocol == "view_synchronous" else {"views": small}
     return with_state(msgspec.structs.replace(scenario, options=options))
+
+
+def two_groups(protocol: str, seed: int) -> Scenario:
+    """Members of one group join and leave the other, and messages go to one or to both."""
+    rng = Random(f"two groups {seed}")
+    victim = rng.randrange(6)
+    fault = (
+        Weather(at_ms=5, conditions=Conditions(loss=rng.choice((0.0, 0.1)))),
+        Crash(at_ms=100 + rng.randrange(200), host=victim),
+        Restart(at_ms=350, host=victim, state=rng.choice(("saved", "lost"))),
+        Heal(at_ms=600),
+    )
+    changes: dict[str, Any] = {
+        "groups": 2,
+        "joiners": 2,
+        "join": (
+            Join(at_ms=30, node=0, group=1),
+            Join(at_ms=30 + rng.randrange(60), node=4, group=0),
+            Join(at_ms=60 + rng.randrange(60), node=6, group=0),
+            Join(at_ms=60 + rng.randrange(60), node=6, group=1),
+            Join(at_ms=400, node=7, group=1),
+        ),
+        "leave": (Leave(at_ms=250, node=0, group=0), Leave(at_ms=300, node=4, group=rng.randrange(2))),
+        "fault": fault,
+        "workload": WorkloadSpec(messages=240, rate_per_s=120, spread=(0.6, 0.4)),
+    }
+    return with_state(calm(protocol, seed, **changes))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "seed"), deep_after(2, [(p, s) for s in range(SEEDS) for p in PROTOCOLS])
+)
+def test_states_of_several_groups_are_kept_apart(protocol: str, seed: int) -> None:
+    run = judged(two_groups(protocol, seed))
+    assert run.description.complete
+    assert {group for event in states(run) for group in event.groups or ()} == {0, 1}
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -15,6 +15,7 @@ from tests.check.traces import NOTIFIED, STRICT, Trace
 small = st.integers(-1, 5)
 numbers = small | st.sampled_from([-(2**63), 2**63 - 1, 2**62, 2**100])
 groups = st.none() | st.lists(small | st.none(), max_size=3).map(tuple)
+WITH_STATES = Guarantees(views=True, membership=Membership.VIEWS, state_transfer=True)
 rows = st.builds(
     Event,
     time_ns=numbers,
@@ -51,7 +52,7 @@ def sound_rows(draw: st.DrawFn) -> Event:
 
 @given(
     st.lists(rows | sound_rows(), max_size=30),
-    st.sampled_from([STRICT, NOTIFIED, msgspec.structs.replace(NOTIFIED, views=True)]),
+    st.sampled_from([STRICT, NOTIFIED, msgspec.structs.replace(NOTIFIED, views=True), WITH_STATES]),
     st.sampled_from(["simulator", "live"]),
 )
 @settings(max_examples=250)
@@ -84,7 +85,9 @@ def test_oracles_follow_the_promises() -> None:
     assert names(ACROSS, 1) == ordered  # one group: the same question
     both = {*names(STRICT), *names(NOTIFIED)}
     assert names(Guarantees(membership=Membership.VIEWS)) == [*record[:3], "tenure", *record[3:], *always]
-    assert both | {"progress", "probe", "tenure", "joining"} == {declared.name for declared in PROPERTIES}
+    assert both | {"progress", "probe", "tenure", "joining", "state-transfer"} == {
+        declared.name for declared in PROPERTIES
+    }
 
 
 def test_a_property_needs_no_other_to_be_judged() -> None:

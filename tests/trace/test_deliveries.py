@@ -137,7 +137,7 @@ def test_every_class_of_delivery_has_a_kind() -> None:
     assert {KIND_OF[carrier] for carrier in CARRIERS} == set(CARRYING)
     assert set(ORDERED) < set(CARRYING)
     assert not set(SETTLING) & set(CARRYING)
-    assert set(ACTIONS) == {Kind.SUBMIT, *REQUESTS, *KIND_OF.values()}
+    assert set(ACTIONS) == {Kind.SUBMIT, Kind.GIVE_STATE, *REQUESTS, *KIND_OF.values()}
 
 
 def test_a_notice_has_its_fields_in_the_columns_of_its_row() -> None:

@@ -171,6 +171,8 @@ class StatefulMember(Stack, Member, Receiver, Stateful):
                 self._ask_application(view)
         elif self.env.me in view.members:
             self._advance(newcomer, view)
+        elif newcomer.stage is FETCHING:
+            self._pass(view)
 
     def _ask_application(self, view: View) -> None:
         wanted = self._donor.enter(view)

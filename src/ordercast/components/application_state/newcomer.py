@@ -103,7 +103,7 @@ class Newcomer:
         """Forget the donor, and do nothing until the next view."""
         if self.stage is not SEEKING:
             self.stage = SEARCHES.after(self.stage, SearchEvent.LOSE)
-        self.donor = self._size = None
+        self.donor = self.state = self._size = None
         self.view, self.lost, self._others = 0, False, ()
         self._data.clear()
         self._answers.clear()
@@ -182,6 +182,7 @@ class Newcomer:
             self.lost = self.lost or self._env.now - self._heard > PATIENCE_NS
             self._request()
         elif self.stage is SEEKING and self.view:
+            self._others = (*self._others[1:], *self._others[:1])  # the first one may be dead or busy
             self.ask()
 
     # Explanations

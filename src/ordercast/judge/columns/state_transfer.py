@@ -223,7 +223,7 @@ class _Group:
     def _has_reason(self, node: NodeId, row: int) -> bool:
         """Whether a node delivers a message because it is in another of its groups, with its state."""
         trace, at = self._case.trace, np.array([row])
-        groups = trace.groups.tuples[trace.groups.codes[row]]
+        groups = trace.known(trace.groups.tuples[trace.groups.codes[row]])
         inside = [group for group in groups if bool(trace.members.inside(node, group, at)[0])]
         return any(
             not any(first < row < last for first, last in self._awaited.get((node, group), ()))

@@ -88,7 +88,7 @@ class StateTransfer(Oracle):
     def _on_deliver(self, event: Event) -> None:
         if event.message is None:
             return
-        mine = [group for group in event.groups or () if (event.node, group) in self._inside]
+        mine = [group for group in self._groups(event) if (event.node, group) in self._inside]
         if mine and all((event.node, group) in self._awaited for group in mine):
             self._early(event, mine[0], f"delivered {messages_named([event.message])}", (event.message,))
         for group in mine:
@@ -101,17 +101,17 @@ class StateTransfer(Oracle):
         self._tell(event, (event.node,), what, messages)
 
     def _on_joined(self, event: Event) -> None:
-        for group in event.groups or ():
+        for group in self._groups(event):
             self._inside.add((event.node, group))
             self._awaited[event.node, group] = event
 
     def _on_left(self, event: Event) -> None:
-        for group in event.groups or ():
+        for group in self._groups(event):
             self._inside.discard((event.node, group))
             self._awaited.pop((event.node, group), None)
 
     def _on_view(self, event: Event) -> None:
-        for group in event.groups or ():
+        for group in self._groups(event):
             if event.node not in (event.members or ()):
                 continue
             if (event.node, group) in self._awaited:
@@ -122,7 +122,7 @@ class StateTransfer(Oracle):
             self._installed.setdefault((group, event.config or 0), []).append(mark)
 
     def _on_wanted(self, event: Event) -> None:
-        for group in event.groups or ():
+        for group in self._groups(event):
             mark = _Mark(self._of(event.node, group), event)
             config, count = self._views.get((event.node, group), (None, 0))
             if (config, count) != (event.config, mark.count):
@@ -131,11 +131,11 @@ class StateTransfer(Oracle):
             self._asked[event.node, group, event.config or 0] = mark
 
     def _on_given(self, event: Event) -> None:
-        for group in event.groups or ():
+        for group in self._groups(event):
             self._given[event.node, group, event.config or 0] = event
 
     def _on_state(self, event: Event) -> None:
-        for group in event.groups or ():
+        for group in self._groups(event):
             joined = self._awaited.pop((event.node, group), None)
             if joined is None or joined.config != event.config:
                 what = f"got a state of group {group} at view {event.config}, which it had not just joined"
@@ -153,6 +153,10 @@ class StateTransfer(Oracle):
             if event.label == LOST:
                 self._inside.discard((event.node, group))
                 self._inside.update({(event.node, group)} if event.node in founders else ())
+
+    def _groups(self, event: Event) -> list[GroupId]:
+        """The groups of a row that the run has."""
+        return [group for group in event.groups or () if group in self.description.groups]
 
     def _of(self, node: NodeId, group: GroupId) -> _Contents:
         return self._contents.setdefault((node, group), _Contents())
