@@ -22,6 +22,7 @@ from ordercast.core import (
     Delivered,
     Deployment,
     Joined,
+    Left,
     LocalError,
     Message,
     Process,
@@ -225,8 +226,29 @@ def test_a_newcomer_holds_a_bounded_number_of_bytes() -> None:
     before = held.overflows
     held.add(large)
     assert (before, held.overflows) == (False, True)
-    assert len(held.remove(lambda one: isinstance(one, Delivered))) == 65
-    assert held.bytes == 0 and len(held) == 1
+    assert len(held.cut(Joined(0, 7), set())) == 1 + 65
+    assert held.bytes == len(held) == 0
+
+
+def test_what_waits_behind_a_lost_state_is_told_only_for_groups_that_were_joined_before_it() -> None:
+    """The state of group 0 is lost; group 1 was joined in between, and group 2 was there before."""
+    held = Held()
+    both, early, third = (Delivered(b"", groups, 9) for groups in ((0, 1), (0,), (0, 2)))
+    second = Joined(1, 8)
+    for one in (
+        Left(0, 6),
+        Joined(0, 7),
+        View(0, 7, (3,)),
+        both,
+        early,
+        third,
+        second,
+        both,
+        View(0, 8, (3,)),
+    ):
+        held.add(one)
+    held.cut(Joined(0, 7), {0, 2})
+    assert held.take(lambda notice: False) == [Left(0, 6), third, second, both]
 
 
 def test_a_member_without_the_option_takes_no_state() -> None:

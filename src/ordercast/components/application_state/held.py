@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ordercast.core import Carrier, Delivery, Joined, Notice, State
+from ordercast.core import Carrier, Delivery, GroupId, Joined, Left, Notice, State
 
 HELD_BYTES_MAX = 64 << 20
 """How many bytes of messages a newcomer holds at most, while it gets a state."""
@@ -35,10 +35,23 @@ class Held:
         joined = Joined(state.group, state.config)
         self._queue.insert(self._queue.index(joined) + 1, state)
 
-    def remove(self, unwanted: Callable[[Delivery], bool]) -> list[Delivery]:
-        """Take some deliveries out, and return them."""
-        removed = [one for one in self._queue if unwanted(one)]
-        self._queue = [one for one in self._queue if not unwanted(one)]
+    def cut(self, joined: Joined, inside: set[GroupId]) -> list[Delivery]:
+        """Take out that a group was joined, and what follows for no other group; return it.
+
+        `inside` are the groups that the application is in before all that waits.
+        """
+        start = self._queue.index(joined)
+        kept: list[Delivery] = []
+        removed: list[Delivery] = []
+        for place, one in enumerate(self._queue):
+            if isinstance(one, Carrier):
+                wanted = any(group in inside for group in one.groups)
+            else:
+                wanted = one.group != joined.group
+                keep_up(one, inside)
+            (kept if wanted or place < start else removed).append(one)
+            inside -= {joined.group} if place >= start else set()
+        self._queue = kept
         self.bytes -= sum(map(_size, removed))
         return removed
 
@@ -51,6 +64,14 @@ class Held:
         taken, self._queue = self._queue[:end], self._queue[end:]
         self.bytes -= sum(map(_size, taken))
         return taken
+
+
+def keep_up(notice: Notice, inside: set[GroupId]) -> None:
+    """Keep up which groups an application is in."""
+    if isinstance(notice, Joined):
+        inside.add(notice.group)
+    elif isinstance(notice, Left):
+        inside.discard(notice.group)
 
 
 def _size(delivery: Delivery) -> int:

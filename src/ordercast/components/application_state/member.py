@@ -11,12 +11,12 @@ Until then the application is not in the group: what is delivered only to it is 
 except that all deliveries wait behind a state that is on its way, so that their order remains.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
 from ordercast.components.application_state.donor import Donor
-from ordercast.components.application_state.held import Held
+from ordercast.components.application_state.held import Held, keep_up
 from ordercast.components.application_state.limits import StateMessage, check
 from ordercast.components.application_state.messages import (
     PieceRequest,
@@ -70,9 +70,16 @@ class StatefulMember(Stack, Member, Receiver, Stateful):
         self._newcomers: dict[GroupId, Newcomer] = {}
         """The groups that were joined below, and whose states are not here yet."""
         self._held = Held()
+        self._inside: set[GroupId] = set()
+        """The groups that the application was told it is in."""
         self._came_anew = False
         """The member below has lost its place in all groups, and the application was told no view since."""
         self._ticking = False
+
+    def on_start(self, saved: Mapping[str, bytes]) -> None:
+        """Begin, or come back to the groups of an earlier life."""
+        super().on_start(saved)
+        self._inside |= {*self.joined}
 
     # For the application
 
@@ -129,6 +136,8 @@ class StatefulMember(Stack, Member, Receiver, Stateful):
 
     def _tell(self, delivery: Delivery) -> None:
         """Hand it to the application. The first view after the loss of all places begins anew."""
+        if isinstance(delivery, Notice):
+            keep_up(delivery, self._inside)
         if self._came_anew and isinstance(delivery, View):
             self._came_anew = False
             delivery = msgspec.structs.replace(delivery, note=ANEW)
@@ -149,8 +158,7 @@ class StatefulMember(Stack, Member, Receiver, Stateful):
     def _start_over(self) -> None:
         """All places are lost: what was held behind a state is passed on without it."""
         for newcomer in self._newcomers.values():
-            newcomer.rest()
-            self._leave_out(newcomer.group)
+            self._leave_out(newcomer)
         self._release()
         self._came_anew = True
 
@@ -212,8 +220,7 @@ class StatefulMember(Stack, Member, Receiver, Stateful):
 
     def _seek_again(self, newcomer: Newcomer) -> None:
         """The donor is lost: count from a later view, and leave out what was held for this one."""
-        newcomer.rest()
-        self._leave_out(newcomer.group)
+        self._leave_out(newcomer)
         view = self.below.views.view
         if view is not None:
             newcomer.seek(view.number, view.receivers(newcomer.group))
@@ -222,22 +229,18 @@ class StatefulMember(Stack, Member, Receiver, Stateful):
         """Look no longer for the state of a group."""
         newcomer = self._newcomers.get(group)
         if newcomer is not None:
-            newcomer.rest()
-            self._leave_out(group)
+            self._leave_out(newcomer)
             del self._newcomers[group]
             self._release()
 
-    def _leave_out(self, group: GroupId) -> None:
-        """Take out of what waits all that is of this group, where the application is not in it now."""
-
-        def unwanted(delivery: Delivery) -> bool:
-            if isinstance(delivery, Carrier):
-                return not self._shows(delivery.groups)
-            return delivery.group == group
-
-        for removed in self._held.remove(unwanted):
-            if isinstance(removed, StateWanted):
-                self._donor.unask(removed)
+    def _leave_out(self, newcomer: Newcomer) -> None:
+        """Stop to wait for a state: the application is not in its group."""
+        if newcomer.stage is FETCHING:
+            joined = Joined(newcomer.group, newcomer.view)
+            for removed in self._held.cut(joined, set(self._inside)):
+                if isinstance(removed, StateWanted):
+                    self._donor.unask(removed)
+        newcomer.rest()
 
     def _release(self) -> None:
         for delivery in self._held.take(self._is_awaited):
