@@ -17,11 +17,12 @@
   later runs. Peers under load that take one in and do without another are not deep.
 - Leaders that are cut off, live and with live timeouts; all scenarios of live faults.
 - Live runs that take long and differ in the protocol only: messages of a megabyte on a network that loses,
-  a bad network below atomic multicast, examples run both ways.
+  a bad network below atomic multicast, examples and a second defect run both ways.
 - Commands of the tutorial, runs of the engine that a page shows, and work on Spark that smaller tests show
   too: a whole reproduction, a sweep of a page, a Java from the package registry.
 - Further random histories on which the search for linearizability is compared with the definition.
-- Further seeds on which EpTO's engine is compared with its peers, and how evenly Cyclon mixes over time.
+- Further seeds on which EpTO's engine is compared with its peers, further ones of Cyclon, and how evenly it
+  mixes over time.
 - Further storms of joins, leaves and crashes in which applications get states, and such runs live.
 - What protocols with tickets send for a message, beyond the first two.
 - The soak and the attack, the benchmarks that check themselves on a live cluster.

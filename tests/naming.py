@@ -19,10 +19,11 @@ from tests.tidy import SOURCE, imports, load
 PACKAGE = SOURCE / "ordercast"
 
 
-def source_files() -> list[str]:
+@cache
+def source_files() -> tuple[str, ...]:
     """All sources that are not about one protocol, by their paths below the package."""
     paths = (path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py")))
-    return [path for path in paths if not _about_a_protocol(path)]
+    return tuple(path for path in paths if not _about_a_protocol(path))
 
 
 def _about_a_protocol(path: str) -> bool:

@@ -78,7 +78,9 @@ def shown_live(scenario: Scenario, found: str, folder: Path) -> tuple[LiveRun, P
     pytest.fail(f"no {found} in {TRIES} runs")
 
 
-@pytest.mark.parametrize(("name", "found"), [("hasty", "total-order"), ("forgetful", "drop-detection")])
+@pytest.mark.parametrize(
+    ("name", "found"), deep_after(1, [("forgetful", "drop-detection"), ("hasty", "total-order")])
+)
 def test_a_defect_that_shows_live_shows_in_the_simulator_from_the_trace_and_back(
     name: str, found: str, tmp_path: Path
 ) -> None:
