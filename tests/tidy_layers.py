@@ -12,7 +12,10 @@ _COMPONENTS = frozenset(
     {
         "components.application_state",
         "components.consensus",
+        "components.execution",
+        "components.logged_service",
         "components.membership",
+        "components.network_ordered",
         "components.sampling",
         "components.ticketing",
     }
@@ -20,7 +23,7 @@ _COMPONENTS = frozenset(
 _PROTOCOLS = frozenset({"protocols", "replication", "transactions"})
 _JUDGES = frozenset({"trace", "judge", "judge.finding", "judge.histories", "judge.online", "judge.columns"})
 _FILES = frozenset({"java", "toml_file"})
-_BELOW_DRIVERS = _CONTRACT | _COMPONENTS | _PROTOCOLS | _FILES | {"trace", "kernel"}
+_BELOW_DRIVERS = _CONTRACT | _COMPONENTS | _PROTOCOLS | _FILES | {"trace", "kernel", "services"}
 _NET = ("net.metrics", "net.transports", "net.links", "net.host", "net.cluster", "net.tools", "net.api")
 """The layers of the live runtime, the lowest first; each may import all below it."""
 _BELOW_PIPELINE = _BELOW_DRIVERS | _JUDGES | {"scenario", "sim", "engines.epto", "report"} | frozenset(_NET)
@@ -37,11 +40,15 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "java": frozenset({"core"}),
     "toml_file": frozenset({"core"}),
     "components.consensus": frozenset({"core"}),
+    "components.execution": frozenset({"core"}),
+    "components.logged_service": frozenset({"core", "components.execution", "components.consensus"}),
     "components.membership": frozenset({"core"}),
+    "components.network_ordered": frozenset({"core", "components.consensus", "components.execution"}),
     "components.sampling": frozenset({"core"}),
     "components.application_state": frozenset({"core", "components.membership"}),
     "components.ticketing": frozenset({"core", "components.application_state", "components.membership"}),
     "kernel": frozenset({"core"}),
+    "services": frozenset({"core"}),
     "trace": frozenset({"core"}),
     "judge.finding": frozenset({"core"}),
     "judge.histories": frozenset({"core", "judge.finding"}),
@@ -52,7 +59,8 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "replication": frozenset({"core", "catalogue", "protocols"}) | _COMPONENTS,
     "transactions": frozenset({"core", "catalogue", "protocols", "replication"}) | _COMPONENTS,
     "engines.epto": frozenset({"core", "components.sampling", "protocols", "trace"}),
-    "scenario": frozenset({"core", "catalogue", "toml_file", "trace", "judge", "judge.online"}),
+    "scenario": frozenset({"core", "catalogue", "services", "toml_file", "trace"})
+    | {"judge", "judge.histories", "judge.online"},
     "sim": (_BELOW_DRIVERS - {"testing", "java"}) | _JUDGES - {"judge.columns"} | {"scenario"},
     "net": frozenset(),
     **{layer: _BELOW_DRIVERS | frozenset(_NET[:index]) for index, layer in enumerate(_NET)},

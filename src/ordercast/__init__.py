@@ -7,36 +7,66 @@ from typing import TYPE_CHECKING, Any
 __version__ = version("ordercast")
 
 if TYPE_CHECKING:
-    from ordercast.core import State, StateWanted
+    from ordercast.core import (
+        Refused,
+        Service,
+        ServiceFailed,
+        State,
+        StateWanted,
+        operation,
+        read,
+    )
+    from ordercast.net.api.client import Client
+    from ordercast.net.api.connect import connect
     from ordercast.net.api.group import Group, UnconfirmedError
     from ordercast.net.api.join import join
+    from ordercast.net.api.open_calls import Unknown
     from ordercast.net.api.pending import Pending
     from ordercast.net.api.received import OutOfOrder, Received
+    from ordercast.net.api.sync_client import connect_sync
     from ordercast.net.api.sync_group import join_sync
 
 _LIVE = {
+    "Client": "ordercast.net.api.client",
     "Group": "ordercast.net.api.group",
     "OutOfOrder": "ordercast.net.api.received",
     "Pending": "ordercast.net.api.pending",
     "Received": "ordercast.net.api.received",
+    "Refused": "ordercast.core",
+    "Service": "ordercast.core",
+    "ServiceFailed": "ordercast.core",
     "State": "ordercast.core",
     "StateWanted": "ordercast.core",
     "UnconfirmedError": "ordercast.net.api.group",
+    "Unknown": "ordercast.net.api.open_calls",
+    "connect": "ordercast.net.api.connect",
+    "connect_sync": "ordercast.net.api.sync_client",
     "join": "ordercast.net.api.join",
     "join_sync": "ordercast.net.api.sync_group",
+    "operation": "ordercast.core",
+    "read": "ordercast.core",
 }
 
 __all__ = [
+    "Client",
     "Group",
     "OutOfOrder",
     "Pending",
     "Received",
+    "Refused",
+    "Service",
+    "ServiceFailed",
     "State",
     "StateWanted",
     "UnconfirmedError",
+    "Unknown",
     "__version__",
+    "connect",
+    "connect_sync",
     "join",
     "join_sync",
+    "operation",
+    "read",
 ]
 
 

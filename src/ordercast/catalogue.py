@@ -32,6 +32,18 @@ def find_protocol(name: str) -> Protocol:
     return _checked(getattr(package, "PROTOCOL", None), name, packages[name])
 
 
+def serving_protocol(name: str) -> Protocol:
+    """The protocol with this name, if it replicates services; otherwise `LocalError`, with those that do."""
+    protocol = find_protocol(name)
+    if protocol.serves:
+        return protocol
+    broken = broken_protocols()
+    serving = [one for one in protocol_names() if one not in broken and find_protocol(one).serves]
+    raise LocalError(
+        f"{name} orders messages, and does not replicate services; these do: {', '.join(serving)}"
+    )
+
+
 def broken_protocols() -> dict[str, str]:
     """The protocols that cannot be used, by name, each with the reason; the others are not disturbed."""
     broken: dict[str, str] = {}

@@ -234,7 +234,9 @@ def _values(kind: msgspec.inspect.Type) -> st.SearchStrategy[object]:
         case inspect.FloatType():
             return st.floats(allow_nan=False)
         case inspect.BytesType():
-            return st.binary(min_size=kind.min_length or 0, max_size=40 + (kind.min_length or 0))
+            least = kind.min_length or 0
+            most = 40 + least if kind.max_length is None else min(40 + least, kind.max_length)
+            return st.binary(min_size=least, max_size=most)
         case inspect.StrType():
             return st.text(max_size=9)
         case inspect.TupleType():

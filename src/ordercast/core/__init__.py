@@ -5,6 +5,7 @@ from ordercast.core.delivery import (
     ANEW,
     CARRIERS,
     Carrier,
+    Checkpoint,
     Delivered,
     Delivery,
     Dropped,
@@ -12,6 +13,7 @@ from ordercast.core.delivery import (
     Left,
     Notice,
     OutOfOrder,
+    Replied,
     RoleChange,
     Stamp,
     State,
@@ -33,6 +35,7 @@ from ordercast.core.failure import (
 from ordercast.core.guarantees import (
     Agreement,
     Causality,
+    Consistency,
     Crashes,
     Fault,
     Gaps,
@@ -55,7 +58,17 @@ from ordercast.core.ids import (
 from ordercast.core.message import Codec, Message, Numbered, Payload
 from ordercast.core.message_text import message_text
 from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol
-from ordercast.core.process import Env, Member, Process, Receiver, Stateful
+from ordercast.core.process import Caller, Env, Member, Process, Receiver, Stateful
+from ordercast.core.service import Context, Outcome, ServiceSpec, StateMachine, outcome_of
+from ordercast.core.service_class import (
+    OperationType,
+    Refused,
+    Service,
+    ServiceFailed,
+    ServiceType,
+    operation,
+    read,
+)
 from ordercast.core.stack import InnerEnv, Stack
 from ordercast.core.states import LifeCycle
 from ordercast.core.tags import message_types
@@ -142,4 +155,20 @@ __all__ = [
     "packet_text",
     "place_of",
     "protocol_failed",
+    "Caller",
+    "Checkpoint",
+    "Consistency",
+    "Context",
+    "OperationType",
+    "Outcome",
+    "Refused",
+    "Replied",
+    "Service",
+    "ServiceFailed",
+    "ServiceSpec",
+    "ServiceType",
+    "StateMachine",
+    "operation",
+    "outcome_of",
+    "read",
 ]

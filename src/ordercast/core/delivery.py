@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ordercast.core.bundle import pack_bundle, unpack
+from ordercast.core.bundle import bundle_span, pack_bundle, unpack
 from ordercast.core.ids import GroupId, Groups, NodeId
 
 
@@ -151,7 +151,7 @@ class RoleChange(Notice, frozen=True, gc=False):
     orders its messages."""
 
     role: str
-    """A word of the protocol, such as "active"."""
+    """A word of the protocol, such as "passive"."""
     sequencer: NodeId
     """The node that orders the messages of this one; perhaps this node itself."""
     config: int = 0
@@ -197,6 +197,43 @@ class Unconfirmed(Notice, frozen=True, gc=False):
         """One for each message."""
         for message, submitted, payload in unpack(self.payload):
             yield Unconfirmed(self.group, self.groups, pack_bundle(message, [submitted], [payload]))
+
+
+class Replied(Notice, frozen=True, gc=False):
+    """Answers a client: the results of some of its operations, which were one bundle."""
+
+    payload: bytes
+    """A bundle of the operations' identities, with their results as payloads."""
+    stamp: Stamp | None
+    """The place of the operations in the order: where they were executed first. For reads that were not
+    ordered, the place after which they were executed; None if nothing was executed before them."""
+    replica: NodeId
+    """Who executed them."""
+    read: bool = False
+    """Whether they are reads, which are not delivered."""
+
+    @property
+    def rows(self) -> int:
+        """One an operation."""
+        return bundle_span(self.payload)[1]
+
+    def singles(self) -> Iterator[Notice]:
+        """One for each operation."""
+        for message, submitted, result in unpack(self.payload):
+            payload = pack_bundle(message, [submitted], [result])
+            yield Replied(self.group, payload, self.stamp, self.replica, self.read)
+
+
+class Checkpoint(Notice, frozen=True, gc=False):
+    """The state of a service at a replica, after all operations up to a place in the order."""
+
+    stamp: Stamp
+    size: int
+    digest: int
+    """A check sum of the state and of the answers that are kept with it."""
+    restored: bool = False
+    """The replica has not executed all operations up to this place: it took the state from another replica.
+    Operations up to this place that it has not delivered yet, it does not deliver."""
 
 
 Delivery: TypeAlias = Carrier | Notice

@@ -63,6 +63,18 @@ class Membership(StrEnum):
     """Receivers join and leave, each at a place in the order of the group. Nobody needs a list of them."""
 
 
+class Consistency(StrEnum):
+    """What the clients of a replicated service can rely on."""
+
+    NONE = "none"
+    SERIALIZABLE = "serializable"
+    """The results are those of some order of all operations that keeps the order of each client."""
+    STRICT_SERIALIZABLE = "strict-serializable"
+    """So they are, and an operation that began after another had ended comes after it, over all shards."""
+    LINEARIZABLE = "linearizable"
+    """So they are, for each service by itself."""
+
+
 class Fault(StrEnum):
     """What may happen to a run; a promise holds under the faults that it names."""
 
@@ -113,6 +125,8 @@ class Guarantees(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     membership: Membership = Membership.FIXED
     state_transfer: bool = False
     """A node that joins a group gets the state that the applications of the others have then."""
+    consistency: Consistency = Consistency.NONE
+    """For a protocol that replicates services: what their clients can rely on."""
 
     @property
     def churns(self) -> bool:

@@ -18,6 +18,7 @@ from ordercast.core.guarantees import Crashes, Fault, Gaps, Guarantees, Membersh
 from ordercast.core.ids import NODE_MAX, GroupId, HostId, NodeId
 from ordercast.core.message import Codec
 from ordercast.core.process import Env, Member, Process
+from ordercast.core.service import ServiceSpec
 from ordercast.core.time import SECOND, Nanos
 
 Factory = Callable[[Env], Process]
@@ -61,6 +62,9 @@ class Deployment:
     joiners: int = 0
     """How many receivers are in no group at the start, and may join later. They follow the other receivers.
     """
+    service: ServiceSpec | None = None
+    """The service that the receivers of each group replicate; the senders are its clients. None if messages
+    are only ordered."""
 
     def __post_init__(self) -> None:
         if not self.groups or any(not members for members in self.groups):
@@ -152,6 +156,8 @@ class Plan:
     """Nodes that were removed from a live cluster. They keep their ids, and take no part any more."""
     changes: int = 0
     """How many times a host has come to the live cluster or was removed, since its first plan."""
+    service: ServiceSpec | None = None
+    """The service that receivers replicate. Then senders are `Caller`s, and each operation is answered."""
 
     def __post_init__(self) -> None:
         if [node.id for node in self.nodes] != list(range(len(self.nodes))):
@@ -249,6 +255,8 @@ class Protocol:
     options: type[Options]
     deploy: Callable[[Deployment, Options], Plan]
     roles: tuple[str, ...]
+    serves: bool = False
+    """Whether it replicates services: a deployment may have one."""
     vary: Callable[[Random], dict[str, object]] = _the_defaults
     """Draws options for a seed of the swarm, so that seeds differ in their options too. Options that it does
     not draw keep their defaults."""
@@ -273,6 +281,10 @@ class Protocol:
         if self.stands_on is None:
             return self.actions
         return (*self.actions, *self.stands_on(chosen).all_actions(_below(chosen)))
+
+    def base(self, chosen: Mapping[str, object]) -> "Protocol":
+        """The protocol that all layers stand on with these options; this one, if it is not a layer."""
+        return self if self.stands_on is None else self.stands_on(chosen).base(_below(chosen))
 
     def all_newcomers(self, chosen: Mapping[str, object]) -> tuple[str, ...]:
         """The roles of newcomers of this protocol, or of the one that it stands on with these options."""

@@ -65,6 +65,9 @@ class Env(ABC):
         It is durable before any later send or delivery takes effect, but not necessarily earlier.
         """
 
+    def executed(self, operations: int) -> None:  # noqa: B027  (optional hook)
+        """Note that so many operations of a service were executed: a simulator lets that take time."""
+
 
 class Process(ABC):
     """One role at one host."""
@@ -111,6 +114,15 @@ class Member(Process):
     def in_doubt(self) -> int:
         """How many messages it has taken that would be lost if its host stopped now, as far as it knows."""
         return 0
+
+
+class Caller(Member):
+    """A client of a replicated service. What an application submits are operations, and the process delivers
+    `Replied` for each bundle of them."""
+
+    @abstractmethod
+    def read(self, groups: Groups, payload: bytes) -> bool:
+        """Take operations that change nothing; False when the window is full: try again later."""
 
 
 class Receiver(Process):

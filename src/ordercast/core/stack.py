@@ -86,6 +86,10 @@ class InnerEnv(Env):
         """Save it under a name that belongs to this process."""
         self._outside.save(self._prefix + name, state)
 
+    def executed(self, operations: int) -> None:
+        """Note it as the outer process would."""
+        self._outside.executed(operations)
+
 
 class Stack(Process):
     """A process that owns inner ones. A subclass handles its own events; the frame routes the others."""

@@ -29,10 +29,13 @@ ALLOTMENTS = (
     Allotment("ordercast.transactions", range(160, 180)),
     Allotment("ordercast.components.membership", range(180, 200)),
     Allotment("ordercast.components.consensus", range(200, 220)),
-    Allotment("ordercast.replication", range(220, 240)),
+    Allotment("ordercast.replication", range(220, 240), each=True),
     Allotment("ordercast.components.sampling", range(240, 250)),
     Allotment("ordercast.components.ticketing", range(250, 260)),
     Allotment("ordercast.components.application_state", range(260, 270)),
+    Allotment("ordercast.components.execution", range(270, 280)),
+    Allotment("ordercast.components.logged_service", range(300, 310)),
+    Allotment("ordercast.components.network_ordered", range(280, 300)),
 )
 ELSEWHERE = range(1, 160)
 """Tags of packages outside ordercast, which are protocols."""

@@ -1,0 +1,17 @@
+"""What all protocols that replicate services share: calls of clients, and their execution exactly once."""
+
+from ordercast.components.execution.call import Call, pack_call, unpack_call
+from ordercast.components.execution.calls import Calls, Pending
+from ordercast.components.execution.executor import Execution, Executor
+from ordercast.components.execution.options import CallOptions
+
+__all__ = [
+    "Call",
+    "CallOptions",
+    "Calls",
+    "Execution",
+    "Executor",
+    "Pending",
+    "pack_call",
+    "unpack_call",
+]

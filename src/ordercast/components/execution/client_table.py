@@ -1,0 +1,97 @@
+"""The client table: what was executed for each client, so that nothing is executed twice.
+
+For each client it has a floor and the results of calls above it. A client sends its floor along: it waits for
+nothing below. A call below the floor is never executed. So the table is as large as what clients have under
+way, and at most `RESULTS_MAX` calls a client; if a client has more, its oldest result is forgotten, and the
+floor rises above it.
+
+The table is part of the replicated state: it depends on the order of calls alone.
+"""
+
+from typing import NamedTuple
+
+from ordercast.components.execution.call import Call
+from ordercast.core import MessageId, NodeId, Stamp
+
+RESULTS_MAX = 1 << 16
+
+
+class Executed(NamedTuple):
+    """A call that was executed."""
+
+    stamp: Stamp
+    """Where."""
+    results: bytes
+
+
+class ClientRecord:
+    """What was executed for one client."""
+
+    __slots__ = ("floor", "results")
+
+    def __init__(self, floor: MessageId = 0, results: dict[MessageId, Executed] | None = None) -> None:
+        self.floor = floor
+        self.results: dict[MessageId, Executed] = results or {}
+
+    def raise_floor(self, floor: MessageId) -> None:
+        """Forget the results below a floor, for good."""
+        if floor > self.floor:
+            self.floor = floor
+            if self.results and min(self.results) < floor:
+                self.results = {first: kept for first, kept in self.results.items() if first >= floor}
+
+
+PackedTable = dict[NodeId, tuple[MessageId, list[tuple[MessageId, int, int, tuple[int, ...], bytes]]]]
+
+
+class ClientTable:
+    """What was executed for all clients."""
+
+    __slots__ = ("_clients",)
+
+    def __init__(self) -> None:
+        self._clients: dict[NodeId, ClientRecord] = {}
+
+    def admit(self, call: Call) -> ClientRecord | None:
+        """The record of a call's client; None if the call must never be executed."""
+        client = self._clients.get(call.client)
+        if client is None:
+            client = self._clients[call.client] = ClientRecord()
+        client.raise_floor(call.floor)
+        return client if call.first >= client.floor else None
+
+    def note(self, client: ClientRecord, first: MessageId, executed: Executed) -> None:
+        """Keep the results of a call."""
+        client.results[first] = executed
+        if len(client.results) > RESULTS_MAX:
+            client.raise_floor(sorted(client.results)[1])
+
+    def find(self, first: MessageId, client: NodeId) -> Executed | None:
+        """The results of a call, if they are still kept."""
+        record = self._clients.get(client)
+        return None if record is None else record.results.get(first)
+
+    def pack(self) -> PackedTable:
+        """The table as plain data; equal tables give equal data."""
+        return {
+            node: (
+                client.floor,
+                [
+                    (first, kept.stamp.clock, kept.stamp.issuer, kept.stamp.numbers, kept.results)
+                    for first, kept in sorted(client.results.items())
+                ],
+            )
+            for node, client in sorted(self._clients.items())
+        }
+
+    @classmethod
+    def unpack(cls, packed: PackedTable) -> "ClientTable":
+        """The table from such data."""
+        table = cls()
+        for node, (floor, results) in packed.items():
+            kept = {
+                first: Executed(Stamp(clock, issuer, tuple(numbers)), result)
+                for first, clock, issuer, numbers, result in results
+            }
+            table._clients[node] = ClientRecord(floor, kept)
+        return table

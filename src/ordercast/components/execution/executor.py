@@ -1,0 +1,162 @@
+"""Executes the calls of clients at a replica, each once, in the order that the protocol gives.
+
+The protocol says at which place a call is; the executor runs its operations on the service, unless it has run
+them before, and keeps the results for clients that ask again. Its snapshot has the service, the client table
+and the place, so a replica that restores it goes on exactly like the one that took it. To roll back, a
+protocol restores an earlier snapshot and executes the calls after it again.
+"""
+
+from typing import NamedTuple
+from zlib import crc32
+
+import msgspec
+
+from ordercast.components.execution.call import Call
+from ordercast.components.execution.client_table import ClientTable, Executed, PackedTable
+from ordercast.components.execution.results import pack_results
+from ordercast.core import (
+    Context,
+    Env,
+    LocalError,
+    MessageId,
+    Nanos,
+    NodeId,
+    RemoteError,
+    ServiceSpec,
+    Stamp,
+)
+from ordercast.core.bundle import Bundle, pack_bundle, unpack_bundle
+
+
+class Execution(NamedTuple):
+    """What became of a call."""
+
+    first: MessageId
+    results: bytes
+    """A bundle with the results as payloads."""
+    stamp: Stamp
+    """Where it was executed first."""
+    fresh: bool
+    """Whether it was executed now, and changed the state."""
+
+
+class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
+    fingerprint: str
+    service: bytes
+    table: PackedTable
+    place: tuple[int, int, tuple[int, ...]] | None
+    executed: int
+    now_ns: Nanos
+
+
+_decoder = msgspec.msgpack.Decoder(_Snapshot)
+_encoder = msgspec.msgpack.Encoder()
+
+
+class Executor:
+    """One replica of a service, with its client table."""
+
+    def __init__(self, env: Env, spec: ServiceSpec | None) -> None:
+        """Without a service, calls are only remembered, and their results are empty."""
+        self._env = env
+        self._spec = spec
+        self._machine = spec.make() if spec is not None else None
+        self._table = ClientTable()
+        self._now_ns: Nanos = 0
+        self.place: Stamp | None = None
+        """The place of the last call that was executed."""
+        self.executed = 0
+        """How many calls were executed; the same at all replicas at the same place."""
+
+    def execute(self, call: Call, stamp: Stamp) -> Execution | None:
+        """Run a call at its place; None if its client does not wait for it, so that it is never run."""
+        if call.read:
+            return self._read_in_place(call, stamp)
+        client = self._table.admit(call)
+        if client is None:
+            return None
+        known = client.results.get(call.first)
+        if known is not None:
+            return Execution(call.first, known.results, known.stamp, fresh=False)
+        try:
+            bundle = unpack_bundle(call.bundle)
+        except RemoteError:  # all replicas find it alike, and no correct client waits for an answer
+            return None
+        results = self._run(bundle)
+        self._table.note(client, call.first, Executed(stamp, results))
+        self.place = stamp
+        self.executed += 1
+        return Execution(call.first, results, stamp, fresh=True)
+
+    def _read_in_place(self, call: Call, stamp: Stamp) -> Execution | None:
+        try:
+            return Execution(call.first, self.read(call.bundle), self.place or stamp, fresh=False)
+        except RemoteError:
+            return None
+
+    def find(self, first: MessageId, client: NodeId) -> Executed | None:
+        """The results of a call that was executed, if its client may still wait for them."""
+        return self._table.find(first, client)
+
+    def read(self, bundle: bytes) -> bytes:
+        """The results of reads at the present place; `RemoteError` if they are malformed."""
+        found = unpack_bundle(bundle)
+        if self._machine is None:
+            return pack_bundle(found.first, list(found.times), [b""] * len(found.payloads))
+        numbered = enumerate(found.payloads, found.first)
+        results = [self._machine.read(payload, Context(m, self._now_ns)) for m, payload in numbered]
+        self._env.executed(len(results))
+        return pack_results(found, results)
+
+    def _run(self, bundle: Bundle) -> bytes:
+        machine, count = self._machine, len(bundle.payloads)
+        if machine is None:
+            return pack_bundle(bundle.first, list(bundle.times), [b""] * count)
+        results: list[bytes] = []
+        now = self._now_ns
+        for message, (submitted, payload) in enumerate(
+            zip(bundle.times, bundle.payloads, strict=True), bundle.first
+        ):
+            now = max(now, submitted)
+            results.append(machine.apply(payload, Context(message, now)))
+        self._now_ns = now
+        self._env.executed(count)
+        return pack_results(bundle, results)
+
+    def snapshot(self) -> bytes:
+        """Everything that a replica needs to go on from here."""
+        place = self.place
+        return _encoder.encode(
+            _Snapshot(
+                self._spec.fingerprint if self._spec is not None else "",
+                self._machine.snapshot() if self._machine is not None else b"",
+                self._table.pack(),
+                None if place is None else (place.clock, place.issuer, place.numbers),
+                self.executed,
+                self._now_ns,
+            )
+        )
+
+    def restore(self, snapshot: bytes, place: tuple[int, int] | None = None) -> None:
+        """Take over a snapshot; `LocalError` if it is of another service, or taken at another place (clock
+        and issuer) than is said. Then nothing changes."""
+        try:
+            found = _decoder.decode(snapshot)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise LocalError(f"the snapshot of a replica cannot be read: {error}") from error
+        if place is not None and place != ((0, 0) if found.place is None else found.place[:2]):
+            raise LocalError(f"the snapshot of a replica was taken at {found.place}, not at {place}")
+        if self._spec is not None:
+            self._spec.check(found.fingerprint)
+            machine = self._spec.make()
+            machine.restore(found.service)
+            self._machine = machine
+        self._table = ClientTable.unpack(found.table)
+        self.place = None if found.place is None else Stamp(*found.place)
+        self.executed = found.executed
+        self._now_ns = found.now_ns
+
+    def digest(self) -> tuple[int, int]:
+        """The size and a check sum of the state: of the service and the client table."""
+        snapshot = self.snapshot()
+        return len(snapshot), crc32(snapshot)

@@ -1,0 +1,100 @@
+"""Services: state machines that a protocol replicates.
+
+A protocol sees a `StateMachine`: operations, results and states are bytes. Users write a `Service`
+(`service_class.py`), which becomes one.
+
+All replicas apply the same operations in the same order, so an operation must depend on nothing but the
+state, its arguments and its `Context`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from random import Random
+
+from ordercast.core.errors import LocalError
+from ordercast.core.ids import MessageId, NodeId, message_sender
+from ordercast.core.time import Nanos
+
+
+class Outcome(IntEnum):
+    """The first byte of a result."""
+
+    ANSWERED = 0
+    """The operation gave a value."""
+    REFUSED = 1
+    """The service refused the operation, with a reason."""
+    FAILED = 2
+    """The operation raised another exception, or there is no such operation."""
+
+
+def outcome_of(result: bytes) -> Outcome:
+    """How the operation of this result ended."""
+    return Outcome(result[0]) if result and result[0] <= Outcome.FAILED else Outcome.FAILED
+
+
+class Context:
+    """What an operation may know of the world. It is the same at all replicas."""
+
+    __slots__ = ("_rng", "message", "now_ns")
+
+    def __init__(self, message: MessageId, now_ns: Nanos) -> None:
+        self.message = message
+        """The identity of the operation."""
+        self.now_ns = now_ns
+        """The time by the clock of the client that called the operation, or of an earlier operation if that
+        was later. So the time never runs backwards."""
+        self._rng: Random | None = None
+
+    @property
+    def caller(self) -> NodeId:
+        """The client that called the operation."""
+        return message_sender(self.message)
+
+    @property
+    def rng(self) -> Random:
+        """Random numbers for this operation."""
+        if self._rng is None:
+            self._rng = Random(self.message)
+        return self._rng
+
+
+class StateMachine(ABC):
+    """A service on bytes. Its methods raise no exception for an operation, whatever its bytes are."""
+
+    @abstractmethod
+    def apply(self, operation: bytes, context: Context) -> bytes:
+        """Run an operation, which may change the state; return its result, whose first byte is an
+        `Outcome`."""
+
+    @abstractmethod
+    def read(self, operation: bytes, context: Context) -> bytes:
+        """Run an operation that is known to change nothing; any other one fails."""
+
+    @abstractmethod
+    def snapshot(self) -> bytes:
+        """The state. Equal states have equal bytes, on all machines."""
+
+    @abstractmethod
+    def restore(self, state: bytes) -> None:
+        """Take over a state that `snapshot` gave; `LocalError` if it is not one of this service."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSpec:
+    """A service that a deployment replicates: its name, and how to make a replica of it."""
+
+    name: str
+    make: Callable[[], StateMachine]
+    fingerprint: str = ""
+    """What identifies the service. A snapshot of a service with another fingerprint is not restored."""
+
+    def check(self, fingerprint: str) -> None:
+        """Raise `LocalError` if a snapshot with this fingerprint was taken of another service."""
+        if fingerprint != self.fingerprint:
+            raise LocalError(
+                f"the saved state belongs to another service than {self.name}: it is of [{fingerprint}], and"
+                f" this service is [{self.fingerprint}]; start the service that saved it, or remove the saved"
+                " state"
+            )
