@@ -4,14 +4,16 @@ from random import Random
 
 import msgspec
 
-from ordercast.components.consensus import MESSAGES, ConsensusOptions, Replica
+from ordercast.components.consensus import MESSAGES, Barrier, ConsensusOptions, Replica
 from ordercast.core import (
     MILLISECOND,
     Codec,
+    Crashes,
     Delivered,
     Delivery,
     Env,
     Explanation,
+    Fault,
     Guarantees,
     Message,
     Nanos,
@@ -38,15 +40,19 @@ class LogNode(Stack):
         peers: tuple[NodeId, ...],
         options: ConsensusOptions,
         arrived: list[Message],
+        **kept: bool,
     ) -> None:
         super().__init__(env)
         self._arrived = arrived
         self.applied: Applied = []
-        self.replica = self.embed(
-            "log",
-            lambda env: Replica(env, peers, options, snapshot=self._snapshot, restore=self._restore),
-            MESSAGES,
-        )
+        self.restored = 0
+        """How often a snapshot was taken back."""
+        self.replica = self.embed("log", lambda env: self.make_replica(env, peers, options, **kept), MESSAGES)
+
+    def make_replica(
+        self, env: Env, peers: tuple[NodeId, ...], options: ConsensusOptions, **kept: bool
+    ) -> Replica:
+        return Replica(env, peers, options, snapshot=self._snapshot, restore=self._restore, **kept)
 
     def on_deliver(self, inner: str, delivery: Delivery) -> None:
         assert isinstance(delivery, Delivered) and delivery.stamp is not None
@@ -59,6 +65,7 @@ class LogNode(Stack):
 
     def _restore(self, state: bytes) -> None:
         self.applied = msgspec.msgpack.decode(state, type=Applied)
+        self.restored += 1
 
     def on_message(self, source: NodeId, message: Message) -> None:
         self._arrived.append(message)
@@ -83,6 +90,9 @@ class LogWorld(World):
         seed: int = 0,
         options: ConsensusOptions | None = None,
         conditions: Conditions | None = None,
+        node_type: type[LogNode] = LogNode,
+        messages: tuple[type[Message], ...] = MESSAGES,
+        **kept: bool,
     ) -> None:
         peers = tuple(range(replicas))
         wanted = options or ConsensusOptions()
@@ -95,10 +105,11 @@ class LogWorld(World):
         """Every message that a replica was given."""
 
         def node(env: Env) -> LogNode:
-            return LogNode(env, peers, wanted, self.arrived)
+            return node_type(env, peers, wanted, self.arrived, **kept)
 
         nodes = tuple(Node(i, "replica", i, node) for i in peers)
-        plan = Plan("log", Guarantees(), nodes, {0: peers}, (), Codec(MESSAGES))
+        promised = Guarantees(crashes=Crashes.MINORITY, tolerates=(Fault.AMNESIA,))
+        plan = Plan("log", promised, nodes, {0: peers}, (), Codec(messages))
         super().__init__(plan, seed, network, through_codec=True)
         self.run(0)
 
@@ -128,6 +139,12 @@ class LogWorld(World):
         env = self.envs[index]
         env.now = self.now
         return env.host.free_at <= self.now and self.replica(index).propose(value)
+
+    def barrier(self, index: int) -> Barrier | None:
+        """Ask for a barrier at one replica, as a handler would; None if it does not lead or cannot answer."""
+        env = self.envs[index]
+        env.now = self.now
+        return self.replica(index).barrier() if env.host.free_at <= self.now else None
 
     def values(self, index: int) -> list[bytes]:
         return [value for _, value in self.node(index).applied]

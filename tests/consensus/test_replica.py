@@ -4,7 +4,7 @@ import pytest
 
 from ordercast.components.consensus import ConsensusOptions, Replica
 from ordercast.components.consensus.election import Election
-from ordercast.components.consensus.log import Group, Log
+from ordercast.components.consensus.log import Group, Log, Owner
 from ordercast.components.consensus.messages import Accept, Accepted, Commit, Heard, Learn, Promise
 from ordercast.components.consensus.roles import ROLES, Role
 from ordercast.core import Delivery, LocalError
@@ -162,7 +162,7 @@ def test_a_promise_outlives_a_restart() -> None:
 
 def test_of_two_accepted_values_that_of_the_higher_ballot_counts() -> None:
     env = LogWorld().envs[0]
-    log = Log(env, Group(0, (0, 1, 2, 3, 4)), ConsensusOptions(), None)
+    log = Log(env, Group(0, (0, 1, 2, 3, 4)), ConsensusOptions(), Owner())
     log.journal.accept(1, 0, b"own")
     election = Election(log, 10)
     election.on_promise(1, Promise(10, 0, ((0, 6, b"new"), (1, 0, b"own")), 0))
@@ -377,6 +377,13 @@ def test_a_replica_takes_every_change_of_role(monkeypatch: pytest.MonkeyPatch) -
     assert world.replica(1).role is Role.CANVASSER
     world.run_ms(20)
     assert world.replica(1).role is Role.FOLLOWER, "it hears the leader again"
+    forgetful = LogWorld(transfers=True, durable=False)
+    forgetful.crash(1)
+    forgetful.restart(1, keep_state=False)
+    forgetful.run_ms(0.001)
+    assert forgetful.replica(1).role is Role.LOST
+    forgetful.run_ms(20)
+    assert forgetful.replica(1).role is Role.FOLLOWER
     assert taken == set(ROLES.table)
 
 

@@ -5,14 +5,22 @@ more, it asks again who would vote for it, before it takes another ballot (see `
 """
 
 from ordercast.components.consensus.log import Log
-from ordercast.components.consensus.messages import Prepare, Promise
+from ordercast.components.consensus.messages import Prepare, PrepareAmongLives, Promise, PromiseAmongLives
 from ordercast.core import NodeId, Wait
+
+
+def report(log: Log, asked: Prepare) -> Promise:
+    """The promise of a voter, with a chunk of what it has accepted."""
+    chunk = log.journal.accepted_from(asked.start, log.options.chunk_bytes)
+    promise = (asked.ballot, asked.start, *chunk)
+    lives = log.journal.lives_told()
+    return PromiseAmongLives(*promise, lives) if lives else Promise(*promise)
 
 
 class Election:
     """One candidacy: which replicas promised what, chunk by chunk."""
 
-    __slots__ = ("_best", "_cursors", "_log", "_promised", "_since", "ballot")
+    __slots__ = ("_best", "_cursors", "_lives", "_log", "_since", "ballot")
 
     def __init__(self, log: Log, ballot: int) -> None:
         self.ballot = ballot
@@ -20,7 +28,8 @@ class Election:
         self._since = log.env.now
         self._cursors = dict.fromkeys(log.group.others, log.committed)
         """Replicas that have not reported everything yet, and the slot to ask each from."""
-        self._promised = 1
+        self._lives = list(log.journal.lives)
+        """In which life each replica reports. The promise of a life whose memory is lost is worth nothing."""
         self._best: dict[int, tuple[int, bytes]] = {}
         log.journal.promise(ballot)
 
@@ -31,21 +40,22 @@ class Election:
 
     def on_promise(self, source: NodeId, message: Promise) -> bool:
         """Take a chunk of what a replica accepted and ask for the next; False for a duplicate."""
-        if message.ballot != self.ballot or self._cursors.get(source) != message.start:
+        if message.ballot != self.ballot or not self._is_current(source, message):
             return False
-        for slot, ballot, value in message.entries:
-            self._report(slot, ballot, value)
+        if self._cursors.get(source) != message.start:
+            return False
+        self._take(source, message)
         if message.following:
             self._cursors[source] = message.following
             self._ask(source)
         else:
             del self._cursors[source]
-            self._promised += 1
         return True
 
     def won(self) -> bool:
         """Whether a majority has promised and reported everything."""
-        return self._promised >= self._log.group.majority
+        group = self._log.group
+        return len(group.peers) - len(self._cursors) >= group.majority
 
     def values(self) -> dict[int, bytes]:
         """What the new leader must propose, for slots not committed yet."""
@@ -61,7 +71,26 @@ class Election:
         return [Wait(f"election in ballot {self.ballot}", blocker, self._since, on=asked)]
 
     def _ask(self, peer: NodeId) -> None:
-        self._log.env.send(peer, Prepare(self.ballot, self._cursors[peer], self._log.committed))
+        log = self._log
+        asked = (self.ballot, self._cursors[peer], log.committed)
+        lives = log.journal.lives_told()
+        log.env.send(peer, PrepareAmongLives(*asked, lives) if lives else Prepare(*asked))
+
+    def _is_current(self, source: NodeId, message: Promise) -> bool:
+        """Take note of lives; whether the promise is one to this candidacy, of a life that goes on."""
+        log = self._log
+        told = message.known_lives() or (0,) * len(log.group.peers)
+        log.journal.know_lives(told)
+        known = log.journal.lives
+        for peer, old, new in zip(log.group.peers, self._lives, known, strict=True):
+            if old < new:
+                self._cursors[peer] = log.committed
+        self._lives = list(known)
+        return all(told[i] == known[i] for i in (log.group.index, log.group.indices[source]))
+
+    def _take(self, source: NodeId, message: Promise) -> None:
+        for slot, ballot, value in message.entries:
+            self._report(slot, ballot, value)
 
     def _report(self, slot: int, ballot: int, value: bytes) -> None:
         best = self._best.get(slot)

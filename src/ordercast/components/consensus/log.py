@@ -1,6 +1,7 @@
 """The log of a replica: its durable journal, how far it is committed, and who the replicas are."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ordercast.components.consensus.journal import NOOP, Journal
 from ordercast.components.consensus.options import ConsensusOptions
@@ -30,32 +31,69 @@ class Group:
         return ballot + 1 + (self.index - ballot - 1) % len(self.peers)
 
 
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The state machine above a log: its state as bytes, and how it is kept."""
+
+    snapshot: Callable[[], bytes] | None = None
+    """The state after the slot last delivered. Without it nothing is truncated."""
+    restore: Callable[[bytes], None] | None = None
+    """Takes a state back: at the start, and if `transfers`, at any time in place of slots that are missed."""
+    transfers: bool = False
+    """Snapshots go to replicas that lag behind. So the log is truncated when a majority has a snapshot."""
+    durable: bool = True
+    """Everything is saved. Otherwise a restart forgets all, and the replica recovers from the others."""
+
+    def __post_init__(self) -> None:
+        if self.transfers and (self.snapshot is None or self.restore is None):
+            raise LocalError("consensus: give `snapshot` and `restore` if snapshots are to be transferred")
+        if not (self.durable or self.transfers):
+            raise LocalError("consensus: a log in memory needs `transfers`: replicas recover by snapshots")
+
+
 class Log:
     """Slots in order: the journal, the committed prefix, and the owner's state after it."""
 
-    __slots__ = ("_snapshot", "committed", "env", "group", "journal", "options")
+    __slots__ = ("committed", "env", "group", "journal", "options", "owner")
 
     def __init__(
         self,
         env: Env,
         group: Group,
         options: ConsensusOptions,
-        snapshot: Callable[[], bytes] | None,
+        owner: Owner,
+        journal: type[Journal] = Journal,
     ) -> None:
         self.env = env
         self.group = group
         self.options = options
-        self.journal = Journal(env)
+        self.owner = owner
+        self.journal = journal(env, len(group.peers), durable=owner.durable, keeps_state=owner.transfers)
         self.committed = 0
-        """Slots below are committed and delivered."""
-        self._snapshot = snapshot
+        """Slots below are committed and delivered, or in the snapshot that was restored."""
 
     def deliver_next(self) -> None:
         """The next slot holds its chosen value: commit and deliver it, and take a snapshot if due."""
-        slot = self.committed
+        slot, snapshot = self.committed, self.owner.snapshot
         value = self.journal.entries[slot][1]
         self.committed = slot + 1
         if value != NOOP:
             self.env.deliver(Delivered(value, (), self.env.me, Stamp(slot, 0)))
-        if self._snapshot and self.committed - self.journal.stable >= self.options.checkpoint:
-            self.journal.checkpoint(self.committed, self._snapshot())
+        if snapshot and self.committed - self.journal.stable >= self.options.checkpoint:
+            self.journal.checkpoint(self.committed, snapshot())
+
+    def restore(self, state: bytes | None) -> None:
+        """Begin with the snapshot of an earlier life."""
+        self.committed = self.journal.stable
+        if state is not None and self.owner.restore is not None:
+            self.owner.restore(state)
+
+    def install(self, index: int, state: bytes) -> None:
+        """Take a snapshot of another replica, in place of the slots below `index`."""
+        self.journal.install(index, state)
+        self.restore(state)
+
+    @property
+    def reach(self) -> int:
+        """Slots below may be accepted; who is so far behind that they do not fit catches up first."""
+        return self.committed + self.options.log_limit

@@ -16,6 +16,9 @@ Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Value: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=VALUE_BYTES_MAX)]
 Record: TypeAlias = tuple[Natural, Natural, Value]
 """One accepted slot as a promise reports it: slot, ballot, value."""
+Lives: TypeAlias = tuple[Natural, ...]
+"""For each replica, the latest life of it that is known; empty while none has ever lost its memory."""
+Digest: TypeAlias = Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
 
 
 class Prepare(Message, frozen=True, tag=200):
@@ -25,6 +28,10 @@ class Prepare(Message, frozen=True, tag=200):
     start: Natural
     committed: Natural
 
+    def known_lives(self) -> Lives:
+        """The lives that the candidate knows of."""
+        return ()
+
 
 class Promise(Message, frozen=True, tag=201):
     """Phase 1b: a chunk of what was accepted; `following` starts the next one, 0 at the end."""
@@ -33,6 +40,10 @@ class Promise(Message, frozen=True, tag=201):
     start: Natural
     entries: tuple[Record, ...]
     following: Natural
+
+    def known_lives(self) -> Lives:
+        """The lives that the voter knows of."""
+        return ()
 
 
 class Accept(Message, frozen=True, tag=202):
@@ -52,7 +63,7 @@ class Accepted(Message, frozen=True, tag=203):
 
 
 class Commit(Message, frozen=True, tag=204):
-    """Heartbeat and commit notice; slots below `floor` are in the snapshots of all replicas."""
+    """Heartbeat and commit notice; slots below `floor` are in snapshots, and need not be kept."""
 
     ballot: Natural
     committed: Natural
@@ -102,6 +113,99 @@ class Support(Message, frozen=True, tag=210):
     promised: Natural
 
 
+class Want(Message, frozen=True, tag=211):
+    """A replica asks for a snapshot, from `offset` on; any replica that has it may answer."""
+
+    index: Natural
+    digest: Digest
+    offset: Natural
+
+
+class Chunk(Message, frozen=True, tag=212):
+    """A part of a snapshot of the owner's state after all slots below `index`; the digest is of the whole."""
+
+    index: Natural
+    digest: Digest
+    size: Natural
+    offset: Natural
+    data: Value
+
+
+class Recover(Message, frozen=True, tag=213):
+    """A replica that lost its memory asks what it may have promised and accepted, from slot `start` on."""
+
+    life: Natural
+    start: Natural
+
+
+class Recovered(Message, frozen=True, tag=214):
+    """The answer to Recover: the ballot promised here, and from its leader all that was proposed in it.
+
+    Only a leader sets `leads`, `end` and what follows: the slots below `end` are proposed or committed.
+    """
+
+    life: Natural
+    ballot: Natural
+    lives: Lives
+    leads: bool = False
+    end: Natural = 0
+    start: Natural = 0
+    entries: tuple[Record, ...] = ()
+    following: Natural = 0
+
+
+class PrepareAmongLives(Prepare, frozen=True, tag=215):
+    """A Prepare in a group in which a replica has lost its memory."""
+
+    lives: Lives
+
+    def known_lives(self) -> Lives:
+        """The lives that the candidate knows of."""
+        return self.lives
+
+
+class PromiseAmongLives(Promise, frozen=True, tag=216):
+    """A Promise in a group in which a replica has lost its memory."""
+
+    lives: Lives
+
+    def known_lives(self) -> Lives:
+        """The lives that the voter knows of."""
+        return self.lives
+
+
+class Confirm(Message, frozen=True, tag=217):
+    """A leader wants to know whether it still leads, for reads that came before this round."""
+
+    ballot: Natural
+    round: Natural
+
+
+class Confirmed(Message, frozen=True, tag=218):
+    """No higher ballot was promised here when the round came."""
+
+    ballot: Natural
+    round: Natural
+
+
 MESSAGES = message_types(
-    Prepare, Promise, Accept, Accepted, Commit, Reject, Fetch, Learn, Heard, Canvass, Support
+    Prepare,
+    Promise,
+    Accept,
+    Accepted,
+    Commit,
+    Reject,
+    Fetch,
+    Learn,
+    Heard,
+    Canvass,
+    Support,
+    Want,
+    Chunk,
+    Recover,
+    Recovered,
+    PrepareAmongLives,
+    PromiseAmongLives,
+    Confirm,
+    Confirmed,
 )

@@ -1,65 +1,35 @@
-"""Multi-Paxos log, as a process that others embed.
-
-Theory of operation. Replica i of n owns the ballots i, i+n, i+2n, ... A leader of ballot b has the
-promises of a majority (phase 1) and proposes values for slots in b (phase 2); a slot that a
-majority accepted in b is chosen, and slots are committed and delivered in order. Replica 0 leads from
-the first boot: ballot 0 is the lowest, nothing can have been accepted before it, so it needs no
-phase 1.
-
-A replica is a *follower* until it has not heard of a leader for too long. Then it asks, as a *canvasser*,
-whether the others hear one. If a majority does not, it stands in a ballot of its own as a *candidate*
-(phase 1), and is the *leader* when a majority has promised (phase 2). All step down when they hear of a
-higher ballot.
-
-Rules beyond plain Paxos, each with its reason:
-
-- A commit notice names a ballot. A follower commits only what it accepted in that ballot: the
-  leader of a ballot proposes one value for a slot. What it lacks it fetches, in bounded chunks.
-- A leader commits only by counting in its own ballot and takes no lessons (`Learn`). Otherwise it
-  could put its ballot's name on a value that a later ballot chose.
-- No promise to a candidate that has committed less: it gets what it lacks, and asks again. So a
-  leader has every slot that its voters have committed, and no follower of its majority is ahead of
-  it.
-- A leader gives up if no majority answers its heartbeats for as long as a follower's patience may last.
-  Otherwise a leader that sends but does not hear would stop the group: it decides nothing, and nobody
-  stands against it.
-- Nobody stands before a majority has said that it hears no leader. So a replica that does not hear, or
-  that comes back after it was cut off, neither deposes a good leader nor pushes the ballots up.
-
-Limits. At most `window` slots are in flight and at most `log_limit` are kept; beyond, `propose`
-returns False. A slot is kept until the snapshots of all replicas cover it, so a replica that lags
-always finds what it lacks; the price is that a replica which stays away stops the log after
-`log_limit` slots. Without a snapshot function nothing is truncated.
-
-Durability. What a message depends on is saved before the message is sent. The committed index is
-not saved: after a restart the owner's state is that of the last snapshot, and each slot after it is
-delivered again, as the group confirms them. Amnesia (a restart without the saved
-state) is not tolerated.
-"""
+"""One replica of the log: what it does with each event, by its role. The package says how it works."""
 
 from collections.abc import Callable, Mapping
 
 from ordercast.components.consensus.canvassing import Canvassing
 from ordercast.components.consensus.catchup import Catchup
 from ordercast.components.consensus.election import Election
-from ordercast.components.consensus.leadership import Leadership
+from ordercast.components.consensus.kinds import Kinds
+from ordercast.components.consensus.leadership import Barrier, Leadership
 from ordercast.components.consensus.limits import Limits
-from ordercast.components.consensus.log import Group, Log
+from ordercast.components.consensus.log import Group, Log, Owner
 from ordercast.components.consensus.messages import (
     VALUE_BYTES_MAX,
     Accept,
     Accepted,
     Canvass,
+    Chunk,
     Commit,
+    Confirm,
+    Confirmed,
     Fetch,
     Heard,
     Learn,
     Prepare,
     Promise,
+    Recover,
     Reject,
     Support,
+    Want,
 )
 from ordercast.components.consensus.options import ConsensusOptions
+from ordercast.components.consensus.recovery import Recovery
 from ordercast.components.consensus.roles import ROLES, Role, RoleEvent
 from ordercast.components.consensus.vigil import Vigil
 from ordercast.core import (
@@ -78,9 +48,10 @@ class Replica(Process):
 
     It delivers committed values in the order of slots, each once, with the slot as the clock of the
     stamp; not the no-ops with which a new leader fills holes, so slots may be skipped. Who gets a
-    delivery may call `propose` at once. `snapshot()` returns the owner's state after the slot last
-    delivered, and `restore(state)` takes it back at the start.
+    delivery may call `propose` at once. The arguments after the options are those of `Owner`.
     """
+
+    kinds = Kinds()
 
     def __init__(
         self,
@@ -90,23 +61,29 @@ class Replica(Process):
         *,
         snapshot: Callable[[], bytes] | None = None,
         restore: Callable[[bytes], None] | None = None,
+        transfers: bool = False,
+        durable: bool = True,
     ) -> None:
         super().__init__(env)
         self.leader: NodeId | None = None
         """Who leads, as far as this replica knows."""
         self._group = Group(env.me, peers)
         self._options = options or ConsensusOptions()
-        self._log = Log(env, self._group, self._options, snapshot)
+        owner = Owner(snapshot, restore, transfers, durable)
+        self._log = Log(env, self._group, self._options, owner, self.kinds.journal)
         self._journal = self._log.journal
         self._limits = Limits(self._log)
         self._catchup = Catchup(self._log)
-        self._restore = restore
         self._vigil = Vigil(env, self._options)
         self.role = Role.FOLLOWER
         self._canvassing: Canvassing | None = None
         """That of a canvasser."""
         self._election: Election | None = None
         """That of a candidate."""
+        self._recovery: Recovery | None = None
+        """That of a replica which has lost its memory."""
+        self.returned_at = 0
+        """After a loss of memory, slots below may have been delivered by an earlier life."""
         self._leadership: Leadership | None = None
         """That of a leader."""
         self._seen = 0
@@ -148,6 +125,16 @@ class Replica(Process):
             raise LocalError(f"consensus: a value must have 1 to {VALUE_BYTES_MAX} bytes, not {len(value)}")
         return self._leadership is not None and self._leadership.propose(value)
 
+    def barrier(self) -> Barrier | None:
+        """What a read that comes now must wait for; None when not the leader."""
+        return self._leadership.barrier() if self._leadership else None
+
+    def passes(self, barrier: Barrier) -> bool | None:
+        """Whether a read that waits for this may be answered now; None if it must go to another leader."""
+        if self._leadership is None or self._leadership.ballot != barrier.ballot:
+            return None
+        return self._leadership.passes(barrier)
+
     def explain(self) -> Explanation:
         """The state of this replica and what it waits for, oldest first."""
         state: dict[str, str | int] = {
@@ -159,32 +146,47 @@ class Replica(Process):
         }
         if self._resigned:
             state["gave up leading"] = self._resigned
-        waits = self._catchup.waits(self.leader)
-        lost = not self._leadership and (self.leader is None or not self._has_met_leader)
-        behind = "a leader" if lost else waits[0].subject if waits else ""
+        waits, behind = self._waits()
+        return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)), behind)
+
+    def _waits(self) -> tuple[list[Wait], str]:
+        """What this replica waits for, and what it lacks if it is behind."""
         if self._leadership:
-            waits = self._leadership.waits()
-        elif active := self._election or self._canvassing:
+            return self._leadership.waits(), ""
+        waits = self._catchup.waits(self.leader)
+        if self._recovery:
+            return self._recovery.waits() + waits, "its memory"
+        lost = self.leader is None or not self._has_met_leader
+        behind = "a leader" if lost else waits[0].subject if waits else ""
+        if active := self._election or self._canvassing:
             waits += active.waits()
         elif self.leader is None:
             waits.append(Wait("leadership", "a leader; none is known", self._vigil.since))
-        return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)), behind)
+        return waits, behind
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Begin, or go on from what an earlier life saved."""
+        owner = self._log.owner
+        if owner.transfers and self._journal.is_lost(saved):
+            self.role = ROLES.after(self.role, RoleEvent.FORGET)
+            self._recovery = Recovery(self._log, self._catchup.download)
+            self._recovery.ask()
+            return
+        if not owner.durable:
+            self._journal.mark(lost=True)
         restarted, state = self._journal.restore(saved)
-        if state is not None and self._restore is not None:
-            self._restore(state)
-        self._log.committed = self._journal.stable
+        self._log.restore(state)
         self._await_leader()
         if not restarted:
             self.leader = self._group.peers[0]
             if self._group.index == 0:
-                self._lead(Leadership(self._log, 0, {}))
+                self._lead(self.kinds.leadership(self._log, 0, {}))
 
     def on_timer(self, name: str) -> None:
         """Time for a heartbeat, to look whether there is a leader, or to ask for what is missing."""
-        if name == "tick":
+        if self._recovery:
+            self._recovery.ask()
+        elif name == "tick":
             self._tick()
         elif name == "fetch":
             self._catchup.on_timer(self.leader)
@@ -196,6 +198,10 @@ class Replica(Process):
             return
         if type(message) is not Accepted:  # which counts only for a slot that is in flight
             self._limits.check(source, message, max(self._seen, self._journal.promised))
+        if self._recovery:
+            if self._recovery.on_message(source, message):
+                self._return(self._recovery)
+            return
         match message:
             case Accept():
                 self._on_accept(source, message)
@@ -214,12 +220,16 @@ class Replica(Process):
                 self._on_support(source, message, self._canvassing)
             case Reject():
                 self._on_reject(message)
-            case Fetch():
-                self._catchup.teach(source, message.start)
-            case Learn() if self.role is not Role.LEADER:
-                active = self._election or self._canvassing
-                if self._catchup.on_learn(source, message) and active:
-                    active.solicit()
+            case Fetch() | Want() | Recover():
+                self._catchup.answer(source, message, self._leadership.end if self._leadership else None)
+            case Learn() | Chunk() if self.role is not Role.LEADER:
+                if self._catchup.on_lesson(source, message):
+                    self._solicit()
+            case Confirm():
+                if self._follow(source, message.ballot):
+                    self.env.send(source, Confirmed(message.ballot, message.round))
+            case Confirmed() if self._leadership:
+                self._leadership.on_confirmed(index, message)
             case Heard() if self._leadership:
                 self._leadership.on_heard(index, message)
 
@@ -227,9 +237,10 @@ class Replica(Process):
         if not self._follow(source, message.ballot):
             return
         # A committed slot keeps its record: what is chosen need not be accepted again.
-        if message.slot >= self._log.committed:
-            self._journal.accept(message.slot, message.ballot, message.value)
-        self.env.send(source, Accepted(message.ballot, message.slot))
+        if message.slot < self._log.reach:
+            if message.slot >= self._log.committed:
+                self._journal.accept(message.slot, message.ballot, message.value)
+            self.env.send(source, Accepted(message.ballot, message.slot))
         self._catchup.heed(message.ballot, message.committed)
 
     def _on_commit(self, source: NodeId, message: Commit) -> None:
@@ -277,6 +288,7 @@ class Replica(Process):
     def _on_prepare(self, source: NodeId, message: Prepare) -> None:
         if self._group.owner(message.ballot) != source:
             return
+        self._journal.know_lives(message.known_lives())
         if message.ballot < self._journal.promised:
             self.env.send(source, Reject(self._journal.promised))
         elif message.committed < self._log.committed:
@@ -292,8 +304,7 @@ class Replica(Process):
             elif (message.ballot, message.start) > self._reported:
                 self._vigil.heard = True
             self._reported = max(self._reported, (message.ballot, message.start))
-            chunk = self._journal.accepted_from(message.start, self._options.chunk_bytes)
-            self.env.send(source, Promise(message.ballot, message.start, *chunk))
+            self.env.send(source, self.kinds.report(self._log, message))
 
     def _on_reject(self, message: Reject) -> None:
         self._seen = max(self._seen, message.ballot)
@@ -325,9 +336,14 @@ class Replica(Process):
             self._leadership.tick()
         elif self._vigil.look():
             self._lose_patience()
-        elif active := self._election or self._canvassing:
-            active.solicit()
+        else:
+            self._solicit()
         self._arm()
+
+    def _solicit(self) -> None:
+        """Repeat the questions of a canvasser or a candidate."""
+        if active := self._election or self._canvassing:
+            active.solicit()
 
     def _resign(self) -> None:
         """Give up leading: this replica may be cut off, and others must be free to elect another."""
@@ -356,7 +372,7 @@ class Replica(Process):
         self.role = ROLES.after(self.role, RoleEvent.STAND)
         self._canvassing = None
         self._vigil.elections += 1
-        self._election = Election(self._log, self._next_ballot())
+        self._election = self.kinds.election(self._log, self._next_ballot())
         self._election.solicit()
         self._await_leader()
         self._conclude(self._election)
@@ -364,7 +380,7 @@ class Replica(Process):
     def _conclude(self, election: Election) -> None:
         if election.won():
             self._election = None
-            self._lead(Leadership(self._log, election.ballot, election.values()))
+            self._lead(self.kinds.leadership(self._log, election.ballot, election.values()))
 
     def _lead(self, leadership: Leadership) -> None:
         self.role = ROLES.after(self.role, RoleEvent.LEAD)
@@ -374,3 +390,10 @@ class Replica(Process):
         self.leader = self.env.me
         self._resigned = ""
         self._tick()
+
+    def _return(self, recovery: Recovery) -> None:
+        """The memory that was lost is made up for: take part again."""
+        self._recovery = None
+        self.returned_at, self.leader = recovery.end, recovery.leader
+        self.role = ROLES.after(self.role, RoleEvent.RETURN)
+        self._await_leader()

@@ -12,6 +12,8 @@ class Role(Enum):
     CANVASSER = "canvasser"
     CANDIDATE = "candidate"
     LEADER = "leader"
+    LOST = "lost"
+    """It has lost its memory, and takes no part until it has recovered."""
 
 
 class RoleEvent(Enum):
@@ -21,6 +23,8 @@ class RoleEvent(Enum):
     STAND = "stand"
     LEAD = "lead"
     STEP_DOWN = "step down"
+    FORGET = "forget"
+    RETURN = "return"
 
 
 ROLES = LifeCycle(
@@ -34,5 +38,7 @@ ROLES = LifeCycle(
         (Role.CANVASSER, RoleEvent.STEP_DOWN): Role.FOLLOWER,
         (Role.CANDIDATE, RoleEvent.STEP_DOWN): Role.FOLLOWER,
         (Role.LEADER, RoleEvent.STEP_DOWN): Role.FOLLOWER,
+        (Role.FOLLOWER, RoleEvent.FORGET): Role.LOST,  # at the start of a life
+        (Role.LOST, RoleEvent.RETURN): Role.FOLLOWER,
     },
 )
