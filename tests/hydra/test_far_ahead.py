@@ -6,7 +6,7 @@ from ordercast.core import RemoteError
 from ordercast.protocols.hydra.lane import AHEAD_MAX, RUN_MAX
 from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX
 from ordercast.protocols.hydra.messages import Flush, Flushes, Groupcast
-from ordercast.protocols.hydra.receiver import RUNS_MAX
+from ordercast.protocols.hydra.reception import RUNS_MAX
 from tests.hydra.lab import CLIENT, ReceiverBench, receiver, removed
 
 FAR = 1 << 31

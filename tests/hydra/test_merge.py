@@ -4,10 +4,10 @@ from random import Random
 
 import pytest
 
-from ordercast.protocols.hydra.lane import started
 from ordercast.protocols.hydra.lane_life import ENDING
 from ordercast.protocols.hydra.merge import END, Merge, Position
 from ordercast.protocols.hydra.messages import Groupcast
+from ordercast.protocols.hydra.new_lane import started
 
 GROUP = 0
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from ordercast.catalogue import protocol_names
+from ordercast.catalogue import find_protocol, protocol_names
 from ordercast.core import (
     Delivered,
     Deployment,
@@ -87,7 +87,15 @@ def on(below: type[Process]) -> ProcessDriver[Marked]:
     return ProcessDriver(lambda env: Marked(env, below, (Note,)))
 
 
-@pytest.mark.parametrize("over", protocol_names())
+@pytest.mark.parametrize("over", [name for name in protocol_names() if find_protocol(name).serves])
+def test_a_layer_does_not_stand_between_a_service_and_its_clients(over: str) -> None:
+    with pytest.raises(
+        LocalError, match=f"cannot be a layer on {over}: its replicas execute what clients submit"
+    ):
+        plan(Deployment.disjoint(1, 3, 1), {"over": over})
+
+
+@pytest.mark.parametrize("over", [name for name in protocol_names() if not find_protocol(name).serves])
 def test_a_layer_keeps_the_promises_of_any_protocol_below(over: str) -> None:
     assert conformance(lambda deployment: plan(deployment, {"over": over}), range(1)) == []
 

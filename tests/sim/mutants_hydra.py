@@ -124,6 +124,36 @@ class Silent(Merge):
             self.skip(lane, lane.high)
 
 
+class _CredulousLane(Lane):
+    __slots__ = ()
+
+    def _pull(self) -> int:
+        while (packet := self.early.pop(self.front + 1, None)) is not None:
+            self.front += 1
+            self.queue.append(packet)
+        self.first_early = min(self.early, default=0)
+        return 0
+
+
+class Credulous(Merge):
+    """Believes a sequencer whose clock goes back."""
+
+    __slots__ = ()
+
+    def add(self, lane: Lane) -> None:
+        """Add a lane that compares no clocks."""
+        lane.__class__ = _CredulousLane
+        super().add(lane)
+
+    def offer(self, lane: Lane, packet: Groupcast, number: int, room: int = 0) -> bool:
+        """Take a packet whose clock is not above that of the packet before."""
+        if number == lane.front + 1 and lane.queue and packet.clock <= lane.queue[-1].clock:
+            self.held += 1
+            lane.append(packet)
+            return True
+        return super().offer(lane, packet, number, room)
+
+
 def merging(merge: type[Merge], env: Env, make: Make) -> Any:
     """A receiver with another merge."""
     receiver = make(env)
@@ -152,14 +182,14 @@ def early_starter(env: Env, make: Make) -> Any:
             lane.front -= 1
         add(lane)
 
-    receiver._merge = receiver._follower._merge = Proxy(merge, add=add_early)
+    receiver.reception.merge = receiver._follower._merge = Proxy(merge, add=add_early)
     return receiver
 
 
 def self_willed(env: Env, make: Make) -> Any:
     """Ends a removed sequencer after the numbers that it has seen itself."""
     receiver = make(env)
-    install = receiver._install
+    install = receiver.changed
     seen: dict[int, int] = {}
     finish = receiver._merge.finish
 
@@ -171,8 +201,8 @@ def self_willed(env: Env, make: Make) -> Any:
         numbers = tuple(min(number, seen.get(step.sequencer, number)) for number in step.numbers)
         install(type(step)(step.change, step.sequencer, step.node, step.config, step.clock, numbers))
 
-    receiver._merge = receiver._follower._merge = Proxy(receiver._merge, finish=finish_alone)
-    receiver._install = install_alone
+    receiver.reception.merge = receiver._follower._merge = Proxy(receiver._merge, finish=finish_alone)
+    receiver.changed = install_alone
     return receiver
 
 
@@ -417,8 +447,10 @@ HYDRA_MUTANTS = [
            ("sender", eager, None), _receiver(early_starter), also=frozenset({"agreement"})),
     _hydra("hydra: a receiver loses its place", {"drop-detection"}, durable_restart,
            _receiver(on_a_bad_disk)),
-    _hydra("hydra: a sequencer's clock is set back", {"total-order", "stamp-order"}, lossy,
-           _sequencers(backward), also=ORDER),
+    # Receivers refuse what such a sequencer stamps, and say that it was dropped: the network lost none of it.
+    _hydra("hydra: a sequencer's clock is set back", {"drop-reason"}, lossy, _sequencers(backward)),
+    _hydra("hydra: a sequencer's clock is set back, and receivers believe it", {"total-order", "stamp-order"},
+           lossy, _sequencers(backward), ("receiver", partial(merging, Credulous), None), also=ORDER),
     _hydra("hydra: a sequencer does not count one of two groups", {"agreement", "stamp-owner"}, scene,
            _sequencers(partial(miscounting, every_other_of_group_1)), also=ORDER),
     _hydra("hydra: a sequencer uses a number twice", {"agreement", "stamp-owner"}, scene,

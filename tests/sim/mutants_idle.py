@@ -52,7 +52,7 @@ def disowning(env: Env, make: Make) -> Any:
         gaps.append(lane)
         return lane.high
 
-    receiver._merge = receiver._follower._merge = Proxy(merge, offer=offer)
+    receiver.reception.merge = receiver._follower._merge = Proxy(merge, offer=offer)
     receiver._repairer.hopeless = hopeless
     return receiver
 
@@ -74,7 +74,7 @@ def hoping(env: Env, make: Make) -> Any:
 def dead_after_a_removal(env: Env, make: Make) -> Any:
     """Does nothing any more after a sequencer was removed."""
     receiver = make(env)
-    install, on_message, on_timer = receiver._install, receiver.on_message, receiver.on_timer
+    install, on_message, on_timer = receiver.changed, receiver.on_message, receiver.on_timer
     removals = list[Step]()
 
     def note(step: Step) -> None:
@@ -82,7 +82,7 @@ def dead_after_a_removal(env: Env, make: Make) -> Any:
         if step.change == "removed":
             removals.append(step)
 
-    receiver._install = note
+    receiver.changed = note
     receiver.on_message = lambda source, message: None if removals else on_message(source, message)
     receiver.on_timer = lambda name: None if removals else on_timer(name)
     return receiver

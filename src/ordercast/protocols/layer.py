@@ -143,7 +143,7 @@ def layer_protocol(
     def extend(deployment: Deployment, chosen: Options, extension: Extension) -> Plan:
         if not isinstance(chosen, LayerOptions):
             raise LocalError(f"{name} takes {options.__name__}, not {type(chosen).__name__}")
-        plan = _plan_below(name, deployment, chosen, extension)
+        plan = plan_below(name, deployment, chosen, extension)
         return replace(
             plan,
             protocol=name,
@@ -167,10 +167,15 @@ def layer_protocol(
     )
 
 
-def _plan_below(name: str, deployment: Deployment, chosen: LayerOptions, extension: Extension) -> Plan:
+def plan_below(name: str, deployment: Deployment, chosen: LayerOptions, extension: Extension) -> Plan:
+    """The plan of the protocol that a layer stands on, by the layer's options."""
     if chosen.over == name:
         raise LocalError(f"{name} cannot be a layer on itself")
     below = find_protocol(chosen.over)
+    if below.serves:
+        raise LocalError(
+            f"{name} cannot be a layer on {below.name}: its replicas execute what clients submit, as it is"
+        )
     try:
         return below.deploy_extended(deployment, msgspec.convert(chosen.below, below.options), extension)
     except msgspec.ValidationError as error:

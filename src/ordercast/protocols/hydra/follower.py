@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ordercast.core import MILLISECOND, Env, Nanos, NodeId, Wait
-from ordercast.protocols.hydra.lane import Lane, blind, started
+from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.lane_life import BLIND
 from ordercast.protocols.hydra.merge import Merge, Position
 from ordercast.protocols.hydra.messages import (
@@ -33,6 +33,7 @@ from ordercast.protocols.hydra.messages import (
     Step,
     Steps,
 )
+from ordercast.protocols.hydra.new_lane import blind, started
 from ordercast.protocols.hydra.planned import PlannedStep, Stage
 
 FETCH_NS = 1 * MILLISECOND
@@ -43,11 +44,20 @@ and each copy would cause another request."""
 class Follower:
     """Applies the decided steps, and takes part in the planned one."""
 
-    def __init__(self, env: Env, merge: Merge, groups: int, strangers: int, save: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        env: Env,
+        merge: Merge,
+        groups: int,
+        strangers: int,
+        save: Callable[[], None],
+        decided: Callable[[Step], None],
+    ) -> None:
         self._env = env
         self._merge = merge
         self._groups = groups
         self._save = save
+        self._decided = decided
         self.steps = 0
         """Steps known to be decided, all of them applied to the lanes."""
         self.newest = 0
@@ -212,6 +222,7 @@ class Follower:
         if step.change == "reborn":
             self.steps += 1
             self.planned.renumber(self.steps)
+            self._decided(step)
             self._save()
             return
         self._change_lanes(step)
@@ -222,6 +233,7 @@ class Follower:
             self._bound(step)
         if step.change == "added":
             self._replay(self._merge.lanes[step.sequencer])
+        self._decided(step)
         self._save()
 
     def _change_lanes(self, step: Step) -> None:

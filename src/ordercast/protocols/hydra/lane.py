@@ -4,32 +4,24 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-import msgspec
-
 from ordercast.core import Nanos, NodeId, RemoteError
 from ordercast.protocols.hydra.lane_life import (
     ACTIVE,
-    BLIND,
     ENDING,
     JOINING,
     LANE_LIFE,
     LaneEvent,
+    LanePlace,
     LaneState,
 )
 from ordercast.protocols.hydra.messages import NEVER, Groupcast
+from ordercast.protocols.hydra.pulse import Pulse
 from ordercast.protocols.hydra.search import Search
 
 RUN_MAX = 4096
 """How many missing numbers are given up at once, so that a number far ahead does not block for long."""
 AHEAD_MAX = 1 << 32
 """No correct sequencer is so far ahead of the numbers that a receiver knows."""
-UNKNOWN: Nanos = 1 << 40
-"""The assumed time between two messages of a sequencer that has sent fewer than two."""
-STRIKES = 6
-"""A sequencer is suspected after this many ticks without a message. Ticks and not time are counted, so that a
-paused receiver does not mistake its own pause for the silence of others."""
-SMOOTHING = 8
-"""A moving mean moves by this share of the difference."""
 
 Question: TypeAlias = tuple[int, Nanos]
 """A request for a flush above this clock, and its time."""
@@ -37,21 +29,7 @@ Watch: TypeAlias = tuple[Nanos, int]
 """Since when missing numbers are watched, and up to which number."""
 
 
-class LanePlace(msgspec.Struct, frozen=True, array_like=True):
-    """What is kept of a lane over a restart: all but its packets."""
-
-    sequencer: int
-    node: int
-    state: LaneState
-    settled: int
-    high: int
-    clock: int
-    safe: int
-    seen: list[int]
-    final: tuple[int, ...] | None
-
-
-class Lane:
+class Lane(Pulse):
     """One sequencer, as seen by one receiver.
 
     Numbers are those of the receiver's own group. All up to `front` are settled (delivered or notified) or in
@@ -62,16 +40,20 @@ class Lane:
     """
 
     __slots__ = (
-        "_heard", "_heard_at", "_needed", "_seen", "_strikes", "asked", "clock", "doomed", "early", "final",
-        "first_early", "front", "gap", "high", "late_ns", "mean_ns", "node", "queue", "safe", "search",
-        "sequencer", "state",
+        "_needed", "_seen", "asked", "begun", "clock", "doomed", "early", "final", "first_early", "front",
+        "gap", "high", "node", "queue", "safe", "search", "sequencer", "state",
     )  # fmt: skip
 
-    def __init__(self, sequencer: int, node: NodeId, groups: int, clock: int = 0) -> None:
+    def __init__(
+        self, sequencer: int, node: NodeId, groups: int, clock: int = 0, state: LaneState = JOINING
+    ) -> None:
+        super().__init__()
         self.sequencer = sequencer
         self.node = node
-        self.state = JOINING
+        self.state = state
         self.front = self.high = 0
+        self.begun = 0
+        """Its messages count after this number."""
         self.clock = clock
         """The paper's c: every unknown message has a higher clock, unless its number is missing."""
         self.safe = clock
@@ -87,10 +69,6 @@ class Lane:
         """A request for a flush that it has not answered yet."""
         self.gap: Watch | None = None
         """The numbers missing when the gap was found."""
-        self.mean_ns: Nanos = UNKNOWN
-        """The moving mean of the time between two messages."""
-        self.late_ns: Nanos = 0
-        """How late packets came, at most, after later ones; it fades."""
         self.search: Search | None = None
         """The last search for missing packets."""
         self.doomed: set[int] = set()
@@ -99,14 +77,16 @@ class Lane:
         """The highest number of every group in any multi-stamp (section 4.4); of the own one, see `high`."""
         self._needed: Watch | None = None
         """The missing numbers that are the only thing a message waits for."""
-        self._heard = True
-        self._strikes = 0
-        self._heard_at: Nanos = 0
 
     @property
     def has_gap(self) -> bool:
         """Whether numbers are missing."""
         return self.front < self.high
+
+    @property
+    def held(self) -> int:
+        """How many packets are here."""
+        return len(self.queue) + len(self.early)
 
     @property
     def settled(self) -> int:
@@ -121,6 +101,15 @@ class Lane:
         if self.state is not ENDING:
             return self.clock
         return max(packet.clock for packet in (*self.queue, *self.early.values()))
+
+    def find(self, number: int) -> Groupcast | None:
+        """The packet with this number, if it is here."""
+        index = number - self.settled - 1
+        return self.queue[index] if 0 <= index < len(self.queue) else self.early.get(number)
+
+    def packets(self) -> list[Groupcast]:
+        """All packets here, in the order of their numbers."""
+        return [*self.queue, *(packet for _, packet in sorted(self.early.items()))]
 
     def missing(self) -> range:
         """The first run of missing numbers."""
@@ -137,7 +126,7 @@ class Lane:
         """Start the lane as agreed: above this clock, after these numbers of all groups."""
         self.state = LANE_LIFE.after(self.state, LaneEvent.START)
         self.clock = self.safe = clock
-        self.front = self.high = numbers[group]
+        self.front = self.high = self.begun = numbers[group]
         self._seen = list(numbers)
 
     def freeze(self) -> None:
@@ -164,7 +153,7 @@ class Lane:
         self.early = {number: packet for number, packet in kept.items() if _within(packet, final)}
         self.final = final
         self.high = max(self.front, final[group])
-        self.clock = NEVER
+        self.clock, self.safe = NEVER, before
         self._pull()
         if self.front == self.high:
             self.safe = NEVER
@@ -172,12 +161,35 @@ class Lane:
             self.safe = self.queue[-1].clock if self.queue else before
         return held - len(self.queue) - len(self.early)
 
+    def move(self, number: int, clock: int, group: int) -> None:
+        """Go to the number that is settled where the last message has this clock, back or ahead.
+
+        What was known to exist still does. The packets are gone; its owner offers them again.
+        """
+        self.queue.clear()
+        self.early.clear()
+        self.doomed.clear()
+        self.first_early = 0
+        self.front = number
+        self.high = max(number, self.high if self.final is None else self.final[group])
+        before = max(0, clock - 1)  # nothing of it is missing up to here
+        self.clock = max(self.clock, before)
+        self.safe = self.clock if self.front == self.high else before
+        self.gap = self._needed = self.search = None
+
+    def drop_early(self, number: int) -> bool:
+        """Drop a packet that came before one with a lower number; False if it is not here."""
+        if self.early.pop(number, None) is None:
+            return False
+        self.first_early = min(self.early, default=0)
+        return True
+
     def place(self) -> LanePlace:
         """The state to keep over a restart."""
         safe = self._safe_without_queue()
         return LanePlace(
             self.sequencer, self.node, self.state, self.settled, self.high, self.clock, safe, self._seen,
-            self.final,
+            self.final, self.begun,
         )  # fmt: skip
 
     @classmethod
@@ -186,7 +198,7 @@ class Lane:
         lane = cls(place.sequencer, place.node, len(place.seen), place.clock)
         lane.state, lane.final = place.state, place.final
         lane.front, lane.high, lane.safe = place.settled, place.high, place.safe
-        lane._seen = place.seen
+        lane._seen, lane.begun = place.seen, place.begun
         return lane
 
     # What comes
@@ -195,8 +207,10 @@ class Lane:
         """Whether a packet counts; one of an active lane always does."""
         return self.state is ACTIVE or (self.final is not None and _within(packet, self.final))
 
-    def append(self, packet: Groupcast) -> None:
-        """Take the packet with the next number, and early packets that only waited for it."""
+    def append(self, packet: Groupcast) -> int:
+        """Take the packet with the next number, and early packets that only waited for it. Returns how many
+        of those are refused."""
+        refused = 0
         self.front = front = self.front + 1
         last = packet.clock
         if front > self.high:
@@ -205,11 +219,12 @@ class Lane:
             self.clock = last
         self.queue.append(packet)
         if self.early:
-            self._pull()
+            refused = self._pull()
             front, last = self.front, self.queue[-1].clock
         self.safe = self.clock if front == self.high else last
         if self._needed is not None and front >= self._needed[1]:
             self._needed = None
+        return refused
 
     def keep_early(self, number: int, packet: Groupcast) -> None:
         """Keep a packet that came before one with a lower number."""
@@ -259,28 +274,7 @@ class Lane:
         """Whether numbers above the agreed ones were seen here."""
         return any(seen > last for seen, last in zip(self.report(group), final, strict=True))
 
-    # Whether it is alive, and how fast
-
-    def hear(self) -> None:
-        """Note that the sequencer is alive, because a packet of its own came."""
-        self._heard = True
-
-    def measure(self, now: Nanos) -> None:
-        """Measure the time since the packet before."""
-        gap, self._heard_at = now - self._heard_at, now
-        self.mean_ns = gap if self.mean_ns == UNKNOWN else self.mean_ns + (gap - self.mean_ns) // SMOOTHING
-
-    def strike(self) -> bool:
-        """End a tick; returns whether the sequencer has been silent for too long."""
-        self._strikes = 0 if self._heard else self._strikes + 1
-        self._heard = False
-        self.late_ns -= self.late_ns >> 4
-        return self.silent
-
-    @property
-    def silent(self) -> bool:
-        """Whether nothing has come from the sequencer for too long."""
-        return self._strikes >= STRIKES
+    # What it is asked for
 
     def ask(self, clock: int, now: Nanos) -> None:
         """Note that the sequencer is asked for a flush above this clock."""
@@ -358,30 +352,28 @@ class Lane:
             self._needed = None
         return missing
 
-    def _pull(self) -> None:
-        early = self.early
-        while self.front + 1 in early:
+    def _pull(self) -> int:
+        """Move early packets without a gap before them to the queue; returns how many are refused.
+
+        No sequencer stamps a message with a lower clock than the one before it. A packet that claims so must
+        not break the order: it counts as one that never came.
+        """
+        early, refused = self.early, 0
+        last = self.queue[-1].clock if self.queue else self.safe
+        while (packet := early.pop(self.front + 1, None)) is not None:
+            if packet.clock <= last:
+                self.doomed.add(self.front + 1)
+                refused += 1
+                break
+            last = packet.clock
             self.front += 1
-            self.queue.append(early.pop(self.front))
+            self.queue.append(packet)
         self.first_early = min(early, default=0)
+        return refused
 
     def _safe_without_queue(self) -> int:
         """Everything up to here would be settled even if the queue were lost."""
         return min(self.safe, self.queue[0].clock - 1) if self.queue else self.safe
-
-
-def blind(sequencer: int, node: NodeId, groups: int) -> Lane:
-    """A lane of which this receiver has lost what an earlier life knew."""
-    lane = Lane(sequencer, node, groups)
-    lane.state = BLIND
-    return lane
-
-
-def started(sequencer: int, node: NodeId, clock: int, numbers: Sequence[int], group: int) -> Lane:
-    """A lane whose start is agreed."""
-    lane = Lane(sequencer, node, len(numbers))
-    lane.start(clock, numbers, group)
-    return lane
 
 
 def _within(packet: Groupcast, final: tuple[int, ...]) -> bool:

@@ -17,6 +17,8 @@ sequencer is removed while it is blind.
 
 from enum import Enum
 
+import msgspec
+
 from ordercast.core import LifeCycle, RemoteError
 
 
@@ -55,3 +57,18 @@ LANE_LIFE = LifeCycle(
     },
     blame=RemoteError,  # all events come from the configuration service
 )
+
+
+class LanePlace(msgspec.Struct, frozen=True, array_like=True):
+    """What is kept of a lane over a restart: all but its packets."""
+
+    sequencer: int
+    node: int
+    state: LaneState
+    settled: int
+    high: int
+    clock: int
+    safe: int
+    seen: list[int]
+    final: tuple[int, ...] | None
+    begun: int = 0

@@ -4,7 +4,7 @@ A claim beyond is refused before it changes anything. Otherwise one announcement
 all true ones from being believed, and one life in the far future a sequencer from ever joining again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ordercast.core import SECOND, GroupId, Nanos, NodeId, Process, RemoteError
 from ordercast.protocols.hydra.lane import AHEAD_MAX
@@ -121,6 +121,11 @@ class Limits:
         if len(groups) != len(packet.numbers) or group not in groups or max(groups) >= self._groups:
             raise RemoteError(f"a groupcast to {groups} with numbers {packet.numbers} came to group {group}")
         return packet.numbers[groups.index(group)]
+
+    def check_lane(self, sequencer: int, node: NodeId, numbers: Sequence[int]) -> None:
+        """Refuse a sequencer, or numbers of it, that there cannot be."""
+        if not 0 < sequencer <= STEPS_MAX or not self._may_sequence(node) or max(numbers) > NUMBERS_MAX:
+            raise RemoteError(f"there is no sequencer {sequencer} at node {node} with numbers {numbers}")
 
     def check_life(self, source: NodeId, life: int, now: Nanos) -> None:
         """Refuse a life that has not begun yet, or of a node that is no sequencer."""

@@ -58,7 +58,7 @@ class Merge:
         """Remove a sequencer."""
         lane = self.lanes.pop(sequencer, None)
         if lane is not None:
-            self.held -= len(lane.queue) + len(lane.early)
+            self.held -= lane.held
             self._rebuild()
 
     def offer(self, lane: Lane, packet: Groupcast, number: int, room: int = 0) -> bool:
@@ -83,12 +83,16 @@ class Merge:
             if (clock, packet.sequencer) <= self.last:
                 lane.doom(number)
             return False
-        self.held += 1
         if number == front + 1:
             if not lane.queue:
                 heappush(self._heads, (clock, packet.sequencer))
-            lane.append(packet)
+            elif clock <= lane.queue[-1].clock:  # no sequencer stamps so
+                lane.note(number, 0)
+                lane.doom(number)
+                return False
+            self.held += 1 - lane.append(packet)
         else:
+            self.held += 1
             lane.keep_early(number, packet)
             if lane.first_early == number:
                 self._gapped[packet.sequencer] = clock
@@ -102,6 +106,11 @@ class Merge:
     def head(self) -> Position | None:
         """The place of the first message here."""
         return self._heads[0] if self._heads else None
+
+    def first(self) -> Position:
+        """The place of the first message here, behind a gap or not; the end if there is none."""
+        head = self._heads[0] if self._heads else END
+        return min(head, self.first_early()) if self._early else head
 
     def take(self, limit: Position = END) -> Groupcast | None:
         """The first message, if it may be delivered and its place is not above the limit."""
@@ -169,11 +178,22 @@ class Merge:
 
     def skip(self, lane: Lane, last: int) -> range:
         """Give up on the first missing numbers of a lane, up to the last; returns them."""
-        empty = not lane.queue
+        empty, held = not lane.queue, lane.held
         missing = lane.skip(last)
+        self.held -= held - lane.held
         if empty and lane.queue:
             heappush(self._heads, (lane.queue[0].clock, lane.sequencer))
         return missing
+
+    def drop_early(self, lane: Lane, number: int) -> None:
+        """Drop a packet behind a gap, if it is here."""
+        self.held -= lane.drop_early(number)
+
+    def restart(self, last: Position) -> None:
+        """Go on after the message at this place; the lanes have moved there, and have no packets."""
+        self.last = last
+        self.held = 0
+        self._rebuild()
 
     def finish(self, lane: Lane, final: tuple[int, ...]) -> None:
         """A sequencer is removed after these numbers."""

@@ -1,7 +1,9 @@
 """Hydra as a protocol: its promises and its deployment (NSDI 2023, sections 4 and 5)."""
 
+from collections.abc import Callable
 from functools import partial
 from random import Random
+from typing import NamedTuple
 
 import msgspec
 
@@ -29,6 +31,7 @@ from ordercast.core import (
     Order,
     Partition,
     Plan,
+    Process,
     Protocol,
 )
 from ordercast.protocols.hydra.aggregator import Aggregator
@@ -75,11 +78,41 @@ def extend(deployment: Deployment, options: Options, extension: Extension) -> Pl
     """The same, with sequencers that came later, and without those that were removed."""
     if not isinstance(options, HydraOptions):
         raise LocalError(f"{NAME} takes HydraOptions, not {type(options).__name__}")
+    nodes, members = lay_out(deployment, options, extension, Ends(Receiver, Sender))
+    return Plan(
+        NAME,
+        _guarantees(options),
+        nodes,
+        members,
+        deployment.sender_ids(),
+        Codec((*MESSAGES, *CONSENSUS_MESSAGES)),
+        options.pace,
+        packets_held_max=options.buffer,
+        removed=extension.removed,
+    )
+
+
+class Ends(NamedTuple):
+    """Who receives and who sends, in a network of sequencers."""
+
+    receiver: Callable[..., Process]
+    sender: Callable[..., Process]
+    receiver_role: str = "receiver"
+    sender_role: str = "sender"
+    sequencer: Callable[..., Process] = Sequencer
+    service: Callable[..., Process] = ConfigurationReplica
+    name: str = NAME
+
+
+def lay_out(
+    deployment: Deployment, options: HydraOptions, extension: Extension, ends: Ends
+) -> tuple[tuple[Node, ...], dict[GroupId, tuple[NodeId, ...]]]:
+    """The nodes of a network of sequencers with its receivers and senders, and the groups."""
     members: dict[GroupId, tuple[NodeId, ...]] = dict(enumerate(deployment.groups))
-    home = deployment.home_groups(NAME)
+    home = deployment.home_groups(ends.name)
     members |= {len(members) + index: () for index in range(options.virtual_groups)}
     if len(members) > GROUPS_MAX:
-        raise LocalError(f"{NAME} supports at most {GROUPS_MAX} groups, not {len(members)}")
+        raise LocalError(f"{ends.name} supports at most {GROUPS_MAX} groups, not {len(members)}")
     senders = deployment.sender_ids()
     ids = _Ids(deployment.receivers + deployment.senders)
     sequencers = ids.take(options.sequencers + options.spares)
@@ -92,10 +125,10 @@ def extend(deployment: Deployment, options: Options, extension: Extension) -> Pl
     nodes = [
         Node(
             node,
-            "receiver",
+            ends.receiver_role,
             node,
             partial(
-                Receiver,
+                ends.receiver,
                 group=home[node],
                 members=members,
                 initial=initial,
@@ -108,12 +141,14 @@ def extend(deployment: Deployment, options: Options, extension: Extension) -> Pl
     ]
     places = _places(deployment.receivers, sequencers, service, options)
     beside = {host: node for node, host in places.items() if node in sequencers}
-    sender = partial(Sender, groups=members, service=service, options=options)
+    sender = partial(ends.sender, groups=members, service=service, options=options)
     nodes += [
-        Node(node, "sender", host, partial(sender, near=beside.get(host)))
+        Node(node, ends.sender_role, host, partial(sender, near=beside.get(host)))
         for node, host in ((node, deployment.sender_host(node)) for node in senders)
     ]
-    sequencer = partial(Sequencer, members=members, service=service, aggregators=aggregators, options=options)
+    sequencer = partial(
+        ends.sequencer, members=members, service=service, aggregators=aggregators, options=options
+    )
     role = "switch" if options.kind == "switch" else "sequencer"
     nodes += [
         Node(
@@ -129,7 +164,7 @@ def extend(deployment: Deployment, options: Options, extension: Extension) -> Pl
     aggregator = partial(Aggregator, initial=initial, service=service, groups=len(members), options=options)
     nodes += [Node(node, "aggregator", node, aggregator, Crashes.ANY) for node in aggregators]
     replica = partial(
-        ConfigurationReplica,
+        ends.service,
         members=members,
         initial=initial,
         service=service,
@@ -143,18 +178,7 @@ def extend(deployment: Deployment, options: Options, extension: Extension) -> Pl
     later = extension.nodes(len(nodes))
     nodes += [Node(node, _later_role(new, role), node, sequencer, Crashes.ANY) for node, new in later]
     _screen_removed(nodes, extension)
-    codec = Codec((*MESSAGES, *CONSENSUS_MESSAGES))
-    return Plan(
-        NAME,
-        _guarantees(options),
-        tuple(nodes),
-        members,
-        senders,
-        codec,
-        options.pace,
-        packets_held_max=options.buffer,
-        removed=extension.removed,
-    )
+    return tuple(nodes), members
 
 
 def _later_role(new: NewNode, role: str) -> str:

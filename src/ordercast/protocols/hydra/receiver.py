@@ -1,9 +1,9 @@
 """A receiver (Algorithm 2): delivers in order of (clock, sequencer), and notifies of missing messages.
 
 The rules of section 4.3.2 and where they are: (i) order and (iii) nothing above c_min, in `Merge`; (ii) each
-number settled once, and (iv) gaps notified, in `Lane`. Drop notifications are held back until a message
-needs them, or for `hold_ns` if none does, and then until it is clear that nobody has the packets (`Repairer`,
-which the paper does not have). Flushes are asked for by the `Solicitor` (section 4.6).
+number settled once, and (iv) gaps notified, in `Lane`. All of that but the gaps is its `Reception`. Drop
+notifications are held back until a message needs them, or for `hold_ns` if none does, and then until it is
+clear that nobody has the packets (`Repairer`, which the paper does not have).
 """
 
 from collections.abc import Callable, Mapping
@@ -18,22 +18,17 @@ from ordercast.core import (
     Message,
     Nanos,
     NodeId,
-    RemoteError,
     Stamp,
     View,
 )
 from ordercast.protocols.hydra import snapshot
 from ordercast.protocols.hydra.explain import explain_behind, explain_waits
-from ordercast.protocols.hydra.follower import Follower
 from ordercast.protocols.hydra.kept import Kept
-from ordercast.protocols.hydra.lane import AHEAD_MAX, STRIKES, Lane, started
-from ordercast.protocols.hydra.lane_life import ACTIVE, BLIND, FROZEN, NOT_BEGUN
-from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX, KnowsSequencers, Limits
-from ordercast.protocols.hydra.merge import END, Merge
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.limits import KnowsSequencers
 from ordercast.protocols.hydra.messages import (
     Announce,
     Ask,
-    Fetch,
     Flush,
     Flushes,
     Found,
@@ -44,19 +39,17 @@ from ordercast.protocols.hydra.messages import (
     Revived,
     Step,
     Steps,
-    Suspect,
 )
 from ordercast.protocols.hydra.new_life import REBIRTH, WHOLE, NewLife
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.origins import Origins
+from ordercast.protocols.hydra.pulse import STRIKES
 from ordercast.protocols.hydra.receipts import RECEIPTS, Receipts
+from ordercast.protocols.hydra.reception import PATIENCE, RUNS_MAX, Reception
 from ordercast.protocols.hydra.repair import NUMBERS_MAX, REPAIR, Repairer, answer
-from ordercast.protocols.hydra.solicitor import DELAY, RETRY, Solicitor
 
-RUNS_MAX = 16
-"""How many runs of missing numbers one handler notifies of; the others wait for the next."""
 STATE, BEGUN = "receiver", "begun"
-TICK, PATIENCE = "tick", "patience"
+TICK = "tick"
 
 
 class Receiver(KnowsSequencers):
@@ -78,20 +71,17 @@ class Receiver(KnowsSequencers):
         """The configuration that deliveries belong to."""
         self._members = members[group]
         self._groups = len(members)
-        self._own = (group,)
         self._initial = initial
-        self._service = service
-        self._limits = Limits(service, len(members))
         self._options = options
-        self._adaptive = options.flush == "adaptive"
-        self._merge = Merge(group, options.buffer)
-        self._follower = Follower(env, self._merge, self._groups, options.strangers, self._save)
+        self.reception = Reception(env, self, group, len(members), service, aggregator, options, self._save)
+        self._limits = self.reception.limits
+        self._merge = self.reception.merge
+        self._follower = self.reception.follower
         self._outbox: list[Delivery] | None = [] if options.durable else None
         self._deliver: Callable[[Delivery], None] = env.deliver
         if self._outbox is not None:
             self._deliver = self._outbox.append
         self._new_life = NewLife(env, self._merge, self._follower, service, options.retry_ns)
-        self._solicitor = Solicitor(env, self._merge, self._follower, aggregator, options)
         everyone = tuple(sorted({node for nodes in members.values() for node in nodes}))
         self._repairer = Repairer(env, group, self._members, everyone, options)
         self._repairs = options.repair
@@ -113,11 +103,9 @@ class Receiver(KnowsSequencers):
             self._new_life.begin()
             return
         else:
-            for sequencer, node in self._initial.items():
-                self._merge.add(started(sequencer, node, 0, (0,) * self._groups, self.group))
-            self._follower.newest = max(self._initial, default=0)
+            self.reception.begin(self._initial)
         self._began = {sequencer: lane.clock for sequencer, lane in self._merge.lanes.items()}
-        self.env.multicast(self._service, Fetch(self._follower.steps))
+        self.reception.fetch()
 
     def _begin_late(self) -> None:
         """An earlier life has delivered messages of the sequencers; this one does not know which."""
@@ -126,19 +114,18 @@ class Receiver(KnowsSequencers):
 
     def on_message(self, source: NodeId, message: Message) -> None:
         """Handle a stamped message, a flush, or news of the configuration."""
+        reception = self.reception
         if type(message) is Groupcast:
-            self._on_groupcast(message)
-        elif type(message) is Flush:
-            self._check_flush(message)
-            self._on_flush(message)
-        elif type(message) is Flushes:
-            for flush in message.flushes:  # all of them, before any changes something
-                self._check_flush(flush)
-            self._solicitor.on_flushes(message)
-            for flush in message.flushes:
-                self._on_flush(flush)
+            if reception.on_groupcast(message):
+                if self._repairs:
+                    self._kept.add(message)
+                if self._receipts is not None:
+                    self._receipts.note()
+        elif type(message) is Flush or type(message) is Flushes:
+            reception.on_flushes(message)
         elif type(message) is Found:
-            self._on_found(message.packet)
+            if reception.offer(message.packet, NUMBERS_MAX):
+                self._note(message.packet)
         elif type(message) is Gone:
             self._on_gone(source, message)
         elif type(message) is Ask:
@@ -149,17 +136,19 @@ class Receiver(KnowsSequencers):
             return
         elif not self._on_configuration(source, message):
             return
-        self._advance()
+        reception.advance()
+        if self._outbox:
+            self._send_outbox()
 
     def _on_configuration(self, source: NodeId, message: Message) -> bool:
         """Take news of the configuration; True if something may have changed."""
         if isinstance(message, Announce):
             self._limits.check_announce(source, message)
             self._new_life.on_leader(source)
-            changed = self._new_life.is_placed and self._follower.on_announce(source, message)
+            changed = self._new_life.is_placed and self.reception.on_configuration(source, message)
         elif isinstance(message, Steps):
             self._limits.check_steps(source, message)
-            changed = self._new_life.is_placed and self._follower.on_steps(message)
+            changed = self._new_life.is_placed and self.reception.on_configuration(source, message)
         elif isinstance(message, Revived):
             self._limits.check_revived(source, message)
             if changed := self._new_life.on_revived(message):
@@ -178,10 +167,6 @@ class Receiver(KnowsSequencers):
         """Check gaps and silent sequencers, or ask for flushes."""
         if name == TICK:
             self._on_tick()
-        elif name == DELAY:
-            self._solicitor.on_delay_over()
-        elif name == RETRY:
-            self._solicitor.on_late_answer()
         elif name == RECEIPTS and self._receipts is not None:
             self._receipts.send()
             return
@@ -191,7 +176,11 @@ class Receiver(KnowsSequencers):
         elif name == REPAIR:
             for lane in list(self._merge.lanes.values()):
                 self._give_up_overdue(lane)
-        self._advance()  # all that is left for the end of patience
+        else:
+            self.reception.on_timer(name)
+        self.reception.advance()  # all that is left for the end of patience
+        if self._outbox:
+            self._send_outbox()
 
     def explain(self) -> Explanation:
         """For every buffered message which sequencer it waits for, and which numbers are missing."""
@@ -203,51 +192,19 @@ class Receiver(KnowsSequencers):
             "sequencers": ", ".join(map(str, sorted(lanes))) or "none",
             "packets held": self._merge.held,
         }
-        waits = [*explain_waits(self._merge, self._solicitor.since), *self._follower.waits()]
+        waits = [*explain_waits(self._merge, self.reception.solicitor.since), *self._follower.waits()]
         waits += self._new_life.waits()
         behind = self._new_life.lacks or explain_behind(self._merge, self._began)
         return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)), behind)
 
     # What comes
 
-    def _on_groupcast(self, packet: Groupcast) -> None:
-        groups = packet.groups
-        if groups == self._own and len(packet.numbers) == 1:
-            number = packet.numbers[0]
-        else:
-            number = self._limits.own_number(packet, self.group)
-        lane = self._merge.lanes.get(packet.sequencer)
-        if lane is None or (lane.state is not ACTIVE and lane.state in NOT_BEGUN):
-            self._follower.on_stranger(packet)
-            return
-        if number - lane.high > AHEAD_MAX or packet.clock - self.env.now > CLOCK_AHEAD_MAX:
-            raise RemoteError(
-                f"number {number} of sequencer {lane.sequencer} at {packet.clock} is too far ahead"
-                f" of {lane.high} at {self.env.now}"
-            )
-        if self._adaptive:
-            lane.measure(self.env.now)
-        lane.hear()
-        if number <= lane.high:
-            lane.come_late(number, self.env.now)
-        self._offer(lane, packet, number)
-
-    def _offer(self, lane: Lane, packet: Groupcast, number: int, room: int = 0) -> None:
-        if self._merge.offer(lane, packet, number, room):
-            if self._options.repair:
-                self._kept.add(packet)
-            if self._receipts is not None:
-                self._receipts.note()
-        if lane.front != lane.high and lane.gap is None:
-            lane.watch_gap(self.env.now)
-
-    def _on_found(self, packet: Groupcast) -> None:
-        """Take a packet that another node kept, if it is one that was missing."""
-        number = self._limits.own_number(packet, self.group)
-        lane = self._merge.lanes.get(packet.sequencer)
-        if lane is not None and lane.front < number <= lane.high:
-            # A full buffer may hold just what waits for this packet.
-            self._offer(lane, packet, number, NUMBERS_MAX if number == lane.front + 1 else 0)
+    def _note(self, packet: Groupcast) -> None:
+        """A packet is new."""
+        if self._repairs:
+            self._kept.add(packet)
+        if self._receipts is not None:
+            self._receipts.note()
 
     def _on_gone(self, source: NodeId, message: Gone) -> None:
         lane = self._merge.lanes.get(message.sequencer)
@@ -260,59 +217,22 @@ class Receiver(KnowsSequencers):
         if self._origins is not None and known:
             self.env.send(source, self._origins.outcome(source, message))
 
-    def _check_flush(self, flush: Flush) -> None:
-        """Refuse a flush that no sequencer sends."""
-        self._limits.check_flush(flush, self.env.now)
-        lane = self._merge.lanes.get(flush.sequencer)
-        if lane is not None and lane.state not in NOT_BEGUN and flush.numbers:
-            self._limits.check_ahead(flush, self.group, lane.high)
-
-    def _on_flush(self, flush: Flush) -> None:
-        lane = self._merge.lanes.get(flush.sequencer)
-        if not flush.numbers:
-            return
-        if lane is None or lane.state in NOT_BEGUN:
-            self._follower.on_flush(flush)
-        else:
-            if lane.asked is not None:
-                self._solicitor.on_flush(lane, flush)
-            self._merge.flush(flush)
-            if lane.front != lane.high and lane.gap is None:
-                lane.watch_gap(self.env.now)
-
     # What goes
 
-    def _advance(self) -> None:
-        """Deliver messages and install steps whose turn has come, notify of gaps, and ask for flushes."""
-        merge, boundaries, take = self._merge, self._follower.boundaries, self._merge.take
-        origins = self._origins
-        runs = 0
-        while True:
-            boundary = boundaries[0][0] if boundaries else END
-            while (packet := take(boundary)) is not None:
-                if origins is not None:
-                    origins.add(packet)
-                stamp = Stamp(packet.clock, packet.sequencer, packet.numbers)
-                self._deliver(Delivered(packet.payload, packet.groups, packet.sender, stamp, self.config))
-            target = min(merge.head() or END, boundary, merge.first_early())
-            if target is END:
-                self._solicitor.rest()
-                break
-            if target == boundary and target <= merge.floor():
-                self._install(boundaries.popleft()[1])
-                continue
-            lane = merge.gap_before(target)
-            if lane is None or not self._give_up(lane):
-                self._solicitor.seek(target)
-                break
-            runs += 1
-            if runs == RUNS_MAX:
-                self.env.set_timer(PATIENCE, 1)
-                break
-        if self._outbox:
-            self._send_outbox()
+    def ordered(self, packet: Groupcast) -> None:
+        """Deliver the next message."""
+        if self._origins is not None:
+            self._origins.add(packet)
+        stamp = Stamp(packet.clock, packet.sequencer, packet.numbers)
+        self._deliver(Delivered(packet.payload, packet.groups, packet.sender, stamp, self.config))
 
-    def _give_up(self, lane: Lane) -> bool:
+    def missing(self, lane: Lane) -> None:
+        """Nothing is done about numbers that no message needs yet, but for `hold_ns`."""
+
+    def decided(self, step: Step) -> None:
+        """A step matters when delivery reaches its boundary."""
+
+    def needed(self, lane: Lane) -> bool:
         """Notify of the first missing numbers of a lane, if they have been missing for long enough."""
         patience = self._repairer.patience(lane) if self._repairs else self._options.patience_ns
         if patience:
@@ -334,7 +254,7 @@ class Receiver(KnowsSequencers):
         lane.watch_gap(self.env.now)
         return True
 
-    def _install(self, step: Step) -> None:
+    def changed(self, step: Step) -> None:
         """Begin the next configuration: everything before it has been delivered."""
         self.config = step.config
         if step.change == "removed":
@@ -342,7 +262,7 @@ class Receiver(KnowsSequencers):
                 lane = self._merge.lanes.get(step.sequencer)
                 beyond = lane is not None and lane.beyond(step.numbers, self.group)
                 self._origins.end(step.sequencer, beyond=beyond)
-            self._merge.discard(step.sequencer)
+            self.reception.discard(step.sequencer)
         stamp = Stamp(step.clock, step.sequencer, (step.numbers[self.group],))
         if step.change != "void" and step.change != "reborn":  # those have no boundary
             self._deliver(View(self.group, step.config, self._members, change=step.change, stamp=stamp))
@@ -364,19 +284,13 @@ class Receiver(KnowsSequencers):
         return max(1, self._options.suspect_ns // STRIKES)
 
     def _on_tick(self) -> None:
-        silent = []
         self._kept.age(self.env.now)
         if self._receipts is not None:
             self._receipts.repeat()
+        silent = self.reception.strike()
         for lane in list(self._merge.lanes.values()):
-            if lane.strike() and lane.state in (ACTIVE, FROZEN, BLIND):
-                silent.append(lane.sequencer)
             self._give_up_overdue(lane)
-        joining = self._follower.joining_silently()
-        if joining is not None and self.env.now - self._follower.planned.since >= self._options.suspect_ns:
-            silent.append(joining)
-        if silent:
-            self.env.multicast(self._service, Suspect(tuple(silent)))
+        self.reception.suspect(silent)
         self.env.set_timer(TICK, self._tick_ns())
 
     def _give_up_overdue(self, lane: Lane) -> None:

@@ -11,6 +11,7 @@ from ordercast.core import Env, Explanation, GroupId, Groups, LocalError, Member
 from ordercast.protocols.hydra.keeper import KEEP, Keeper
 from ordercast.protocols.hydra.limits import KnowsSequencers, Limits
 from ordercast.protocols.hydra.messages import (
+    NOBODY,
     Announce,
     Echo,
     Fetch,
@@ -86,6 +87,22 @@ class Sender(KnowsSequencers, Member):
     def in_doubt(self) -> int:
         """How many bundles may still have to be sent again."""
         return 0 if self._keeper is None else self._keeper.in_doubt
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a sequencer is known."""
+        return bool(self._choices)
+
+    def submit_elsewhere(self, groups: Groups, payload: bytes, avoid: int) -> int:
+        """Send to another sequencer than this one, if there is another; returns its number, 0 if none is
+        known. The same bytes may have come to the one to avoid, which would take them for a copy."""
+        others = tuple(one for one in self._choices if one[0] != avoid) or self._choices
+        if not others:
+            return NOBODY
+        sequencer, node = others[int(self.env.rng.random() * len(others))]
+        self._number += 1
+        self.env.send(node, Request(sequencer, self._number, groups, payload))
+        return sequencer
 
     def _send(self, groups: Groups, flow: int, payload: bytes) -> bool:
         choices = self._choices

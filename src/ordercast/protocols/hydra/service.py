@@ -81,6 +81,7 @@ class ConfigurationReplica(Stack):
         super().__init__(env)
         self._senders = frozenset(senders if options.resend else ())
         """The senders that keep what they send."""
+        self._groups = members
         self._members = {group: nodes for group, nodes in members.items() if nodes}
         self._home = {node: group for group, nodes in members.items() for node in nodes}
         self._audience = Audience(audience, service, options)
@@ -88,7 +89,7 @@ class ConfigurationReplica(Stack):
         self._options = options
         self._registry = Registry(initial, options.history)
         self._log = self.embed("log", partial(self._make_replica, service), CONSENSUS_MESSAGES)
-        self._reports = Reports(members, all_needed=options.quorum == "all")
+        self._reports = self._make_reports()
         self._suspicions = Suspicions(
             env, self._members.values(), self._senders, self._reports.quorum, options.suspect_ns
         )
@@ -106,6 +107,9 @@ class ConfigurationReplica(Stack):
     def _make_replica(self, service: tuple[NodeId, ...], env: Env) -> Replica:
         registry, options = self._registry, self._options.consensus
         return Replica(env, service, options, snapshot=registry.snapshot, restore=registry.restore)
+
+    def _make_reports(self) -> Reports:
+        return Reports(self._groups, all_needed=self._options.quorum == "all")
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Start the log, and announce from time to time."""

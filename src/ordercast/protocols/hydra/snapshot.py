@@ -7,7 +7,8 @@ import msgspec
 
 from ordercast.core import Nanos
 from ordercast.protocols.hydra.follower import Follower
-from ordercast.protocols.hydra.lane import Lane, LanePlace
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.lane_life import LanePlace
 from ordercast.protocols.hydra.merge import Merge, Position
 from ordercast.protocols.hydra.messages import Plans, Report, Step
 

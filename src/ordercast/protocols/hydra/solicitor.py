@@ -12,11 +12,12 @@ stays unanswered is asked again after `retry_ns`, later and later, and of the se
 
 from ordercast.core import Env, Nanos, NodeId
 from ordercast.protocols.hydra.follower import Follower
-from ordercast.protocols.hydra.lane import SMOOTHING, Lane, Question
+from ordercast.protocols.hydra.lane import Lane, Question
 from ordercast.protocols.hydra.lane_life import ACTIVE
 from ordercast.protocols.hydra.merge import Merge, Position
 from ordercast.protocols.hydra.messages import NOBODY, Flush, Flushes, Solicit
 from ordercast.protocols.hydra.options import HydraOptions
+from ordercast.protocols.hydra.pulse import SMOOTHING
 
 BACKOFF_MAX = 4
 NOTHING: Position = (0, 0)
