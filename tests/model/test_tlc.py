@@ -158,7 +158,7 @@ def test_the_command_runs_both_parts_or_one(
 ) -> None:
     monkeypatch.setattr(tlc, "run_check", lambda check: made(check, check.expected))
     explored = Result(name="small run", shows="", states=3, seconds=0.1, expected=HOLDS, found=violated("X"))
-    monkeypatch.setattr(explorer, "explore_all", lambda deep: iter([explored] * (1 + deep)))
+    monkeypatch.setattr(explorer, "explore_all", lambda protocol, deep: iter([explored] * (1 + deep)))
     assert run(["model", "hydra", "--json"]) == 1
     said = msgspec.json.decode(capsys.readouterr().out)
     assert (len(said["specification"]), len(said["code"])) == (len(QUICK), 1)

@@ -1,23 +1,30 @@
 """All interleavings of small runs, on the real code.
 
 The specification says what Hydra must do; the explorer checks whether the implementation does it. Both check
-the same properties (`explorer_hydra_properties`).
+the same properties (`explorer_hydra_properties`). HydraPaxos has no specification; its runs are explored
+alone.
 """
 
 from collections.abc import Iterator
 from time import perf_counter
 
-from ordercast.lab.model import explorer_hydra
+from ordercast.core import LocalError
+from ordercast.lab.model import explorer_hydra, explorer_hydra_paxos
 from ordercast.lab.model.explorer_case import Case
 from ordercast.lab.model.explorer_search import Outcome, Search
 from ordercast.lab.model.result import HOLDS, Result
 
+CASES = {"hydra": explorer_hydra, "hydra_paxos": explorer_hydra_paxos}
+"""Protocols whose small runs can be explored."""
 
-def explore_all(deep: bool = False) -> Iterator[Result]:
-    """Explore the small runs of Hydra, one after the other; with `deep`, the larger ones too."""
-    cases = explorer_hydra.quick()
+
+def explore_all(protocol: str, deep: bool = False) -> Iterator[Result]:
+    """Explore the small runs of a protocol, one after the other; with `deep`, the larger ones too."""
+    if protocol not in CASES:
+        raise LocalError(f"no small runs of {protocol} can be explored; those of {', '.join(CASES)} can")
+    cases = CASES[protocol].quick()
     if deep:
-        cases += explorer_hydra.deep()
+        cases += CASES[protocol].deep()
     return map(explore, cases)
 
 

@@ -14,11 +14,14 @@ from typing import Any
 
 import msgspec
 
-from ordercast.core import Env, InnerEnv, Options
+from ordercast.core import Env, InnerEnv, OperationType, Options, ServiceSpec, ServiceType
 
 _PLAIN: frozenset[type] = frozenset({int, str, bytes, bool, type(None), float})
 _shared: set[type] = {*_PLAIN, tuple, frozenset}
 """Types of what copies share, as far as they have been met."""
+_SERVICE = (ServiceSpec, ServiceType, OperationType)
+"""What describes a service, which never changes."""
+_CONSTANT = (msgspec.Struct, Env, Enum, FunctionType, type, tuple, *_SERVICE)
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -27,9 +30,7 @@ def clone(thing: Any, copies: dict[int, Any]) -> Any:
     kind = type(thing)
     if kind in _shared:
         return thing
-    if isinstance(thing, msgspec.Struct | Env | Enum | FunctionType | type) and not isinstance(
-        thing, InnerEnv
-    ):
+    if isinstance(thing, _CONSTANT) and not isinstance(thing, InnerEnv):
         _shared.add(kind)
         return thing
     known = copies.get(id(thing))
@@ -45,8 +46,8 @@ def clone(thing: Any, copies: dict[int, Any]) -> Any:
         copy = {key: clone(value, copies) for key, value in thing.items()}
     elif kind is deque:
         copy = deque((clone(item, copies) for item in thing), thing.maxlen)
-    elif kind is set:
-        copy = set(thing)
+    elif kind is set or kind is bytearray:
+        copy = kind(thing)
     else:
         copy = object.__new__(kind)
         copies[id(thing)] = copy  # before its parts, which may refer to it
@@ -66,7 +67,7 @@ def _freeze(thing: Any, seen: dict[int, int]) -> Any:
     kind = type(thing)
     if kind in _PLAIN:
         return thing
-    if isinstance(thing, Env | Options | FunctionType | type):
+    if isinstance(thing, (Env, Options, FunctionType, type, *_SERVICE)):
         return None
     if isinstance(thing, Enum):
         return (kind.__name__, thing.name)
@@ -74,7 +75,9 @@ def _freeze(thing: Any, seen: dict[int, int]) -> Any:
         return (kind.__name__, thing)
     if isinstance(thing, MethodType | BuiltinMethodType):
         return thing.__name__
-    if kind is tuple or kind is list or kind is deque:
+    if kind is bytearray:
+        return bytes(thing)
+    if isinstance(thing, tuple) or kind is list or kind is deque:
         return [_freeze(item, seen) for item in thing]
     if kind is dict:  # in its own order, for a process may walk through it
         return [(_freeze(key, seen), _freeze(value, seen)) for key, value in thing.items()]

@@ -120,12 +120,24 @@ def parse_output(name: str, output: str) -> Verdict:
     return Verdict(generated, distinct, violation, tuple(trace))
 
 
+def has_specification(protocol: str) -> bool:
+    """Whether there is a specification of a protocol."""
+    return protocol in _known()
+
+
+def _known() -> list[str]:
+    return sorted(entry.name for entry in _specs().iterdir() if entry.is_dir())
+
+
+def _specs() -> Traversable:
+    return files("ordercast.lab.model") / "spec"
+
+
 def _folder(spec: str) -> Traversable:
-    specs = files("ordercast.lab.model") / "spec"
-    known = sorted(entry.name for entry in specs.iterdir() if entry.is_dir())
+    known = _known()
     if spec not in known:
         raise LocalError(f"there is no specification of {spec}; the specifications are: {', '.join(known)}")
-    return specs / spec
+    return _specs() / spec
 
 
 def _parse_header(spec: str, name: str, text: str) -> Check:

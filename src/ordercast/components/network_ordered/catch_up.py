@@ -1,0 +1,172 @@
+"""Catching up: a replica gets all that it lacks of another replica's log.
+
+The log is known by its end and its NO-OPs, so a replica knows which slots it needs. It asks for those in
+chunks. If the other log begins behind what is certain here, it first takes the state at that base. Entries
+are the same wherever they come from, and a state is certain, so what was fetched stays useful if the target
+changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ordercast.components.network_ordered.limits import SLOTS_AHEAD_MAX
+from ordercast.components.network_ordered.messages import BaseChunk, BaseRequest, FetchEntries
+from ordercast.components.network_ordered.place import LogEntry, LogPlace, Slot
+from ordercast.core import NodeId
+
+if TYPE_CHECKING:
+    from ordercast.components.network_ordered.replica import NetworkReplica
+
+CATCH_UP = "catch-up"
+"""The timer of the replica to ask again."""
+SLOTS_MAX = 512
+"""How many slots are asked for at once."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A log to have."""
+
+    base: LogPlace
+    place: LogPlace
+    noops: frozenset[Slot]
+    base_source: NodeId
+    """Who has a state at the base."""
+    source: NodeId
+    """Who has the entries."""
+
+
+class CatchUp:
+    """What a replica fetches from others."""
+
+    def __init__(self, replica: NetworkReplica) -> None:
+        self._replica = replica
+        self.target: Target | None = None
+        self._done: Callable[[], None] | None = None
+        self._found: dict[Slot, LogEntry] = {}
+        self._trusts_own = True
+        """Whether the own entries are taken too."""
+        self._state: tuple[LogPlace, bytearray] | None = None
+        self._donor: NodeId | None = None
+        """Who has offered a state without being asked."""
+
+    def begin(self, target: Target, done: Callable[[], None]) -> None:
+        """Get a log, then call `done`; both may happen at once."""
+        self.target, self._done = target, done
+        self._trusts_own = True
+        self.go_on()
+
+    def stop(self) -> None:
+        """Nobody needs it any more."""
+        self.target = self._done = None
+        self._found.clear()
+
+    def go_on(self) -> None:
+        """Ask for what is lacking, or finish."""
+        target, replica = self.target, self._replica
+        if target is None:
+            return
+        if replica.log.synced_rank < target.base.rank:
+            self._ask_for_state(target.base_source)
+            return
+        if not replica.ordering.may_take(target.place):
+            self._arm()  # until the change of the sequencers is decided
+            return
+        spans = self._spans(target)
+        if sum(map(len, spans.values())) > SLOTS_AHEAD_MAX:
+            self.stop()  # there is no such log: its base was not true
+            return
+        needed = self._needed(spans, target.noops)
+        lacking = [slot for slot, entry in needed.items() if entry is None]
+        entries = sorted((entry for entry in needed.values() if entry), key=lambda entry: entry.rank)
+        if lacking:
+            replica.env.send(target.source, FetchEntries(tuple(lacking[:SLOTS_MAX])))
+            self._arm()
+        elif not self._fit(target, entries):
+            self._found.clear()
+            self._trusts_own = False  # another replica, or the network, told a lie: fetch all of them
+            self._arm()
+        else:
+            self._finish(target, entries)
+
+    def _finish(self, target: Target, entries: list[LogEntry]) -> None:
+        done = self._done
+        self.stop()
+        self._replica.install(target, entries)
+        if done is not None:
+            done()
+
+    def _spans(self, target: Target) -> dict[int, range]:
+        """By sequencer: its numbers between what is certain here and the target."""
+        replica = self._replica
+        certain = dict(replica.log.place_at(replica.log.synced).numbers)
+        spans = {}
+        for sequencer, last in target.place.numbers:
+            first = certain.get(sequencer, replica.ordering.begun(sequencer))
+            if first is not None:
+                spans[sequencer] = range(first + 1, last + 1)
+        return spans
+
+    def _needed(self, spans: dict[int, range], noops: frozenset[Slot]) -> dict[Slot, LogEntry | None]:
+        """The slots in the spans, with the entries that are here."""
+        needed: dict[Slot, LogEntry | None] = {}
+        for sequencer, numbers in spans.items():
+            for slot in ((sequencer, number) for number in numbers):
+                if slot not in noops:
+                    own = self._replica.find(slot) if self._trusts_own else None
+                    needed[slot] = self._found.get(slot) or own
+        return needed
+
+    def _fit(self, target: Target, entries: list[LogEntry]) -> bool:
+        """Whether sorted entries can stand between what is certain here and the target."""
+        ranks = [entry.rank for entry in entries]
+        ends = (self._replica.log.synced_rank, target.place.rank)
+        ascending = all(one < two for one, two in pairwise(ranks))
+        return not ranks or (ascending and ends[0] < ranks[0] and ranks[-1] <= ends[1])
+
+    def on_entries(self, entries: tuple[LogEntry, ...]) -> None:
+        """Entries have come."""
+        if self.target is not None:
+            self._found.update((entry.slot, entry) for entry in entries)
+            self.go_on()
+
+    def on_timer(self) -> None:
+        """Ask again."""
+        if self.target is not None:
+            self.go_on()
+        elif self._donor is not None:
+            self._ask_for_state(self._donor)
+
+    def on_chunk(self, source: NodeId, chunk: BaseChunk) -> None:
+        """A part of a state has come, or is offered."""
+        replica = self._replica
+        if chunk.base.rank <= replica.log.synced_rank:
+            self._donor = None
+            return
+        if self.target is None:
+            self._donor = source
+        if self._state is None or self._state[0] != chunk.base:
+            self._state = (chunk.base, bytearray())
+        got = self._state[1]
+        if chunk.offset == len(got):
+            got += chunk.data
+        if len(got) < chunk.total:
+            self._ask_for_state(source)
+        elif replica.ordering.may_take(chunk.base):
+            self._state = self._donor = None
+            replica.take_state(chunk.base, bytes(got))
+            self.go_on()
+        else:
+            self._arm()
+
+    def _ask_for_state(self, source: NodeId) -> None:
+        base, got = self._state or (LogPlace(), bytearray())
+        self._replica.env.send(source, BaseRequest(*base.rank, len(got)))
+        self._arm()
+
+    def _arm(self) -> None:
+        self._replica.env.set_timer(CATCH_UP, 4 * self._replica.options.gap_ns)

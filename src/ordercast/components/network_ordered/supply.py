@@ -1,0 +1,71 @@
+"""What a replica gives to others: entries of its log, and the state at its base."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ordercast.components.network_ordered.messages import (
+    BaseChunk,
+    BaseRequest,
+    Entries,
+    FetchEntries,
+    StepsTold,
+)
+
+if TYPE_CHECKING:
+    from ordercast.components.network_ordered.place import LogEntry, Slot
+    from ordercast.components.network_ordered.replica import NetworkReplica
+    from ordercast.core import NodeId
+
+
+class Supply:
+    """Sends in chunks, so that no message is too large."""
+
+    def __init__(self, replica: NetworkReplica) -> None:
+        self._replica = replica
+
+    def send_entries(self, to: NodeId, entries: list[LogEntry], lacking: tuple[Slot, ...] = ()) -> None:
+        """Send entries, and say which slots are missing here too."""
+        replica = self._replica
+        part: list[LogEntry] = []
+        size = 0
+        for entry in entries:
+            part.append(entry)
+            size += len(entry.payload)
+            if size >= replica.options.chunk_bytes:
+                replica.env.send(to, Entries(replica.view, replica.tag, tuple(part), ()))
+                part, size = [], 0
+        if part or lacking:
+            replica.env.send(to, Entries(replica.view, replica.tag, tuple(part), lacking))
+
+    def on_fetch(self, source: NodeId, message: FetchEntries) -> None:
+        """Send entries that another replica needs; those before the base are only in the state there."""
+        replica, entries = self._replica, []
+        for slot in message.slots:
+            entry = replica.find(slot)
+            if entry is not None:
+                entries.append(entry)
+            elif replica.log.is_behind(slot):
+                self.offer_state(source)
+                return
+        self.send_entries(source, entries)
+
+    def offer_state(self, to: NodeId) -> None:
+        """Offer the state at the base of the log."""
+        self._send_chunk(to, 0)
+
+    def on_state_request(self, source: NodeId, message: BaseRequest) -> None:
+        """Send the next part of the state, or the first of another one."""
+        same = (message.clock, message.sequencer) == self._replica.log.base.rank
+        self._send_chunk(source, message.offset if same else 0)
+
+    def tell_steps(self, to: NodeId, since: int) -> None:
+        """Tell a replica the changes of the sequencers after a tag, if they are kept."""
+        steps = self._replica.ordering.steps_since(since)
+        if steps is not None:
+            self._replica.env.send(to, StepsTold(since, steps))
+
+    def _send_chunk(self, to: NodeId, offset: int) -> None:
+        replica, state = self._replica, self._replica.ledger.state
+        data = state[offset : offset + replica.options.chunk_bytes]
+        replica.env.send(to, BaseChunk(replica.log.base, len(state), offset, data))

@@ -1,0 +1,140 @@
+"""Synchronisation (NOPaxos section 5.5): a prefix of the log becomes certain when a majority has it.
+
+The leader proposes the end of its log, with the slots that were given up before it. Others agree when they
+have the same prefix, with the same tag. A certain prefix is never undone. Only then is it executed by others
+than the leader, and delivered. The proposal is also the leader's sign of life.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ordercast.components.network_ordered.catch_up import Target
+from ordercast.components.network_ordered.messages import SyncCommit, SyncPrepare, SyncReply
+from ordercast.core import Checkpoint, Delivered
+
+if TYPE_CHECKING:
+    from ordercast.components.network_ordered.place import LogPlace, Rank
+    from ordercast.components.network_ordered.replica import NetworkReplica
+    from ordercast.core import NodeId
+
+
+class Synchronisation:
+    """The part of one replica in it."""
+
+    def __init__(self, replica: NetworkReplica) -> None:
+        self._replica = replica
+        self._place: LogPlace | None = None
+        """What the leader proposes, or what this replica has agreed to or has been asked to."""
+        self._acks: set[NodeId] = set()
+        self.muted: Rank = (0, 0)
+        """Up to here an earlier life may have delivered."""
+
+    def clear(self) -> None:
+        """The view or the tag has changed: what was agreed on before counts no more."""
+        self._place = None
+        self._acks.clear()
+
+    def propose(self) -> None:
+        """As the leader, propose to make the log certain; tell the view to those that do not have it."""
+        replica, log = self._replica, self._replica.log
+        if not replica.executes_all:
+            return
+        if self._place is None or self._place.rank <= log.synced_rank:
+            self._place = log.end
+            self._acks.clear()
+        noops = tuple(sorted(log.noops))
+        is_certain = self._place.rank <= log.synced_rank
+        prepare = SyncPrepare(replica.view, replica.tag, log.base, self._place, noops, is_certain)
+        for node in replica.others:
+            if replica.views.has_view(node):
+                replica.env.send(node, prepare)
+            else:
+                replica.views.tell(node)
+        self._try_to_commit()
+
+    def on_prepare(self, source: NodeId, message: SyncPrepare) -> None:
+        """Agree with the leader's log up to a place; catch up if this replica stays behind it."""
+        replica = self._replica
+        if source != replica.leader:
+            return
+        replica.views.hear()
+        # All of them: one that the leader passed before the place may be above its last number there.
+        replica.give_up(source, message.noops)
+        if replica.log.rank >= message.place.rank:
+            if not message.is_certain or replica.log.synced_rank < message.place.rank:
+                self._agree(message.place)
+        elif replica.catch_up.target is None and self._place == message.place:
+            noops = frozenset(message.noops) | replica.log.noops
+            target = Target(message.base, message.place, noops, source, source)
+            replica.catch_up.begin(target, lambda: self._agree(message.place))
+        else:
+            self._place = message.place
+
+    def _agree(self, place: LogPlace) -> None:
+        replica = self._replica
+        self._place = place
+        replica.env.send(replica.leader, SyncReply(replica.view, replica.tag, *place.rank))
+
+    def on_reply(self, source: NodeId, message: SyncReply) -> None:
+        """Another replica has the same prefix."""
+        place = self._place
+        replica = self._replica
+        if replica.leads and place is not None and (message.clock, message.sequencer) == place.rank:
+            self._acks.add(source)
+            if place.rank <= replica.log.synced_rank:
+                replica.env.send(source, SyncCommit(replica.view, replica.tag, *place.rank))
+            self._try_to_commit()
+
+    def _try_to_commit(self) -> None:
+        """Make the log certain if f others agree."""
+        replica, place = self._replica, self._place
+        if place is None or place.rank <= replica.log.synced_rank:
+            return
+        if len(self._acks) >= replica.support:
+            self._make_certain(replica.log.index_of(place.rank))
+            replica.env.multicast(replica.others, SyncCommit(replica.view, replica.tag, *place.rank))
+
+    def on_commit(self, source: NodeId, message: SyncCommit) -> None:
+        """The prefix that this replica agreed to is certain."""
+        replica, log, rank = self._replica, self._replica.log, (message.clock, message.sequencer)
+        agreed = self._place is not None and self._place.rank == rank and log.rank >= rank
+        if source == replica.leader and agreed and rank > log.synced_rank:
+            self._make_certain(log.index_of(rank))
+
+    def _make_certain(self, stop: int) -> None:
+        """Execute, deliver and keep the state, up to this many entries."""
+        replica, log, ledger = self._replica, self._replica.log, self._replica.ledger
+        ledger.execute(stop)
+        start, log.synced = log.synced, stop
+        replica.store.save_synced(log.synced_rank, self.muted)
+        middle = min(max(start, log.index_of(self.muted)), stop)
+        if start < middle:
+            self._note_restored(middle)
+        for call, done in ledger.outcomes[middle:stop]:
+            if done is not None and done.fresh and call is not None:
+                replica.env.deliver(Delivered(call.bundle, (replica.group,), call.client, done.stamp))
+        self._take_checkpoints()
+        replica.ordering.forget(log.place_at(log.synced))
+
+    def _note_restored(self, middle: int) -> None:
+        """What is before counts as restored: an earlier life may have delivered it, and nothing beyond."""
+        replica, ledger = self._replica, self._replica.ledger
+        ahead = ledger.executed
+        ledger.roll_back(middle)
+        stamp = replica.log.entries[middle - 1].stamp
+        digest = ledger.executor.digest()
+        replica.env.deliver(Checkpoint(replica.group, stamp, *digest, restored=True))
+        ledger.execute(ahead)
+
+    def _take_checkpoints(self) -> None:
+        """Forget the log before the last state that has become certain."""
+        replica, log, ledger = self._replica, self._replica.log, self._replica.ledger
+        while (taken := ledger.next_checkpoint()) is not None:
+            if taken.place.rank > self.muted:
+                stamp = log.entries[log.index_of(taken.place.rank) - 1].stamp
+                replica.env.deliver(Checkpoint(replica.group, stamp, *taken.digest))
+            for entry in ledger.rebase(taken.place, taken.state):
+                replica.store.drop_entry(entry)
+            replica.store.save_base(taken.place, taken.state)
+            replica.save_noops()

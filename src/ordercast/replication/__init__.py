@@ -1,0 +1,2 @@
+"""Protocols that replicate services, each a package that offers a `PROTOCOL`; `ordercast.catalogue` finds
+them."""

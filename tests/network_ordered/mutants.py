@@ -1,0 +1,294 @@
+"""Replicas and clients that are broken on purpose, and the play in which each breaks a promise."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ordercast.components.execution.client_table import ClientTable
+from ordercast.components.network_ordered import client, views, votes
+from ordercast.components.network_ordered.catch_up import Target
+from ordercast.components.network_ordered.gaps import GapAgreement
+from ordercast.components.network_ordered.ledger import Ledger
+from ordercast.components.network_ordered.messages import Reply, StartView, ViewChange
+from ordercast.components.network_ordered.replica import NetworkReplica as Replica
+from ordercast.components.network_ordered.views import Views
+from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.replica_ordering import HydraOrdering
+from tests.network_ordered import plays
+from tests.network_ordered import plays_traps as traps
+
+
+class Mutant(NamedTuple):
+    """A defect."""
+
+    name: str
+    owner: Any
+    attribute: str
+    value: Any
+    play: Callable[[], None]
+
+
+_agrees = client._agrees
+
+
+def _any_view(answer: Any, other: Any) -> bool:
+    """Count replies of any view: the leader's is then not that of their leader."""
+    return isinstance(other, Reply) and isinstance(answer, Reply) and answer.slot == other.slot
+
+
+def _any_tag(answer: Any, other: Any) -> bool:
+    """Match replies without the steps, by slot and view alone."""
+    if isinstance(answer, Reply) and isinstance(other, Reply):
+        return (answer.view, answer.slot) == (other.view, other.slot)
+    return _agrees(answer, other)
+
+
+def _leader_reads_alone(self: Any, source: int, reply: Any) -> None:
+    """Take the leader's answer to a read for good."""
+    if reply.results is not None and not isinstance(reply, Reply):
+        self._settle(reply.first, reply.results, None, source)
+    else:
+        _take(self, source, reply)
+
+
+_take = client.Replies.take
+
+
+def _any_place(answer: Any, other: Any) -> bool:
+    """Count replies to a read without a look at how far their logs are."""
+    if not isinstance(answer, Reply) and not isinstance(other, Reply):
+        return (answer.view, answer.tag) == (other.view, other.tag)
+    return _agrees(answer, other)
+
+
+_give_up = GapAgreement._give_up
+
+
+def _pass_at_once(self: GapAgreement, slots: Any) -> None:
+    """Go on past a slot before anybody else has given it up."""
+    _give_up(self, slots)
+    for slot in slots:
+        self._replica.ordering.settle(slot)
+
+
+_merge = votes.merge
+
+
+def _longest_of_all(found: dict[int, ViewChange]) -> Target:
+    """Take the longest log, whatever view it is from."""
+    return _merge({node: msgspec.structs.replace(vote, normal=0) for node, vote in found.items()})
+
+
+def _no_noops(found: dict[int, ViewChange]) -> Target:
+    """Forget what was given up."""
+    return msgspec.structs.replace(_merge(found), noops=frozenset())
+
+
+def _append(self: HydraOrdering, entry: Any) -> None:
+    """Append a recovered message at the end of the log."""
+    self._owner.ordered(entry)
+
+
+def _keep_table(self: Ledger, stop: int) -> None:
+    """Undo the service, but not the client table."""
+    if self.executed > stop:
+        table = self.executor._table
+        self.executor.restore(self.state)
+        self.executor._table = table
+        self.executed = 0
+        self.outcomes.clear()
+        self.execute(stop)
+
+
+def _undo_nothing(self: Ledger, stop: int) -> None:
+    """Keep what was executed."""
+
+
+_start = Replica.on_start
+
+
+def _vote_without_memory(self: Replica, saved: Any) -> None:
+    """Begin as if for the first time."""
+    self.env.forgot = False  # type: ignore[misc]
+    _start(self, {})
+
+
+def _take_any(self: HydraOrdering, place: Any) -> bool:
+    """Take entries beyond what was reported."""
+    return True
+
+
+def _accept_any(self: Lane, packet: Any) -> bool:
+    """Accept packets beyond what was reported."""
+    return True
+
+
+def _always_execute(self: Replica) -> None:
+    """Execute before anything is certain, everywhere."""
+    self.ledger.execute(len(self.log.entries))
+
+
+def _admit_any(self: Views, source: int, message: StartView) -> None:
+    """Come back with any view."""
+    returns = ((self._replica.env.me, self.life),)
+    _admit(self, source, msgspec.structs.replace(message, returns=returns))
+
+
+_admit = Views.on_start_view_returning
+_reconfigured = Replica.reconfigured
+
+
+def _cut_nothing(self: Replica, is_void: Any, beyond: Any) -> None:
+    """Keep what the step has cut off."""
+    _reconfigured(self, lambda entry: False, beyond)
+
+
+def _order_stays(self: Replica, is_void: Any, beyond: Any) -> None:
+    """Do not go back to where a new sequencer begins."""
+    _reconfigured(self, is_void, None)
+
+
+def _reply_nothing(self: Any) -> None:
+    """Do not reply anew."""
+
+
+_settle = HydraOrdering.settle
+
+
+def _keep_in_log(self: Replica, slot: Any) -> None:
+    """Take note of a slot that is given up, and keep its entry."""
+    self.log.give_up(slot)
+    self.ordering.settle(slot)
+
+
+def _forget_early(self: HydraOrdering, synced: Any) -> None:
+    """Nothing is ever kept of removed sequencers."""
+
+
+_decided = HydraOrdering.decided
+
+
+def _discard_at_once(self: HydraOrdering, step: Any) -> None:
+    """Discard the lane of a removed sequencer with the step."""
+    _decided(self, step)
+    if step.change == "removed":
+        self.reception.discard(step.sequencer)
+
+
+def _no_steps(self: HydraOrdering, tag: int) -> None:
+    """Tell nobody of steps."""
+
+
+def _always_fresh(self: Any, call: Any) -> Any:
+    """Forget every result."""
+    record = _admitted(self, call)
+    if record is not None:
+        record.results.clear()
+    return record
+
+
+_admitted = ClientTable.admit
+
+
+MUTANTS = (
+    Mutant("a quorum without the leader", client, "_agrees", _any_view, plays.a_quorum_over_two_views),
+    Mutant("a tag without steps", client, "_agrees", _any_tag, traps.a_boundary_above_what_a_group_knows),
+    Mutant(
+        "a gap passed before f acknowledgements",
+        GapAgreement,
+        "_give_up",
+        _pass_at_once,
+        plays.a_slot_is_given_up_by_the_leader_alone,
+    ),
+    Mutant(
+        "the longest log of an old view",
+        views,
+        "merge",
+        _longest_of_all,
+        traps.a_view_change_with_a_vote_of_an_old_view,
+    ),
+    Mutant("a NO-OP forgotten", views, "merge", _no_noops, plays.a_noop_survives_a_view_change),
+    Mutant("a NO-OP kept in the log", Replica, "give_up", _keep_in_log, plays.one_holds_what_is_given_up),
+    Mutant(
+        "a recovered packet at the end of the log",
+        HydraOrdering,
+        "offer",
+        _append,
+        plays.a_recovered_message_ranks_among_buffered_ones,
+    ),
+    Mutant("a table not rolled back", Ledger, "roll_back", _keep_table, traps.a_leader_executed_too_much),
+    Mutant("nothing rolled back", Ledger, "roll_back", _undo_nothing, traps.a_leader_executed_too_much),
+    Mutant(
+        "a vote without memory",
+        Replica,
+        "on_start",
+        _vote_without_memory,
+        traps.a_replica_without_memory_returns,
+    ),
+    Mutant(
+        "a return with an old view",
+        Views,
+        "on_start_view_returning",
+        _admit_any,
+        traps.an_old_view_does_not_take_back_a_replica,
+    ),
+    Mutant(
+        "an entry taken beyond a report",
+        HydraOrdering,
+        "may_take",
+        _take_any,
+        traps.who_has_reported_takes_nothing_beyond,
+    ),
+    Mutant(
+        "a packet accepted beyond a report",
+        Lane,
+        "accepts",
+        _accept_any,
+        plays.a_packet_comes_after_the_report,
+    ),
+    Mutant(
+        "a read of a deposed leader",
+        client.Replies,
+        "take",
+        _leader_reads_alone,
+        traps.a_read_of_a_deposed_leader,
+    ),
+    Mutant("a read without places", client, "_agrees", _any_place, traps.a_read_of_what_is_not_certain),
+    Mutant(
+        "execution before sync",
+        Replica,
+        "execute_all",
+        _always_execute,
+        plays.one_holds_what_is_given_up,
+    ),
+    Mutant(
+        "nothing cut off",
+        Replica,
+        "reconfigured",
+        _cut_nothing,
+        plays.a_sequencer_reaches_only_the_leader,
+    ),
+    Mutant(
+        "an addition without going back",
+        Replica,
+        "reconfigured",
+        _order_stays,
+        traps.a_sequencer_is_added_below_what_was_delivered,
+    ),
+    Mutant(
+        "a removed lane discarded at once",
+        HydraOrdering,
+        "decided",
+        _discard_at_once,
+        traps.going_back_crosses_a_removal,
+    ),
+    Mutant(
+        "steps kept to oneself",
+        HydraOrdering,
+        "steps_since",
+        _no_steps,
+        traps.steps_are_told_by_replicas,
+    ),
+    Mutant("results forgotten", ClientTable, "admit", _always_fresh, plays.a_retry_through_another_sequencer),
+)

@@ -1,0 +1,13 @@
+"""Each defect is found by its play: so each play can fail, and each remedy is needed."""
+
+import pytest
+
+from tests.network_ordered.mutants import MUTANTS, Mutant
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_defect_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant.play()
+    monkeypatch.setattr(mutant.owner, mutant.attribute, mutant.value)
+    with pytest.raises(AssertionError):
+        mutant.play()

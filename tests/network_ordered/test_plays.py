@@ -1,0 +1,18 @@
+"""Failures of replicas, sequencers and the network, one story each."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.network_ordered import plays
+from tests.network_ordered.plays_traps import TRAPS
+
+
+@pytest.mark.parametrize("play", (*plays.PLAYS, *TRAPS), ids=lambda play: play.__name__)
+def test_promises_are_kept(play: Callable[[], None]) -> None:
+    play()
+
+
+@pytest.mark.parametrize("acked", [False, True])
+def test_a_leader_dies_while_it_gives_up(acked: bool) -> None:
+    plays.a_leader_dies_while_it_gives_up(acked)
