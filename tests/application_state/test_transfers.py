@@ -79,6 +79,7 @@ def storm(protocol: str, seed: int) -> Scenario:
         leave=(Leave(at_ms=start + 250, node=5), Leave(at_ms=start + 260, node=rng.randrange(5))),
         fault=(*weather, *crashes),
         workload=WorkloadSpec(messages=240, rate_per_s=120),
+        settle_ms=3000,  # a state in pieces of 100 bytes takes some hundreds of milliseconds
     )
     small: dict[str, object] = {"chunk_bytes": rng.choice((100, 1 << 18))}
     options = small if protocol == "view_synchronous" else {"views": small}

@@ -3,7 +3,9 @@
 import pytest
 
 from ordercast.components.membership import Seating, ViewOptions
-from ordercast.components.membership.standing import CHANGING, JOINING, MEMBER, OUT
+from ordercast.components.membership.ballot import ballot_above
+from ordercast.components.membership.messages import BeginChange, Data
+from ordercast.components.membership.standing import ADMITTED, CHANGING, JOINING, MEMBER, OUT
 from ordercast.core import MILLISECOND, LocalError
 from tests.membership.harness import GroupWorld
 
@@ -49,6 +51,17 @@ def test_what_only_a_dead_member_sent_reaches_all_or_none() -> None:
     group.run(DETECTED_MS)
     assert [group[node].delivered for node in range(3)] == [[(1, 3, b"last words")]] * 3
     assert {group.members(node) for node in range(3)} == {(0, 1, 2)}
+
+
+def test_what_comes_after_a_member_stopped_is_not_acknowledged_for_the_next_view_may_lack_it() -> None:
+    views = GroupWorld(3)[0].views
+    traffic = views.exchange.traffic
+    assert traffic is not None
+    views.on_message(2, Data(1, 2, 0, b"before"))
+    views.on_message(1, BeginChange(ballot_above(0, 1), views.journal.record))
+    views.on_message(2, Data(1, 2, 1, b"after"))
+    assert views.exchange.received == (0, 0, 2), "it may be needed for the cut"
+    assert traffic.counts() == (0, 0, 1)
 
 
 def test_a_minority_waits_and_comes_back_with_the_state() -> None:
@@ -139,6 +152,17 @@ def test_a_node_that_was_no_founder_comes_in_with_the_state_and_goes_again() -> 
     assert group[2].views.standing is OUT and group[2].returned == []
     assert {tuple(group[node].state) for node in range(3)} == {(b"before", b"mine")}
     assert group[0].views.journal.record.voters == (0, 1)
+
+
+def test_one_that_leaves_before_it_has_the_state_is_out_at_once_and_gives_up_its_seat() -> None:
+    group = GroupWorld(3, others=1)
+    group[3].views.join((0,))
+    while group[3].views.standing is not ADMITTED:
+        group.run(0.01)
+    group[3].views.leave()
+    assert group[3].views.is_out
+    group.run(DETECTED_MS)
+    assert [group.members(node) for node in range(4)] == [(0, 1, 2)] * 3 + [()]
 
 
 def test_groups_shrink_by_leaves_to_one_that_goes_on_alone() -> None:

@@ -32,16 +32,18 @@ class Layer(Process):
         self.restore = restore
         self.view: InstalledView | None = None
         self.wants = self.receives = (0,)
-        self.is_out = False
+        self.is_out = self.saw_all = False
         self.queue: list[bytes] = []
         self.closed = False
         """A view is changing: what is multicast waits for the next one."""
+        self.full = False
+        """Its window is full: what is multicast waits, in a new view too."""
 
     def multicast(self, payload: bytes) -> bool:
-        """Send to all members; queue it while a view changes."""
+        """Send to all members; queue it while a view changes or the window is full."""
         if self.view is None:
             return False
-        if self.closed:
+        if self.closed or self.full:
             self.queue.append(payload)
         else:
             self.send(payload)
@@ -177,12 +179,17 @@ class Hall:
         for node in self.members:
             self.layer(node).closed = True
 
-    def change(self, members: Iterable[NodeId], newcomers: Iterable[NodeId] = ()) -> None:
-        """Install a view at its members, and at those that are up and left out."""
+    def change(
+        self, members: Iterable[NodeId], newcomers: Iterable[NodeId] = (), leaving: Iterable[NodeId] = ()
+    ) -> None:
+        """Install a view at its members, and at those that are up and left out. Those that leave by their own
+        wish get what the others have of the view before."""
         before, self.members = self.members, tuple(sorted(members))
         fresh = {*newcomers} | {node for node in self.members if node not in before}
         stay = [node for node in self.members if node not in fresh]
-        self._cut(before, stay)
+        self._cut(before, [*stay, *leaving])
+        for node in leaving:
+            self.layer(node).saw_all = True
         self.went_on[self.number] = stay
         state = self.layer(stay[0]).snapshot() if stay else b""
         self.number += 1
@@ -199,8 +206,22 @@ class Hall:
             self.layer(node).install(self.number, self.members, tuple(sorted(fresh)) if before else ())
         for node in self.members:
             if node in self.up:
-                self.layer(node).flush()
-                self.member(node).conclude()
+                self.go_on(node)
+
+    def fill(self, node: NodeId) -> None:
+        """Let the window of a member's layer be full."""
+        self.layer(node).full = True
+
+    def drain(self, node: NodeId) -> None:
+        """Let the layer of a member send what waits, and all that follows."""
+        self.layer(node).full = False
+        self.go_on(node)
+
+    def go_on(self, node: NodeId) -> None:
+        """Send what waited, unless the window is full."""
+        if not self.layer(node).full:
+            self.layer(node).flush()
+        self.member(node).conclude()
 
     def _cut(self, before: tuple[NodeId, ...], stay: list[NodeId]) -> None:
         for sender in before:

@@ -46,6 +46,11 @@ class Exchange:
         self.cut = None
         self.traffic = Traffic(self._env, self._group, record, self._options)
 
+    def stop(self) -> None:
+        """A change of the view begins."""
+        if self.traffic is not None:
+            self.traffic.stop()
+
     def catch_up(self) -> None:
         """The view has been delivered: take what came early, deliver what has come, send what has waited."""
         early, self._early = self._early, []

@@ -80,6 +80,8 @@ class Seatholder(Process):
         self._sponsor: Sponsor | None = None
         self._outlived = 0
         """The view after which the owner wants another one, whoever its members are."""
+        self.saw_all = False
+        """Whether this node, which left, has got just those messages of its last view that all others got."""
 
     @property
     def view(self) -> InstalledView | None:
@@ -139,6 +141,7 @@ class Seatholder(Process):
         self.exchange.cut = None
         if self.standing is MEMBER:
             self._on(StandingEvent.STOP)
+            self.exchange.stop()
         elif self.standing is ADMITTED:
             self._go_out()
 
@@ -187,10 +190,12 @@ class Seatholder(Process):
         """A view without this node: tell the owner if it was a member, and ask to come in again."""
         was_member, traffic, before = self.view is not None, self.exchange.traffic, self.journal.record
         cut = record.cut if record.number == before.number + 1 else None
+        self.saw_all = False
         if self.wants is None:
             self.journal.groups = None
             if cut is not None and traffic is not None and traffic.reaches(cut):
                 traffic.deliver_rest(cut)
+                self.saw_all = self.exchange.received == cut
         self._follow(record)
         if self.standing in (MEMBER, CHANGING, ADMITTED):
             self._go_out(cut)

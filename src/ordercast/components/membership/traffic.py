@@ -31,6 +31,7 @@ class Traffic:
         "_others",
         "_since_beat",
         "_stable",
+        "_stopped_with",
         "delivered",
         "known",
         "received",
@@ -52,6 +53,8 @@ class Traffic:
         self._stable = [0] * count
         self._bytes = 0
         self._since_beat = 0
+        self._stopped_with: tuple[int, ...] | None = None
+        """How many messages of each member had come when a change of the view began."""
         self.record = record
         self.received = [0] * count
         """How many messages of each member have come without a gap; of this one, how many it has sent."""
@@ -153,10 +156,15 @@ class Traffic:
         """Whether so much came since the last heartbeat that senders may wait for the next one."""
         return self._since_beat >= max(1, self._options.window // 4)
 
+    def stop(self) -> None:
+        """A change of the view begins. What comes from now on may be beyond its cut. It is not acknowledged,
+        or a sender that is left out would forget a message that nobody delivers."""
+        self._stopped_with = tuple(self.received)
+
     def counts(self) -> tuple[int, ...]:
         """What a heartbeat says of the messages received."""
         self._since_beat = 0
-        return tuple(self.received)
+        return self._stopped_with or tuple(self.received)
 
     def check_counts(self, source: NodeId, counts: tuple[int, ...]) -> None:
         """Raise `RemoteError` if a member claims to have received what was not sent."""

@@ -55,6 +55,7 @@ from ordercast.components.membership.messages import (
 from ordercast.components.membership.record import ViewRecord
 from ordercast.components.membership.seatholder import Seatholder
 from ordercast.components.membership.standing import (
+    ADMITTED,
     CHANGING,
     JOINING,
     MEMBER,
@@ -103,10 +104,13 @@ class ViewSynchrony(Seatholder):
             self._tell_wish()
 
     def leave(self) -> None:
-        """Ask to be let go. What was multicast before is delivered first."""
+        """Ask to be let go. What was multicast before is delivered first. A node whose view has not begun yet
+        gives up its request, or its seat, at once."""
         self.wants = None
         if self.standing is JOINING:
             self._on(StandingEvent.EXCLUDE)
+        elif self.standing is ADMITTED:
+            self._go_out()
         if self.standing is OUT:
             self.journal.groups = None
             self.journal.save()

@@ -38,6 +38,15 @@ class Issuer:
             if entry.sequencer == mine and (own or mode is Mode.ACTIVE) and entry.key not in self._issued:
                 self.issue(entry.key, now)
 
+    def issue_next(self, count: int, ordered: int, now: Nanos) -> None:
+        """Issue the ticket of an own message that is about to be sent; those up to `ordered` are ordered.
+
+        The message before it may have no ticket: a view came between, or another member was to issue it. It
+        will get a higher number than this one would get now. So this one gets its ticket when it comes back.
+        """
+        if count - 1 <= ordered or Key(self._me, count - 1) in self._issued:
+            self.issue(Key(self._me, count), now)
+
     def issue(self, key: Key, now: Nanos) -> None:
         """Issue the ticket of a message."""
         self._issued.add(key)

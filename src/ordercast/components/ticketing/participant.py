@@ -12,6 +12,7 @@ Deviations from Figure 4 of the paper:
 - When a view ends, all survivors have the same tickets and order all of them. They need not wait for the
   clocks of members that are gone.
 - On its way to passive a member still issues tickets for its own messages that lost theirs with a view.
+- A message gets no ticket before the one that its sender sent before it, which may have lost its own.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -30,7 +31,6 @@ from ordercast.components.ticketing.messages import (
     DataMessage,
     Envelope,
     Header,
-    Key,
     Reassign,
     Sequencer,
     Switch,
@@ -276,7 +276,7 @@ class Participant(Stack):
     def _issue_own(self, count: int) -> None:
         """Issue the ticket of a message that this member is about to send."""
         if not self.ordering.strangers:
-            self.issuer.issue(Key(self.env.me, count), self.env.now)
+            self.issuer.issue_next(count, self._ordered_count(), self.env.now)
 
     # Deliveries
 
@@ -311,9 +311,9 @@ class Participant(Stack):
 
     def _on_view(self, view: View) -> None:
         inside = self.views.view is not None
-        if inside:
+        if inside or self.views.saw_all:
             self._close_view()
-        else:
+        if not inside:
             self._leave_view()
         self.reception.install(view)
         if inside:
