@@ -8,6 +8,7 @@ from ordercast.catalogue import protocol_names
 from ordercast.core import (
     Agreement,
     Causality,
+    Consistency,
     Deployment,
     Gaps,
     Guarantees,
@@ -40,6 +41,7 @@ EVERYTHING = Guarantees(
     causality=Causality.CAUSAL,
     gaps=Gaps.NOTIFIED,
     views=True,
+    consistency=Consistency.LINEARIZABLE,
 )
 """More than any protocol promises: then every property is judged."""
 

@@ -5,7 +5,7 @@ import pytest
 
 from ordercast.catalogue import protocol_names
 from ordercast.core import RemoteError
-from ordercast.judge import audit, judge
+from ordercast.judge import Replay, audit, verdict
 from ordercast.trace import Event, RunDescription, build_table
 from tests.audit.tampering import EVERYTHING, PLANS, foresees, honest, tampered
 from tests.audit.turnover import turnover
@@ -18,17 +18,18 @@ PARTS = 64
 TURNOVERS = 60
 
 
-def oracles_say(description: RunDescription, events: list[Event]) -> set[str]:
+def oracles_say(description: RunDescription, events: list[Event], replay: Replay | None = None) -> set[str]:
     try:
-        return {violation.property for violation in judge(description, events)}
+        found = verdict(description, events, replay=replay).violations
+        return {violation.property for violation in found}
     except RemoteError:
         return {"not a trace"}
 
 
-def columns_say(description: RunDescription, events: list[Event]) -> set[str]:
+def columns_say(description: RunDescription, events: list[Event], replay: Replay | None = None) -> set[str]:
     table = build_table("test", [tuple(event) for event in events])
     try:
-        return {violation.property for violation in audit(description, table).violations}
+        return {violation.property for violation in audit(description, table, replay=replay).violations}
     except RemoteError:
         return {"not a trace"}
 
@@ -38,7 +39,7 @@ def test_both_condemn_a_mutant_for_the_same_properties(mutant: Mutant) -> None:
     condemned: set[str] = set()
     for seed in range(mutant.seeds):
         run = mutant.run(seed)
-        found = audit(run.description, run.table).violations
+        found = audit(run.description, run.table, replay=run.replay).violations
         told = {violation.property for violation in run.violations}
         assert {violation.property for violation in found} == told
         assert told <= mutant.breaks | mutant.also
@@ -57,7 +58,7 @@ def test_both_pass_clean_runs(protocol: str, part: int) -> None:
     for seed in range(part, CLEAN_RUNS, PARTS):
         run = honest(protocol, seed)
         assert run.violations == []
-        assert audit(run.description, run.table).violations == []
+        assert audit(run.description, run.table, replay=run.replay).violations == []
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -72,8 +73,8 @@ def test_both_find_the_same_in_tampered_traces(plan: str, first: int) -> None:
                 events = tampered(run.events(), 1000 * seed + number) if number else run.events()
                 if foresees(events):
                     continue
-                told = oracles_say(description, events)
-                assert columns_say(description, events) == told, (plan, seed, number)
+                told = oracles_say(description, events, run.replay)
+                assert columns_say(description, events, run.replay) == told, (plan, seed, number)
                 sizes.add(len(told))
     assert min(sizes) == 0 < max(sizes), "some change nothing that counts, others do"
 

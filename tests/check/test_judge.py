@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordercast.core import Guarantees, Membership, Order, RemoteError, message_id
+from ordercast.core import Consistency, Guarantees, Membership, Order, RemoteError, message_id
 from ordercast.judge import PROPERTIES, Judge, judge, properties_of, verdict
 from ordercast.trace import Event, Kind
 from tests.check.test_order import ACROSS, triangle
@@ -77,7 +77,7 @@ def test_oracles_follow_the_promises() -> None:
         return [declared.name for declared in properties_of(trace.description)]
 
     record = ["clock", "lifecycle", "integrity", "digests", "stamp", "stamp-owner"]
-    always = ["configuration", "answers"]
+    always = ["configuration", "completion"]
     assert names(Guarantees()) == [*record, *always]
     ordered = [*record, "stamp-order", *always, "total-order"]
     assert names(Guarantees(order=Order.GROUP)) == ordered
@@ -85,9 +85,10 @@ def test_oracles_follow_the_promises() -> None:
     assert names(ACROSS, 1) == ordered  # one group: the same question
     both = {*names(STRICT), *names(NOTIFIED)}
     assert names(Guarantees(membership=Membership.VIEWS)) == [*record[:3], "tenure", *record[3:], *always]
-    assert both | {"progress", "probe", "tenure", "joining", "state-transfer"} == {
-        declared.name for declared in PROPERTIES
-    }
+    replicated = Guarantees(consistency=Consistency.LINEARIZABLE)
+    assert names(replicated) == [*record, *always, "linearizable", "replica-state"]
+    described = {"progress", "probe", "tenure", "joining", "state-transfer", "answers", "replies"}
+    assert both | {*names(replicated)} | described == {declared.name for declared in PROPERTIES}
 
 
 def test_a_property_needs_no_other_to_be_judged() -> None:

@@ -104,7 +104,7 @@ def test_answers_before_a_delivery() -> None:
     trace.deliver(1, a)
     trace.deliver(2, a)
     complete(trace, a)
-    found = trace.only("answers")
+    found = trace.only("completion")
     assert (found.nodes, found.messages, found.step) == ((3, 1, 2), (a,), 2)
     assert "all answers to 3#0 (at 3 us), which nodes 1, 2 had not delivered" in found.detail
 
@@ -116,14 +116,14 @@ def test_a_notification_is_no_answer() -> None:
     trace.numbered(1, a, 1)
     trace.drop(2, 1)
     complete(trace, a)
-    assert trace.only("answers").nodes == (3, 2)
+    assert trace.only("completion").nodes == (3, 2)
 
 
 @pytest.mark.parametrize("message", [None, 77])
 def test_answers_to_what_nobody_submitted(message: int | None) -> None:
     trace = Trace(NOTHING)
     complete(trace, message)
-    found = trace.only("answers")
+    found = trace.only("completion")
     assert found.nodes == (3,)
     assert "which nobody submitted" in found.detail
 
@@ -137,10 +137,10 @@ def test_a_delivery_in_an_earlier_life_was_answered() -> None:
     trace.deliver(1, a)
     trace.deliver(0, a)
     complete(trace, a)
-    assert trace.only("answers").nodes == (3, 2)
+    assert trace.only("completion").nodes == (3, 2)
     trace.deliver(2, a)
     complete(trace, a)
-    trace.only("answers")
+    trace.only("completion")
 
 
 def test_machines_have_no_common_order() -> None:
@@ -149,7 +149,7 @@ def test_machines_have_no_common_order() -> None:
     complete(trace, a)
     for node in range(2):
         trace.deliver(node, a)
-    assert trace.only("answers").nodes == (3, 2)
+    assert trace.only("completion").nodes == (3, 2)
     trace.deliver(2, a)
     trace.clean()
 

@@ -206,5 +206,5 @@ def test_findings_do_not_depend_on_chunks(trace: Trace) -> None:
 
 
 def test_every_property_has_a_statement() -> None:
-    assert len(PROPERTIES) == 23
+    assert len(PROPERTIES) == 27
     assert all(len(declared.statement) > 20 for declared in PROPERTIES)

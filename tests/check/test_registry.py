@@ -79,7 +79,8 @@ def test_one_that_is_judged_at_the_end_waits_for_a_complete_run() -> None:
     trace = Trace(complete=False)
     names = [declared.name for declared in properties_of(trace.description)]
     assert names and not {"agreement", "validity"} & set(names)
-    assert at_end_named() == "agreement and validity"
+    assert at_end_named(serves=False) == "agreement and validity"
+    assert at_end_named(serves=True) == "agreement, validity and replies"
 
 
 def test_the_command_and_the_documents_list_a_new_property() -> None:

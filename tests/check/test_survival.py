@@ -2,8 +2,8 @@
 
 import msgspec
 
-from ordercast.core import ANEW, Agreement, Guarantees, MessageId, Order
-from ordercast.trace import Kind, Stretch
+from ordercast.core import ANEW, Agreement, Guarantees, Membership, MessageId, Order
+from ordercast.trace import LOST, Kind, Stretch
 from tests.check.traces import Trace
 
 SURVIVING = Guarantees(order=Order.ACROSS, agreement=Agreement.ALL, views=True)
@@ -64,6 +64,30 @@ def test_a_member_that_stays_behind_is_not_bound() -> None:
     for node in (1, 2):
         trace.deliver(node, a, b)
         trace.view(node, 2, 1, 2)
+    trace.clean()
+
+
+def test_a_member_that_left_with_a_view_that_it_did_not_install_is_not_bound_when_it_joins_again() -> None:
+    trace, a, b = begun()
+    promised = msgspec.structs.replace(SURVIVING, membership=Membership.VIEWS)
+    trace.description = msgspec.structs.replace(trace.description, guarantees=promised)
+    for node in (1, 2):
+        trace.view(node, 2, 1, 2)
+        trace.deliver(node, a, b)
+    for config, asked, told in ((2, Kind.LEAVE, Kind.LEFT), (3, Kind.JOIN, Kind.JOINED)):
+        trace.row(0, asked, groups=(0,))
+        trace.row(0, told, groups=(0,), config=config)
+    for node in range(3):
+        trace.view(node, 3, 0, 1, 2)
+    trace.clean()
+
+
+def test_a_member_that_lost_its_state_is_not_bound_by_its_earlier_life() -> None:
+    trace, a, b = begun()
+    for node in (1, 2):
+        trace.deliver(node, a, b)
+    trace.row(0, Kind.CRASH)
+    trace.row(0, Kind.RECOVER, label=LOST)
     trace.clean()
 
 

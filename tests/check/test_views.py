@@ -1,6 +1,7 @@
 import msgspec
 
-from ordercast.core import Agreement, Guarantees, MessageId
+from ordercast.core import ANEW, Agreement, Guarantees, Membership, MessageId
+from ordercast.trace import SAVED, Kind
 from tests.check.traces import NOTIFIED, Trace
 
 VIEWS = Guarantees(views=True)
@@ -272,3 +273,22 @@ def test_an_excluded_node_may_deliver_for_another_group() -> None:
     trace.clean()
     trace.deliver(1, trace.submit(groups=(0,)))
     trace.only("view-synchrony")
+
+
+def test_one_that_left_a_group_when_it_began_anew_delivers_for_its_other_group() -> None:
+    trace = Trace(Guarantees(views=True, membership=Membership.VIEWS), groups={0: (0, 1), 1: (0, 1)})
+    for node in (0, 1):
+        for group in (0, 1):
+            trace.view(node, 1, 0, 1, group=group)
+    trace.row(0, Kind.CRASH)
+    trace.row(0, Kind.RECOVER, label=SAVED)
+    trace.row(0, Kind.LEAVE, groups=(0,))
+    trace.view(1, 2, 1, group=0)
+    trace.view(1, 2, 0, 1, group=1)
+    trace.row(0, Kind.JOINED, groups=(1,), config=2)
+    trace.row(0, Kind.VIEW, groups=(1,), config=2, members=(0, 1), label=ANEW)
+    trace.row(0, Kind.LEFT, groups=(0,), config=2)
+    message = trace.submit(groups=(0, 1))
+    for node in (1, 0):
+        trace.deliver(node, message, config=2)
+    trace.clean()

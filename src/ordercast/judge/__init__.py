@@ -6,7 +6,16 @@ and the run's description, by the properties that the run promises. They are wri
 each tests the other: they share only the registry of properties and the form of a finding.
 """
 
-from ordercast.judge.finding import END_OF_RUN, VIOLATIONS_MAX, Damage, Holes, NodeHoles, Verdict, Violation
+from ordercast.judge.finding import (
+    END_OF_RUN,
+    VIOLATIONS_MAX,
+    Damage,
+    Holes,
+    NodeHoles,
+    Replay,
+    Verdict,
+    Violation,
+)
 from ordercast.judge.judges import (
     Judge,
     audit,
@@ -30,6 +39,7 @@ __all__ = [
     "Judged",
     "NodeHoles",
     "Property",
+    "Replay",
     "Verdict",
     "Violation",
     "audit",

@@ -8,7 +8,7 @@ import pyarrow as pa
 from ordercast.judge.columns import blocks, judge_columns
 from ordercast.judge.columns.node_order import NodeOrder
 from ordercast.judge.columns.parts import BLOCK_BITS, SUBMITTED
-from ordercast.judge.finding import Verdict, Violation, failed
+from ordercast.judge.finding import Replay, Verdict, Violation, failed
 from ordercast.judge.online import OnlineJudge
 from ordercast.judge.property import Property
 from ordercast.judge.registry import PROPERTIES
@@ -23,16 +23,27 @@ def properties_of(description: RunDescription, properties: Iterable[Property] = 
 class Judge(OnlineJudge):
     """The oracles of all properties that a run promises, fed event by event."""
 
-    def __init__(self, description: RunDescription, properties: Iterable[Property] = PROPERTIES) -> None:
+    def __init__(
+        self,
+        description: RunDescription,
+        properties: Iterable[Property] = PROPERTIES,
+        replay: Replay | None = None,
+    ) -> None:
         wanted = properties_of(description, properties)
-        super().__init__(description, [(declared.name, declared.oracle) for declared in wanted])
+        super().__init__(description, [(declared.name, declared.oracle) for declared in wanted], replay)
 
 
 def verdict(
-    description: RunDescription, events: Iterable[Event], properties: Iterable[Property] = PROPERTIES
+    description: RunDescription,
+    events: Iterable[Event],
+    properties: Iterable[Property] = PROPERTIES,
+    replay: Replay | None = None,
 ) -> Verdict:
-    """Judge a whole run event by event; return the findings, and how many more there were."""
-    court = Judge(description, properties)
+    """Judge a whole run event by event; return the findings, and how many more there were.
+
+    `replay` are the operations of the run, if they are known.
+    """
+    court = Judge(description, properties, replay)
     court.observe_whole(events if isinstance(events, Sequence) else list(events))
     court.finish()
     return _with_failure(description, Verdict(court.violations, court.suppressed, court.holes()))
@@ -50,14 +61,16 @@ def audit(
     table: pa.Table,
     properties: Iterable[Property] = PROPERTIES,
     order: NodeOrder | None = None,
+    replay: Replay | None = None,
 ) -> Verdict:
     """Judge a whole run over its columns; return the findings, and how many more there were.
 
-    `order` are the rows of the table by node, if they have been sorted already.
+    `order` are the rows of the table by node, if they have been sorted already. `replay` are the operations
+    of the run, if they are known.
     """
     wanted = properties_of(description, properties)
     judges = [(declared.name, declared.columns) for declared in wanted]
-    return _with_failure(description, judge_columns(description, table, judges, order))
+    return _with_failure(description, judge_columns(description, table, judges, order, replay))
 
 
 def _with_failure(description: RunDescription, found: Verdict) -> Verdict:

@@ -29,6 +29,9 @@ class Property:
     in_parts: bool = False
     """Whether fingerprints of the parts of a large run can prove it. If not, the run is judged as a whole."""
 
+    of_services: bool = False
+    """Whether it is about the clients of a service; a run without one is never judged by it."""
+
     def judged(self, description: RunDescription) -> bool:
         """Whether a run is judged by this property."""
         return self.applies(description) and (description.complete or not self.at_end)

@@ -5,13 +5,14 @@ judges, the command line and the table in `docs/checks.md` read it from here.
 """
 
 from ordercast.core import Agreement as Agreed
-from ordercast.core import Causality, Gaps, Membership, Order
+from ordercast.core import Causality, Consistency, Gaps, Membership, Order
 from ordercast.judge.columns import Case as Columns
 from ordercast.judge.columns.acyclic_order import acyclic_order
 from ordercast.judge.columns.agreement import agreement
 from ordercast.judge.columns.answers import answers
 from ordercast.judge.columns.causal import causal
 from ordercast.judge.columns.clock import clock
+from ordercast.judge.columns.completion import completion
 from ordercast.judge.columns.configuration import configuration
 from ordercast.judge.columns.digests import digests
 from ordercast.judge.columns.drop_detection import drop_detection
@@ -19,8 +20,11 @@ from ordercast.judge.columns.drop_reason import drop_reason
 from ordercast.judge.columns.fifo import fifo
 from ordercast.judge.columns.joining import joining
 from ordercast.judge.columns.lifecycle import lifecycle
+from ordercast.judge.columns.linearizable import linearizable
 from ordercast.judge.columns.probe import probe
 from ordercast.judge.columns.progress import progress
+from ordercast.judge.columns.replica_state import replica_state
+from ordercast.judge.columns.replies import replies
 from ordercast.judge.columns.stamp import stamp
 from ordercast.judge.columns.stamp_order import stamp_order
 from ordercast.judge.columns.stamp_owner import stamp_owner
@@ -34,6 +38,7 @@ from ordercast.judge.online.agreement import Agreement
 from ordercast.judge.online.answers import Answers
 from ordercast.judge.online.causal import Causal
 from ordercast.judge.online.clock import Clocks
+from ordercast.judge.online.completion import Completion
 from ordercast.judge.online.configuration import Configurations
 from ordercast.judge.online.digests import Digests
 from ordercast.judge.online.drop_detection import DropDetection
@@ -42,8 +47,11 @@ from ordercast.judge.online.fifo import Fifo
 from ordercast.judge.online.integrity import Integrity
 from ordercast.judge.online.joining import Requests
 from ordercast.judge.online.lifecycle import Lifecycle
+from ordercast.judge.online.linearizable import Linearizable
 from ordercast.judge.online.probe import Probes
 from ordercast.judge.online.progress import Progress
+from ordercast.judge.online.replica_state import ReplicaState
+from ordercast.judge.online.replies import Replies
 from ordercast.judge.online.stamp import Stamps
 from ordercast.judge.online.stamp_order import StampOrder
 from ordercast.judge.online.stamp_owner import StampOwners
@@ -146,12 +154,12 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             in_parts=True,
         ),
         Property(
-            "answers",
+            "completion",
             "A client has all answers to a message only after every receiver of the message delivered it.",
             "always",
             lambda run: True,
-            Answers,
-            answers,
+            Completion,
+            completion,
             in_parts=True,
         ),
         Property(
@@ -233,6 +241,38 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             state_transfer,
         ),
         Property(
+            "linearizable",
+            "An operation of a service is answered with the place at which replicas deliver it, and a read"
+            " with the place behind which it was executed. In the order of these places, no operation was"
+            " answered before one with an earlier place was invoked. A client gets one answer to an"
+            " operation, or the same again, and only to what it invoked.",
+            "`consistency` is `linearizable`; that answered operations are delivered, at the end of a"
+            " complete run",
+            lambda run: run.guarantees.consistency is Consistency.LINEARIZABLE,
+            Linearizable,
+            linearizable,
+        ),
+        Property(
+            "replica-state",
+            "Replicas of a service have equal states at equal places. A replica delivers nothing for which a"
+            " state stands that it has taken over from another one.",
+            "`consistency` is promised",
+            lambda run: run.guarantees.consistency is not Consistency.NONE,
+            ReplicaState,
+            replica_state,
+        ),
+        Property(
+            "answers",
+            "A fresh service that executes the operations in the order of their places gives the same"
+            " answers.",
+            "the run has a service, whose replicas began with the run, and the bytes of its operations are"
+            " known",
+            lambda run: bool(run.service),
+            Answers,
+            answers,
+            of_services=True,
+        ),
+        Property(
             "agreement",
             "If one receiver delivers a message, every correct receiver delivers it. Where notifications are"
             " promised, a notification of its drop counts as well.",
@@ -254,6 +294,17 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             at_end=True,
             heeds=("agreement",),
             in_parts=True,
+        ),
+        Property(
+            "replies",
+            "A client that invokes an operation of a service, and does not crash afterwards, gets an answer,"
+            " or is told that the outcome is unknown.",
+            "the run has a service",
+            lambda run: bool(run.service),
+            Replies,
+            replies,
+            at_end=True,
+            of_services=True,
         ),
         Property(
             "progress",

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ordercast.judge.columns.node_order import NodeOrder
 from ordercast.judge.columns.record import damage_of, examine_part
-from ordercast.judge.finding import Damage, Verdict
+from ordercast.judge.finding import Damage, Replay, Verdict
 from ordercast.judge.judges import audit, verdict
 from ordercast.judge.online.record import examine
 from ordercast.trace import FileRows, RunDescription, events_of, merged, trace_hash
@@ -24,17 +24,21 @@ class Judged(NamedTuple):
     table: pa.Table | None = None
 
 
-def verdict_on_files(description: RunDescription, files: Sequence[FileRows]) -> Judged:
+def verdict_on_files(
+    description: RunDescription, files: Sequence[FileRows], replay: Replay | None = None
+) -> Judged:
     """Judge a run row by row; the files have all columns."""
     damage = examine(description, files)
     if damage:
         return Judged(damaged(damage))
     table = merged(files)
-    found = verdict(description, events_of(table))
+    found = verdict(description, events_of(table), replay=replay)
     return Judged(found._replace(damage=_altered(description, files, table)), table)
 
 
-def audit_files(description: RunDescription, files: Sequence[FileRows]) -> Judged:
+def audit_files(
+    description: RunDescription, files: Sequence[FileRows], replay: Replay | None = None
+) -> Judged:
     """Judge a run over its columns; the files have all columns if the description has a hash."""
     orders = [NodeOrder(rows.table) for rows in files]
     parts = [
@@ -45,7 +49,8 @@ def audit_files(description: RunDescription, files: Sequence[FileRows]) -> Judge
     if damage:
         return Judged(damaged(damage))
     table = merged(files)
-    found = audit(description, table, order=orders[0] if table is files[0].table else None)
+    order = orders[0] if table is files[0].table else None
+    found = audit(description, table, order=order, replay=replay)
     return Judged(found._replace(damage=_altered(description, files, table)), table)
 
 

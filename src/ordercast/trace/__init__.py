@@ -2,6 +2,7 @@
 
 from ordercast.trace.deliveries import (
     ACTIONS,
+    ANSWERING,
     CARRYING,
     CHANGING,
     CONFIGURING,
@@ -22,7 +23,9 @@ from ordercast.trace.event import (
     LOST,
     PACKETS,
     PROBE,
+    READ,
     REMOVED,
+    RESTORED,
     SAVED,
     TALLY,
     UNFOUNDED,
@@ -35,6 +38,9 @@ from ordercast.trace.table import SCHEMA, build_table, events_of, trace_hash
 
 __all__ = [
     "ACTIONS",
+    "ANSWERING",
+    "READ",
+    "RESTORED",
     "CARRYING",
     "CHANGING",
     "CONFIGURING",

@@ -10,6 +10,7 @@ from zlib import crc32
 
 from ordercast.core import (
     Carrier,
+    Checkpoint,
     Delivered,
     Delivery,
     Dropped,
@@ -18,15 +19,19 @@ from ordercast.core import (
     Nanos,
     NodeId,
     Notice,
+    Outcome,
     OutOfOrder,
+    Replied,
     RoleChange,
+    Stamp,
     State,
     StateWanted,
     Unconfirmed,
     View,
+    outcome_of,
 )
 from ordercast.core.bundle import unpack
-from ordercast.trace.event import Event, Kind
+from ordercast.trace.event import READ, RESTORED, Event, Kind
 
 
 class DeliveryKind(NamedTuple):
@@ -48,6 +53,8 @@ class DeliveryKind(NamedTuple):
     """It says that its node receives a group from a place in its order on."""
     leaves: bool = False
     """It says that its node receives a group no longer."""
+    answers: bool = False
+    """It answers an operation of a client."""
     columns: Callable[[Any], dict[str, object]] | None = None
     """For a notice: makes the columns of its row. All carriers have the same columns."""
 
@@ -117,6 +124,35 @@ def _state(notice: State) -> dict[str, object]:
     }
 
 
+def _replied(notice: Replied) -> dict[str, object]:
+    message, submitted, result = unpack(notice.payload)[0]
+    outcome = outcome_of(result)
+    columns: dict[str, object] = {
+        "message": message,
+        "groups": (notice.group,),
+        "submitted_ns": submitted,
+        "peer": notice.replica,
+        "size": len(result),
+        "digest": crc32(result),
+        "label": READ if notice.read else None if outcome is Outcome.ANSWERED else outcome.name.lower(),
+    }
+    return columns | _place(notice.stamp)
+
+
+def _checkpoint(notice: Checkpoint) -> dict[str, object]:
+    columns: dict[str, object] = {
+        "groups": (notice.group,),
+        "size": notice.size,
+        "digest": notice.digest,
+        "label": RESTORED if notice.restored else None,
+    }
+    return columns | _place(notice.stamp)
+
+
+def _place(stamp: Stamp | None) -> dict[str, object]:
+    return {} if stamp is None else {"stamp_clock": stamp.clock, "stamp_issuer": stamp.issuer}
+
+
 DELIVERY_KINDS = (
     DeliveryKind(Delivered, Kind.DELIVER, ordered=True),
     DeliveryKind(OutOfOrder, Kind.OUT_OF_ORDER, promise="out_of_order"),
@@ -128,6 +164,8 @@ DELIVERY_KINDS = (
     DeliveryKind(RoleChange, Kind.ROLE, columns=_role),
     DeliveryKind(StateWanted, Kind.STATE_WANTED, columns=_state_wanted),
     DeliveryKind(State, Kind.STATE, columns=_state),
+    DeliveryKind(Replied, Kind.REPLY, answers=True, columns=_replied),
+    DeliveryKind(Checkpoint, Kind.CHECKPOINT, columns=_checkpoint),
 )
 """All kinds. Add new ones at the end: spool files number the carriers in this order."""
 
@@ -148,6 +186,8 @@ ENTERING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.ent
 """The kinds of rows which say that their node receives a group from now on."""
 LEAVING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.leaves)
 """The kinds of rows which say that their node receives a group no longer."""
+ANSWERING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.answers)
+"""The kinds of rows which answer an operation of a client."""
 CHANGING: tuple[Kind, ...] = (*ENTERING, *LEAVING)
 """The kinds of rows which say that their node joined or left a group."""
 PROMISED: dict[Kind, str] = {one.kind: one.promise for one in DELIVERY_KINDS if one.promise}

@@ -53,6 +53,8 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     source: str
     protocol: str
+    service: str = ""
+    """The name of the service that the run replicates; empty if it has none."""
     seed: int | None = None
     guarantees: Guarantees
     nodes: tuple[NodeDescription, ...]
@@ -68,6 +70,8 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     they did before is in the trace of an earlier run."""
     removed: tuple[NodeId, ...] = ()
     """Nodes that were removed from a live cluster before the end of the run."""
+    one_clock: tuple[tuple[HostId, ...], ...] = ()
+    """Hosts of a live run that have one clock in common, because they are on one machine."""
     trace_hash: str | None = None
     files: dict[str, int] | None = None
     """The number of rows in each of its Parquet files; None if the writer did not count them."""
@@ -83,6 +87,14 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(workload, dict) and workload.get("kind") == "listed":
             wanted = len(workload.get("submission", ()))
         return wanted if self.source == "simulator" and isinstance(wanted, int) else None
+
+    def clocks(self) -> dict[NodeId, int]:
+        """For each node, the number of its clock. Times of nodes with the same number may be compared."""
+        if self.source != "live":
+            return dict.fromkeys((node.id for node in self.nodes), 0)
+        shared = {host: number for number, hosts in enumerate(self.one_clock) for host in hosts}
+        first = len(self.one_clock)
+        return {node.id: shared.get(node.host, first + node.host) for node in self.nodes}
 
     @property
     def may_have_holes(self) -> bool:
@@ -101,6 +113,7 @@ def describe(plan: Plan, *, run: str, source: str, seed: int | None, complete: b
         run=run,
         source=source,
         protocol=plan.protocol,
+        service="" if plan.service is None else plan.service.name,
         seed=seed,
         guarantees=plan.guarantees,
         nodes=tuple(NodeDescription(node.id, node.role, node.host) for node in plan.nodes),

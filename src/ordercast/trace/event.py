@@ -27,6 +27,8 @@ class Kind(StrEnum):
     STATE_WANTED = "state-wanted"
     GIVE_STATE = "give-state"
     STATE = "state"
+    REPLY = "reply"
+    CHECKPOINT = "checkpoint"
     CRASH = "crash"
     RECOVER = "recover"
     COMPLETE = "complete"
@@ -49,6 +51,10 @@ REMOVED = "removed"
 """Label of a view that removes the issuer of its stamp: the group settles all up to the stamp's number."""
 
 
+READ = "read"
+"""Label of a submission that is a read of a service, and of its reply: nobody delivers it."""
+RESTORED = "restored"
+"""Label of a checkpoint whose state came from another replica."""
 TALLY = "tally"
 """Label of a state that is the tally of what was delivered (`tally.py`), as applications of tests give it."""
 

@@ -19,6 +19,7 @@ from ordercast.core import LocalError, RemoteError
 from ordercast.trace.description import FORMAT, RunDescription
 from ordercast.trace.event import Kind
 from ordercast.trace.table import SCHEMA, conform
+from ordercast.trace.values import is_values
 
 DESCRIPTION = "run.json"
 EVENTS = "events.parquet"
@@ -210,7 +211,9 @@ def _existing(folder: Path) -> Path:
 
 
 def _aside(path: Path, root: Path) -> bool:
-    """Whether a file is not part of a trace: it is in a hidden folder or in the tables of a job."""
+    """Whether a file is not part of a trace: it has values, or is in a hidden folder or a job's tables."""
+    if is_values(path):
+        return True
     folders = path.relative_to(root).parts[:-1]
     if any(folder.startswith(".") for folder in folders):
         return True

@@ -1,84 +1,148 @@
-"""Answers: a client has the answers of all receivers only after all of them delivered its message.
+"""Answers: a fresh service that executes the delivered order gives the same answers.
 
-In a simulated run, the deliveries come before the `complete` row. In any other run, where rows of different
-machines have no common order, they only have to be there.
+Operations and reads are sorted by their places at once, and executed one by one. What lies behind operations
+that perhaps no replica delivered is not judged.
 """
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 
-from ordercast.judge.columns.account import Account
+from ordercast.core import Context, GroupId, RemoteError, format_ns, message_name
+from ordercast.judge.columns.calls import NOWHERE, Calls
 from ordercast.judge.columns.case import Case
-from ordercast.judge.columns.columns import Ints, null_of
+from ordercast.judge.columns.columns import Flags, Ints, null_of
 from ordercast.judge.columns.findings import Findings
-from ordercast.judge.finding import END_OF_RUN, message_at, nodes_named
-from ordercast.trace import Kind
+from ordercast.judge.columns.trace import Trace
+from ordercast.judge.finding import Replay
+
+
+class _Turns(NamedTuple):
+    """What is executed: the numbers of the calls, their places, and the answers to compare."""
+
+    number: Ints
+    clock: Ints
+    issuer: Ints
+    reply: Ints
+    """The row of an answer; -1 for an operation."""
+
+    def kept(self, flags: Flags) -> "_Turns":
+        """Some of them."""
+        return _Turns(*(column[flags] for column in self))
 
 
 def answers(case: Case, findings: Findings) -> None:
-    """Find complete messages that some receiver had not delivered."""
-    trace = case.trace
-    rows = trace.rows(Kind.COMPLETE)
-    if not len(rows):
+    """Execute the operations of each group again, and compare the results with the answers."""
+    if case.replay is None or case.description.resumed or not len(case.calls.reply):
         return
-    account = case.everything
-    places = _places(account, trace.message[rows])
-    simulated = trace.description.source == "simulator"
-    limits = rows if simulated else np.full(len(rows), len(trace.kind))
-    known = (places >= 0) & (np.append(account.submit_row, len(trace.kind))[places] < limits)
-    count = _delivered(account, places[known], limits[known])
-    steady = [trace.members.steady(groups) for groups in account.destinations]
-    needed = np.array([len(nodes) for nodes in steady], np.int64)
-    wrong = ~known
-    wrong[known] = count < needed[account.destination[places[known]]]
-    for at in findings.wanted(np.flatnonzero(wrong).tolist()):
-        place = int(places[at]) if known[at] else -1
-        _tell(account, findings, int(rows[at]), place, int(limits[at]), END_OF_RUN if not simulated else None)
+    for group in sorted(case.description.groups):
+        _judge_group(case, case.replay, group, findings)
 
 
-def _places(account: Account, messages: Ints) -> Ints:
-    """The place of each message among the submitted ones; -1 if it was not submitted."""
-    submitted = account.messages[: len(account.submit_row)]
-    order = np.argsort(submitted, kind="stable")
-    if not len(order):
-        return np.full(len(messages), -1)
-    near = np.minimum(np.searchsorted(submitted, messages, sorter=order), len(order) - 1)
-    found: Ints = np.where(submitted[order[near]] == messages, order[near], -1)
+def _judge_group(case: Case, replay: Replay, group: GroupId, findings: Findings) -> None:
+    trace, calls = case.trace, case.calls
+    turns = _turns(calls, group)
+    end_clock, end_issuer = _whole(case, group)
+    within = (turns.clock < end_clock) | ((turns.clock == end_clock) & (turns.issuer <= end_issuer))
+    turns = turns.kept(within)
+    rank = np.lexsort((calls.message[turns.number], calls.reads[turns.number], turns.issuer, turns.clock))
+    replies = _replies(calls)
+    wrong: list[tuple[int, bytes]] = []
+    machine, now = replay.service.make(), 0
+    times, null = trace.column("submitted_ns"), null_of(trace.column("submitted_ns"))
+    for number, reply in zip(turns.number[rank].tolist(), turns.reply[rank].tolist(), strict=True):
+        operation, message = _operation(trace, replay, int(calls.row[number])), int(calls.message[number])
+        if reply >= 0:
+            result = machine.read(operation, Context(message, now))
+            compared = [reply]
+        else:
+            submitted = int(times[calls.row[number]])
+            now = max(now, submitted if submitted != null else 0)
+            result = machine.apply(operation, Context(message, now))
+            compared = replies.get(number, [])
+        wrong += [(row, result) for row in compared if not _same(trace, row, result)]
+    for row, result in findings.wanted(wrong):
+        _tell(trace, findings, row, result)
+
+
+def _turns(calls: Calls, group: GroupId) -> _Turns:
+    """The operations of a group that were delivered, and its reads that were answered."""
+    number = calls.in_group(group)
+    number = number[~calls.reads[number] & (calls.delivery[number] >= 0)]
+    clock, issuer, named = calls.place(calls.delivery[number])
+    operations = _Turns(number, clock, issuer, np.full(len(number), -1)).kept(named)
+    asked = np.flatnonzero(calls.of >= 0)
+    asked = asked[calls.reads[calls.of[asked]] & (calls.group[calls.of[asked]] == group)]
+    clock, issuer, named = calls.place(calls.reply[asked])
+    clock, issuer = np.where(named, clock, NOWHERE), np.where(named, issuer, 0)
+    reads = _Turns(calls.of[asked], clock, issuer, calls.reply[asked])
+    return _Turns(*map(np.concatenate, zip(operations, reads, strict=True)))
+
+
+def _replies(calls: Calls) -> dict[int, list[int]]:
+    """The answers to each call."""
+    found: dict[int, list[int]] = {}
+    for number, row in zip(calls.of.tolist(), calls.reply.tolist(), strict=True):
+        found.setdefault(number, []).append(row)
     return found
 
 
-def _delivered(account: Account, places: Ints, limits: Ints) -> Ints:
-    """For each complete message, how many receivers had delivered it before the limit."""
-    # A message may be said to be complete twice: each time counts.
-    wanted = np.zeros(len(account.messages), bool)
-    wanted[places] = True
-    counts = wanted[account.place]
-    if changed := account.trace.members.changed:  # nobody answers for receivers that join or leave
-        counts &= ~np.isin(account.node, changed)
-    mine = np.flatnonzero(counts)
-    mine = mine[np.lexsort((account.row[mine], account.node[mine], account.place[mine]))]
-    first = np.ones(len(mine), bool)  # a receiver that lost its state may deliver it again
-    first[1:] = (np.diff(account.place[mine]) != 0) | (np.diff(account.node[mine]) != 0)
-    mine = mine[first]
-    by_row = mine[np.lexsort((account.row[mine], account.place[mine]))]
-    keys = account.place[by_row].astype(np.int64) * len(account.trace.kind) + account.row[by_row]
-    size = len(account.trace.kind)
-    low = np.searchsorted(keys, places.astype(np.int64) * size)
-    high = np.searchsorted(keys, places.astype(np.int64) * size + np.minimum(limits, size - 1), side="right")
-    count: Ints = high - low
-    return count
+def _whole(case: Case, group: GroupId) -> tuple[int, int]:
+    """The highest place up to which everything was delivered by some replica."""
+    end, waiting = (NOWHERE, 0), list(_stretches(case, group))
+    while waiting:
+        sound = [last for behind, last in waiting if behind <= end]
+        if not sound:
+            break
+        waiting = [(behind, last) for behind, last in waiting if behind > end]
+        end = max(end, *sound)
+    return end
 
 
-def _tell(account: Account, findings: Findings, row: int, place: int, limit: int, step: int | None) -> None:
-    trace = account.trace
-    node, message = int(trace.node[row]), int(trace.message[row])
-    what, missing = "nobody submitted", list[int]()
-    if place >= 0:
-        had = account.node[(account.place == place) & (account.row < limit)].tolist()
-        groups = account.destinations[account.destination[place]]
-        missing = sorted(trace.members.steady(groups).difference(had))
-        what = f"{nodes_named(missing)} had not delivered"
-    told = () if message == null_of(trace.message) else (message,)
-    named = message_at(message, int(trace.time[row])) if told else "a message"
-    detail = f"node {node} has all answers to {named}, which {what}"
-    at = row if step is None else step
-    findings.add((node, *missing), told, (int(trace.time[row]),), detail, at)
+def _stretches(case: Case, group: GroupId) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """What each replica delivered in a row: behind which place, and up to which."""
+    account, trace = case.account, case.trace
+    clocks, issuers = trace.column("stamp_clock"), trace.column("stamp_issuer")
+    counts = account.going_to(group)[account.to]
+    if account.ordered is not None:
+        counts &= account.ordered
+    counts &= (clocks[account.row] != null_of(clocks)) & (issuers[account.row] != null_of(issuers))
+    for node in np.unique(account.node).tolist():
+        rows = account.row[counts & (account.node == node)]
+        states = [state for state in case.restored if (state.node, state.group) == (node, group)]
+        edges = [-1, *(state.row for state in states), len(trace.kind)]
+        places = [(NOWHERE, 0), *((state.clock, state.issuer) for state in states)]
+        for behind, (first, last) in zip(places, pairwise(edges), strict=True):
+            mine = rows[(rows > first) & (rows < last)]
+            if len(mine):
+                top = mine[np.lexsort((issuers[mine], clocks[mine]))[-1]]
+                yield behind, (int(clocks[top]), int(issuers[top]))
+
+
+def _operation(trace: Trace, replay: Replay, row: int) -> bytes:
+    """The bytes of an operation; `RemoteError` if they are not those that were submitted."""
+    message, digest = int(trace.message[row]), int(trace.column("digest")[row])
+    operation = replay.operations.get(message)
+    if operation is None or digest not in (crc32(operation), null_of(trace.column("digest"))):
+        raise RemoteError(f"the history lacks the operation {message_name(message)}, or has another one")
+    return operation
+
+
+def _same(trace: Trace, row: int, result: bytes) -> bool:
+    """Whether an answer is this result."""
+    return (int(trace.column("size")[row]), int(trace.column("digest")[row])) == (len(result), crc32(result))
+
+
+def _tell(trace: Trace, findings: Findings, row: int, result: bytes) -> None:
+    node, message, time_ns = int(trace.node[row]), int(trace.message[row]), int(trace.time[row])
+    peer = int(trace.column("peer")[row])
+    findings.add(
+        (node,) if peer == null_of(trace.column("peer")) else (node, peer),
+        (message,),
+        (time_ns,),
+        f"node {node} got an answer to {message_name(message)} at {format_ns(time_ns)}, which is not that of"
+        f" a fresh service that executes the delivered order: {len(result)} bytes, digest {crc32(result)}",
+    )

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from ordercast.core import Groups, NodeId, Order
 from ordercast.judge.columns.columns import Ints, filled, is_kind, kinds_of, null_of
-from ordercast.judge.columns.part_answers import unproved
+from ordercast.judge.columns.part_completion import unproved
 from ordercast.judge.columns.parts import BLOCK_BITS, SUBMITTED, Edges, Key, Print, Summary, Turn
 from ordercast.judge.finding import END_OF_RUN, Holes, Verdict
 from ordercast.trace import ORDERED, Kind, RunDescription
@@ -61,7 +61,7 @@ def select(description: RunDescription, summaries: Iterable[Summary]) -> Selecti
     doubt = _doubt_of_issuers(description, parts, down)
     if doubt:
         return Selection(frozenset(), (), doubt)
-    complete = {block for part in parts for block in part.answers.blocks}
+    complete = {block for part in parts for block in part.completion.blocks}
     blocks, total = _differing(description, [p for part in parts for p in part.prints], down, complete)
     blocks |= unproved(parts)
     if len(blocks) > SHARE_MAX * total:

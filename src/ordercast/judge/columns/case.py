@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ordercast.judge.columns.account import Account
+from ordercast.judge.columns.calls import Calls
 from ordercast.judge.columns.changes import Change, changes_of
 from ordercast.judge.columns.columns import Ints
 from ordercast.judge.columns.findings import Findings
@@ -16,10 +17,12 @@ from ordercast.judge.columns.integrity import admit
 from ordercast.judge.columns.ledger import Ledger
 from ordercast.judge.columns.line import Line, sequences
 from ordercast.judge.columns.notices import Drop, InstalledView, drops_of, judge_changes, views_of
+from ordercast.judge.columns.restored import RestoredState, restored_states
 from ordercast.judge.columns.stamped import Stamped
 from ordercast.judge.columns.stays import Stays
 from ordercast.judge.columns.survival import lasting
 from ordercast.judge.columns.trace import Trace
+from ordercast.judge.finding import Replay
 
 
 class Admitted(NamedTuple):
@@ -33,8 +36,10 @@ class Admitted(NamedTuple):
 class Case:
     """One run, and what has been computed from it."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, replay: Replay | None = None) -> None:
         self.trace = trace
+        self.replay = replay
+        """The operations of the run, if they are known and can be executed again."""
         self.description = trace.description
         self.disordered = False
         """Whether the receivers of some group contradict each other in its order."""
@@ -79,6 +84,16 @@ class Case:
     def stays(self) -> Stays:
         """Who was in which view, and when."""
         return Stays(self.trace, self.admitted.views)
+
+    @cached_property
+    def calls(self) -> Calls:
+        """What clients of a service called, and what they were answered."""
+        return Calls(self.trace, self.account)
+
+    @cached_property
+    def restored(self) -> list[RestoredState]:
+        """The states that replicas took from others."""
+        return restored_states(self.trace)
 
     @cached_property
     def line(self) -> Line:

@@ -15,7 +15,7 @@ from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.messages import Places
 from ordercast.judge.columns.trace import Trace
 from ordercast.judge.finding import listed, message_at
-from ordercast.trace import ORDERED, PROMISED, Kind
+from ordercast.trace import ORDERED, PROMISED, READ, Kind
 
 
 def admit(trace: Trace, findings: Findings, carried: Ints) -> Account:
@@ -40,6 +40,7 @@ class _Submissions:
         for row in findings.wanted(rows[~first].tolist()):
             self._tell_again(trace, findings, row, rows[first])
         self.row: Ints = rows if first.all() else rows[first]
+        """The first submission of each message that is no read."""
         self.code: Ints = codes if first.all() else codes[first]
         """The groups of each message, as its row has them."""
         tuples = trace.groups.tuples
@@ -50,12 +51,22 @@ class _Submissions:
             row = int(self.row[place])
             detail = f"node {trace.node[row]} submitted {_at(trace, row)}, which is another node's message"
             _tell(trace, findings, row, detail)
+        self.reads = self._take_reads(trace)
+        """The messages that are reads of a service, which nobody delivers."""
         self.destinations: list[Groups] = list(dict.fromkeys([*known, ()]))
         """The sets of known groups that rows go to."""
         position = {groups: place for place, groups in enumerate(self.destinations)}
         self.known_code = np.array([position[groups] for groups in (*known, ())], np.int32)
         """For each code of groups, and last for null, the number of its destination."""
         self.destination: Ints = self.known_code[self.code]
+
+    def _take_reads(self, trace: Trace) -> Ints:
+        reading = trace.labelled(self.row, READ)
+        reads: Ints = self.places.messages[reading]
+        if len(reads):
+            self.row, self.code = self.row[~reading], self.code[~reading]
+            self.places = Places(trace.message[self.row])
+        return reads
 
     def _judge_groups(self, trace: Trace, findings: Findings, known: list[Groups]) -> None:
         tuples = trace.groups.tuples
@@ -86,6 +97,7 @@ class _Gate:
         self._trace = trace
         self._findings = findings
         self._submissions = submissions
+        rows = self._without_reads(rows)
         messages = trace.message[rows]
         place = submissions.places.of(messages)
         self._identities = submissions.places.messages
@@ -125,6 +137,14 @@ class _Gate:
             if not getattr(promised, promise):
                 rows = self._row[self._trace.kind[self._row] == CODE[kind]]
                 self._tell_rows(rows, f"was {kind.replace('-', ' ')}, but that is not promised")
+
+    def _without_reads(self, rows: Ints) -> Ints:
+        """Report deliveries of reads; return the others."""
+        if not len(self._submissions.reads):
+            return rows
+        reading = np.isin(self._trace.message[rows], self._submissions.reads)
+        self._tell_rows(rows[reading], "is a read, which nobody delivers")
+        return rows[~reading]
 
     def _screen_unsubmitted(self, messages: Ints, where: Ints) -> None:
         """Report deliveries that nobody submitted; those to the right receiver may pass, once per life."""

@@ -15,7 +15,7 @@ from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.holes import holes
 from ordercast.judge.columns.node_order import NodeOrder
 from ordercast.judge.columns.trace import Trace
-from ordercast.judge.finding import Verdict, in_order
+from ordercast.judge.finding import Replay, Verdict, in_order
 from ordercast.trace import RunDescription
 
 ColumnJudge: TypeAlias = Callable[[Case, Findings], None]
@@ -27,12 +27,13 @@ def judge_columns(
     table: pa.Table,
     judges: Iterable[tuple[str, ColumnJudge]],
     order: NodeOrder | None = None,
+    replay: Replay | None = None,
 ) -> Verdict:
     """Judge a whole run by these properties; return the findings, and how many more there were.
 
     `order` are the rows of the table by node, if they have been sorted already.
     """
-    case = Case(Trace(description, table, order))
+    case = Case(Trace(description, table, order), replay)
     told = []
     for name, judge in judges:
         told.append(Findings(name))

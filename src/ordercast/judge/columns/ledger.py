@@ -26,6 +26,7 @@ from ordercast.judge.columns.members import OrderPlaces
 from ordercast.judge.columns.notices import Drop, InstalledView
 from ordercast.judge.columns.population import Population
 from ordercast.judge.columns.removals import Removals
+from ordercast.judge.columns.restored import RestoredState, restored_by_node
 from ordercast.judge.columns.stays import Stays
 
 
@@ -75,6 +76,7 @@ class Ledger:
         self._removals = Removals(changes)
         self._uniform = account.trace.description.guarantees.uniform
         self._continuity = Continuity(views, self._members)
+        self._restored = restored_by_node(account.trace)
         self._owed: dict[NodeId, Flags] = {}
         self.delivered = {node: self._marks(node) for node in self._all_receivers()}
         """For each receiver, which messages it delivered, in any life."""
@@ -121,7 +123,9 @@ class Ledger:
             survivors = [node for node in witnesses if self.survived(node, place)]
             rows = [(node, self._delivery_row(node, place)) for node in survivors]
             owing = self._owing(groups, rows)
-        return [node for node in owing if self.owes(node, place)] if self._members.changed else owing
+        if not self._members.changed and not self._restored:
+            return owing
+        return [node for node in owing if self.owes(node, place)]
 
     def owes(self, node: NodeId, place: int) -> bool:
         """Whether a message is ordered while a receiver is in one of its groups."""
@@ -131,13 +135,29 @@ class Ledger:
     def owed(self, node: NodeId) -> Flags | None:
         """For each submitted message, whether it is ordered while a receiver is in one of its groups.
 
-        None if the receiver never joined or left a group: then it owes all messages to its groups.
+        None if the receiver owes all messages to its groups, because it never joined or left a group, or took
+        over a state that stands for some.
         """
-        if node not in self._members.changed:
+        changed, restored = node in self._members.changed, self._restored.get(node, [])
+        if not changed and not restored:
             return None
         if node not in self._owed:
-            self._owed[node] = self._find_owed(node)
+            owed = self._find_owed(node) if changed else np.ones(self.count, bool)
+            for state in restored:
+                owed &= ~self.stands_for(state)
+            self._owed[node] = owed
         return self._owed[node]
+
+    def stands_for(self, state: RestoredState) -> Flags:
+        """Which messages were delivered in the group of a state, up to its place."""
+        places, known = self._message_places
+        to = self.account.going_to(state.group)[self.account.destination[: self.count]]
+        flags: Flags = to & known & places.stamped & ~places.above(state.clock, state.issuer)
+        return flags
+
+    def has_state_of(self, node: NodeId, place: int) -> bool:
+        """Whether a node took over a state that stands for a message."""
+        return any(self.stands_for(state)[place] for state in self._restored.get(node, ()))
 
     def _find_owed(self, node: NodeId) -> Flags:
         account, (places, known) = self.account, self._message_places

@@ -30,7 +30,7 @@ from ordercast.judge.columns.columns import (
 )
 from ordercast.judge.columns.fingerprints import Mixer, chunks
 from ordercast.judge.columns.node_order import NodeOrder
-from ordercast.judge.columns.part_answers import PartAnswers, part_answers
+from ordercast.judge.columns.part_completion import PartCompletion, part_completion
 from ordercast.judge.columns.record import RecordPart, examine_part
 from ordercast.judge.columns.trace import STORED, Trace
 from ordercast.trace import ORDERED, PACKETS, Kind, RunDescription
@@ -115,7 +115,7 @@ class Summary(msgspec.Struct):
     where two messages that are not of one bundle have the same stamp."""
     issuers: list[tuple[int, Groups]] = msgspec.field(default_factory=list)
     """If the run has several groups: to which groups each issuer's messages go."""
-    answers: PartAnswers = msgspec.field(default_factory=PartAnswers)
+    completion: PartCompletion = msgspec.field(default_factory=PartCompletion)
 
 
 def summarize(
@@ -141,7 +141,7 @@ def summarize(
         if not summary.doubt:
             walk(kinds, summary)
     if not summary.doubt:
-        summary.answers = part_answers(kinds.trace, kinds.delivered, block_bits)
+        summary.completion = part_completion(kinds.trace, kinds.delivered, block_bits)
         summary.prints = _prints(kinds, key, block_bits)
     return summary
 

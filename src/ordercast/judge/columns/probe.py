@@ -23,7 +23,13 @@ def probe(case: Case, findings: Findings) -> None:
         groups = account.destinations[account.destination[place]]
         came = set(nodes[np.flatnonzero(delivered == place)].tolist())
         receivers = sorted(trace.members.at_end(groups))
-        missing = [n for n in receivers if n not in came and population.standing(n) != "down"]
+        missing = [
+            node
+            for node in receivers
+            if node not in came
+            and population.standing(node) != "down"
+            and not case.ledger.has_state_of(node, place)
+        ]
         if missing:
             sender, time_ns = int(trace.node[rows[place]]), int(trace.time[rows[place]])
             findings.add(

@@ -72,11 +72,12 @@ def _first_silence(case: Case, stretch: Stretch, places: Ints, node: NodeId, gro
 
 
 def _heard(case: Case, node: NodeId, group: GroupId) -> Ints:
-    """When a receiver delivered something of a group or was notified of a drop, in order."""
+    """When a receiver heard something of a group: a delivery, the notification of a drop, or a state."""
     account = case.everything
     mine = (account.node == node) & account.going_to(group)[account.to]
-    drops = [drop.time_ns for drop in case.admitted.drops if (drop.node, drop.group) == (node, group)]
-    return np.sort(np.concatenate([account.trace.time[account.row[mine]], np.array(drops, np.int64)]))
+    notices = [drop.time_ns for drop in case.admitted.drops if (drop.node, drop.group) == (node, group)]
+    notices += [one.time_ns for one in case.restored if (one.node, one.group) == (node, group)]
+    return np.sort(np.concatenate([account.trace.time[account.row[mine]], np.array(notices, np.int64)]))
 
 
 def _tell(case: Case, findings: Findings, stretch: Stretch, silence: Silence) -> None:

@@ -10,7 +10,7 @@ from ordercast.core import GroupId, NodeId
 from ordercast.judge.columns.columns import Ints
 from ordercast.judge.columns.notices import InstalledView
 from ordercast.judge.columns.trace import Trace
-from ordercast.trace import Kind
+from ordercast.trace import LEAVING, Kind
 
 
 class Stay(NamedTuple):
@@ -21,7 +21,7 @@ class Stay(NamedTuple):
     view: InstalledView
     until: int
     next: InstalledView | None
-    """The view of the group that it installed next, if it kept its state until then."""
+    """The view of the group that it installed next, if it kept its state until then and did not leave."""
     whole: bool
     """The node did not crash during the stay."""
 
@@ -31,25 +31,37 @@ class Stay(NamedTuple):
         return self.node not in self.view.members
 
 
+def _rows_left(trace: Trace) -> dict[tuple[NodeId, GroupId], list[int]]:
+    """The rows in which each node left each group."""
+    rows = trace.rows(*LEAVING)
+    found: dict[tuple[NodeId, GroupId], list[int]] = {}
+    for row, groups in zip(rows.tolist(), trace.table["groups"].take(rows).to_pylist(), strict=True):
+        for group in groups or ():
+            found.setdefault((int(trace.node[row]), group), []).append(row)
+    return found
+
+
 class Stays:
     """All stays of a run."""
 
-    def __init__(self, trace: Trace, views: list[InstalledView]) -> None:
+    def __init__(self, trace: Trace, views: list[InstalledView], *, until_left: bool = False) -> None:
+        """`until_left`: a stay ends also where the node is told that it left the group."""
         self.all: list[Stay] = []
         """Sorted by node and group, in order."""
         installed: dict[tuple[NodeId, GroupId], list[InstalledView]] = {}
         for view in views:
             for group in dict.fromkeys(view.groups):
                 installed.setdefault((view.node, group), []).append(view)
-        crashes = trace.rows(Kind.CRASH)
+        crashes, left = trace.rows(Kind.CRASH), _rows_left(trace) if until_left else {}
         for (node, group), mine in installed.items():
             lost = trace.lost.get(node, np.empty(0, np.int64))
             crashed = crashes[trace.node[crashes] == node]
             for view, following in zip(mine, [*mine[1:], None], strict=True):
                 until = len(trace.kind) if following is None else following.row
-                forgot = lost[(lost > view.row) & (lost < until)]
-                if len(forgot):
-                    until, following = int(forgot[0]), None
+                ends = [*lost.tolist(), *(left.get((node, group), ()) if node in view.members else ())]
+                ended = min((row for row in ends if view.row < row < until), default=None)
+                if ended is not None:
+                    until, following = ended, None
                 whole = not ((crashed > view.row) & (crashed < until)).any()
                 self.all.append(Stay(node, group, view, until, following, bool(whole)))
 

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ordercast.core import Groups, NodeId, RemoteError
 from ordercast.judge.columns.columns import (
@@ -112,6 +113,14 @@ class Trace:
     def label(self, rows: Ints) -> list[str | None]:
         """The labels of some rows."""
         return words_at(self.table["label"], rows)
+
+    def labelled(self, rows: Ints, word: str) -> Flags:
+        """Which of some rows have this label."""
+        column = self.table["label"]
+        if not any(word in chunk.dictionary.to_pylist() for chunk in column.chunks):
+            return np.zeros(len(rows), bool)
+        flags: Flags = pc.fill_null(pc.equal(column.take(rows).cast(pa.string()), word), False).to_numpy()
+        return flags
 
     @cached_property
     def lost(self) -> dict[NodeId, Ints]:

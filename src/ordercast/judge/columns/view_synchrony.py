@@ -23,7 +23,8 @@ from ordercast.trace import REQUESTS, Kind
 
 def view_synchrony(case: Case, findings: Findings) -> None:
     """Judge the views that nodes installed, and what they delivered in them."""
-    account, views, stays = case.account, case.admitted.views, case.stays
+    account, views = case.account, case.admitted.views
+    stays = Stays(case.trace, views, until_left=True)  # a node that begins anew leaves without a view
     _judge_views(views, stays, findings)
     _judge_states(views, findings)
     _judge_majorities(case, views, findings)

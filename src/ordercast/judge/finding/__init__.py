@@ -2,6 +2,7 @@
 
 from ordercast.judge.finding.damage import DAMAGES_MAX, Damage, What
 from ordercast.judge.finding.holes import NAMED_MAX, Holes, NodeHoles, Standing
+from ordercast.judge.finding.replay import Replay
 from ordercast.judge.finding.verdict import Verdict
 from ordercast.judge.finding.violation import (
     END_OF_RUN,
@@ -23,6 +24,7 @@ __all__ = [
     "Damage",
     "Holes",
     "NodeHoles",
+    "Replay",
     "Standing",
     "Verdict",
     "Violation",

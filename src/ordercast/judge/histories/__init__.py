@@ -7,7 +7,7 @@ or protocols: whoever has the operations of clients, with times and values, make
 from ordercast.judge.histories.files import read_history
 from ordercast.judge.histories.history import History
 from ordercast.judge.histories.judgement import Counterexample, Judgement, explained, judge_history
-from ordercast.judge.histories.models import IMPOSSIBLE, Model, Register, State, TextStore
+from ordercast.judge.histories.models import IMPOSSIBLE, Model, Register, State, TextMap, TextStore
 from ordercast.judge.histories.operation import Operation, Value, shown
 from ordercast.judge.histories.search import PLACEMENTS_MAX, Found, Stuck, Watch, search
 
@@ -17,6 +17,7 @@ __all__ = [
     "Value",
     "Model",
     "Register",
+    "TextMap",
     "TextStore",
     "State",
     "IMPOSSIBLE",

@@ -83,6 +83,37 @@ class TextStore:
         return operation.call == "get" or _refused(operation)
 
 
+@dataclass(frozen=True, slots=True)
+class TextMap:
+    """A text or nothing for each key: `get`, `put`, `append`, which tells the new text, and `delete`, which
+    tells whether there was a text."""
+
+    start: Value = None
+    name: str = "kv"
+
+    @property
+    def calls(self) -> Mapping[str, int]:
+        """The text that `put` sets, or that `append` adds."""
+        return {"get": 0, "put": 1, "append": 1, "delete": 0}
+
+    def step(self, state: State, operation: Operation) -> State:
+        """Get, put, append or delete."""
+        if operation.call == "put":
+            return operation.arguments[0]
+        if operation.call == "get":
+            return _read(state, operation)
+        old = "" if state is None else state
+        new = None if operation.call == "delete" else f"{old}{operation.arguments[0]}"
+        told = state is not None if operation.call == "delete" else new
+        return new if not operation.known or operation.result == told else IMPOSSIBLE
+
+    def observes(self, operation: Operation) -> bool:
+        """A get, or a delete that found nothing."""
+        return operation.call == "get" or (
+            operation.call == "delete" and operation.known and operation.result is False
+        )
+
+
 def _read(state: State, operation: Operation) -> State:
     return state if not operation.known or operation.result == state else IMPOSSIBLE
 

@@ -1,80 +1,158 @@
-"""Answers: a client has the answers of all receivers only after all of them delivered its message.
+"""Answers: a fresh service that executes the delivered order gives the same answers.
 
-A `complete` row says that all receivers of a message answered its client. A receiver answers when it
-delivers, in order or tagged. So every receiver of the message's groups delivered it before, in one of its
-lives; notifications are not answered. Rows of different machines have no common order: where a run is not
-simulated, the deliveries only have to be there at its end. Nobody answers for receivers that join or leave.
+The operations of each group are executed again, in the order of their places; a read is executed behind the
+place that its answer names. The size and the digest of each result must be those of the answers. This needs
+the bytes of the operations (`Replay`), which a trace does not have.
+
+Only what is known to be whole is judged: up to the highest place that a replica delivered after everything
+before it. A replica that took over a state may have delivered what lies behind operations that no replica
+delivered, because the run ended too early. Replicas that had lives before the run do not begin with a fresh
+service.
 """
 
-from collections import defaultdict
+from typing import NamedTuple
+from zlib import crc32
 
-from ordercast.core import Groups, MessageId, NodeId, format_ns
-from ordercast.judge.finding import message_at, nodes_named
+from ordercast.core import Context, GroupId, MessageId, NodeId, RemoteError, format_ns, message_name
+from ordercast.judge.finding import Replay
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import CARRYING, Event, Kind
+from ordercast.judge.online.stamp_place import FIRST, StampPlace, place_of
+from ordercast.trace import ANSWERING, ORDERED, READ, RESTORED, Event, Kind
+
+
+class Turn(NamedTuple):
+    """One execution; they compare by their places."""
+
+    place: StampPlace
+    reads: bool
+    message: MessageId
+
+
+class Stretch:
+    """What a replica delivered in a row: behind a state that it took over, or from the start."""
+
+    def __init__(self, behind: StampPlace) -> None:
+        self.behind = behind
+        self.last = behind
 
 
 class Answers(Oracle):
-    """Every complete message was delivered by all of its receivers."""
+    """The answers are those of a fresh service."""
 
-    gated = False
+    reads = True
 
     def __init__(self, name: str, case: Case) -> None:
         super().__init__(name, case)
-        self._at_once = case.description.source == "simulator"
-        self._members = case.members
-        self._groups: dict[MessageId | None, Groups] = {}
-        self._delivered: defaultdict[NodeId, set[MessageId | None]] = defaultdict(set)
-        self._complete: list[tuple[Event, set[NodeId] | None]] = []
-        """Complete messages that are judged at the end; and who had not delivered each, if that is known."""
+        self._replay = case.replay
+        self._invoked: dict[MessageId, Event] = {}
+        self._delivered: dict[GroupId, dict[MessageId, StampPlace]] = {}
+        self._stretches: dict[GroupId, dict[NodeId, list[Stretch]]] = {}
+        self._replies: dict[MessageId, list[Event]] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
-        """Submissions, deliveries and complete messages."""
+        """Invocations, deliveries, states and answers; nothing if nothing can be executed again."""
+        if self._replay is None or self.description.resumed:
+            return {}
         return {
             Kind.SUBMIT: self._on_submit,
-            **dict.fromkeys(CARRYING, self._on_deliver),
-            Kind.COMPLETE: self._on_complete,
+            **dict.fromkeys(ORDERED, self._on_deliver),
+            Kind.CHECKPOINT: self._on_checkpoint,
+            **dict.fromkeys(ANSWERING, self._on_reply),
         }
 
-    def finish(self) -> None:
-        """Judge a run of several machines, and one whose groups change."""
-        for event, missing in self._complete:
-            self._judge(event, self._missing(event) if missing is None else missing)
-
     def _on_submit(self, event: Event) -> None:
-        self._groups.setdefault(event.message, event.groups or ())
+        if event.message is not None:
+            self._invoked[event.message] = event
 
     def _on_deliver(self, event: Event) -> None:
-        self._delivered[event.node].add(event.message)
-
-    def _on_complete(self, event: Event) -> None:
-        missing = self._missing(event) if self._at_once else None
-        if missing is not None and (event.message not in self._groups or not self._members.changing):
-            self._judge(event, missing)
-        else:  # who joins or leaves is known only at the end
-            self._complete.append((event, missing))
-
-    def _missing(self, event: Event) -> set[NodeId]:
-        """The receivers that have not delivered a complete message by now."""
-        receivers = self._members.receivers(self._groups.get(event.message, ()))
-        return {node for node in receivers if event.message not in self._delivered[node]}
-
-    def _judge(self, event: Event, lacking: set[NodeId]) -> None:
-        if event.message is None or event.message not in self._groups:
-            self._tell(event, (), "nobody submitted")
+        place = place_of(event)
+        if event.message is None or place is None:
             return
-        missing = sorted(lacking & self._members.steady(self._groups[event.message]))
-        if missing:
-            self._tell(event, missing, f"{nodes_named(missing)} had not delivered")
+        for group in event.groups or ():
+            self._delivered.setdefault(group, {}).setdefault(event.message, place)
+            stretch = self._of_node(group, event.node)[-1]
+            stretch.last = max(stretch.last, place)
 
-    def _tell(self, event: Event, missing: list[NodeId] | tuple[()], what: str) -> None:
-        message = event.message
-        named = "a message" if message is None else message_at(message, event.time_ns)
+    def _on_checkpoint(self, event: Event) -> None:
+        place = place_of(event)
+        if event.label == RESTORED and place is not None:
+            for group in event.groups or ():
+                self._of_node(group, event.node).append(Stretch(place))
+
+    def _of_node(self, group: GroupId, node: NodeId) -> list[Stretch]:
+        return self._stretches.setdefault(group, {}).setdefault(node, [Stretch(FIRST)])
+
+    def _on_reply(self, event: Event) -> None:
+        if event.message is not None:
+            self._replies.setdefault(event.message, []).append(event)
+
+    def finish(self) -> None:
+        """Execute the operations of each group again."""
+        if self._replay is not None:
+            for group in sorted(self.description.groups):
+                self._judge_group(group, self._replay)
+
+    def _judge_group(self, group: GroupId, replay: Replay) -> None:
+        end = self._whole(group)
+        turns = [
+            Turn(place, False, message)
+            for message, place in self._delivered.get(group, {}).items()
+            if place <= end and message in self._invoked
+        ]
+        turns += [
+            Turn(place, True, message)
+            for message, invoked in self._invoked.items()
+            if invoked.label == READ and group in (invoked.groups or ())
+            for place in dict.fromkeys(place_of(reply) or FIRST for reply in self._replies.get(message, ()))
+            if place <= end
+        ]
+        machine, now = replay.service.make(), 0
+        for turn in sorted(turns):
+            invoked = self._invoked[turn.message]
+            operation = _operation(replay, invoked)
+            if turn.reads:
+                result = machine.read(operation, Context(turn.message, now))
+            else:
+                now = max(now, invoked.submitted_ns or 0)
+                result = machine.apply(operation, Context(turn.message, now))
+            self._compare(turn, result)
+
+    def _whole(self, group: GroupId) -> StampPlace:
+        """The highest place up to which everything was delivered by some replica."""
+        waiting = [one for stretches in self._stretches.get(group, {}).values() for one in stretches]
+        end = FIRST
+        while sound := [stretch for stretch in waiting if stretch.behind <= end]:
+            end = max(end, *(stretch.last for stretch in sound))
+            waiting = [stretch for stretch in waiting if stretch not in sound]
+        return end
+
+    def _compare(self, turn: Turn, result: bytes) -> None:
+        expected = (len(result), crc32(result))
+        for reply in self._replies.get(turn.message, ()):
+            named = place_of(reply) or FIRST
+            if (reply.size, reply.digest) != expected and (not turn.reads or named == turn.place):
+                self._tell(reply, expected)
+
+    def _tell(self, reply: Event, expected: tuple[int, int]) -> None:
+        assert reply.message is not None
         self.report(
-            (event.node, *missing),
-            () if message is None else (message,),
-            (event.time_ns,),
-            f"node {event.node} has at {format_ns(event.time_ns)} all answers to {named}, which {what}",
-            at_end=not self._at_once,
+            (reply.node,) if reply.peer is None else (reply.node, reply.peer),
+            (reply.message,),
+            (reply.time_ns,),
+            f"node {reply.node} got an answer to {message_name(reply.message)} at"
+            f" {format_ns(reply.time_ns)} of {reply.size} bytes with digest {reply.digest}; a fresh service"
+            f" that executes the delivered order answers with {expected[0]} bytes and digest {expected[1]}",
+            at_end=True,
         )
+
+
+def _operation(replay: Replay, invoked: Event) -> bytes:
+    """The bytes of an operation; `RemoteError` if they are not those that were submitted."""
+    assert invoked.message is not None
+    operation = replay.operations.get(invoked.message)
+    if operation is None or (invoked.digest is not None and crc32(operation) != invoked.digest):
+        raise RemoteError(
+            f"the history does not have the operation {message_name(invoked.message)} that the trace has"
+        )
+    return operation

@@ -7,6 +7,7 @@ all oracles that need it, and the list of oracles: some oracles use the findings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from ordercast.judge.finding import Replay
 from ordercast.judge.online.ledger import Ledger
 from ordercast.judge.online.members import Members
 from ordercast.trace import Event, Kind, RunDescription
@@ -30,8 +31,10 @@ class Cursor:
 class Case:
     """One run, and the oracles that watch it."""
 
-    def __init__(self, description: RunDescription) -> None:
+    def __init__(self, description: RunDescription, replay: Replay | None = None) -> None:
         self.description = description
+        self.replay = replay
+        """The operations of the run, if they are known and can be executed again."""
         self.cursor = Cursor()
         self.members = Members(description)
         """Who receives which group; the gate keeps it up to date."""

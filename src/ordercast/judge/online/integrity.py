@@ -5,7 +5,8 @@ the sender that m's identity names (and that r's protocol names, where the row h
 group that r receives, with the same groups, bytes and time of submission (*uniform integrity* of Defago,
 Schiper and Urban, "Total order broadcast and multicast algorithms: taxonomy and survey", section 2). A
 delivery tagged as out of order is a delivery, and must have been promised. A receiver that recovers
-without its saved state counts as a new one; one that recovers with it does not.
+without its saved state counts as a new one; one that recovers with it does not. A read of a service is
+answered, and nobody delivers it.
 
 *Before* means the order of the rows, which the judge ensures (`holdback.py`). Times are compared only in a
 simulated run, which has one time for all nodes.
@@ -26,7 +27,7 @@ from ordercast.core import (
 from ordercast.judge.finding import listed, message_at
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import ACTIONS, CARRYING, ENTERING, LEAVING, LOST, PROMISED, Event, Kind
+from ordercast.trace import ACTIONS, CARRYING, ENTERING, LEAVING, LOST, PROMISED, READ, Event, Kind
 
 
 class Integrity(Oracle):
@@ -71,6 +72,9 @@ class Integrity(Oracle):
         if submit is None or delivered is None:
             return self._unsubmitted(event)
         groups = submit.groups
+        if submit.label == READ:
+            self._breach(event, "is a read, which nobody delivers")
+            return None
         if node not in self._addressed[groups]:  # type: ignore[index]  # the screen saw to it
             self._breach(event, f"was submitted to {_groups(groups)}, which node {node} does not receive")
             return None

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from typing import TypeAlias
 
 from ordercast.core import MessageId, RemoteError
-from ordercast.judge.finding import Holes, Violation, in_order
+from ordercast.judge.finding import Holes, Replay, Violation, in_order
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.holdback import Holdback
 from ordercast.judge.online.holes import holes
@@ -26,7 +26,7 @@ from ordercast.judge.online.integrity import Integrity
 from ordercast.judge.online.ledger import Ledger
 from ordercast.judge.online.oracle import Oracle
 from ordercast.judge.online.survival import Survival, is_provisional
-from ordercast.trace import CARRYING, Event, Kind, RunDescription
+from ordercast.trace import CARRYING, ENTERING, LEAVING, READ, Event, Kind, RunDescription
 
 MakeOracle: TypeAlias = Callable[[str, Case], Oracle]
 """Makes the oracle of a property from the property's name and a case."""
@@ -35,11 +35,16 @@ MakeOracle: TypeAlias = Callable[[str, Case], Oracle]
 class OnlineJudge:
     """All oracles of one run, fed event by event."""
 
-    def __init__(self, description: RunDescription, oracles: Iterable[tuple[str, MakeOracle]]) -> None:
+    def __init__(
+        self,
+        description: RunDescription,
+        oracles: Iterable[tuple[str, MakeOracle]],
+        replay: Replay | None = None,
+    ) -> None:
         """`oracles` has the properties to judge, in the order in which their oracles see an event."""
         _validate(description)
         self._description = description
-        self._case = case = Case(description)
+        self._case = case = Case(description, replay)
         for name, make in oracles:
             case.oracles.append(make(name, case))
         self._account: Ledger | None = case.ledger if description.counts_holes else None
@@ -66,16 +71,20 @@ class OnlineJudge:
         gate, oracles = self._gate, self._case.oracles
         provisional = is_provisional(self._description)
         tables = [
-            (oracle.gated and (oracle.lasting or not provisional), oracle.handlers())
+            (oracle.gated and (oracle.lasting or not provisional), oracle.reads, oracle.handlers())
             for oracle in oracles
             if oracle is not gate
         ]
-        tables += [(True, table) for table in self._case.accounts()]
+        tables += [(True, False, table) for table in self._case.accounts()]
         for kind in Kind:
-            self._free[kind] = [table[kind] for gated, table in tables if not gated and kind in table]
+            self._free[kind] = [table[kind] for gated, _, table in tables if not gated and kind in table]
             if kind in gate.admits:
-                behind = [table[kind] for gated, table in tables if gated and kind in table]
+                behind = [table[kind] for gated, _, table in tables if gated and kind in table]
                 self._through[kind] = _through_the_gate(gate.admits[kind], behind)
+        kind = Kind.SUBMIT
+        reading = [table[kind] for gated, reads, table in tables if gated and reads and kind in table]
+        reads = _through_the_gate(gate.admits[kind], reading)
+        self._through[kind] = _by_label(reads, self._through[kind])
 
     def observe(self, event: Event) -> None:
         """Take the next event of the run."""
@@ -140,13 +149,15 @@ class OnlineJudge:
 
         survival = Survival(pass_on)
 
-        def on_view(event: Event) -> None:
-            survival.on_view(event)
-            through[Kind.VIEW](event)
-
-        for kind in CARRYING:
-            self._through[kind] = lambda event: survival.on_delivery(self._cursor.step, event)
-        self._through[Kind.VIEW] = on_view
+        decide: dict[Kind, Handler] = {
+            **dict.fromkeys(LEAVING, survival.on_left),
+            Kind.RECOVER: survival.on_recover,
+            Kind.VIEW: survival.on_view,
+        }
+        for kind, first in decide.items():
+            self._through[kind] = _one_after_another(first, through[kind])
+        for kind in (*CARRYING, *ENTERING):
+            self._through[kind] = lambda event: survival.on_row(self._cursor.step, event)
         return survival
 
     def finish(self) -> None:
@@ -187,6 +198,18 @@ def _through_the_gate(admit: Callable[[Event], Event | None], behind: list[Handl
     return handle
 
 
+def _by_label(reads: Handler, others: Handler) -> Handler:
+    """A handler of submissions: reads of a service are shown only to oracles that ask for them."""
+
+    def handle(event: Event) -> None:
+        if event.label == READ:
+            reads(event)
+        else:
+            others(event)
+
+    return handle
+
+
 def _validate(description: RunDescription) -> None:
     """Refuse a description that contradicts itself."""
     known = {node.id for node in description.nodes}
@@ -197,3 +220,11 @@ def _validate(description: RunDescription) -> None:
                 f"run {description.run}: group {group} has receiver {strangers[0]},"
                 " which is not a node of the run"
             )
+
+
+def _one_after_another(first: Handler, second: Handler) -> Handler:
+    def both(event: Event) -> None:
+        first(event)
+        second(event)
+
+    return both

@@ -23,10 +23,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
-from ordercast.core import ANEW, Agreement, Gaps, GroupId, Groups, MessageId, Nanos, NodeId
+from ordercast.core import ANEW, Agreement, Consistency, Gaps, GroupId, Groups, MessageId, Nanos, NodeId
 from ordercast.judge.online.changes import changes_of
 from ordercast.judge.online.members import Members, Place
 from ordercast.judge.online.population import Population
+from ordercast.judge.online.restored import Restored
 from ordercast.trace import CARRYING, ENTERING, LOST, REMOVED, RETURNING, Event, Kind, RunDescription
 
 
@@ -88,8 +89,10 @@ class Ledger:
         """Views after which a receiver joins the group again, or has lost its state: it starts anew then."""
         self._members = members
         self._changing = members.changing
+        self._placed = self._changing or promised.consistency is not Consistency.NONE
         self._firsts: dict[MessageId, Event] = {}
-        """The first delivery of each message, which has its place; only if receivers may join and leave."""
+        """The first delivery of each message, which has its place; only if not everybody owes all places."""
+        self.restored = Restored()
 
     def handlers(self) -> dict[Kind, Callable[[Event], None]]:
         """The handlers that feed the ledger."""
@@ -99,6 +102,7 @@ class Ledger:
             Kind.DROP: self._on_drop,
             **dict.fromkeys(RETURNING, self._on_return),
             Kind.VIEW: self._on_view,
+            Kind.CHECKPOINT: self.restored.on_checkpoint,
             **dict.fromkeys(ENTERING, self._on_joined),
             Kind.CRASH: self.population.on_crash,
             Kind.RECOVER: self._on_recover,
@@ -120,7 +124,7 @@ class Ledger:
                 return
             self._delivered_in[event.node].setdefault(message, self._views[event.node])
         self.delivered[event.node].setdefault(message, event.time_ns)
-        if self._changing:
+        if self._placed:
             self._firsts.setdefault(message, event)
         if self._numbered and event.numbers and message not in self.slots and event.stamp_issuer is not None:
             slots = tuple(Slot(event.stamp_issuer, *slot) for slot in event.slots())
@@ -185,11 +189,16 @@ class Ledger:
         return self._members.receivers(groups)
 
     def owes(self, node: NodeId, message: MessageId) -> bool:
-        """Whether a message is ordered while a receiver is in one of its groups."""
+        """Whether a message is ordered while a receiver is in one of its groups.
+
+        A receiver that took over a state does not owe what the state stands for.
+        """
+        first = self._firsts.get(message)
+        if first is not None and self.restored.covers(node, first):
+            return False
         if not self._changing:
             return True
         _, groups, submitted, _ = self.submissions[message]
-        first = self._firsts.get(message)
         return self._members.owes(node, groups, None if first is None else Place.of(first), submitted)
 
     def survived(self, node: NodeId, message: MessageId) -> bool:
@@ -212,7 +221,7 @@ class Ledger:
         survivors = [node for node in witnesses if self.survived(node, message)] if self._viewed else []
         places = [self._delivered_in[node][message] for node in survivors]
         owing = self._owing(self.submissions[message].groups, places)
-        return [node for node in owing if self.owes(node, message)] if self._changing else owing
+        return [node for node in owing if self.owes(node, message)] if self._placed else owing
 
     def owing_slot(self, slot: Slot, witnesses: Iterable[NodeId]) -> Collection[NodeId]:
         """The receivers that owe a slot; these nodes were notified of its drop."""

@@ -24,6 +24,8 @@ class Oracle:
     gated: ClassVar[bool] = True
     lasting: ClassVar[bool] = True
     """It sees only deliveries that last, where others are provisional (`survival.py`)."""
+    reads: ClassVar[bool] = False
+    """It sees submissions of reads too, which nobody delivers."""
 
     def __init__(self, name: str, case: Case) -> None:
         """`name` is the name of the property, for the findings."""

@@ -32,7 +32,7 @@ from ordercast.core import (
 from ordercast.judge.finding import listed, message_at, messages_named
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import ADDED, CARRYING, LOST, REMOVED, REQUESTS, Event, Kind
+from ordercast.trace import ADDED, CARRYING, LEAVING, LOST, REMOVED, REQUESTS, Event, Kind
 
 
 class _Stay:
@@ -73,10 +73,18 @@ class ViewSynchrony(Oracle):
             Kind.CRASH: self._on_crash,
             Kind.RECOVER: self._on_recover,
             **dict.fromkeys(REQUESTS, self._on_request),
+            **dict.fromkeys(LEAVING, self._on_left),
         }
 
     def _on_request(self, event: Event) -> None:
         self._unsettled.add(event.node)
+
+    def _on_left(self, event: Event) -> None:
+        """A node left a group, with a view that leaves it out or, if it begins anew, without one."""
+        for group in event.groups or ():
+            stay = self._stays.get((event.node, group))
+            if stay is not None and not stay.excluded:
+                del self._stays[event.node, group]
 
     def _on_view(self, event: Event) -> None:
         config = event.config or 0

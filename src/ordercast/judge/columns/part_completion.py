@@ -1,4 +1,4 @@
-"""Answers in the parts of a large run: which complete messages their deliveries prove.
+"""Completion in the parts of a large run: which complete messages their deliveries prove.
 
 In a simulated run, a message's deliveries must come before it is complete, and nearly all of them are in the
 same part as its `complete` row. What is missing there must be in the parts before. In any other run the
@@ -30,7 +30,7 @@ class Answers(msgspec.Struct, frozen=True):
     needed: int
 
 
-class PartAnswers(msgspec.Struct):
+class PartCompletion(msgspec.Struct):
     """What a part says about complete messages."""
 
     lacking: list[Answers] = msgspec.field(default_factory=list)
@@ -41,19 +41,19 @@ class PartAnswers(msgspec.Struct):
     """In any other run: the blocks of complete messages."""
 
 
-class HasAnswers(Protocol):
+class HasCompletion(Protocol):
     """A summary of a part."""
 
-    answers: PartAnswers
+    completion: PartCompletion
 
 
-def part_answers(trace: Trace, delivered: Ints, block_bits: int) -> PartAnswers:
+def part_completion(trace: Trace, delivered: Ints, block_bits: int) -> PartCompletion:
     """What a part says about complete messages; `delivered` are the rows of its deliveries."""
     complete = trace.rows(Kind.COMPLETE)
     if not len(complete) and len(delivered) > PENDING_MAX:
-        return PartAnswers()  # usually the run has no clients; otherwise the blocks are judged in depth
+        return PartCompletion()  # usually the run has no clients; otherwise the blocks are judged in depth
     if trace.description.source != "simulator":
-        return PartAnswers(blocks=np.unique(trace.message[complete] >> block_bits).tolist())
+        return PartCompletion(blocks=np.unique(trace.message[complete] >> block_bits).tolist())
     rows, size = np.concatenate([delivered, complete]), len(trace.kind)
     messages, which = np.unique(trace.message[rows], return_inverse=True)
     of, said = which[: len(delivered)], which[len(delivered) :]
@@ -73,20 +73,20 @@ def part_answers(trace: Trace, delivered: Ints, block_bits: int) -> PartAnswers:
         return [Answers(m, m >> block_bits, c, n) for m, c, n in zip(names, *columns, strict=True)]
 
     pending = told(open_ones, count[open_ones]) if len(open_ones) <= PENDING_MAX else []
-    return PartAnswers(told(said[short], came[short]), pending)
+    return PartCompletion(told(said[short], came[short]), pending)
 
 
-def unproved(parts: Iterable[HasAnswers]) -> set[int]:
+def unproved(parts: Iterable[HasCompletion]) -> set[int]:
     """The blocks with messages that were complete before the parts, in order, show all deliveries."""
     came: Counter[MessageId] = Counter()
     needed: dict[MessageId, int] = {}
     blocks = set()
     for part in parts:
-        for one in part.answers.lacking:
+        for one in part.completion.lacking:
             wanted = one.needed or needed.get(one.message, 0)
             if not wanted or one.came + came[one.message] < wanted:
                 blocks.add(one.block)
-        for one in part.answers.pending:
+        for one in part.completion.pending:
             came[one.message] += one.came
             needed[one.message] = one.needed
     return blocks
