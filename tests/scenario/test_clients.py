@@ -39,7 +39,7 @@ class Driver:
         self.clients = Clients(spec, plan, 7, budgets, calls)
         self.clients.start()
 
-    def submit(self, sender: NodeId, groups: Groups, payload: bytes) -> MessageId | None:
+    def submit(self, sender: NodeId, groups: Groups, payload: bytes, label: str | None) -> MessageId | None:
         if sender in self.down:
             return None
         message = message_id(sender, len(self.submitted))

@@ -87,7 +87,8 @@ class Liar:
             case inspect.IntType():
                 return max(kind.ge or 0, self._rng.choice((0, 1, 2, 3)))
             case inspect.BytesType():
-                return self._rng.randbytes(self._rng.choice((0, 1, 30)))
+                least, most = kind.min_length or 0, kind.max_length or 30
+                return self._rng.randbytes(min(most, max(least, self._rng.choice((0, 1, 30)))))
             case inspect.BoolType():
                 return self._rng.random() < 0.5
             case inspect.LiteralType():

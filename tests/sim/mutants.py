@@ -41,8 +41,10 @@ from tests.sim.mutants_atomic import ATOMIC_MUTANTS
 from tests.sim.mutants_epto import EPTO_MUTANTS
 from tests.sim.mutants_hydra import HYDRA_MUTANTS
 from tests.sim.mutants_idle import IDLE_MUTANTS
+from tests.sim.mutants_logs import LOG_MUTANTS
 from tests.sim.mutants_resend import RESEND_MUTANTS
 from tests.sim.mutants_ring import RING_MUTANTS
+from tests.sim.mutants_service import SERVICE_MUTANTS
 from tests.sim.mutants_state import STATE_MUTANTS
 from tests.sim.mutants_tickets import TICKET_MUTANTS
 from tests.sim.mutants_views import VIEWS_MUTANTS
@@ -435,14 +437,16 @@ MUTANTS = [
         every(9, misconfigured),
         (1,),
     ),
-    Mutant("a client does not wait for all answers", frozenset({"answers"}), impatient_client),
+    Mutant("a client does not wait for all answers", frozenset({"completion"}), impatient_client),
     Mutant("a driver records no digests", frozenset({"digests"}), without_digests),
     *ATOMIC_MUTANTS,
     *HYDRA_MUTANTS,
+    *LOG_MUTANTS,
     *RESEND_MUTANTS,
     *EPTO_MUTANTS,
     *IDLE_MUTANTS,
     *RING_MUTANTS,
+    *SERVICE_MUTANTS,
     *TICKET_MUTANTS,
     *STATE_MUTANTS,
     *VIEWS_MUTANTS,

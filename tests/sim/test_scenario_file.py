@@ -66,6 +66,7 @@ burst = { host = 1, gbps = 8.0, on_us = 100.0, off_us = 200.0 }
 receive_ns = 100
 send_ns = 50
 save_ns = 10
+execute_ns = 5
 copies = true
 queue_max = 1000
 
@@ -86,6 +87,7 @@ bytes = 32
 spread = [0.5, 0.5]
 outstanding = 2
 timeout_ms = 50.0
+reads = 0.25
 
 [[workload.phase]]
 at_ms = 1
@@ -192,6 +194,17 @@ def complaint(folder: Path, text: str) -> str:
     return said.removeprefix(str(path))
 
 
+OTHERWISE = {"submission", "service", "history"}
+"""Keys of listed workloads, and of protocols that replicate services."""
+
+
+def test_the_keys_of_a_service_are_read_and_run(tmp_path: Path) -> None:
+    text = 'protocol = "unreplicated"\nservice = "counter"\nhistory = true\n[workload]\nreads = 0.25\n'
+    found = load_scenario(write(tmp_path, text))
+    assert (found.service, found.history, found.workload.reads) == ("counter", True, 0.25)
+    assert simulate(found).summary().answered == 100
+
+
 def test_every_key_is_read(tmp_path: Path) -> None:
     found = load_scenario(write(tmp_path, EVERYTHING))
     keys = set(msgspec.to_builtins(found))
@@ -199,7 +212,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     for part in (found.network, found.cpu, found.clocks, found.workload, found):
         default = Scenario(protocol="") if part is found else type(part)()  # type: ignore[call-arg]
         for name in part.__struct_fields__:
-            if name != "submission":  # for a listed workload only
+            if name not in OTHERWISE:
                 assert getattr(part, name) != getattr(default, name), f"{name} is not in the file"
     assert found.membership == ((0, 1), (1, 2))
     assert found.workload.phase == (PhaseSpec(at_ms=1, rate_per_s=0, senders=(1,)),)

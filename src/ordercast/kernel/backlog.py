@@ -8,7 +8,7 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 
-from ordercast.core import Groups, LocalError, Member, MessageId, Nanos
+from ordercast.core import Caller, Groups, LocalError, Member, MessageId, Nanos
 from ordercast.core.bundle import BUNDLE_MESSAGES_MAX, HEAD_BYTES, bundle_size, pack_bundle
 
 ALONE = 0
@@ -20,13 +20,21 @@ _EACH = bundle_size(0)
 class OpenBundle:
     """Messages that will leave together."""
 
-    __slots__ = ("first", "groups", "payloads", "room", "times")
+    __slots__ = ("first", "groups", "payloads", "read", "room", "times")
 
     def __init__(
-        self, groups: Groups, first: MessageId, room: int, times: list[Nanos], payloads: list[bytes]
+        self,
+        groups: Groups,
+        first: MessageId,
+        room: int,
+        times: list[Nanos],
+        payloads: list[bytes],
+        read: bool = False,
     ) -> None:
         self.groups = groups
         self.first = first
+        self.read = read
+        """Whether these are reads of a service; they share no bundle with other messages."""
         self.room = room
         self.times = times
         self.payloads = payloads
@@ -68,17 +76,19 @@ class Backlog:
         """Whether a sender should wait before it submits more."""
         return self.waiting >= self._bytes_max or self.messages >= self._messages_max
 
-    def add(self, groups: Groups, now: Nanos, payloads: Sequence[bytes]) -> MessageId:
+    def add(self, groups: Groups, now: Nanos, payloads: Sequence[bytes], *, read: bool = False) -> MessageId:
         """Take messages for these groups; return the identity of the first."""
         first = message = self.next_message
-        bundle = self.bundles[-1] if self.bundles and self.bundles[-1].groups == groups else None
+        bundle = self.bundles[-1] if self.bundles else None
+        if bundle is not None and (bundle.groups != groups or bundle.read != read):
+            bundle = None
         room = bundle.room if bundle is not None else 0
         for payload in payloads:
             cost = _EACH + len(payload)
             if room < cost or bundle is None or len(bundle.payloads) >= BUNDLE_MESSAGES_MAX:
                 if bundle is not None:
                     bundle.room = room
-                bundle = OpenBundle(groups, message, self._bundle_bytes, [], [])
+                bundle = OpenBundle(groups, message, self._bundle_bytes, [], [], read)
                 self.bundles.append(bundle)
                 room = self._bundle_bytes
             room -= cost
@@ -92,7 +102,7 @@ class Backlog:
         self.next_message = message
         return first
 
-    def add_one(self, groups: Groups, now: Nanos, payload: bytes) -> MessageId:
+    def add_one(self, groups: Groups, now: Nanos, payload: bytes, read: bool = False) -> MessageId:
         """Take one message, faster than `add` does; return its identity."""
         message = self.next_message
         self.next_message = message + 1
@@ -102,19 +112,24 @@ class Backlog:
         bundles = self.bundles
         if bundles:
             last = bundles[-1]
-            if last.room >= cost and last.groups == groups and len(last.payloads) < BUNDLE_MESSAGES_MAX:
+            fits = last.room >= cost and len(last.payloads) < BUNDLE_MESSAGES_MAX
+            if fits and last.groups == groups and last.read == read:
                 last.room -= cost
                 last.times.append(now)
                 last.payloads.append(payload)
                 return message
-        bundles.append(OpenBundle(groups, message, self._bundle_bytes - cost, [now], [payload]))
+        bundles.append(OpenBundle(groups, message, self._bundle_bytes - cost, [now], [payload], read))
         return message
 
     def offer(self, member: Member) -> bytes | None:
         """Offer the first bundle to a protocol; return its bytes, or None if the window is full."""
         bundle = self.bundles.popleft()  # first: messages that are submitted meanwhile go into another bundle
         packed = pack_bundle(bundle.first, bundle.times, bundle.payloads)
-        taken = member.submit(bundle.groups, packed)
+        taken = (
+            _caller(member).read(bundle.groups, packed)
+            if bundle.read
+            else member.submit(bundle.groups, packed)
+        )
         if taken:
             self.messages -= len(bundle.payloads)
             self.waiting -= self._bundle_bytes - bundle.room
@@ -128,3 +143,9 @@ class Backlog:
         """Forget all messages; their identities are not used again."""
         self.bundles.clear()
         self.messages = self.waiting = 0
+
+
+def _caller(member: Member) -> Caller:
+    if not isinstance(member, Caller):
+        raise LocalError(f"{type(member).__name__} takes no reads: it is not a client of a service")
+    return member

@@ -20,6 +20,9 @@ def check_payload(payload: bytes) -> None:
 
 def check_payloads(payloads: Sequence[bytes]) -> None:
     """Raise `LocalError` if one of the payloads is not a valid message, or if there are none."""
+    if len(payloads) == 1:
+        check_payload(payloads[0])
+        return
     if not payloads:
         raise LocalError("there is no message to send")
     if set(map(type, payloads)) != _BYTES or max(map(len, payloads)) > MESSAGE_BYTES_MAX:

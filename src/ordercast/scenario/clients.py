@@ -14,6 +14,8 @@ from ordercast.scenario.destinations import Destinations
 from ordercast.scenario.seeds import workload_stream
 from ordercast.scenario.spec import WorkloadSpec
 from ordercast.scenario.window import Budget, Window
+from ordercast.services import Operations
+from ordercast.trace import READ
 
 APART: Nanos = 10_000
 """Clients start at random times within this span, not all at once."""
@@ -23,8 +25,8 @@ class ClientCalls(NamedTuple):
     """The functions of the driver that clients call."""
 
     now: Callable[[], Nanos]
-    submit: Callable[[NodeId, Groups, bytes], MessageId | None]
-    """Submit a message now; returns None if the sender is down or its backlog is full."""
+    submit: Callable[[NodeId, Groups, bytes, str | None], MessageId | None]
+    """Submit a message now, with a label; returns None if the sender is down or its backlog is full."""
     after: Callable[..., object]
     """Call an action with its arguments after a delay."""
     complete: Callable[[NodeId, MessageId, Nanos], None]
@@ -35,8 +37,15 @@ class Clients:
     """All clients that one driver runs."""
 
     def __init__(
-        self, spec: WorkloadSpec, plan: Plan, seed: int, budgets: Mapping[NodeId, Budget], calls: ClientCalls
+        self,
+        spec: WorkloadSpec,
+        plan: Plan,
+        seed: int,
+        budgets: Mapping[NodeId, Budget],
+        calls: ClientCalls,
+        operations: Operations | None = None,
     ) -> None:
+        """`operations` draws what clients of a service call; then one answer to each is enough."""
         self.awaited: dict[MessageId, tuple[NodeId, Nanos, set[NodeId]]] = {}
         """For each message: which sender waits for answers, since when, and from which receivers."""
         self.timed_out = 0
@@ -50,6 +59,7 @@ class Clients:
         self._windows = {sender: Window(spec.outstanding) for sender in budgets}
         self._streams: dict[NodeId, Random] = {sender: workload_stream(seed, sender) for sender in budgets}
         self._calls = calls
+        self._operations = operations
 
     def start(self) -> None:
         """Fill the window of every client, one after the other with small gaps, as real clients do."""
@@ -91,15 +101,27 @@ class Clients:
         if number is None:
             return
         groups = self._destinations.choose(self._streams[sender])
-        payload = number.to_bytes(8, "little")[: self._head_bytes] + self._filler
+        payload, label = self._content(sender, number)
         now = calls.now()
-        message = calls.submit(sender, groups, payload)
+        message = calls.submit(sender, groups, payload, label)
         if message is not None:
-            receivers = {node for group in groups for node in self._members[group]}
-            self.awaited[message] = (sender, now, receivers)
+            self.awaited[message] = (sender, now, self._answering(sender, groups))
             calls.after(self._timeout_ns, self._give_up, message)
         elif budget.remaining:  # try again later: the client comes back with its sender
             calls.after(self._timeout_ns, self._go_on, sender)
+
+    def _content(self, sender: NodeId, number: int) -> tuple[bytes, str | None]:
+        """The bytes and the label of a message."""
+        if self._operations is None:
+            return number.to_bytes(8, "little")[: self._head_bytes] + self._filler, None
+        drawn = self._operations.draw(self._streams[sender], number)
+        return drawn.payload, READ if drawn.read else None
+
+    def _answering(self, sender: NodeId, groups: Groups) -> set[NodeId]:
+        """Whose answers a client waits for. A client of a service is told by its own process."""
+        if self._operations is not None:
+            return {sender}
+        return {node for group in groups for node in self._members[group]}
 
     def _give_up(self, message: MessageId) -> None:
         awaited = self.awaited.pop(message, None)

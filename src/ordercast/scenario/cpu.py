@@ -18,6 +18,8 @@ class Cpu(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Service time of each packet that leaves."""
     save_ns: Cost = 0
     """Service time of each durable save."""
+    execute_ns: Cost = 0
+    """Service time of each operation of a service that a replica executes."""
     copies: bool = False
     """Whether a multicast costs one send per copy (unicast fan-out) or one in total (the network copies)."""
     queue_max: Annotated[int, msgspec.Meta(ge=0)] = 100_000

@@ -27,6 +27,8 @@ def list_submissions(submissions: list[Submission], plan: Plan) -> tuple[Submiss
     """These submissions as the list of a workload."""
     places = {sender: place for place, sender in enumerate(plan.senders)}
     return tuple(
-        SubmissionSpec(at_ms=at_ns / MILLISECOND, sender=places[sender], groups=groups, bytes=size)
-        for at_ns, sender, groups, size in submissions
+        SubmissionSpec(
+            at_ms=one.at_ns / MILLISECOND, sender=places[one.sender], groups=one.groups, bytes=one.size
+        )
+        for one in submissions
     )

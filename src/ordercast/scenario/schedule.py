@@ -9,6 +9,7 @@ from ordercast.core import Plan
 from ordercast.scenario.arrivals import arrivals_of
 from ordercast.scenario.destinations import Destinations
 from ordercast.scenario.listed import listed_submissions
+from ordercast.scenario.operations import operations_of
 from ordercast.scenario.recorded_run import submissions_of
 from ordercast.scenario.seeds import workload_stream
 from ordercast.scenario.spec import Scenario
@@ -31,6 +32,7 @@ def schedule(scenario: Scenario, plan: Plan) -> Iterator[Submission]:
     destinations = Destinations.of(spec, plan)
     arrivals = dict(zip(plan.senders, arrivals_of(scenario, len(plan.senders)), strict=True))
     draws = {sender: workload_stream(scenario.seed, sender) for sender in plan.senders}
+    operations = operations_of(scenario)
     due: list[tuple[int, int, int]] = []
     ties = count()  # at the same time, the sender that has waited longest is first, as in the simulator
 
@@ -41,9 +43,14 @@ def schedule(scenario: Scenario, plan: Plan) -> Iterator[Submission]:
 
     for sender in plan.senders:
         await_next(sender, 0)
-    for _ in range(spec.messages):
+    for number in range(1, 1 + spec.messages):
         if not due:
             return
         now, _, sender = heappop(due)
-        yield Submission(now, sender, destinations.choose(draws[sender]), spec.bytes)
+        groups = destinations.choose(draws[sender])
+        if operations is None:
+            yield Submission(now, sender, groups, spec.bytes)
+        else:
+            payload, read = operations.draw(draws[sender], number)
+            yield Submission(now, sender, groups, len(payload), payload, read)
         await_next(sender, now)

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import msgspec
 
-from ordercast.catalogue import find_protocol
+from ordercast.catalogue import find_protocol, serving_protocol
 from ordercast.core import (
     Deployment,
     HostId,
@@ -23,6 +23,7 @@ from ordercast.scenario.changes import ChangeSpec, Join, Leave
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.faults import FaultSpec
+from ordercast.services import find_service
 from ordercast.toml_file import KeyedError, about, convert, convert_options
 
 # The upper bounds keep infinity out, and everything in nanoseconds within 64 bits.
@@ -209,6 +210,8 @@ class WorkloadSpec(_Spec, frozen=True):
     """Messages that each closed-loop client keeps under way."""
     timeout_ms: Positive = 1000.0
     """How long a closed-loop client waits for answers before it goes on without them."""
+    reads: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.5
+    """If there is a service: the share of its operations that are reads."""
     phase: tuple[PhaseSpec, ...] = ()
     """Changes of the rate, in order of time. If several have the same time, the last one counts."""
     submission: tuple[SubmissionSpec, ...] = ()
@@ -247,6 +250,9 @@ class Scenario(_Spec, frozen=True, kw_only=True):
     """Senders run on the receivers' hosts."""
     options: dict[str, Any] = {}
     """Options of the protocol."""
+    service: str = ""
+    """The service that the receivers of each group replicate: a built-in one, or a class as module:Class. The
+    senders are its clients, and the workload consists of its operations. Empty: no service."""
     live_options: bool = False
     """The protocol's other options have the defaults of live clusters, which have longer timeouts."""
     network: NetworkSpec = NetworkSpec()
@@ -269,15 +275,22 @@ class Scenario(_Spec, frozen=True, kw_only=True):
     what each sender submits to each group at the end, after all faults, is delivered."""
     packets: bool = False
     """Record every packet in the trace."""
+    history: bool = False
+    """If there is a service: write what clients called and were answered beside the trace, as bytes."""
     codec: bool = False
     """Pass every packet through the codec, as a real network would."""
 
     def deployment(self) -> Deployment:
         """The deployment of this scenario."""
         if self.membership:
-            return Deployment(self.membership, self.senders, self.colocated, self.joiners)
-        plain = Deployment.disjoint(self.groups, self.receivers, self.senders, colocated=self.colocated)
-        return replace(plain, joiners=self.joiners) if self.joiners else plain
+            plain = Deployment(self.membership, self.senders, self.colocated)
+        else:
+            plain = Deployment.disjoint(self.groups, self.receivers, self.senders, colocated=self.colocated)
+        if not self.joiners and not self.service:
+            return plain
+        with about("service"):
+            service = find_service(self.service) if self.service else None
+        return replace(plain, joiners=self.joiners, service=service)
 
     @property
     def changes(self) -> tuple[ChangeSpec, ...]:
@@ -295,9 +308,12 @@ class Scenario(_Spec, frozen=True, kw_only=True):
         """The protocol's plan for this scenario."""
         options = self.all_options()
         protocol = find_protocol(self.protocol)
-        if self.joiners and protocol.guarantees.membership is Membership.FIXED:
+        if self.joiners and protocol.base(self.options).guarantees.membership is Membership.FIXED:
             what = f"the groups of {self.protocol} are fixed, so nobody can join them later"
             raise KeyedError("joiners", what)
+        if self.service:
+            with about("service"):
+                serving_protocol(self.protocol)
         with about("membership" if self.membership else "groups"):
             return _deploy(protocol, self.deployment(), options)
 
@@ -323,5 +339,7 @@ def run_name(scenario: Scenario, plan: Plan) -> str:
 
     Runs of different scenarios with the same seed must not use the same folder.
     """
-    content = msgspec.json.encode(msgspec.structs.replace(scenario, packets=False), order="sorted")
+    content = msgspec.json.encode(
+        msgspec.structs.replace(scenario, packets=False, history=False), order="sorted"
+    )
     return f"{plan.protocol}-{scenario.seed}-{crc32(content):08x}"

@@ -13,6 +13,10 @@ class Submission(NamedTuple):
     sender: NodeId
     groups: Groups
     size: int
+    payload: bytes | None = None
+    """The operation, if it goes to a service."""
+    read: bool = False
+    """Whether it is a read of a service."""
 
 
 def numbered_payload(number: int, size: int) -> bytes:

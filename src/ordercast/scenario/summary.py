@@ -1,5 +1,7 @@
 """The summary of a run, simulated or live: its numbers, from its trace."""
 
+from typing import Any
+
 import msgspec
 import numpy as np
 import pyarrow as pa
@@ -8,7 +10,7 @@ import pyarrow.compute as pc
 from ordercast.core import SECOND, Nanos
 from ordercast.judge import Violation
 from ordercast.scenario.ending import Ending
-from ordercast.trace import CARRYING, ORDERED, SETTLING, Kind, RunDescription
+from ordercast.trace import ANSWERING, CARRYING, ORDERED, RETURNING, SETTLING, Kind, RunDescription
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -39,6 +41,12 @@ class Summary(msgspec.Struct, frozen=True):
     """Messages that a sender refused because its backlog was full."""
     timed_out: int
     """Messages whose answers a closed-loop client stopped waiting for."""
+    answered: int | None = None
+    """Operations that clients of a service got answers to, reads included; None if the run has no service."""
+    unknown: int | None = None
+    """Operations of which their clients were told that the outcome is unknown."""
+    answer_latency_ns: dict[str, int | None] | None = None
+    """From the invocation of an operation to its first answer."""
 
 
 def sum_up(
@@ -80,7 +88,19 @@ def sum_up(
         overflowed=overflowed,
         refused=refused,
         timed_out=timed_out,
+        **(_answers(table, kinds) if description.service else {}),
     )
+
+
+def _answers(table: pa.Table, kinds: pa.ChunkedArray) -> dict[str, Any]:
+    """What clients of a service were told."""
+    replies = table.filter(pc.is_in(kinds, pa.array(ANSWERING, pa.string())))
+    messages, times, called = (replies[name].to_numpy() for name in ("message", "time_ns", "submitted_ns"))
+    _, first = np.unique(messages, return_index=True)  # an answer may come again
+    returned = table.filter(pc.is_in(kinds, pa.array(RETURNING, pa.string())))
+    unknown = pc.count_distinct(returned["message"]).as_py()
+    latency = _percentiles((times - called)[first])
+    return {"answered": len(first), "unknown": unknown, "answer_latency_ns": latency}
 
 
 def _percentiles(latencies: np.ndarray) -> dict[str, int | None]:

@@ -12,7 +12,7 @@ from random import Random
 import msgspec
 
 from ordercast.catalogue import find_protocol
-from ordercast.core import Deployment, Fault, HostId, LocalError, Plan
+from ordercast.core import Consistency, Deployment, Fault, HostId, LocalError, Plan
 from ordercast.scenario.changes import Join, Leave
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
@@ -39,6 +39,7 @@ from ordercast.scenario.spec import (
     WorkloadSpec,
 )
 from ordercast.scenario.turnover import draw_changes, draw_joiners
+from ordercast.services import BUILT_IN
 from ordercast.toml_file import about
 
 MakePlan = Callable[[Deployment], Plan]
@@ -47,6 +48,8 @@ DISK_SHARE = 0.25
 """The share of seeds in which disks have troubles."""
 AMNESIA_SHARE = 0.25
 """The share of seeds in which receivers lose their state, where that counts like a crash for good."""
+SERVICE_SHARE = 0.9
+"""The share of seeds in which a protocol that replicates services has one."""
 FAULTS_MS = (400.0, 400.0, 400.0, 1600.0)
 """How long the phase of faults lasts; a seed takes one. In a long one, protocols recover in between."""
 
@@ -91,6 +94,10 @@ def swarm_scenario(
         codec=rng.random() < 0.25,
     )
     calm, plan = _deploy(calm, make_plan, rng)
+    # So have services, and so calls of their clients stay as they are if anything else changes.
+    served = draw_service(calm, plan, Random(f"{seed}/service"))
+    if served.service:
+        calm, plan = served, _plan(served, make_plan)
     # So have changes of members.
     members = Random(f"{seed}/members")
     joiners = None if only or calm.workload.kind == "closed" else draw_joiners(plan, members)
@@ -125,6 +132,14 @@ def swarm_scenario(
         join=tuple(change for change in changes if isinstance(change, Join)),
         leave=tuple(change for change in changes if isinstance(change, Leave)),
     )
+
+
+def draw_service(scenario: Scenario, plan: Plan, rng: Random) -> Scenario:
+    """The scenario with a service, in most seeds, if its protocol replicates services."""
+    if plan.guarantees.consistency is Consistency.NONE or rng.random() >= SERVICE_SHARE:
+        return scenario
+    workload = msgspec.structs.replace(scenario.workload, reads=rng.choice((0.0, 0.3, 0.5, 0.9)))
+    return msgspec.structs.replace(scenario, service=rng.choice(sorted(BUILT_IN)), workload=workload)
 
 
 def _losses(

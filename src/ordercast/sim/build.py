@@ -11,6 +11,7 @@ from ordercast.scenario.contract import check_changes, check_faults
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.destinations import Destinations
 from ordercast.scenario.listed import listed_submissions
+from ordercast.scenario.operations import operations_of
 from ordercast.scenario.recorded_run import submissions_of
 from ordercast.scenario.spec import (
     ChiSquareSpec,
@@ -60,8 +61,9 @@ def build_world(scenario: Scenario, plan: Plan) -> World:
 def build_workload(scenario: Scenario, world: World) -> Workload:
     """The sources or clients of a scenario."""
     spec = scenario.workload
+    drawn = operations_of(scenario)
     if spec.kind == "closed":
-        return ClosedLoop(world, spec)
+        return ClosedLoop(world, spec, drawn)
     destinations = Destinations.of(spec, world.plan)
     if spec.kind == "listed":
         return Replayed(world, listed_submissions(spec, world.plan))
@@ -69,7 +71,7 @@ def build_workload(scenario: Scenario, world: World) -> Workload:
         with about("workload.file"):
             return Replayed(world, submissions_of(Path(spec.file))[: spec.messages])
     arrivals = arrivals_of(scenario, len(world.plan.senders))
-    return OpenLoop(world, destinations, spec.messages, spec.bytes, arrivals)
+    return OpenLoop(world, destinations, spec.messages, spec.bytes, arrivals, operations=drawn)
 
 
 def _cpus(scenario: Scenario, plan: Plan) -> Cpu | dict[HostId, Cpu]:

@@ -143,6 +143,11 @@ class NodeEnv(Env):
             self.saved[name] = bytes(state)
         self.host.charge(cost)
 
+    def executed(self, operations: int) -> None:
+        """Charge the CPU for operations of a service."""
+        if cost := self.host.cpu.execute_ns:
+            self.host.charge(cost * operations)
+
     # Life
 
     def boot(self) -> None:

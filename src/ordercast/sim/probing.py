@@ -16,12 +16,16 @@ LINGER: Nanos = 50 * MILLISECOND
 
 
 class Probing:
-    """Submits the probes, and waits until all receivers that are up have delivered them."""
+    """Submits the probes, and waits until all receivers that are up have delivered them.
+
+    A probe of a service must be answered, too.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._missing: set[tuple[MessageId, NodeId]] = set()
         world.observers.append(self._on_delivery)
+        world.calls.observers.append(self._on_answer)
 
     def run(self, recovery: Nanos, patience: Nanos) -> None:
         """Probe after the time of recovery; wait for the deliveries no longer than the patience."""
@@ -44,6 +48,11 @@ class Probing:
                 message = self._world.submit(sender, (group,), b"probe", PROBE)
                 if message is not None:
                     self._missing |= {(message, node) for node in members if envs[node].host.up}
+                    if plan.service is not None:
+                        self._missing.add((message, sender))
+
+    def _on_answer(self, client: NodeId, message: MessageId) -> None:
+        self._missing.discard((message, client))
 
     def _on_delivery(self, node: NodeId, message: MessageId, groups: Groups) -> None:
         self._missing.discard((message, node))

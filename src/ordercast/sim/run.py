@@ -19,6 +19,7 @@ import pyarrow as pa
 from ordercast.core import (
     FAILED,
     MILLISECOND,
+    Consistency,
     Explanation,
     LocalError,
     MessageId,
@@ -31,7 +32,7 @@ from ordercast.core import (
     follow,
     message_sender,
 )
-from ordercast.judge import END_OF_RUN, Violation, verdict
+from ordercast.judge import END_OF_RUN, Replay, Violation, verdict
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.contract import beyond_contract
 from ordercast.scenario.ending import Ending, ending_of, hindrance_of
@@ -54,6 +55,7 @@ from ordercast.trace import (
     trace_hash,
     write_run,
 )
+from ordercast.trace.values import Values, write_values
 
 Progress = Callable[[int, int], None]
 """Called from time to time with the number of messages submitted so far and the total number."""
@@ -97,7 +99,10 @@ class Run:
             scenario=msgspec.to_builtins(scenario),
             failure=failure,
         )
-        judged = verdict(self.description, self.events())
+        self.replay = replay_of(world)
+        self.values = Values(world.calls.operations, world.calls.results)
+        """What clients of a service called and were answered."""
+        judged = verdict(self.description, self.events(), replay=self.replay)
         self.violations, self.suppressed = judged.violations, judged.suppressed
         self.holes = judged.holes
         self.beyond_contract = beyond_contract(scenario, world.plan)
@@ -148,8 +153,16 @@ class Run:
     def write(self, folder: Path) -> Path:
         """Write the trace to disk, into a new folder inside this one."""
         target = folder / self.description.run
+        if self.scenario.history and self.replay is not None:
+            write_values(target, self.values)
         write_run(target, self.description, self.table)
         return target
+
+
+def replay_of(world: World) -> Replay | None:
+    """The operations of a world, if it has a service."""
+    service = world.plan.service
+    return None if service is None else Replay(service, world.calls.operations)
 
 
 def simulate(scenario: Scenario, plan: Plan | None = None, progress: Progress | None = None) -> Run:
@@ -204,7 +217,8 @@ class _Settling(SettlingRun):
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._receipts = Receipts()
+        self._replicated = world.plan.guarantees.consistency is not Consistency.NONE
+        self._receipts = Receipts(replicated=self._replicated)
         self._next = 0
 
     @property
@@ -214,8 +228,8 @@ class _Settling(SettlingRun):
 
     @property
     def arrived(self) -> int:
-        """Deliveries and announced drops, repeated ones included."""
-        return self._world.delivered + self._world.dropped
+        """Deliveries, announced drops and answers, repeated ones included."""
+        return self._world.delivered + self._world.dropped + self._world.calls.answered
 
     @property
     def complete(self) -> bool:
@@ -224,7 +238,8 @@ class _Settling(SettlingRun):
         Where receivers join and leave, nobody can tell before the end; then a run settles when it is quiet.
         """
         world = self._world
-        if self.arrived < world.expected or world.members.changed:
+        short = self.arrived < world.expected and not self._replicated
+        if short or world.members.changed:
             return False
         for row in islice(world.rows, self._next, None):
             self._receipts.note(Event._make(row))

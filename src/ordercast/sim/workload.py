@@ -17,7 +17,9 @@ from ordercast.scenario.seeds import workload_stream
 from ordercast.scenario.spec import WorkloadSpec
 from ordercast.scenario.submission import Submission, check_submission, numbered_payload
 from ordercast.scenario.window import Budget
+from ordercast.services import Operations
 from ordercast.sim.world import World
+from ordercast.trace import READ
 
 
 class Workload(ABC):
@@ -53,7 +55,9 @@ class OpenLoop(Workload):
         payload_bytes: int,
         arrivals: Sequence[Arrivals],
         until: Nanos | None = None,
+        operations: Operations | None = None,
     ) -> None:
+        """`operations` draws what is submitted, if it goes to a service."""
         super().__init__(world, messages)
         self._destinations = destinations
         self._filler = bytes(max(0, payload_bytes - 8))
@@ -61,6 +65,7 @@ class OpenLoop(Workload):
         self._arrivals = dict(zip(world.plan.senders, arrivals, strict=True))
         self._open = len(self._arrivals)
         self._until = until
+        self._operations = operations
 
     def start(self) -> None:
         """Schedule the first arrival of every sender."""
@@ -87,7 +92,11 @@ class OpenLoop(Workload):
         if number is None:
             return
         groups = self._destinations.choose(rng)
-        self.world.submit(sender, groups, number.to_bytes(8, "little")[: self._head_bytes] + self._filler)
+        if self._operations is None:
+            self.world.submit(sender, groups, number.to_bytes(8, "little")[: self._head_bytes] + self._filler)
+        else:
+            drawn = self._operations.draw(rng, number)
+            self.world.submit(sender, groups, drawn.payload, READ if drawn.read else None)
         if number < budget.messages:
             self._next(sender, rng)
 
@@ -95,14 +104,18 @@ class OpenLoop(Workload):
 class ClosedLoop(Workload):
     """Closed-loop clients; answers are packets of the simulated network."""
 
-    def __init__(self, world: World, spec: WorkloadSpec) -> None:
+    def __init__(self, world: World, spec: WorkloadSpec, operations: Operations | None = None) -> None:
         super().__init__(world, spec.messages)
         scheduler = world.scheduler
-        calls = ClientCalls(lambda: scheduler.now, world.submit, scheduler.after, world.complete)
+        complete = world.complete if operations is None else _unrecorded
+        calls = ClientCalls(lambda: scheduler.now, world.submit, scheduler.after, complete)
         budgets = dict.fromkeys(world.plan.senders, self.budget)
-        self._clients = Clients(spec, world.plan, world.seed, budgets, calls)
+        self._clients = Clients(spec, world.plan, world.seed, budgets, calls, operations)
         self._awaited = self._clients.awaited
-        world.observers.append(self._on_delivery)
+        if operations is None:
+            world.observers.append(self._on_delivery)
+        else:
+            world.calls.observers.append(self._clients.answer)
 
     def start(self) -> None:
         """Start all clients."""
@@ -122,6 +135,10 @@ class ClosedLoop(Workload):
         awaited = self._awaited.get(message)
         if awaited:
             self.world.application_send(node, awaited[0], self._clients.answer, node, message)
+
+
+def _unrecorded(sender: NodeId, message: MessageId, submitted: Nanos) -> None:
+    """The trace has the answer of a service already."""
 
 
 class Replayed(Workload):

@@ -5,7 +5,7 @@ from the seed by name. A packet costs service time when it leaves a host and whe
 busy, work waits its turn. Handlers run at the end of their service time.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from random import Random
 from zlib import crc32
@@ -25,9 +25,10 @@ from ordercast.core import (
     Notice,
     Plan,
     RemoteError,
+    Replied,
     message_id,
 )
-from ordercast.core.bundle import HEAD_BYTES, unpack_bundle
+from ordercast.core.bundle import HEAD_BYTES
 from ordercast.kernel.backlog import ALONE, Backlog
 from ordercast.kernel.payloads import check_payload
 from ordercast.kernel.recipients import Recipients
@@ -36,6 +37,7 @@ from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.faults import DiskTrouble
 from ordercast.sim.applications import Applications
+from ordercast.sim.call_log import CallLog
 from ordercast.sim.disk import DiskFailed
 from ordercast.sim.fates import FateEnv, followed
 from ordercast.sim.host import Host
@@ -44,10 +46,21 @@ from ordercast.sim.members import GroupMembers
 from ordercast.sim.network import LatencyNetwork, Network, Packet
 from ordercast.sim.node_env import NodeEnv
 from ordercast.sim.scheduler import Action, Scheduler
-from ordercast.trace import CHANGING, KIND_OF, LOST, SAVED, SETTLING, Event, Kind, build_table, notice_event
+from ordercast.sim.unpacked import Unpacked
+from ordercast.trace import (
+    CHANGING,
+    KIND_OF,
+    LOST,
+    READ,
+    SAVED,
+    SETTLING,
+    Event,
+    Kind,
+    build_table,
+    notice_event,
+)
 
 BACKLOG_MAX = 100_000
-UNPACKED_MAX = 4096
 DEPARTURE_SLACK_NS = 50_000
 """Packets that leave no later than this after their handler are handed to the network at once."""
 PACKET_OVERHEAD_BYTES = 46
@@ -93,12 +106,14 @@ class World:
         self.dropped = 0
         self.submitted = 0
         self.refused = 0
+        self.calls = CallLog(serves=plan.service is not None)
         self.carried: dict[int, Message] = {}
         """The message of each row about a packet, by the place of the row; only if packets are recorded."""
         self._record_packets = record_packets
         self._senders = frozenset(plan.senders)
         self._recipients = Recipients(plan.groups, plan.groups_max)
-        self._unpacked: dict[bytes, list[tuple[MessageId, Nanos, int, int]]] = {}
+        self._unpacked = Unpacked()
+        self.remember = self._unpacked.remember
         self.hosts: dict[HostId, Host] = {}
         for node in plan.nodes:
             own = cpu if isinstance(cpu, Cpu) else cpu.get(node.host, Cpu())
@@ -160,9 +175,9 @@ class World:
             self.refused += 1
             return None
         now = self.scheduler.now
-        message = backlog.add_one(groups, now, payload)
+        message = backlog.add_one(groups, now, payload, label == READ)
         self.submitted += 1
-        self.expected += receivers
+        self.expected += self.calls.on_submit(message, payload, receivers, label)
         clock = env.clock.read(now) if env.clock else now
         self.rows.append(
             (
@@ -180,7 +195,7 @@ class World:
         items = self._unpacked.get(delivery.payload)
         if items is None:
             try:
-                items = self._unpack(delivery.payload)
+                items = self._unpacked.learn(delivery.payload)
             except RemoteError as error:
                 self._record(env, kind, groups=groups, label=str(error))
                 return
@@ -201,28 +216,6 @@ class World:
             for observer in self.observers:
                 observer(env.me, message, groups)
 
-    def _unpack(self, payload: bytes) -> list[tuple[MessageId, Nanos, int, int]]:
-        """Identity, time of submission, size and digest of the messages in a bundle.
-
-        All receivers of a bundle deliver the same bytes, so the result is remembered for a while.
-        """
-        return self.remember(payload, *unpack_bundle(payload))
-
-    def remember(
-        self, packed: bytes, first: MessageId, times: Sequence[Nanos], payloads: Sequence[bytes]
-    ) -> list[tuple[MessageId, Nanos, int, int]]:
-        """Remember the messages of a bundle, so that its deliveries need not unpack it."""
-        if len(self._unpacked) >= UNPACKED_MAX:
-            self._unpacked.clear()
-        if len(payloads) == 1:
-            payload = payloads[0]
-            facts = [(first, times[0], len(payload), crc32(payload))]
-        else:
-            numbered = enumerate(zip(times, payloads, strict=True), first)
-            facts = [(message, when, len(payload), crc32(payload)) for message, (when, payload) in numbered]
-        self._unpacked[packed] = facts
-        return facts
-
     def on_notice(self, env: NodeEnv, notice: Notice) -> None:
         """Record that a process delivered a notice to its application."""
         now = self.scheduler.now
@@ -234,7 +227,10 @@ class World:
             elif event.kind in CHANGING:
                 self.members.on_notice(env, event)
             self.rows.append(event)
-        self.applications.on_notice(env, notice)
+        if isinstance(notice, Replied):
+            self.calls.on_replied(env.me, notice)
+        else:
+            self.applications.on_notice(env, notice)
 
     def explain(self) -> dict[NodeId, Explanation]:
         """What every process that is up waits for."""

@@ -1,0 +1,132 @@
+"""The history of a run with a service: its operations as values, for the search of an order.
+
+Only what clients saw counts: what they called, what they were answered, and when. Places and replicas do not.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from ordercast.core import LocalError, MessageId, Outcome, RemoteError, ServiceType, message_name, outcome_of
+from ordercast.core.service_class import OperationType
+from ordercast.judge.histories import History, Model, Operation, Register, TextMap
+from ordercast.services import BUILT_IN, service_class
+from ordercast.trace import ANSWERING, Event, Kind, RunDescription, StoredRun, events_of
+from ordercast.trace.values import Values, read_values
+
+
+class Translated(NamedTuple):
+    """An operation of a service in the words of a model."""
+
+    call: str
+    key: Hashable = None
+    arguments: tuple[Hashable, ...] = ()
+
+
+def _register(name: str, arguments: tuple[object, ...]) -> Translated:
+    call = {"get": "read", "write": "write", "swap": "cas"}[name]
+    return Translated(call, None, tuple(map(_plain, arguments)))
+
+
+def _kv(name: str, arguments: tuple[object, ...]) -> Translated:
+    key, *others = map(_plain, arguments)
+    return Translated(name, key, tuple(others))
+
+
+def _plain(value: object) -> Hashable:
+    assert isinstance(value, Hashable)
+    return value
+
+
+Translate = Callable[[str, tuple[object, ...]], Translated]
+MODELS: Mapping[str, tuple[Model, Translate]] = {
+    "register": (Register(), _register),
+    "kv": (TextMap(), _kv),
+}
+"""The services that have a model, by name."""
+
+
+def history_of_stored(run: StoredRun) -> History:
+    """The history of a run on disk; an error if it does not keep its values, or its service has no model."""
+    values = read_values(run.folder)
+    if values is None:
+        raise LocalError(f"{run.folder}: does not keep its values; set `history = true` in the scenario")
+    return history_of_run(run.description, events_of(run.table()), values)
+
+
+def history_of_run(description: RunDescription, events: Iterable[Event], values: Values) -> History:
+    """The history of a run."""
+    if description.service not in MODELS:
+        known = ", ".join(MODELS)
+        service = description.service or "no service"
+        raise LocalError(f"{description.run}: has {service}; there are models for: {known}")
+    clocks = description.clocks()
+    clients: set[int] = set()
+    invoked: dict[MessageId, Event] = {}
+    answered: dict[MessageId, int] = {}
+    for event in events:
+        if event.message is None:
+            continue
+        if event.kind is Kind.SUBMIT:
+            invoked[event.message] = event
+            clients.add(clocks[event.node])
+        elif event.kind in ANSWERING:
+            answered.setdefault(event.message, event.time_ns)
+    if len(clients) > 1:
+        raise LocalError(f"{description.run}: its clients have no common clock, so their times say nothing")
+    model, translate = MODELS[description.service]
+    reader = _Reader(description.service, translate, values)
+    made = [reader.operation(event, answered.get(message)) for message, event in invoked.items()]
+    return History(model, tuple(operation for operation in made if operation is not None))
+
+
+class _Reader:
+    """Reads the operations of a service from their bytes."""
+
+    def __init__(self, service: str, translate: Translate, values: Values) -> None:
+        assert service in BUILT_IN
+        self._kinds = ServiceType.of(service_class(service)).operations
+        self._translate = translate
+        self._values = values
+
+    def operation(self, event: Event, answered: int | None) -> Operation | None:
+        """The operation of a submission; None if it is not one of the service, which changes nothing."""
+        assert event.message is not None
+        packed = self._values.operations.get(event.message)
+        if packed is None:
+            raise RemoteError(f"the values of {message_name(event.message)} are missing")
+        result = self._values.results.get(event.message)
+        read = self._read(packed)
+        if read is None or (result is not None and outcome_of(result) is Outcome.FAILED):
+            return None
+        kind, arguments = read
+        call, key, rest = self._translate(kind.name, arguments)
+        return Operation(
+            client=event.node,
+            call=call,
+            invoked=event.time_ns,
+            answered=None if result is None else answered,
+            arguments=rest,
+            result=None if result is None else self._told(kind, result),
+            key=(event.groups, key),
+            source=f"message {message_name(event.message)}",
+        )
+
+    def _read(self, packed: bytes) -> tuple[OperationType, tuple[object, ...]] | None:
+        start = 1 + packed[0] if packed else 0
+        kind = self._kinds.get(packed[1:start].decode(errors="replace"))
+        if kind is None:
+            return None
+        try:
+            return kind, kind.unpack(packed[start:])
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+    @staticmethod
+    def _told(kind: OperationType, result: bytes) -> Hashable:
+        """What the client was told. To delete tells whether it did."""
+        refused = outcome_of(result) is Outcome.REFUSED
+        if kind.name == "delete":
+            return not refused
+        return None if refused else _plain(kind.unpack_result(result))
