@@ -11,9 +11,11 @@ import msgspec
 from benchmarks.hostile.attacker import Sent
 from benchmarks.hostile.phases import Assault
 from benchmarks.hostile.verdict import Verdict, conclude, table
+from ordercast.cli.judged_runs import MANY_EVENTS
 from ordercast.core import HostId
 from ordercast.lab.bench.run import plan_of, run_bench
 from ordercast.lab.bench.spec import BenchSpec
+from ordercast.trace import find_runs
 
 OFFERED = 2_000.0
 """Messages a second that users send, whatever happens."""
@@ -51,6 +53,8 @@ def attack(
 def check_trace(trace: Path) -> str:
     """What `ordercast check` complains of."""
     words = [sys.executable, "-m", "ordercast.cli", "check", str(trace)]
+    if sum(run.rows for run in find_runs(trace)) > MANY_EVENTS:  # more than memory holds: judge it in parts
+        words += ["--master", "local[*]"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else f"ordercast check: {done.stdout}{done.stderr}"
 

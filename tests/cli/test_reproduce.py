@@ -58,11 +58,11 @@ def test_json_is_all_there_is_on_standard_output(
     stand_in: Job, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     stand_in.values = {"baseline.atomic_group_size": 0.5}
-    code = run_app(["reproduce", "baseline.atomic_group_size", "hydra.smr", "--out", str(tmp_path), "--json"])
+    code = run_app(["reproduce", "baseline.atomic_group_size", "hydra.txn", "--out", str(tmp_path), "--json"])
     assert code == 0
     claims = json.loads(capsys.readouterr().out)["claims"]
     assert [claim["id"] for claim in claims if claim["measured"] is None] == [
-        claim.id for claim in all_claims() if claim.id.startswith("hydra.smr.")
+        claim.id for claim in all_claims() if claim.id.startswith("hydra.txn.")
     ]
     assert claims[-1] == {
         "id": "baseline.atomic_group_size",

@@ -22,7 +22,7 @@ from ordercast.core import (
     message_id,
 )
 from ordercast.core.bundle import Bundle, pack_bundle
-from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle, RepliedBundle
 from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.tools.client import ControlClient
 from ordercast.net.tools.facts import SenderFact
@@ -59,6 +59,9 @@ class FakeHost:
         first = message_id(node, sum(len(batch) for _, _, batch in self.submitted))
         self.submitted.append((node, groups, list(payloads)))
         return first
+
+    def add_answer_listener(self, node: NodeId, listener: Callable[[RepliedBundle], None]) -> None:
+        """Nobody is answered here."""
 
     def add_listener(self, node: NodeId, listener: Callable[[BundleOrNotice], None]) -> None:
         """Take note."""

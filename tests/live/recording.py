@@ -11,6 +11,8 @@ from ordercast.core import (
     Delivered,
     Dropped,
     Env,
+    Joined,
+    Left,
     Message,
     MessageId,
     Nanos,
@@ -19,6 +21,7 @@ from ordercast.core import (
     OutOfOrder,
     Plan,
     Process,
+    RoleChange,
     Stamp,
     View,
 )
@@ -26,7 +29,7 @@ from ordercast.core.bundle import Bundle
 from ordercast.net.host.recording.recorder import TraceRecorder
 from ordercast.net.host.recording.spool_to_parquet import finish_run
 from ordercast.sim.run import Run
-from ordercast.trace import ADDED, REMOVED, SAVED, SETTLING, Event, Kind
+from ordercast.trace import ADDED, CHANGING, REMOVED, REQUESTS, SAVED, SETTLING, Event, Kind
 
 
 def payload_of(event: Event) -> bytes:
@@ -156,10 +159,7 @@ def tell(recorder: TraceRecorder, rows: list[Event]) -> None:
         recorder.submitted(node, groups, first.message, times, [payload_of(event) for event in rows])
     elif first.kind in (Kind.DELIVER, Kind.OUT_OF_ORDER):
         make = Delivered if first.kind is Kind.DELIVER else OutOfOrder
-        stamp = None
-        if first.stamp_clock is not None and first.stamp_issuer is not None:
-            stamp = Stamp(first.stamp_clock, first.stamp_issuer, first.numbers or ())
-        delivery = make(b"", groups, first.peer or 0, stamp, first.config or 0)
+        delivery = make(b"", groups, first.peer or 0, _stamp(first), first.config or 0)
         if first.message is None:
             recorder.unreadable(now, node, delivery, first.label or "")
             return
@@ -171,6 +171,13 @@ def tell(recorder: TraceRecorder, rows: list[Event]) -> None:
         recorder.noticed(now, node, drop)
     elif first.kind is Kind.VIEW:
         recorder.noticed(now, node, _view(first))
+    elif first.kind in REQUESTS:
+        recorder.requested(now, node, "join" if first.kind is Kind.JOIN else "leave", groups[0])
+    elif first.kind in CHANGING:
+        recorder.noticed(now, node, _change(first))
+    elif first.kind is Kind.ROLE:
+        role, _, note = (first.label or "").partition(": ")
+        recorder.noticed(now, node, RoleChange(groups[0], role, first.peer or 0, first.config or 0, note))
     elif first.kind is Kind.COMPLETE:
         assert first.message is not None and first.submitted_ns is not None
         recorder.completed(now, node, first.message, first.submitted_ns)
@@ -178,10 +185,19 @@ def tell(recorder: TraceRecorder, rows: list[Event]) -> None:
         raise AssertionError(f"no live host writes down {first}")
 
 
+def _stamp(event: Event) -> Stamp | None:
+    if event.stamp_clock is None or event.stamp_issuer is None:
+        return None
+    return Stamp(event.stamp_clock, event.stamp_issuer, event.numbers or ())
+
+
+def _change(event: Event) -> Joined | Left:
+    make = Joined if event.kind is Kind.JOINED else Left
+    return make((event.groups or (0,))[0], event.config, _stamp(event), event.label or "")
+
+
 def _view(event: Event) -> View:
-    stamp = None
-    if event.stamp_clock is not None and event.stamp_issuer is not None:
-        stamp = Stamp(event.stamp_clock, event.stamp_issuer, event.numbers or ())
+    stamp = _stamp(event)
     label = event.label or ""
     group, config, members = (event.groups or (0,))[0], event.config or 0, event.members or ()
     if label in (ADDED, REMOVED):

@@ -317,6 +317,8 @@ def test_a_fault_is_aimed_at_its_host_and_a_partition_at_its_smaller_sides() -> 
 class Outlet:
     """Stands in for a host: keeps the listeners."""
 
+    backlogs = ()
+
     def __init__(self) -> None:
         self.host, self.nodes = 1, {1: None, 4: None}
         self.listeners: dict[int, Any] = {}

@@ -95,7 +95,9 @@ def pretending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if scenario.name == "dead":
             raise LocalError("host 3 ended unexpectedly: its log is empty")
         account = LACKING if scenario.name == "lacking" else KEPT
-        return SimpleNamespace(violations=[], account=account, scenario=scenario), None
+        return SimpleNamespace(
+            violations=[], account=account, complaints=account.complaints, scenario=scenario
+        ), None
 
     monkeypatch.setattr("ordercast.cli.live.run_live", pretend)
     monkeypatch.setenv("COLUMNS", "80")

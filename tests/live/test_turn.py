@@ -13,7 +13,7 @@ from ordercast.net.host.delivered import BundleOrNotice
 from ordercast.net.host.life import NEXT, Life, Stage
 from ordercast.net.host.live_env import LiveEnv
 from ordercast.net.host.outlet import Outlet
-from ordercast.net.host.recording.spool import Recorder
+from ordercast.net.host.recording.contract import Recorder
 from ordercast.net.host.routes import Routes
 from ordercast.net.host.store import Store
 from ordercast.net.host.turn import Turn
@@ -97,8 +97,8 @@ class TellingRecorder(Recorder):
     def _unexpected(self, *_: Any, **__: Any) -> None:
         raise AssertionError("nothing of that kind happens here")
 
-    begin = submitted = unreadable = noticed = requested = gave_state = completed = _unexpected
-    crashed = recovered = close = _unexpected
+    begin = submitted = replied = unreadable = noticed = requested = gave_state = _unexpected
+    completed = crashed = recovered = close = _unexpected
 
 
 def delivery() -> Delivered:

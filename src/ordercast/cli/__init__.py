@@ -1,6 +1,7 @@
 """The command `ordercast`.
 
-Exit codes: 0 is success; 1 a violation was found; 2 the input or the usage was wrong; 70 a defect in
+Exit codes: 0 is success; 1 a violation was found, or a service refused a call; 2 the input or the usage was
+wrong; 3 a call failed in its service; 4 the outcome of a call is unknown; 70 a defect in
 ordercast; 130 interrupted; 141 the reader of the output closed the pipe. Results go to standard output (with
 `--json`, as one object). Progress and errors go to standard error.
 """

@@ -36,6 +36,8 @@ COMMANDS = (
     "demo",
     "cluster",
     "node",
+    "call",
+    "service",
     "send",
     "tail",
     "why",

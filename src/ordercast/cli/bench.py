@@ -7,17 +7,33 @@ import msgspec
 import typer
 from rich.table import Table
 
+from ordercast.cli.bench_service import PIPELINED, bench_service
 from ordercast.cli.config import parse_options
 from ordercast.cli.output import console, errors, print_json
 from ordercast.core import LocalError
+from ordercast.lab.bench.service_spec import ServiceBenchSpec
 from ordercast.lab.bench.spec import BenchResult, BenchSpec, Load
 
 
 def bench(
-    protocol: Annotated[str, typer.Option(help="Protocol to measure.")] = "hydra",
+    protocol: Annotated[
+        str, typer.Option(help="Protocol to measure. Default: hydra; with --service, unreplicated.")
+    ] = "",
+    service: Annotated[
+        str, typer.Option(help="Measure calls of a service: a built-in one, or module:Class.", metavar="NAME")
+    ] = "",
     receivers: Annotated[
-        int, typer.Option(help="Number of receivers, one process each. The first process also sends.")
+        int,
+        typer.Option(
+            "--receivers",
+            "--replicas",
+            help="Number of receivers, one process each. The first process also sends, unless they are the"
+            " replicas of a service.",
+        ),
     ] = 3,
+    reads: Annotated[
+        float, typer.Option(help="Share of reads among the operations of a service.", min=0, max=1)
+    ] = 0.0,
     size: Annotated[int, typer.Option(help="Bytes per message.")] = 64,
     rate: Annotated[
         float | None, typer.Option(help="Open loop: messages per second, sent on schedule.")
@@ -55,6 +71,10 @@ def bench(
     have been sent, so a stall shows in all messages that waited for it. Every message is accounted for: lost
     messages and violations of the order are reported. The exit code is 1 if there are violations.
 
+    With [bold]--service[/], tasks of one program call the service, each as soon as it has its last answer:
+    [bold]--clients[/] tasks, or with --max 1024, whose calls go in bundles. Then an operation counts when it
+    is answered, and the answers are compared with those of a single service.
+
     [bold]Examples[/]
 
     ordercast bench --protocol hydra --receivers 3 --option sequencers=2 --size 64 --max --seconds 5
@@ -64,9 +84,9 @@ def bench(
     ordercast bench --clients 1
 
     ordercast bench --clients 64 --tasks
-    """
-    from ordercast.lab.bench.run import run_bench
 
+    ordercast bench --service kv --protocol unreplicated --clients 64
+    """
     chosen = [name for name, given in (("--rate", rate), ("--max", maximum), ("--clients", clients)) if given]
     if len(chosen) > 1:
         raise LocalError(f"choose one of {' and '.join(chosen)}")
@@ -76,6 +96,26 @@ def bench(
     options = parse_options(option or [])
     if transport not in ("udp", "tcp"):
         raise LocalError(f"--transport must be udp or tcp, not {transport}")
+    if service:
+        if rate:
+            raise LocalError("--rate is not possible with --service: choose --max or --clients")
+        asked = ServiceBenchSpec(
+            protocol=protocol or "unreplicated",
+            service=service,
+            replicas=receivers,
+            tasks=clients or PIPELINED,
+            reads=reads,
+            size=size,
+            seconds=seconds,
+            options=options,
+            plaintext=plaintext,
+            transport=transport,
+            trace=keep is not None,
+        )
+        return bench_service(asked, keep, json=json)
+    from ordercast.lab.bench.run import run_bench
+
+    protocol = protocol or "hydra"
     spec = BenchSpec(
         protocol=protocol,
         receivers=receivers,

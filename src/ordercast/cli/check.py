@@ -146,7 +146,8 @@ def _print_kept(runs: list[JudgedRun]) -> None:
         if run.damage and not run.judged:
             _print_unjudged(f"the promises of {run.name}, because its trace is damaged")
     for run in incomplete:
-        _print_unjudged(f"{at_end_named()} of {run.name}, because the run is not complete")
+        at_end = at_end_named(serves=run.serves)
+        _print_unjudged(f"{at_end} of {run.name}, because the run is not complete")
 
 
 def _print_unjudged(what: str) -> None:

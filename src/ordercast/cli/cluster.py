@@ -36,6 +36,7 @@ from ordercast.net.cluster.supervisor_client import (
     spawn,
 )
 from ordercast.scenario.ending import Finish
+from ordercast.services import find_service
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -59,10 +60,29 @@ def init(
     config: ConfigOption = CONFIG,
     name: Annotated[str, typer.Option(help="Cluster name.")] = "demo",
     protocol: Annotated[str, typer.Option(help="Protocol name; `ordercast protocols` lists them.")] = "hydra",
-    receivers: Annotated[int, typer.Option(help="Receivers per group.", min=1)] = 3,
+    service: Annotated[
+        str,
+        typer.Option(
+            help="Service to replicate: a class as module:Class, or one of counter, echo, kv, register.",
+            metavar="NAME",
+        ),
+    ] = "",
+    receivers: Annotated[
+        int,
+        typer.Option(
+            "--receivers", "--replicas", help="Receivers per group: the replicas of a service.", min=1
+        ),
+    ] = 3,
     groups: Annotated[int, typer.Option(help="Number of groups.", min=1)] = 1,
     senders: Annotated[
-        int, typer.Option(help="Number of senders; 0 places one sender beside each receiver.", min=0)
+        int,
+        typer.Option(
+            "--senders",
+            "--clients",
+            help="Number of senders: the clients of a service. 0 places one sender beside each receiver; a"
+            " service gets two clients.",
+            min=0,
+        ),
     ] = 0,
     applications: Annotated[
         int, typer.Option(help="Receivers per group that your programs run; `up` does not start them.", min=0)
@@ -80,7 +100,12 @@ def init(
 ) -> int:
     """Write a commented cluster file for this machine, and its secret key.
 
+    With a service, the receivers are its replicas, and its clients have hosts of their own, which your
+    programs run: `ordercast.connect`, `ordercast call`. The module is looked for beside the file first.
+
     [bold]Examples[/]
+
+    ordercast cluster init --service store:Store --protocol unreplicated --replicas 3 --clients 2
 
     ordercast cluster init --protocol hydra --receivers 3 --option sequencers=2 && ordercast cluster up
 
@@ -98,8 +123,9 @@ def init(
         options=options,
         port=port,
         plaintext=plaintext,
+        service=find_service(service, config.parent) if service else None,
     ).text()
-    _check_text(text)
+    _check_text(text, config.parent)
     key = config.parent / "cluster.key"
     _make_way([config] if plaintext else [config, key], config.parent / ".ordercast" / name, force)
     if not plaintext:
@@ -287,12 +313,12 @@ app.command("remove-host")(remove_host)
 app.command()(down)
 
 
-def _check_text(text: str) -> None:
-    """Check that the text of a new cluster file can be loaded."""
-    with tempfile.TemporaryDirectory(prefix="ordercast-") as folder:
-        path = Path(folder) / CONFIG
+def _check_text(text: str, folder: Path) -> None:
+    """Check that the text of a new cluster file for this folder can be loaded."""
+    with tempfile.TemporaryDirectory(prefix="ordercast-") as work:
+        path = Path(work) / CONFIG
         path.write_text(text, encoding="utf-8")
-        load_cluster(path, check_keys=False)
+        load_cluster(path, check_keys=False, service_folder=folder)
 
 
 def _make_way(files: list[Path], folder: Path, force: bool) -> None:

@@ -74,11 +74,14 @@ def _words(cluster: Cluster, host: HostId) -> str:
 
 def ending(cluster: Cluster, found: Report, quiet_s: float) -> Finish:
     """How a run ended. If it matters whether the run settled, this waits for that first."""
-    from ordercast.net.host.recording.spool_to_parquet import hosts_of
+    from ordercast.net.host.recording.spool_to_parquet import ended_well, hosts_of
 
-    plan, took_part = cluster.plan(), set(hosts_of(cluster.traces / found.run)) - cluster.roster.removed
+    plan, folder = cluster.plan(), cluster.traces / found.run
+    took_part = set(hosts_of(folder)) - cluster.roster.removed
     wanted = receiving_hosts(plan) | took_part
     gone = wanted.difference(ask_hosts(cluster, sorted(wanted)))
+    if plan.service is not None:  # clients come and go; who left with all its answers owes nothing
+        gone = {host for host in gone if host in receiving_hosts(plan) or not ended_well(folder, host)}
     running = [host.id for host in found.hosts if host.state == "running"]
     return cluster_finish(
         plan,
@@ -166,6 +169,7 @@ def finish_trace(cluster: Cluster, run: str, ended: Finish) -> Path | None:
             settled=ended.settled,
             gone=ended.gone,
             removed=cluster.roster.removed,
+            one_clock=cluster.machines,
             scenario=_as_scenario(cluster),
         )
     except LocalError as error:
@@ -189,4 +193,5 @@ def _as_scenario(cluster: Cluster) -> dict[str, object]:
         "senders": cluster.senders,
         "colocated": cluster.colocated,
         "bundle_bytes": cluster.bundle_bytes or cluster.transport.datagram_bytes,
+        **({"service": cluster.service} if cluster.service else {}),
     }

@@ -1,9 +1,10 @@
 """`ordercast history`: judge histories of operations from any system, by their values alone."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import typer
@@ -14,6 +15,7 @@ from ordercast.core import OrdercastError
 from ordercast.judge.histories import (
     PLACEMENTS_MAX,
     Counterexample,
+    History,
     Judgement,
     Operation,
     Value,
@@ -23,6 +25,8 @@ from ordercast.judge.histories import (
     read_history,
     shown,
 )
+from ordercast.scenario.run_history import history_of_stored
+from ordercast.trace import read_run, run_folders
 
 ORDER_MAX = 20
 """How many operations of an order the JSON object has; they are the last ones."""
@@ -44,14 +48,31 @@ class JudgedFile(msgspec.Struct):
         return self.judgement.linearizable
 
 
+class Source(NamedTuple):
+    """Where a history is, and how to read it."""
+
+    path: Path
+    read: Callable[[], History]
+    is_run: bool = False
+
+
 def history(
-    files: Annotated[list[Path], typer.Argument(metavar="FILES", help="Histories, one per file.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILES", help="Histories, one per file, and folders of runs with values."),
+    ],
     seconds: Annotated[
         float, typer.Option(help="Give up on a file after this time.", min=0, metavar="S")
     ] = 300.0,
     placements: Annotated[
         int, typer.Option(help="Give up on a key after this many steps; each takes half a kilobyte.", min=1)
     ] = PLACEMENTS_MAX,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            help="Search on Spark, a task for each run and key: local[*] or spark://...", metavar="M"
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Judge histories of operations: is there one order that explains every answer?
@@ -67,6 +88,9 @@ def history(
     [bold]cas[/] on texts by key. An operation of unknown outcome (:info, or no answer at all) may take effect
     at any later time, or never. docs/histories.md has the details.
 
+    In a folder, all runs of the built-in services [bold]register[/] and [bold]kv[/] are judged that keep
+    their values ([bold]history = true[/] in the scenario).
+
     The exit code is 1 if a history is not linearizable. Otherwise it is 2 if a file cannot be read, or if the
     search reached a limit without a verdict; and 0 if every history is linearizable.
 
@@ -76,6 +100,8 @@ def history(
 
     ordercast history examples/histories/* --json
 
+    ordercast history traces --master 'local[*]'
+
     A history in which client 1 reads a value that has been overwritten:
 
     {:process 0 :type :invoke :f :write :value 5}\n
@@ -83,7 +109,11 @@ def history(
     {:process 1 :type :invoke :f :read}\n
     {:process 1 :type :ok :f :read :value nil}
     """
-    judged = _judge_all(files, seconds, placements)
+    sources = [source for path in files for source in _sources(path)]
+    if master is None:
+        judged = _judge_all(sources, seconds, placements)
+    else:
+        judged = _judge_on_spark(sources, seconds, placements, master)
     for one in judged:
         if one.error:
             errors.print(f"ordercast: {one.error}", markup=False, soft_wrap=True)
@@ -96,14 +126,56 @@ def history(
     return 0 if all(one.verdict for one in judged) else 2
 
 
-def _judge_all(files: list[Path], seconds: float, placements: int) -> list[JudgedFile]:
+def _judge_on_spark(sources: list[Source], seconds: float, placements: int, master: str) -> list[JudgedFile]:
+    """Judge the runs on Spark, and the files here."""
+    from ordercast.pipeline.histories import Limits, judge_histories
+    from ordercast.pipeline.session import check_master, running_spark
+
+    check_master(master)
+    runs = [source for source in sources if source.is_run]
+    judged = _judge_all([source for source in sources if not source.is_run], seconds, placements)
+    started = monotonic()
+    with running_spark(master, "ordercast history") as spark:
+        found = judge_histories(
+            spark, [str(run.path.absolute()) for run in runs], Limits(seconds, placements)
+        )
+    taken = round(monotonic() - started, 6)
+    return judged + [
+        JudgedFile(str(run.path), one.error, one.model, one.operations, taken, one.judgement)
+        for run, one in zip(runs, found, strict=True)
+    ]
+
+
+def _judge_all(sources: list[Source], seconds: float, placements: int) -> list[JudgedFile]:
     judged = []
     with progress_bar() as bar:
-        task = bar.add_task("judging", total=len(files))
-        for path in files:
-            judged.append(_judge(path, _watch(bar, task, path, seconds), placements))
+        task = bar.add_task("judging", total=len(sources))
+        for source in sources:
+            judged.append(_judge(source, _watch(bar, task, source.path, seconds), placements))
             bar.advance(task)
     return judged
+
+
+def _sources(path: Path) -> Iterator[Source]:
+    """The history in a file, or those of all runs in a folder."""
+    if not path.is_dir():
+        yield Source(path, partial(read_history, path))
+        return
+    try:
+        folders = run_folders(path)
+    except OrdercastError as error:
+        yield Source(path, partial(_refuse, error))
+        return
+    for folder in folders:
+        yield Source(folder, partial(_read_run, folder), is_run=True)
+
+
+def _read_run(folder: Path) -> History:
+    return history_of_stored(read_run(folder))
+
+
+def _refuse(error: OrdercastError) -> History:
+    raise error
 
 
 def _watch(bar: Progress, task: TaskID, path: Path, seconds: float) -> Watch:
@@ -117,10 +189,10 @@ def _watch(bar: Progress, task: TaskID, path: Path, seconds: float) -> Watch:
     return watch
 
 
-def _judge(path: Path, watch: Watch, placements: int) -> JudgedFile:
-    started = monotonic()
+def _judge(source: Source, watch: Watch, placements: int) -> JudgedFile:
+    started, path = monotonic(), source.path
     try:
-        history = read_history(path)
+        history = source.read()
     except OrdercastError as error:
         return JudgedFile(str(path), error=str(error))
     judgement = judge_history(history, watch, placements)

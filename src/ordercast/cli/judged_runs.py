@@ -15,6 +15,7 @@ from ordercast.cli.output import errors, progress_bar
 from ordercast.cli.sweep import progress_shown
 from ordercast.core import OrdercastError
 from ordercast.judge import Damage, Holes, Judged, NodeHoles, Violation, verdict_on_files
+from ordercast.scenario.stored_replay import stored_replay
 from ordercast.trace import CARRYING, ORDERED, StoredRun
 from ordercast.trace.survey import Folder, NamedRun, survey_folder
 
@@ -28,6 +29,8 @@ class JudgedRun(msgspec.Struct, kw_only=True):
     name: str
     events: int = 0
     complete: bool = True
+    serves: bool = False
+    """Whether the run has a service."""
     violations: list[Violation] = []
     suppressed: int = 0
     holes: Holes | None = None
@@ -82,6 +85,7 @@ def _by_oracles(named: NamedRun) -> JudgedRun:
         name=name,
         events=events,
         complete=run.description.complete,
+        serves=bool(run.description.service),
         violations=verdict.violations,
         suppressed=sum(verdict.suppressed.values()),
         holes=verdict.holes,
@@ -93,7 +97,9 @@ def _by_oracles(named: NamedRun) -> JudgedRun:
 
 def _judge_files(run: StoredRun) -> tuple[int, Judged]:
     files = run.files()
-    return sum(len(rows.table) for rows in files), verdict_on_files(run.description, files)
+    return sum(len(rows.table) for rows in files), verdict_on_files(
+        run.description, files, stored_replay(run)
+    )
 
 
 def _warn_of_size(named: NamedRun) -> None:
@@ -130,6 +136,7 @@ def _of_row(row: Any, run: StoredRun) -> JudgedRun:
         name=row["run"],
         events=row["events"],
         complete=row["complete"],
+        serves=bool(run.description.service),
         violations=[_converted(one, Violation) for one in row["findings"]],
         suppressed=sum(row["suppressed"].values()),
         holes=holes,

@@ -72,7 +72,7 @@ def live(
         print_json(live_object(run, folder))
     else:
         show_live(run, folder)
-    return 1 if run.violations or run.account.complaints else 0
+    return 1 if run.violations or run.complaints else 0
 
 
 def _content(scenario: Path | None, from_trace: Path | None, protocol: str | None) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class FolderRun(NamedTuple):
         if self.run is None:
             return "not run"
         rules = [violation.property for violation in self.run.violations]
-        rules += [complaint.rule for complaint in self.run.account.complaints]
+        rules += [complaint.rule for complaint in self.run.complaints]
         return ", ".join(dict.fromkeys(rules)) or "kept"
 
     def content(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _print(runs: list[FolderRun]) -> None:
         if one.run is not None:
             where = f"in {escape(one.name)}"
             print_violations([(where, found) for found in one.run.violations])
-            for complaint in one.run.account.complaints:
+            for complaint in one.run.complaints:
                 print_complaint(complaint, where)
 
 

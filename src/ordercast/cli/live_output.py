@@ -10,6 +10,7 @@ from ordercast.cli.run_output import ending_text, number_rows, print_judgement, 
 from ordercast.core import MILLISECOND, format_ns, message_name
 from ordercast.lab.trial.account import LiveAccount
 from ordercast.lab.trial.account_rules import Complaint
+from ordercast.lab.trial.operations_account import OperationsAccount
 from ordercast.lab.trial.run import LiveRun
 from ordercast.lab.trial.silence import Silence
 
@@ -22,13 +23,30 @@ def live_object(run: LiveRun, folder: Path | None) -> dict[str, Any]:
     silences = [
         msgspec.to_builtins(one, str_keys=True) | {"longest_ns": one.longest_ns} for one in run.silences
     ]
+    more = {
+        "ignored": run.ignored,
+        "late_ns": run.late_ns,
+        "silences": silences,
+        "account": _account_object(run.account),
+    }
+    found = run.operations
+    if found is not None:
+        longest = {
+            "longest_ns": found.outage_ns,
+            "begin_ns": found.outage_begin_ns,
+            "limit_ns": found.limit_ns,
+        }
+        more |= {"operations": _account_object(found), "outages": longest}
+    return run_object(run, folder) | more
+
+
+def _account_object(account: LiveAccount | OperationsAccount) -> dict[str, Any]:
     complaints = [
         msgspec.to_builtins(one) | {"messages": [*map(message_name, one.messages)]}
-        for one in run.account.complaints
+        for one in account.complaints
     ]
-    account = msgspec.to_builtins(run.account) | {"complaints": complaints}
-    more = {"ignored": run.ignored, "late_ns": run.late_ns, "silences": silences, "account": account}
-    return run_object(run, folder) | more
+    found: dict[str, Any] = msgspec.to_builtins(account)
+    return found | {"complaints": complaints}
 
 
 def show_live(run: LiveRun, folder: Path | None) -> None:
@@ -40,6 +58,8 @@ def show_live(run: LiveRun, folder: Path | None) -> None:
     rows["lasted"] = f"{format_ns(summary.duration_ns, 4)}, {ending_text(run)}"
     rows["trace"] = f"{summary.events} events" + (f", in {folder}" if folder else "")
     rows["account"] = account_text(run.account)
+    if run.operations is not None:
+        rows["operations"] = operations_text(run.operations)
     print_rows(rows)
     for silence in run.silences:
         print_rows({"crash": _silence_text(silence)})
@@ -49,7 +69,7 @@ def show_live(run: LiveRun, folder: Path | None) -> None:
     for words in run.ignored:
         console.print(f"  [yellow]ignored[/]: {words}", soft_wrap=True)
     print_judgement(run)
-    for complaint in run.account.complaints:
+    for complaint in run.complaints:
         print_complaint(complaint)
 
 
@@ -68,6 +88,17 @@ def account_text(account: LiveAccount) -> str:
         f"{account.delivered} of {account.accepted} messages delivered to all; {account.missing} missing,"
         f" {account.twice} twice, {account.disorder} disagreements on order; {told}{handed};"
         f" longest wait {format_ns(account.outage_ns, 3)}{limit}"
+    )
+
+
+def operations_text(account: OperationsAccount) -> str:
+    """The account of the calls to a service in one line."""
+    limit = "" if account.limit_ns is None else f" (limit {format_ns(account.limit_ns, 3)})"
+    compared = f"{account.checked} compared with a single service" if account.checked else "none compared"
+    return (
+        f"{account.answered} of {account.invoked} answered ({account.refused} refused, {account.failed}"
+        f" failed), {account.unknown} unknown; {compared}; longest time without an answer"
+        f" {format_ns(account.outage_ns, 3)}{limit}"
     )
 
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def model(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help="Protocol to check: hydra.")],
+    protocol: Annotated[
+        str, typer.Argument(metavar="PROTOCOL", help="Protocol to check: hydra or hydra_paxos.")
+    ],
     deep: Annotated[bool, typer.Option("--deep", help="Also run the checks that take minutes.")] = False,
     spec_only: Annotated[bool, typer.Option("--spec-only", help="Check only the specification.")] = False,
     code_only: Annotated[bool, typer.Option("--code-only", help="Explore only the code.")] = False,
@@ -26,6 +28,8 @@ def model(
     Most checks must hold. Some checks of the specification must fail: [dim]reach-[/] checks prove that an
     event can happen, and [dim]broken-[/] checks prove that a property fails when a rule is removed.
 
+    HydraPaxos has no specification: only its code is explored.
+
     The command needs the package extra [dim]model[/]. The exit code is 1 if a check has an unexpected result.
 
     [bold]Examples[/]
@@ -33,18 +37,20 @@ def model(
     ordercast model hydra --spec-only
 
     ordercast model hydra --deep --json
+
+    ordercast model hydra_paxos
     """
     if spec_only and code_only:
         raise LocalError("--spec-only and --code-only leave nothing to check")
     from ordercast.lab.model.explorer import explore_all
-    from ordercast.lab.model.tlc import list_checks, run_check
+    from ordercast.lab.model.tlc import has_specification, list_checks, run_check
 
-    checks = [check for check in list_checks(protocol) if deep or not check.deep]
     results: dict[str, list[Result]] = {}
-    if not code_only:
+    if not code_only and (spec_only or has_specification(protocol)):
+        checks = [check for check in list_checks(protocol) if deep or not check.deep]
         results["specification"] = _all(run_check(check) for check in checks)
     if not spec_only:
-        results["code"] = _all(explore_all(deep))
+        results["code"] = _all(explore_all(protocol, deep))
     if json:
         print_json({part: [_object(result) for result in found] for part, found in results.items()})
     else:

@@ -9,9 +9,14 @@ from ordercast.cli.output import console
 from ordercast.judge import PROPERTIES, Property
 
 
-def at_end_named(properties: Sequence[Property] = PROPERTIES) -> str:
-    """The names of the properties that are judged only in complete runs: ``agreement and validity``."""
-    return " and ".join(declared.name for declared in properties if declared.at_end)
+def at_end_named(*, serves: bool, properties: Sequence[Property] = PROPERTIES) -> str:
+    """The names of the properties that are judged only in complete runs: ``agreement and validity``.
+
+    `serves`: the run has a service.
+    """
+    at_end = [declared for declared in properties if declared.at_end and (serves or not declared.of_services)]
+    *first, last = [declared.name for declared in at_end]
+    return " and ".join(filter(None, (", ".join(first), last)))
 
 
 def properties_table(properties: Sequence[Property] = PROPERTIES) -> Table:

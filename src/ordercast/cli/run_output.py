@@ -86,7 +86,7 @@ def show_run(run: Shown, folder: Path | None, json: bool) -> None:
 
 
 def number_rows(summary: Summary) -> dict[str, str]:
-    """The numbers of messages submitted and delivered, latency and throughput."""
+    """The numbers of messages submitted and delivered, latency, throughput, and answers of a service."""
     return {
         "submitted": f"{summary.submitted} messages",
         "delivered": f"{summary.delivered} in total at all receivers"
@@ -94,6 +94,16 @@ def number_rows(summary: Summary) -> dict[str, str]:
         "dropped": f"{summary.dropped} drop notifications",
         "latency": latency_text(summary.latency_ns),
         "throughput": f"{summary.throughput_per_s:,.0f} messages per second",
+    } | _answer_rows(summary)
+
+
+def _answer_rows(summary: Summary) -> dict[str, str]:
+    if summary.answered is None:
+        return {}
+    latency = latency_text(summary.answer_latency_ns or {})
+    return {
+        "operations": f"{summary.answered} answered, {summary.unknown} of unknown outcome",
+        "to answer": latency if summary.answered else "none answered",
     }
 
 
@@ -110,7 +120,8 @@ def print_judgement(run: Shown) -> None:
     if beyond:
         claim = f"{summary.protocol} does not claim to tolerate {beyond}"
         console.print(f"  [yellow]beyond its contract[/]: {claim}", soft_wrap=True)
-    unjudged = [] if summary.complete else [f"{at_end_named()} of this run, because {run.hindrance}"]
+    at_end = at_end_named(serves=bool(run.description.service))
+    unjudged = [] if summary.complete else [f"{at_end} of this run, because {run.hindrance}"]
     found = [("", violation) for violation in run.violations]
     print_verdict(found, sum(run.suppressed.values()), unjudged, " of its protocol")
     if run.holes is not None:

@@ -22,6 +22,8 @@ _COLUMNS = (
     *("host", "role", "in/s", "out/s", "sent/s", "deliv/s", "p50", "p99", "cpu"),
     *("backlog", "buffer", "drops", "bad", "refused", "lost", "config"),
 )
+_SERVICE = ("answ/s", "waiting", "unknown")
+"""Columns of a cluster with a service, after those of messages."""
 _ROLE_WIDTH = 14
 _WIDE = 120
 """Width of a terminal that shows the whole table."""
@@ -38,8 +40,15 @@ class Row(msgspec.Struct, frozen=True):
     packets_out_per_s: float
     submitted_per_s: float
     delivered_per_s: float
+    answered_per_s: float
+    """Answers to clients of a service here."""
+    waiting: int
+    """Operations of a service whose callers here wait for an answer."""
+    unknown: int
+    """Operations or messages whose outcome their sender here does not know."""
     p50_ns: Nanos | None
-    """Latency of the messages delivered between the readings, like `p99_ns`."""
+    """Latency of the messages delivered between the readings, like `p99_ns`; at a client of a service, of the
+    answers."""
     p99_ns: Nanos | None
     cpu_percent: float
     rss_bytes: int
@@ -69,11 +78,12 @@ def top(
 
     Rates and latency cover the last interval; losses are counted since the host started.
     [dim]in/s, out/s[/]: datagrams. [dim]sent/s, deliv/s[/]: application messages that senders took and
-    receivers delivered. [dim]backlog[/]: messages that a protocol has not taken yet. [dim]buffer[/]: bytes
-    that no application has taken yet, or that wait for a slow peer. [dim]drops[/]: drop notifications.
-    [dim]bad[/]: datagrams rejected as forged, foreign, old or broken. [dim]refused[/]: messages of members
-    that no correct member sends. [dim]lost[/]: datagrams dropped because a peer was too slow or unreachable.
-    A narrow terminal shows fewer columns; --json has all. Ctrl-C exits.
+    receivers delivered. [dim]answ/s, waiting, unknown[/]: of a service, operations that were answered, whose
+    callers wait, and whose outcome is unknown. [dim]backlog[/]: messages that a protocol has not taken yet.
+    [dim]buffer[/]: bytes that no application has taken yet, or that wait for a slow peer. [dim]drops[/]: drop
+    notifications. [dim]bad[/]: datagrams rejected as forged, foreign, old or broken. [dim]refused[/]:
+    messages of members that no correct member sends. [dim]lost[/]: datagrams dropped because a peer was too
+    slow or unreachable. A narrow terminal shows fewer columns; --json has all. Ctrl-C exits.
 
     [bold]Examples[/]
 
@@ -127,13 +137,15 @@ def _read(hosts: Hosts) -> dict[HostId, dict[str, Any]]:
 def measure(host: HostId, role: str, before: dict[str, Any], after: dict[str, Any]) -> Row:
     """The rates between two readings of a host; since its start, if it restarted between them."""
     if after["uptime_ns"] < before["uptime_ns"]:
-        before = dict.fromkeys(before, 0) | {"latency": Histogram().to_dict()}
+        empty = Histogram().to_dict()
+        before = dict.fromkeys(before, 0) | {"latency": empty, "answer_latency": empty}
     elapsed: int = max(1, after["uptime_ns"] - before["uptime_ns"])
 
     def rate(name: str) -> float:
         return round(float(after[name] - before[name]) * SECOND / elapsed, 1)
 
-    latency = Histogram.from_dict(after["latency"]).since(Histogram.from_dict(before["latency"]))
+    answers = _since("answer_latency", before, after)
+    latency = answers if answers.count else _since("latency", before, after)
     return Row(
         host=host,
         role=", ".join(filter(None, (role, after["role"]))),
@@ -141,6 +153,9 @@ def measure(host: HostId, role: str, before: dict[str, Any], after: dict[str, An
         packets_out_per_s=rate("packets_out"),
         submitted_per_s=rate("messages_submitted"),
         delivered_per_s=rate("messages_delivered"),
+        answered_per_s=rate("operations_answered"),
+        waiting=after["operations_waiting"],
+        unknown=after["unconfirmed"],
         p50_ns=latency.percentile(50),
         p99_ns=latency.percentile(99),
         cpu_percent=round(100 * (after["cpu_ns"] - before["cpu_ns"]) / elapsed, 1),
@@ -157,10 +172,21 @@ def measure(host: HostId, role: str, before: dict[str, Any], after: dict[str, An
     )
 
 
+def _since(name: str, before: dict[str, Any], after: dict[str, Any]) -> Histogram:
+    return Histogram.from_dict(after[name]).since(Histogram.from_dict(before[name]))
+
+
+def columns_of(*, service: bool) -> list[str]:
+    """The columns of a cluster, with a service or without."""
+    place = _COLUMNS.index("deliv/s") + 1
+    return [*_COLUMNS[:place], *(_SERVICE if service else ()), *_COLUMNS[place:]]
+
+
 def _table(rows: list[Row], hosts: Hosts) -> Table:
     title = f"{hosts.cluster.name}: {hosts.cluster.protocol}"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
-    shown = [name for name in _COLUMNS if console.width >= _WIDE or name not in _LEFT_OUT]
+    columns = columns_of(service=bool(hosts.cluster.service))
+    shown = [name for name in columns if console.width >= _WIDE or name not in _LEFT_OUT]
     for name in shown:
         if name == "role":
             table.add_column(name, min_width=_ROLE_WIDTH)
@@ -183,6 +209,9 @@ def row_cells(row: Row) -> dict[str, str | Text]:
         "out/s": f"{row.packets_out_per_s:,.0f}",
         "sent/s": f"{row.submitted_per_s:,.0f}",
         "deliv/s": f"{row.delivered_per_s:,.0f}",
+        "answ/s": f"{row.answered_per_s:,.0f}",
+        "waiting": f"{row.waiting:,}",
+        "unknown": _alarming(row.unknown),
         "p50": _duration(row.p50_ns),
         "p99": _duration(row.p99_ns),
         "cpu": f"{row.cpu_percent:.0f}%",

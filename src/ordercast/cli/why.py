@@ -21,11 +21,13 @@ def why(
     config: ConfigOption = CONFIG,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Show what blocks the delivery of a message, and where.
+    """Show what blocks the delivery of a message or an operation of a service, and where.
 
     The command asks all hosts on this machine what waits at their nodes, and answers in one sentence: the
     message waits at a node, and for what; or all have delivered it; or its sender still has it, and why. The
-    answer names hosts that do not answer. Without a message, it explains the longest wait in the cluster.
+    answer names hosts that do not answer. An operation of a service is named like a message: its client and
+    the client's own number; the answer says whether it was executed and answered. Without a message, the
+    command explains the longest wait in the cluster.
 
     The name of a message is its sender and the sender's own number: [dim]3#17[/] is message 17 of node 3.
 

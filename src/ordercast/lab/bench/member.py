@@ -220,7 +220,7 @@ class Meter:
 async def main(folder: Path, host: int) -> None:
     """Take part until told to end."""
     spec = msgspec.json.decode((folder / "spec.json").read_bytes(), type=BenchSpec)
-    orders = await _orders()
+    orders = await hear_orders()
     async with join(folder / "cluster.toml", GROUP, host=host, run=GROUP) as group:
         meter = Meter(group, spec)
         each = spec.tasks and host == 0
@@ -229,27 +229,27 @@ async def main(folder: Path, host: int) -> None:
         noting = asyncio.create_task(meter.log.keep_short(folder, host))
         try:
             await meter.await_first()
-            _tell({"ready": host})
-            await _next(orders)
+            tell({"ready": host})
+            await hear_order(orders)
             if probing is not None:
                 probing.cancel()
                 await meter.settle()
-            _tell({"begun": time.time_ns()})
-            await _next(orders)
+            tell({"begun": time.time_ns()})
+            await hear_order(orders)
             if host == 0:
                 await meter.send(time.monotonic() + spec.warmup_s + spec.seconds)
-            _tell({"sent": host})
-            await _next(orders)
+            tell({"sent": host})
+            await hear_order(orders)
             await meter.settle()
             meter.log.spill(folder, host)
-            _tell({"drops": meter.log.drops})
-            await _next(orders)
+            tell({"drops": meter.log.drops})
+            await hear_order(orders)
         finally:
             taking.cancel()
             noting.cancel()
 
 
-async def _orders() -> asyncio.StreamReader:
+async def hear_orders() -> asyncio.StreamReader:
     """Lines on the standard input."""
     reader = asyncio.StreamReader()
     protocol = asyncio.StreamReaderProtocol(reader)
@@ -257,13 +257,14 @@ async def _orders() -> asyncio.StreamReader:
     return reader
 
 
-async def _next(orders: asyncio.StreamReader) -> None:
+async def hear_order(orders: asyncio.StreamReader) -> None:
     """Wait for the next command; ends if the process that gives them is gone."""
     if not await orders.readline():
         raise SystemExit(1)
 
 
-def _tell(content: object) -> None:
+def tell(content: object) -> None:
+    """Say something to the process that gives the orders."""
     sys.stdout.write(msgspec.json.encode(content).decode() + "\n")
     sys.stdout.flush()
 

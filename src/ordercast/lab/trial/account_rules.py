@@ -1,4 +1,5 @@
-"""The four rules by which an account is judged, each by itself.
+"""The rules by which an account is judged, each by itself. The rules about answers of a service, also that
+none is wrong, are in `operations_account.py`.
 
 1. What was accepted is delivered, or somebody is told: the receiver by drop notifications, or the sender.
 2. Nothing comes twice.
@@ -21,7 +22,7 @@ from ordercast.lab.trial.history import History
 NAMED_MAX = 10
 """A complaint names at most this many messages."""
 
-Rule: TypeAlias = Literal["missing", "twice", "disorder", "outage"]
+Rule: TypeAlias = Literal["missing", "twice", "disorder", "wrong", "outage"]
 
 
 class Complaint(msgspec.Struct, frozen=True):
@@ -145,17 +146,23 @@ def longest_outage(history: History, sent: Sequence[Nanos]) -> Outage:
     `sent` says when messages were accepted for it, in order. The wait after its last message ends when the
     last message was accepted, because that is how long messages were sent.
     """
+    return longest_wait(history.node, history.times, sent)
+
+
+def longest_wait(node: NodeId, times: Sequence[Nanos], sent: Sequence[Nanos]) -> Outage:
+    """The longest time that a node waited for the next of these times after one at which something was sent,
+    while something was sent."""
     accepted = np.array(sent, np.int64)
-    got = np.sort(np.array(history.times, np.int64))
+    got = np.sort(np.array(times, np.int64))
     if not len(accepted):
-        return Outage(history.node, 0, 0)
+        return Outage(node, 0, 0)
     before = np.concatenate([[accepted[0] - 1], got])
     after = np.concatenate([got, [accepted[-1]]])
     places = np.searchsorted(accepted, before, side="right")
     begins = accepted[np.minimum(places, len(accepted) - 1)]
     waits = np.where(places < len(accepted), after - begins, 0)
     longest = int(waits.argmax())
-    return Outage(history.node, int(begins[longest]), max(0, int(waits[longest])))
+    return Outage(node, int(begins[longest]), max(0, int(waits[longest])))
 
 
 def too_long(found: Outage, limit_ns: Nanos, start_ns: Nanos) -> Complaint | None:

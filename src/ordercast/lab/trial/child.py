@@ -192,6 +192,7 @@ def _report_of(live: LiveHost, load: Load, transport: ImpairedTransport) -> Repo
         expected=load.expected,
         delivered=metrics.messages_delivered,
         dropped=metrics.drops_notified,
+        answered=metrics.operations_answered + (metrics.unconfirmed if live.plan.service is not None else 0),
         waiting=metrics.backlog_messages,
         lost=transport.lost + transport.blocked + transport.losses,
         overflowed=metrics.overflow,

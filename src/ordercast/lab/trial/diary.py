@@ -12,10 +12,22 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
-from ordercast.core import GroupId, Groups, HostId, MessageId, Nanos, NodeId, Unconfirmed
+from ordercast.core import (
+    Checkpoint,
+    GroupId,
+    Groups,
+    HostId,
+    MessageId,
+    Nanos,
+    NodeId,
+    Stamp,
+    Unconfirmed,
+    outcome_of,
+)
 from ordercast.core.bundle import bundle_span
-from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle, RepliedBundle
 from ordercast.net.host.live_host import LiveHost
 from ordercast.trace import KIND_OF, ORDERED, SETTLING, notice_event
 
@@ -34,6 +46,27 @@ class Got(NamedTuple):
     time_ns: Nanos
     message: MessageId
     in_order: bool = True
+
+
+class Called(NamedTuple):
+    """A client called an operation of a service."""
+
+    time_ns: Nanos
+    message: MessageId
+    group: GroupId
+    read: bool
+    operation: bytes
+
+
+class Answered(NamedTuple):
+    """A client was answered."""
+
+    time_ns: Nanos
+    message: MessageId
+    place: tuple[int, int]
+    """Where the operation was executed: a clock and an issuer."""
+    outcome: int
+    digest: int
 
 
 class Told(NamedTuple):
@@ -56,10 +89,16 @@ class Diary:
         self._write("life", live.host, int(remembers))
         for node in live.nodes:
             live.add_listener(node, partial(self._on_delivery, node))
+        for node in live.backlogs:
+            live.add_answer_listener(node, self._on_answer)
 
     def sent(self, message: MessageId, groups: Groups) -> None:
         """Write down that a message was accepted."""
         self._write("sent", message, *groups)
+
+    def called(self, message: MessageId, groups: Groups, operation: bytes, *, read: bool) -> None:
+        """Write down that a client called an operation of a service."""
+        self._write("called", message, groups[0], int(read), f"{operation.hex()}.")
 
     def close(self) -> None:
         """Close the file."""
@@ -75,10 +114,16 @@ class Diary:
             self._write("dropped", node, delivered.group, row.stamp_issuer or 0, numbers[0], delivered.rows)
         elif isinstance(delivered, Unconfirmed):
             self._write("unconfirmed", *bundle_span(delivered.payload))
-        elif delivered.begins_anew:
+        elif delivered.begins_anew or (isinstance(delivered, Checkpoint) and delivered.restored):
             self._write("anew", node)
 
-    def _write(self, what: str, *numbers: int) -> None:
+    def _on_answer(self, answered: RepliedBundle) -> None:
+        replied, (first, _, results), _ = answered
+        stamp = replied.stamp or Stamp(-1, -1)
+        for message, result in enumerate(results, first):
+            self._write("answered", message, stamp.clock, stamp.issuer, outcome_of(result), crc32(result))
+
+    def _write(self, what: str, *numbers: int | str) -> None:
         os.write(self._file, f"{what} {time.time_ns()} {' '.join(map(str, numbers))}\n".encode())
 
 
@@ -95,9 +140,12 @@ class LifeDiary:
         """What each receiver got, in this order."""
         self.told: dict[NodeId, list[Told]] = {}
         """The drops that each receiver was told of."""
+        self.called: list[Called] = []
+        self.answered: list[Answered] = []
         self.unconfirmed: list[MessageId] = []
         self.anew: set[NodeId] = set()
-        """Receivers that were told that they start anew: they missed what came before."""
+        """Receivers that were told that they start anew: they missed what came before. Replicas that took the
+        state of others have not delivered what it stands for."""
 
     def note(self, what: str, time_ns: Nanos, numbers: Sequence[int]) -> None:
         """Take up an entry."""
@@ -111,8 +159,16 @@ class LifeDiary:
                 self.told.setdefault(node, []).append(Told(group, issuer, number, count))
             case "unconfirmed", (first, count):
                 self.unconfirmed += range(first, first + count)
+            case "answered", (message, clock, issuer, outcome, digest):
+                self.answered.append(Answered(time_ns, message, (clock, issuer), outcome, digest))
             case "anew", (node,):
                 self.anew.add(node)
+
+    def note_call(self, time_ns: Nanos, words: Sequence[str]) -> None:
+        """Take up the entry of a call, whose operation is in hexadecimal."""
+        message, group, read, operation = words
+        packed = bytes.fromhex(operation.removesuffix("."))
+        self.called.append(Called(time_ns, int(message), int(group), read == "1", packed))
 
 
 def read_diaries(folder: Path) -> list[LifeDiary]:
@@ -128,6 +184,9 @@ def _read(path: Path) -> LifeDiary | None:
         return None
     began_ns, host, remembers = map(int, entries[0][1:])
     diary = LifeDiary(host, began_ns, remembers=bool(remembers))
-    for what, when, *numbers in entries[1:]:
-        diary.note(what, int(when), [int(number) for number in numbers])
+    for what, when, *words in entries[1:]:
+        if what == "called":
+            diary.note_call(int(when), words)
+        else:
+            diary.note(what, int(when), [int(number) for number in words])
     return diary

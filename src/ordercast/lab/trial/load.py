@@ -1,7 +1,8 @@
 """The applications of a host process: senders that submit by a schedule, or clients that wait for answers.
 
 Open-loop senders submit at scheduled times. A closed-loop client waits for the answers of all receivers
-before it goes on. Receivers answer by a small datagram outside the protocol, as in the simulator.
+before it goes on. Receivers answer by a small datagram outside the protocol, as in the simulator. A client of
+a service waits for the one answer of the service.
 """
 
 import asyncio
@@ -16,12 +17,15 @@ from ordercast.core import SECOND, Groups, MessageId, Nanos, NodeId, message_sen
 from ordercast.lab.trial.diary import Diary
 from ordercast.lab.trial.messages import Life
 from ordercast.lab.trial.setting import LOOPBACK, Setting
-from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle, RepliedBundle
 from ordercast.net.host.live_host import LiveHost
 from ordercast.scenario.clients import ClientCalls, Clients
+from ordercast.scenario.operations import operations_of
+from ordercast.scenario.receipts import receipts_wanted
 from ordercast.scenario.schedule import schedule
 from ordercast.scenario.submission import numbered_payload
 from ordercast.scenario.window import Budget
+from ordercast.trace import READ
 
 IN_A_ROW_MAX = 64
 """How many late submissions are made together before other work gets a turn."""
@@ -67,15 +71,21 @@ class Load(ABC):
             found = self._receivers[groups] = frozenset(node for group in groups for node in members[group])
         return found
 
-    def submit(self, sender: NodeId, groups: Groups, payload: bytes) -> MessageId | None:
+    def submit(
+        self, sender: NodeId, groups: Groups, payload: bytes, label: str | None = None
+    ) -> MessageId | None:
         """Submit one message; None if there is no room for it."""
         self.submitted[sender] += 1
-        message = self.live.submit(sender, groups, (payload,))
+        serves, read = self.live.plan.service is not None, label == READ
+        message = self.live.submit(sender, groups, (payload,), read=read)
         if message is None:
             self.refused += 1
-        else:
+            return None
+        if not read:
             self._diary.sent(message, groups)
-            self.expected += len(self.receivers(groups))
+        if serves:
+            self._diary.called(message, groups, payload, read=read)
+        self.expected += receipts_wanted(len(self.receivers(groups)), label, serves=serves)
         return message
 
 
@@ -118,7 +128,10 @@ class OpenLoad(Load):
                 continue
             in_a_row += 1
             self.late_ns = max(self.late_ns, -wait)
-            self.submit(submission.sender, submission.groups, numbered_payload(number, submission.size))
+            payload, label = submission.payload, READ if submission.read else None
+            if payload is None:
+                payload = numbered_payload(number, submission.size)
+            self.submit(submission.sender, submission.groups, payload, label)
             left.pop()
 
 
@@ -141,9 +154,13 @@ class ClosedLoad(Load):
             for place, node in enumerate(senders)
             if node in self.submitted
         }
-        calls = ClientCalls(clock, self.submit, self._after, self._complete)
-        self._clients = Clients(spec, live.plan, setting.scenario.seed, budgets, calls)
-        self._answers = Answers(live, setting.answer_ports, self._on_answer)
+        operations = operations_of(setting.scenario)
+        complete = self._complete if operations is None else _unrecorded
+        calls = ClientCalls(clock, self.submit, self._after, complete)
+        self._clients = Clients(spec, live.plan, setting.scenario.seed, budgets, calls, operations)
+        self._answers = Answers(live, setting.answer_ports, self._on_answer) if operations is None else None
+        for node in budgets if operations is not None else ():
+            live.add_answer_listener(node, partial(self._on_result, node))
 
     @property
     def done(self) -> bool:
@@ -162,7 +179,8 @@ class ClosedLoad(Load):
 
     def close(self) -> None:
         """Stop listening for answers."""
-        self._answers.close()
+        if self._answers is not None:
+            self._answers.close()
 
     def _after(self, delay: Nanos, action: Callable[..., None], *args: object) -> None:
         self._loop.call_later(delay / SECOND, self._act, action, args)
@@ -175,10 +193,19 @@ class ClosedLoad(Load):
         if self.live.recorder is not None:
             self.live.recorder.completed(max(self._clock(), submitted), sender, message, submitted)
 
+    def _on_result(self, node: NodeId, answered: RepliedBundle) -> None:
+        """A client of a service has an answer. It goes on after this turn, which may be the host's last."""
+        first, count = answered.bundle.first, len(answered.bundle.payloads)
+        self._loop.call_soon(self._on_answer, node, first, count)
+
     def _on_answer(self, node: NodeId, first: MessageId, count: int) -> None:
         if self.live.running:
             for message in range(first, first + count):
                 self._clients.answer(node, message)
+
+
+def _unrecorded(sender: NodeId, message: MessageId, submitted: Nanos) -> None:
+    """The trace has the answer of a service already."""
 
 
 class Answers:

@@ -78,6 +78,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Deliveries of messages submitted here, at all receivers together."""
     delivered: int = 0
     dropped: int = 0
+    answered: int = 0
+    """Answers to clients of a service, and calls of which they were told that they get none."""
     waiting: int = 0
     """Messages that the protocol has not taken yet."""
     lost: int = 0

@@ -15,12 +15,14 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from ordercast.core import MILLISECOND, SECOND, Groups, LocalError, Nanos, Plan
+from ordercast.core import MILLISECOND, SECOND, Consistency, Groups, LocalError, Nanos, Plan
 from ordercast.judge import verdict
 from ordercast.lab.trial.account import Circumstances, LiveAccount, hosts_hit, outage_limit, take_account
+from ordercast.lab.trial.account_rules import Complaint
 from ordercast.lab.trial.diary import read_diaries
 from ordercast.lab.trial.differences import ignored
 from ordercast.lab.trial.messages import Report
+from ordercast.lab.trial.operations_account import OperationsAccount, account_operations
 from ordercast.lab.trial.setting import Setting, hosts_of
 from ordercast.lab.trial.silence import Silence, silences
 from ordercast.lab.trial.stage import Stage
@@ -32,7 +34,7 @@ from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.contract import beyond_contract, check_changes, check_faults
 from ordercast.scenario.ending import ending_of, hindrance_of
 from ordercast.scenario.faults import Crash, Disk
-from ordercast.scenario.receipts import Receipts
+from ordercast.scenario.receipts import Receipts, receipts_wanted
 from ordercast.scenario.schedule import schedule
 from ordercast.scenario.settling import SettlingRun
 from ordercast.scenario.spec import Scenario, run_name
@@ -72,11 +74,16 @@ class LiveRun:
         ahead = {host: clock.read(0) for host, clock in clocks.items()}
         start = conducted.started_ns
         self.silences: list[Silence] = silences(self.table, plan, conducted.stage.crashes, start, ahead)
-        self.account = conducted.account()
-        """What the applications saw, independently of the trace."""
+        self.account, self.operations = conducted.accounts()
+        """What the applications saw, independently of the trace; and what clients of a service saw."""
         missing = not scenario.changes and _missing(self.table, plan) > 0
         self.ending = ending_of(missing=missing, healed=conducted.healed)
         self._conducted = conducted
+
+    @property
+    def complaints(self) -> tuple[Complaint, ...]:
+        """The promises that were broken by the accounts of the applications."""
+        return (*self.account.complaints, *(self.operations.complaints if self.operations else ()))
 
     def summary(self) -> Summary:
         """The run in numbers; ``overflowed`` counts messages for which a link had no room."""
@@ -170,8 +177,8 @@ class Conductor(SettlingRun):
         """The sum of a figure over all hosts and lives."""
         return of_all([getattr(report, name) for report in self._reports] or [0])
 
-    def account(self) -> LiveAccount:
-        """The account of the run, when it is over."""
+    def accounts(self) -> tuple[LiveAccount, OperationsAccount | None]:
+        """The accounts of the run, when it is over: of messages, and of calls if there is a service."""
         stage, scenario = self.stage, self.scenario
         told = Circumstances(
             crashes=stage.crashes,
@@ -182,7 +189,8 @@ class Conductor(SettlingRun):
             bundled=scenario.bundle_bytes > 0,
             moving=frozenset(change.node for change in scenario.changes),
         )
-        return take_account(self.plan, read_diaries(stage.setting.diaries), told)
+        diaries = read_diaries(stage.setting.diaries)
+        return take_account(self.plan, diaries, told), account_operations(self.plan, diaries, told)
 
     def _act(self, begin: Nanos, progress: Progress | None) -> bool:
         """Run the workload and the faults; returns whether the workload came to its end."""
@@ -219,8 +227,9 @@ class Conductor(SettlingRun):
 
     @property
     def arrived(self) -> int:
-        """Deliveries and announced drops that hosts have reported."""
-        return sum(report.delivered + report.dropped for report in self.stage.hosts.reports())
+        """Deliveries, announced drops and answers that hosts have reported."""
+        reports = self.stage.hosts.reports()
+        return sum(report.delivered + report.dropped + report.answered for report in reports)
 
     @property
     def complete(self) -> bool:
@@ -284,14 +293,15 @@ def _clear(folder: Path) -> None:
 def _missing(table: pa.Table, plan: Plan) -> int:
     """About how many deliveries are missing without a drop notification."""
     expected = 0
-    receipts = Receipts()
+    receipts = Receipts(replicated=plan.guarantees.consistency is not Consistency.NONE)
     receivers: dict[Groups, int] = {}
     for event in events_of(table):
         if event.kind is Kind.SUBMIT:
             groups = event.groups or ()
             if groups not in receivers:
                 receivers[groups] = len({node for group in groups for node in plan.groups[group]})
-            expected += receivers[groups]
+            serves = plan.service is not None
+            expected += receipts_wanted(receivers[groups], event.label, serves=serves)
         else:
             receipts.note(event)
     return max(0, expected - len(receipts))

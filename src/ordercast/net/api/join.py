@@ -6,13 +6,11 @@ from types import TracebackType
 
 from ordercast.core import HostId, LocalError, Membership, NodeId, Plan
 from ordercast.net.api.group import Group
+from ordercast.net.api.program_host import free_first, open_program_host, start_on_free
 from ordercast.net.cluster.as_new import screen_as_new
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
-from ordercast.net.cluster.open_host import open_host
-from ordercast.net.cluster.supervisor_client import current_run
-from ordercast.net.host.recording.recorder import TraceRecorder
-from ordercast.net.host.store import WAIT_S, HostTaken
+from ordercast.net.host.store import WAIT_S
 from ordercast.net.tools.attendance import Attendance
 
 
@@ -41,18 +39,14 @@ class Joining:
 
     async def _start(self, cluster: Cluster) -> Group:
         """The member on the named host, or on the first host that nobody runs."""
-        taken: LocalError | None = None
+
+        async def start(host: HostId, wait_s: float) -> Group:
+            group = open_group(cluster, self._name, host, self._run, wait_s, self._as_new)
+            await group.start()
+            return group
+
         hosts = receivers(cluster, self._name) if self._host is None else (self._host,)
-        # An earlier life may just be ending, but others are not to wait while some host is free.
-        for host, wait_s in [*((host, 0.0) for host in hosts), (hosts[0], WAIT_S)]:
-            try:
-                group = open_group(cluster, self._name, host, self._run, wait_s, self._as_new)
-                await group.start()
-                return group
-            except HostTaken as error:
-                taken = error
-        hint = "`ordercast cluster up` leaves hosts with `start = false` in the file to applications"
-        raise HostTaken(f"no host of group '{self._name}' is free; the last one tried: {taken}; {hint}")
+        return await start_on_free(hosts, start, f"of group '{self._name}'")
 
     async def __aexit__(
         self,
@@ -86,8 +80,8 @@ def members(cluster: Cluster, name: str) -> tuple[HostId, ...]:
     if name not in cluster.groups:
         raise LocalError(f"there is no group '{name}'; the groups are: {', '.join(cluster.groups)}")
     plan = cluster.plan()
-    hosts = dict.fromkeys(plan.nodes[node].host for node in plan.groups[list(cluster.groups).index(name)])
-    return tuple(sorted(hosts, key=lambda host: (cluster.host(host).start, host)))
+    found = plan.groups[list(cluster.groups).index(name)]
+    return free_first(cluster, [plan.nodes[node].host for node in found])
 
 
 def receivers(cluster: Cluster, name: str) -> tuple[HostId, ...]:
@@ -110,13 +104,8 @@ def open_group(
     receiver = _receiver(cluster, plan, name, host)
     if as_new:
         screen_as_new(cluster, plan, host)
-    nodes = [node.id for node in plan.nodes if node.host == host]
-    recorder = None
-    if cluster.trace:
-        run, late = run or current_run(cluster), cluster.comes_late(host)
-        recorder = TraceRecorder(cluster.traces, run, host, nodes, late=late)
-    live = open_host(cluster, host, plan=plan, recorder=recorder, wait_s=wait_s, as_new=as_new)
-    sender = next((node for node in plan.senders if node in nodes), None)
+    live = open_program_host(cluster, plan, host, run, wait_s, as_new=as_new)
+    sender = next((node for node in plan.senders if node in live.nodes), None)
     return Group(live, names, names.index(name), sender, receiver, cluster.inbox_bytes)
 
 

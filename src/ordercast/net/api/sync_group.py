@@ -8,19 +8,17 @@ with ordercast.join_sync("cluster.toml", group="orders") as group:
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self
 
 from ordercast.core import HostId, MessageId, StateWanted
 from ordercast.net.api.group import Group
 from ordercast.net.api.join import Joining, join
+from ordercast.net.api.loop_thread import LoopThread
 from ordercast.net.api.pending import PENDING_MAX, Pending
 from ordercast.net.api.received import LiveDelivery
-from ordercast.net.host.loop import new_event_loop
-
-Result = TypeVar("Result")
 
 
 class GroupInThread:
@@ -28,20 +26,14 @@ class GroupInThread:
 
     def __init__(self, joining: Joining) -> None:
         self._joining = joining
-        self._loop = new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="ordercast", daemon=True)
+        self._thread = LoopThread()
         self._group: Group | None = None
         self._takers: set[int] = set()
         """Threads that take deliveries."""
 
     def __enter__(self) -> Self:
         """Start the thread, and join the group."""
-        self._thread.start()
-        try:
-            self._group = self._do(self._joining.__aenter__())
-        except BaseException:
-            self._end()
-            raise
+        self._group = self._thread.start(self._joining.__aenter__())
         return self
 
     def __exit__(
@@ -52,9 +44,9 @@ class GroupInThread:
     ) -> None:
         """Send the backlog, leave the group, and end the thread."""
         try:
-            self._do(self._joining.__aexit__(kind, error, traceback))
+            self._thread.do(self._joining.__aexit__(kind, error, traceback))
         finally:
-            self._end()
+            self._thread.end()
 
     def send(self, payload: bytes, to: Sequence[str] = (), timeout: float | None = None) -> MessageId:
         """Send a message, and return its identity; waits while the backlog is full."""
@@ -66,13 +58,13 @@ class GroupInThread:
         """Send messages in this order; returns the identity of the first; the others have the next ones."""
         taker = threading.get_ident() in self._takers
         sending = self._entered().send_from(payloads, to, taker=taker)
-        return self._do(asyncio.wait_for(sending, timeout))
+        return self._thread.do(asyncio.wait_for(sending, timeout))
 
     def receive(self, timeout: float | None = None) -> LiveDelivery | None:
         """The next delivery; None if none comes within the timeout in seconds, or the group is closed."""
         self._takers.add(threading.get_ident())
         try:
-            return self._do(asyncio.wait_for(self._next(), timeout))
+            return self._thread.do(asyncio.wait_for(self._next(), timeout))
         except TimeoutError:
             return None
 
@@ -83,19 +75,19 @@ class GroupInThread:
 
     def join(self, group: str = "") -> None:
         """Receive a group too, as `Group.join` does."""
-        self._do(self._entered().join(group))
+        self._thread.do(self._entered().join(group))
 
     def leave(self, group: str = "") -> None:
         """Receive a group no longer, as `Group.leave` does."""
-        self._do(self._entered().leave(group))
+        self._thread.do(self._entered().leave(group))
 
     def give_state(self, wanted: StateWanted, data: bytes) -> None:
         """Give a state that was asked for, as `Group.give_state` does."""
-        self._do(self._entered().give_state(wanted, data))
+        self._thread.do(self._entered().give_state(wanted, data))
 
     def pending(self, limit: int = PENDING_MAX) -> list[Pending]:
         """The messages that are known here and not delivered yet, as in `Group.pending`."""
-        return self._do(self._pending(limit))
+        return self._thread.do(self._pending(limit))
 
     async def _pending(self, limit: int) -> list[Pending]:
         return self._entered().pending(limit)
@@ -107,21 +99,6 @@ class GroupInThread:
         if self._group is None:
             raise RuntimeError("the group is not open: use it in a with statement")
         return self._group
-
-    def _do(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine in the thread; an interrupt cancels it there."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def _end(self) -> None:
-        self._do(self._loop.shutdown_default_executor())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
 
 def join_sync(

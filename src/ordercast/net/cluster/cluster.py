@@ -13,10 +13,22 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ordercast.catalogue import find_protocol
-from ordercast.core import Deployment, HostId, LocalError, Membership, NodeId, Plan
+from ordercast.catalogue import find_protocol, serving_protocol
+from ordercast.core import (
+    Deployment,
+    HostId,
+    LocalError,
+    Membership,
+    Nanos,
+    NodeId,
+    Options,
+    Plan,
+    Protocol,
+    ServiceSpec,
+)
 from ordercast.net.cluster.roster import Change, Roster
 from ordercast.net.transports.address import Address, parse_address
+from ordercast.services import find_service
 from ordercast.toml_file import KeyedError, about, convert_options
 
 TransportKind: TypeAlias = Literal["udp", "multicast", "tcp"]
@@ -106,16 +118,44 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The hosts of the first plan, removed ones too."""
     roster: Roster = Roster()
     """The hosts that came later and those that were removed."""
+    service: str = ""
+    """The service that the receivers of each group replicate; empty: messages are only ordered."""
+    service_folder: Path | None = None
+    """Where the module of the service is looked for first; None: beside the cluster file."""
+    deadline_ns: Nanos | None = None
+    """After this time a client in this process gives a call up, whatever the options say; 0: never."""
 
     def deployment(self) -> Deployment:
         """The deployment that the protocol makes a plan for."""
-        return Deployment(tuple(self.groups.values()), self.senders, self.colocated, self.joiners)
+        return Deployment(
+            tuple(self.groups.values()), self.senders, self.colocated, self.joiners, self.service_spec
+        )
+
+    @cached_property
+    def service_spec(self) -> ServiceSpec | None:
+        """The service, checked; None if there is none."""
+        return find_service(self.service, self.service_folder or self.file.parent) if self.service else None
+
+    def _options(self, protocol: Protocol) -> Options:
+        options = convert_options(protocol.live_options(self.options), protocol, list_keys=True)
+        if self.deadline_ns is None:
+            return options
+        calls = getattr(options, "calls", None)
+        if calls is None:
+            raise LocalError(f"the clients of {self.protocol} have no deadlines")
+        retry_ns = min(calls.retry_ns, self.deadline_ns or calls.retry_ns)
+        calls = msgspec.structs.replace(calls, deadline_ns=self.deadline_ns, retry_ns=retry_ns)
+        return msgspec.structs.replace(options, calls=calls)
 
     def plan(self) -> Plan:
         """The protocol's plan for the cluster."""
         with about("protocol"):
             protocol = find_protocol(self.protocol)
-        options = convert_options(protocol.live_options(self.options), protocol, list_keys=True)
+        if self.service:
+            with about("service"):
+                serving_protocol(self.protocol)
+                _ = self.service_spec  # an error in it is not one of the groups
+        options = self._options(protocol)
         if self.joiners and protocol.guarantees.membership is Membership.FIXED:
             what = f"the groups of {self.protocol} are fixed, so nobody can join them later"
             raise KeyedError("joiners", what)
@@ -134,6 +174,15 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def plan_of(self, took_part: Collection[HostId]) -> Plan:
         """The plan for the trace of a run: hosts that took part and were removed are in it."""
         return self.with_roster(self.roster.keeping(took_part)).plan()
+
+    @property
+    def machines(self) -> tuple[tuple[HostId, ...], ...]:
+        """The hosts on each machine: those that have the same address, apart from its port."""
+        found: dict[str, list[HostId]] = {}
+        for spec in (*(self.founders or self.hosts), *map(_spec, self.roster.added)):
+            machine = "localhost" if spec.address.loopback else spec.address.host
+            found.setdefault(machine, []).append(spec.id)
+        return tuple(tuple(sorted(dict.fromkeys(hosts))) for hosts in found.values())
 
     def with_roster(self, roster: Roster) -> "Cluster":
         """The same cluster after these changes."""

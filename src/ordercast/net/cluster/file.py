@@ -74,7 +74,11 @@ class _Metrics(_Table):
 class _File(_Table, kw_only=True):
     protocol: str
     name: Name = "cluster"
-    senders: Count = 1
+    senders: Count = 0
+    """0: not given."""
+    service: str = ""
+    clients: Count = 0
+    """The senders of a service; 0: not given."""
     colocated: bool = False
     joiners: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
     bundle_bytes: Bytes = 0
@@ -89,13 +93,16 @@ class _File(_Table, kw_only=True):
     host: list[_Host] = []
 
 
-def load_cluster(path: Path, *, check_keys: bool = True) -> Cluster:
-    """Read and check a cluster file; files that it names are relative to its own folder."""
+def load_cluster(path: Path, *, check_keys: bool = True, service_folder: Path | None = None) -> Cluster:
+    """Read and check a cluster file; files that it names are relative to its own folder.
+
+    With `service_folder`, the module of its service is looked for there first, and not beside the file.
+    """
     path = path.absolute()
     content = read_toml(path)
     with naming_lines_of(path):
         file = convert(content, _File, list_keys=True)
-        cluster = _cluster(file, path)
+        cluster = msgspec.structs.replace(_cluster(file, path), service_folder=service_folder)
         plan = cluster.plan()
         _check_hosts(file, plan)
         cluster = msgspec.structs.replace(
@@ -142,7 +149,8 @@ def _cluster(file: _File, path: Path) -> Cluster:
         protocol=file.protocol,
         options=file.options,
         groups=groups,
-        senders=file.senders,
+        senders=_senders(file),
+        service=file.service,
         colocated=file.colocated,
         joiners=file.joiners,
         hosts=tuple(hosts),
@@ -159,6 +167,17 @@ def _cluster(file: _File, path: Path) -> Cluster:
         folder=path.parent / (file.folder or Path(".ordercast") / file.name),
     )
     return cluster.with_roster(_roster(file, list(groups)))
+
+
+def _senders(file: _File) -> int:
+    """The number of senders, which a service calls its clients."""
+    if not file.clients:
+        return file.senders or 1
+    if not file.service:
+        raise KeyedError("clients", "is only allowed with `service`; without one there are `senders`")
+    if file.senders:
+        raise KeyedError("clients", "senders and clients are the same nodes: give one of both")
+    return file.clients
 
 
 def _roster(file: _File, names: list[str]) -> Roster:

@@ -1,28 +1,31 @@
 """Writes a new cluster file for this machine: complete, with comments."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import msgspec
 
-from ordercast.catalogue import find_protocol
-from ordercast.core import Deployment, HostId, LocalError, Plan
+from ordercast.catalogue import find_protocol, serving_protocol
+from ordercast.core import Deployment, HostId, LocalError, Plan, ServiceSpec
 from ordercast.net.transports.address import PORT_MAX
 from ordercast.toml_file import convert_options
 
 LOOPBACK = "127.0.0.1"
+CLIENTS = 2
+"""The clients of a service, if nobody says how many: one for a program, one for `ordercast call`."""
 
 _HEAD = """\
 # A cluster: which protocol runs on which hosts. All hosts of the cluster read the same file.
 name = "{name}"
 protocol = "{protocol}"        # ordercast protocols lists them, with their guarantees and options
-senders = {senders}
-colocated = true               # each sender is on a receiver's host: an application there sends and receives
-# trace = true                 # record a trace, for `ordercast check`
+{participants}# trace = true                 # record a trace, for `ordercast check`
 # bundle_bytes = 0             # largest bundle of messages; 0: as large as fits into a datagram
 # inbox_bytes = 16777216       # bytes that may wait for a slow application before senders are slowed down
 # folder = ".ordercast/{name}" # folder of state, sockets, logs and traces
 
 [options]                      # options of the protocol
 {options}
-[groups]                       # receivers per group, or a list of their numbers if groups overlap: [0, 1, 2]
+[groups]                       # {members}
 {groups}
 
 [transport]
@@ -39,8 +42,19 @@ kind = "udp"                   # or "multicast", or "tcp"
 # address = "127.0.0.1"
 """
 
+_ORDERING = """\
+senders = {senders}
+colocated = true               # each sender is on a receiver's host: an application there sends and receives
+"""
+_SERVING = """\
+service = {service}
+clients = {senders}                    # hosts of programs that call the service: ordercast.connect
+"""
 _SPARE = "a spare: ordercast cluster act {}"
 _APPLICATION = "left to applications: ordercast.join"
+_CLIENT = "left to programs that call the service: ordercast.connect"
+_MEMBERS = "receivers per group, or a list of their numbers if groups overlap: [0, 1, 2]"
+_REPLICAS = "replicas per group; each group is a service of its own"
 
 
 class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +73,8 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 7400
     """The port of the first host; the others have the next ones."""
     plaintext: bool = False
+    service: ServiceSpec | None = None
+    """The service that the receivers replicate; its clients are on hosts of their own."""
 
     def text(self) -> str:
         """The cluster file."""
@@ -66,7 +82,7 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
             raise LocalError("a cluster needs at least one group with at least one receiver")
         if not 0 <= self.applications <= self.receivers:
             raise LocalError(f"0 to {self.receivers} receivers of each group can be left to applications")
-        senders = self.senders or self.receivers * self.groups
+        senders = self.senders or (CLIENTS if self.service else self.receivers * self.groups)
         plan = self._plan(senders)
         hosts = sorted({node.host for node in plan.nodes})
         if not 1 <= self.port <= PORT_MAX + 1 - len(hosts):
@@ -76,16 +92,26 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
         head = _HEAD.format(
             name=self.name,
             protocol=self.protocol,
-            senders=senders,
+            participants=self._participants(senders),
+            members=_REPLICAS if self.service else _MEMBERS,
             options="".join(f"{name} = {_toml(value)}\n" for name, value in self.options.items()),
             groups="\n".join(f"{name} = {self.receivers}" for name in group_names(self.groups)),
             security=_security(self.plaintext),
         )
-        left_out = self._spares(plan) | self._applications(plan)
+        left_out = self._spares(plan) | self._applications(plan) | self._clients(plan)
         tables = (
             _host(plan, host, self.port + index, left_out.get(host, "")) for index, host in enumerate(hosts)
         )
         return head + "".join(tables)
+
+    def _participants(self, senders: int) -> str:
+        if self.service is None:
+            return _ORDERING.format(senders=senders)
+        return _SERVING.format(senders=senders, service=_toml(self.service.name))
+
+    def _clients(self, plan: Plan) -> dict[HostId, str]:
+        """The hosts of the clients of a service, as which programs connect."""
+        return {plan.nodes[node].host: _CLIENT for node in plan.senders} if self.service else {}
 
     def _applications(self, plan: Plan) -> dict[HostId, str]:
         """The hosts of the last receivers of each group, as which applications join."""
@@ -106,8 +132,9 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def _plan(self, senders: int) -> Plan:
-        protocol = find_protocol(self.protocol)
-        deployment = Deployment.disjoint(self.groups, self.receivers, senders, colocated=True)
+        protocol = serving_protocol(self.protocol) if self.service else find_protocol(self.protocol)
+        deployment = Deployment.disjoint(self.groups, self.receivers, senders, colocated=self.service is None)
+        deployment = replace(deployment, service=self.service)
         return protocol.deploy(deployment, convert_options(dict(self.options), protocol, list_keys=True))
 
 
@@ -117,6 +144,8 @@ def group_names(count: int) -> list[str]:
 
 
 def _toml(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
     return msgspec.json.encode(value).decode()  # the same as TOML for plain values
 
 

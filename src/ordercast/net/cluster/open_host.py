@@ -12,7 +12,7 @@ from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.key_file import KeyFile
 from ordercast.net.cluster.roster_keeper import RosterKeeper
 from ordercast.net.host.live_host import LiveHost
-from ordercast.net.host.recording.spool import Recorder
+from ordercast.net.host.recording.contract import Recorder
 from ordercast.net.host.set_aside import set_aside
 from ordercast.net.host.store import WAIT_S, Store
 from ordercast.net.links.seal import Seal, Sealed, Unsealed

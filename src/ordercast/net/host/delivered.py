@@ -1,9 +1,9 @@
-"""What a live host tells its listeners: bundles of messages, drops and views."""
+"""What a live host tells its listeners: bundles of messages and of answers, drops and views."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from ordercast.core import Carrier, Nanos, Notice
+from ordercast.core import Carrier, Nanos, Notice, Replied
 from ordercast.core.bundle import Bundle
 
 
@@ -15,5 +15,14 @@ class DeliveredBundle(NamedTuple):
     now: Nanos
 
 
+class RepliedBundle(NamedTuple):
+    """A client was answered: the results of some operations, and when."""
+
+    replied: Replied
+    bundle: Bundle
+    now: Nanos
+
+
 BundleOrNotice: TypeAlias = DeliveredBundle | Notice
 Listener: TypeAlias = Callable[[BundleOrNotice], None]
+AnswerListener: TypeAlias = Callable[[RepliedBundle], None]

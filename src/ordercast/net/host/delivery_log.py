@@ -9,13 +9,15 @@ from ordercast.core import (
     NodeId,
     Notice,
     RemoteError,
+    Replied,
     RoleChange,
     View,
 )
-from ordercast.core.bundle import unpack_bundle
-from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
-from ordercast.net.host.recording.spool import Recorder
+from ordercast.core.bundle import Bundle, unpack_bundle
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle, RepliedBundle
+from ordercast.net.host.recording.contract import Recorder
 from ordercast.net.host.turn import Deliveries
+from ordercast.net.metrics.histogram import Histogram
 from ordercast.net.metrics.metrics import Metrics
 from ordercast.trace import KIND_OF, RETURNING
 
@@ -30,7 +32,9 @@ class DeliveryLog:
         self._metrics = metrics
         self._recorder = recorder
 
-    def enter(self, deliveries: Deliveries, now: Nanos) -> list[tuple[NodeId, BundleOrNotice]]:
+    def enter(
+        self, deliveries: Deliveries, now: Nanos
+    ) -> list[tuple[NodeId, BundleOrNotice | RepliedBundle]]:
         """Enter deliveries made at this time; returns what to tell listeners, with the node of each."""
         found = []
         for node, delivery in deliveries:
@@ -39,9 +43,13 @@ class DeliveryLog:
                 found.append((node, delivered))
         return found
 
-    def _enter_one(self, node: NodeId, delivery: Delivery, now: Nanos) -> BundleOrNotice | None:
+    def _enter_one(
+        self, node: NodeId, delivery: Delivery, now: Nanos
+    ) -> BundleOrNotice | RepliedBundle | None:
         if isinstance(delivery, CARRIERS):
             return self._open(node, delivery, now)
+        if type(delivery) is Replied:
+            return self._answer(node, delivery, now)
         assert isinstance(delivery, Notice), delivery
         self._note(node, delivery, now)
         return delivery
@@ -56,16 +64,17 @@ class DeliveryLog:
             return None
         if self._recorder is not None:
             self._recorder.delivered(now, node, delivery, bundle)
-        times, metrics = bundle.times, self._metrics
-        count = len(times)
-        metrics.messages_delivered += count
-        if count == 1:
-            metrics.latency.record(now - times[0])
-        else:
-            step = max(1, count // SAMPLES)
-            for submitted in times[::step]:
-                metrics.latency.record(now - submitted, step)
+        self._metrics.messages_delivered += len(bundle.payloads)
+        _time(self._metrics.latency, bundle, now)
         return DeliveredBundle(delivery, bundle, now)
+
+    def _answer(self, node: NodeId, replied: Replied, now: Nanos) -> RepliedBundle:
+        bundle = unpack_bundle(replied.payload)
+        if self._recorder is not None:
+            self._recorder.replied(now, node, replied, bundle)
+        self._metrics.operations_answered += len(bundle.payloads)
+        _time(self._metrics.answer_latency, bundle, now)
+        return RepliedBundle(replied, bundle, now)
 
     def _note(self, node: NodeId, notice: Notice, now: Nanos) -> None:
         if isinstance(notice, Dropped):
@@ -79,3 +88,15 @@ class DeliveryLog:
             self._metrics.unconfirmed += notice.rows
         if self._recorder is not None:
             self._recorder.noticed(now, node, notice)
+
+
+def _time(latency: Histogram, bundle: Bundle, now: Nanos) -> None:
+    """Record how long the messages of a bundle took, or some of them."""
+    times = bundle.times
+    count = len(times)
+    if count == 1:
+        latency.record(now - times[0])
+        return
+    step = max(1, count // SAMPLES)
+    for submitted in times[::step]:
+        latency.record(now - submitted, step)

@@ -1,9 +1,8 @@
 """A live host: runs the processes that a plan puts on it, in one event loop.
 
 The loop works in *turns*: a burst of datagrams, the timers that are due, or the messages that applications
-submitted. In a turn handlers run one after the other (`nodes.py`), and their effects are gathered
-(`turn.py`). The effects are carried out in one place (`outlet.py`): at the end of the turn, and earlier
-whenever a datagram is full.
+submitted. In a turn handlers run one after the other (`nodes.py`), and their effects are gathered (`turn.py`)
+and carried out in one place (`outlet.py`): at the end of the turn, and earlier whenever a datagram is full.
 
 Nothing here knows a protocol. If a process refuses a message, the message is counted and dropped. An
 unexpected error stops the host, because its state is then unknown.
@@ -12,7 +11,7 @@ unexpected error stops the host, because its state is then unknown.
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 
 from ordercast.core import (
     SECOND,
@@ -33,14 +32,14 @@ from ordercast.kernel.backlog import Backlog
 from ordercast.kernel.memberships import Request
 from ordercast.net.host.acquaintances import Acquaintances
 from ordercast.net.host.clock import HostClock
-from ordercast.net.host.delivered import Listener
+from ordercast.net.host.delivered import AnswerListener, Listener
 from ordercast.net.host.identities import OURS
 from ordercast.net.host.life import RUNNING, Life, Stage
 from ordercast.net.host.live_env import LiveEnv
 from ordercast.net.host.membership_requests import MembershipRequests
 from ordercast.net.host.nodes import HOST_ITSELF, Nodes
 from ordercast.net.host.outlet import Outlet
-from ordercast.net.host.recording.spool import Recorder
+from ordercast.net.host.recording.contract import Recorder
 from ordercast.net.host.routes import Routes, places_of
 from ordercast.net.host.senders import Senders
 from ordercast.net.host.store import Store
@@ -51,8 +50,6 @@ from ordercast.net.links.wire import REPAIR_NS, TICK_NS, Wire
 from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.transports.address import Address
 
-DRAIN_S = 0.02
-"""How often a host that drains looks whether its protocols still hold messages."""
 ENVELOPE_BYTES = 128
 """About how many bytes protocols add to a payload; if one adds more, that costs a fragment."""
 
@@ -189,6 +186,12 @@ class LiveHost:
             raise LocalError(f"node {node} is not on host {self._host}")
         self._outlet.add_listener(node, listener)
 
+    def add_answer_listener(self, node: NodeId, listener: AnswerListener) -> None:
+        """Tell a listener the answers that a client of a service gets."""
+        if node not in self.backlogs:
+            raise LocalError(f"node {node} is not a client on host {self._host}")
+        self._outlet.add_answer_listener(node, listener)
+
     def on_failure(self, listener: Callable[[BaseException], None]) -> None:
         """Call a listener when the host fails."""
         self._life.on_failure(listener)
@@ -241,6 +244,8 @@ class LiveHost:
         self.end_turn()
         self._life.attempt(self._outlet.finish)
         ended_well = self.running
+        # Calls without an answer are, for the record, the crash of a client.
+        forsaken = ended_well and bool(self._plan.service and self.in_doubt)
         self._life.step(Stage.STOPPED)
         self._senders.wake()
         self._timers.cancel_all()
@@ -248,7 +253,7 @@ class LiveHost:
         async with AsyncExitStack() as parts:  # each is let go of, whatever happens to the others
             parts.callback(self._store.close)
             if self._recorder is not None:
-                parts.callback(self._recorder.close, failed=self.failure is not None)
+                parts.callback(self._recorder.close, failed=self.failure is not None or forsaken)
             parts.push_async_callback(self._wire.transport.close)
             if ended_well:
                 self._senders.identities.give_back()
@@ -256,7 +261,7 @@ class LiveHost:
     # Other hosts
 
     def tell_host(self, host: HostId, body: bytes) -> None:
-        """Send a message to another host that is for none of its nodes."""
+        """Send a message to another host, for none of its nodes."""
         self._wire.outbox.send((host,), HOST_ITSELF, write_destinations((HOST_ITSELF,)), 1, body)
         self._turn_soon()
 
@@ -289,14 +294,20 @@ class LiveHost:
         self._senders.identities.skip(node, count)
 
     def submit(
-        self, node: NodeId, groups: Groups, payloads: Sequence[bytes], *, urgent: bool = False
+        self,
+        node: NodeId,
+        groups: Groups,
+        payloads: Sequence[bytes],
+        *,
+        urgent: bool = False,
+        read: bool = False,
     ) -> MessageId | None:
         """Take messages for these groups; returns the identity of the first, or None if the backlog is full.
 
-        Urgent messages are taken even if the backlog is full, and wait in it like others.
+        Urgent messages are taken even if the backlog is full. `read`: they are reads of a service.
         """
-        first = self._senders.add(node, groups, payloads, urgent)
-        if first is not None and not self._due:
+        first = self._senders.add(node, groups, payloads, urgent, read)
+        if first is not None:
             self._turn_soon()
         return first
 
@@ -332,15 +343,7 @@ class LiveHost:
     async def drain(self, timeout_s: float) -> bool:
         """Wait until the protocols have taken all submitted messages, and hold none that would be lost if the
         host stopped; False if that takes longer."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                while self.running and self._senders.waiting:
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(DRAIN_S):
-                            await self._senders.wait_for_room()
-        except TimeoutError:
-            return False
-        return True
+        return await self._senders.drain(timeout_s)
 
     # Turns
 

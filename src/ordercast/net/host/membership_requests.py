@@ -8,7 +8,7 @@ from ordercast.net.host.clock import HostClock
 from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
 from ordercast.net.host.nodes import Nodes
 from ordercast.net.host.outlet import Outlet
-from ordercast.net.host.recording.spool import Recorder
+from ordercast.net.host.recording.contract import Recorder
 from ordercast.trace import CHANGING, KIND_OF
 
 

@@ -75,9 +75,16 @@ class Nodes:
         for env in self._envs.values():
             env.begin(self._clock.now, self._plan.nodes[env.me].factory, timers, forgot=forgot)
         for env in self._envs.values():
-            self._run(env, "its start", env.process.on_start, store.load(env.me))
+            self._run(env, "its start", self._start, env, store.load(env.me))
         if self._plan.changes:
             self._tell_nodes()
+
+    def _start(self, env: LiveEnv, saved: Mapping[str, bytes]) -> None:
+        """Start a process. It may find that its saved state is not its own: that is the user's error."""
+        try:
+            env.process.on_start(saved)
+        except LocalError as error:
+            self._life.fail(error)
 
     def change(self, plan: Plan) -> None:
         """Go on with another plan of the same cluster, and tell all processes."""

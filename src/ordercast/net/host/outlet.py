@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ordercast.core import LocalError, NodeId
 from ordercast.net.host.clock import HostClock
-from ordercast.net.host.delivered import BundleOrNotice, Listener
+from ordercast.net.host.delivered import AnswerListener, BundleOrNotice, Listener, RepliedBundle
 from ordercast.net.host.delivery_log import DeliveryLog
-from ordercast.net.host.recording.spool import Recorder
+from ordercast.net.host.recording.contract import Recorder
 from ordercast.net.host.store import Store
 from ordercast.net.host.turn import Effects, Saves
 from ordercast.net.links.wire import Wire
@@ -48,6 +48,7 @@ class Outlet:
         self._clock = clock
         self._log = DeliveryLog(wire.metrics, recorder)
         self._listeners: dict[NodeId, list[Listener]] = {}
+        self._answer_listeners: dict[NodeId, list[AnswerListener]] = {}
         self._go_on_soon = go_on_soon
         self._waiting: deque[Iterator[int]] = deque()
         """The slices of effects that are not carried out yet."""
@@ -55,6 +56,10 @@ class Outlet:
     def add_listener(self, node: NodeId, listener: Listener) -> None:
         """Tell a listener what a node delivers."""
         self._listeners.setdefault(node, []).append(listener)
+
+    def add_answer_listener(self, node: NodeId, listener: AnswerListener) -> None:
+        """Tell a listener the answers that a client gets."""
+        self._answer_listeners.setdefault(node, []).append(listener)
 
     def let_out(self, effects: Effects) -> None:
         """Carry effects out, or some of them now and the others soon."""
@@ -93,7 +98,7 @@ class Outlet:
     def _slices(self, effects: Effects) -> Iterator[int]:
         """Carry effects out step by step; gives the number of deliveries of each step."""
         deliveries, saves, datagrams = effects
-        delivered: list[tuple[NodeId, BundleOrNotice]] = []
+        delivered: list[tuple[NodeId, BundleOrNotice | RepliedBundle]] = []
         for start in range(0, len(deliveries), SLICE):
             part = deliveries[start : start + SLICE]
             delivered += self._log.enter(part, self._clock.read())
@@ -122,7 +127,11 @@ class Outlet:
                 self._recorder.take_back()
             raise
 
-    def _tell(self, delivered: Sequence[tuple[NodeId, BundleOrNotice]]) -> None:
+    def _tell(self, delivered: Sequence[tuple[NodeId, BundleOrNotice | RepliedBundle]]) -> None:
         for node, one in delivered:
+            if isinstance(one, RepliedBundle):
+                for answered in self._answer_listeners.get(node, ()):
+                    answered(one)
+                continue
             for listener in self._listeners.get(node, ()):
                 listener(one)

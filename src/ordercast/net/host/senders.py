@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from ordercast.core import Groups, HostId, LocalError, MessageId, NodeId, Plan, message_id
 from ordercast.kernel.backlog import Backlog
@@ -12,12 +13,14 @@ from ordercast.net.host.identities import Identities
 from ordercast.net.host.life import RUNNING, Life
 from ordercast.net.host.live_env import LiveEnv
 from ordercast.net.host.outlet import Outlet
-from ordercast.net.host.recording.spool import Recorder
+from ordercast.net.host.recording.contract import Recorder
 from ordercast.net.host.store import Store
 from ordercast.net.host.turn import Turn
 from ordercast.net.links.wire import Wire
 
 BACKLOG_BYTES_MAX = 8 << 20
+DRAIN_S = 0.02
+"""How often a host that drains looks whether its protocols still hold messages."""
 
 
 class Senders:
@@ -77,7 +80,9 @@ class Senders:
         """How many bundles protocols have taken that would be lost if the host stopped now."""
         return sum(self._plan.member(self._envs[node].process).in_doubt for node in self._backlogs)
 
-    def add(self, node: NodeId, groups: Groups, payloads: Sequence[bytes], urgent: bool) -> MessageId | None:
+    def add(
+        self, node: NodeId, groups: Groups, payloads: Sequence[bytes], urgent: bool, read: bool = False
+    ) -> MessageId | None:
         """Take messages; the identity of the first, or None if the backlog is full or the host is down."""
         backlog = self._backlogs.get(node)
         if backlog is None:
@@ -89,10 +94,13 @@ class Senders:
             metrics.messages_refused += count
             return None
         now = self._clock.read()
-        first = backlog.add(groups, now, payloads)
+        if count == 1:
+            first = backlog.add_one(groups, now, payloads[0], read)
+        else:
+            first = backlog.add(groups, now, payloads, read=read)
         metrics.messages_submitted += count
         if self._recorder is not None:
-            self._recorder.submitted(node, groups, first, [now] * count, payloads)
+            self._recorder.submitted(node, groups, first, [now] * count, payloads, read=read)
         if backlog.next_message + count > self._ends[node]:
             self.identities.set_aside(node)
         return first
@@ -122,3 +130,15 @@ class Senders:
         """Wait until a backlog has become shorter, or there is another reason to try again."""
         self._room.clear()
         await self._room.wait()
+
+    async def drain(self, timeout_s: float) -> bool:
+        """Wait until nothing waits here, or the host is down; False if that takes longer."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while self._life.stage is RUNNING and self.waiting:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(DRAIN_S):
+                            await self.wait_for_room()
+        except TimeoutError:
+            return False
+        return True

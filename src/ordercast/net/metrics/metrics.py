@@ -126,6 +126,18 @@ FAMILIES: tuple[Family, ...] = (
         "Messages of which their sender was told that nobody may have them.",
         "unconfirmed",
     ),
+    _one(
+        "ordercast_operations_answered_total",
+        "counter",
+        "Operations of a service that clients here got an answer to.",
+        "operations_answered",
+    ),
+    _one(
+        "ordercast_operations_waiting",
+        "gauge",
+        "Operations of a service whose callers here wait for an answer.",
+        "operations_waiting",
+    ),
     _one("ordercast_views_total", "counter", "Views and configurations that took effect.", "views"),
     _one("ordercast_config", "gauge", "The latest configuration that took effect.", "config"),
     _one(
@@ -159,6 +171,7 @@ class Metrics:
 
     __slots__ = (
         "_started",
+        "answer_latency",
         "backlog_messages",
         "bytes_in",
         "bytes_out",
@@ -176,6 +189,8 @@ class Metrics:
         "messages_delivered",
         "messages_refused",
         "messages_submitted",
+        "operations_answered",
+        "operations_waiting",
         "overflow",
         "packets_in",
         "packets_out",
@@ -198,6 +213,8 @@ class Metrics:
     def __init__(self) -> None:
         self._started = time.monotonic_ns()
         self.latency = Histogram()
+        self.answer_latency = Histogram()
+        """From the call of an operation to its answer."""
         self.packets_in = 0
         self.packets_out = 0
         self.bytes_in = 0
@@ -222,6 +239,8 @@ class Metrics:
         self.messages_delivered = 0
         self.drops_notified = 0
         self.unconfirmed = 0
+        self.operations_answered = 0
+        self.operations_waiting = 0
         self.views = 0
         self.config = 0
         self.role = ""
@@ -252,6 +271,7 @@ class Metrics:
             "role": self.role,
             "latency": self.latency.to_dict(),
             "latency_ns": {name: self.latency.percentile(at) for name, at in PERCENTILES.items()},
+            "answer_latency": self.answer_latency.to_dict(),
         }
 
     def prometheus(self, labels: Mapping[str, str] | None = None) -> str:
@@ -264,21 +284,23 @@ class Metrics:
             for value, attribute in family.attributes.items():
                 own = {family.label: value} if family.label else {}
                 yield f"{family.name}{_labels({**own, **labels})} {getattr(self, attribute)}"
-        yield from self._latency_lines(labels)
+        text = "From submission to delivery, by the clocks of both nodes."
+        yield from _histogram_lines("ordercast_latency_seconds", text, self.latency, labels)
+        text = "From the call of an operation to its answer."
+        yield from _histogram_lines("ordercast_answer_seconds", text, self.answer_latency, labels)
         yield from _head("process_cpu_seconds_total", "counter", "CPU time of the process.")
         yield f"process_cpu_seconds_total{_labels(labels)} {time.process_time_ns() / SECOND:.6f}"
         yield from _head("process_resident_memory_bytes", "gauge", "Memory of the process that is in RAM.")
         yield f"process_resident_memory_bytes{_labels(labels)} {resident_bytes()}"
 
-    def _latency_lines(self, labels: Mapping[str, str]) -> Iterator[str]:
-        name = "ordercast_latency_seconds"
-        yield from _head(name, "histogram", "From submission to delivery, by the clocks of both nodes.")
-        for bound in _LATENCY_BOUNDS:
-            text = _labels({"le": f"{bound / SECOND:g}", **labels})
-            yield f"{name}_bucket{text} {self.latency.at_most(bound)}"
-        yield f"{name}_bucket{_labels({'le': '+Inf', **labels})} {self.latency.count}"
-        yield f"{name}_sum{_labels(labels)} {self.latency.total / SECOND:.9f}"
-        yield f"{name}_count{_labels(labels)} {self.latency.count}"
+
+def _histogram_lines(name: str, text: str, taken: Histogram, labels: Mapping[str, str]) -> Iterator[str]:
+    yield from _head(name, "histogram", text)
+    for bound in _LATENCY_BOUNDS:
+        yield f"{name}_bucket{_labels({'le': f'{bound / SECOND:g}', **labels})} {taken.at_most(bound)}"
+    yield f"{name}_bucket{_labels({'le': '+Inf', **labels})} {taken.count}"
+    yield f"{name}_sum{_labels(labels)} {taken.total / SECOND:.9f}"
+    yield f"{name}_count{_labels(labels)} {taken.count}"
 
 
 def resident_bytes() -> int:

@@ -9,7 +9,7 @@ import msgspec
 
 from ordercast.core import Explanation, HostId, MessageId, Nanos, NodeId, RemoteError, Wait, message_sender
 from ordercast.core.bundle import bundle_span
-from ordercast.net.tools.progress import Progress, Run
+from ordercast.net.tools.progress import Outcomes, Progress, Run
 
 WAITS_TOLD = 20
 """How many waits of a node are given, the oldest first; waits of the requested message come in addition."""
@@ -57,6 +57,10 @@ class NodeFact(msgspec.Struct, frozen=True):
     delivered: tuple[Run, ...] = ()
     """The messages of the requested sender that were delivered here in this life."""
     sender: SenderFact | None = None
+    answered: tuple[Run, ...] = ()
+    """The requested client's operations that were answered here in this life."""
+    unknown: tuple[Run, ...] = ()
+    """The requested client's operations that it gave up: their outcome is unknown."""
     behind: str = ""
     """What the node lacks before it takes full part; empty if it lacks nothing."""
 
@@ -75,17 +79,23 @@ def node_fact(
     *,
     asked: MessageId | None = None,
     progress: Progress | None = None,
+    outcomes: Outcomes | None = None,
     sender: SenderFact | None = None,
 ) -> NodeFact:
     """The facts of a node, with its oldest waits and those of the requested message."""
-    delivered = progress.runs(message_sender(asked)) if progress is not None and asked is not None else ()
+
+    def runs(known: Progress | None) -> tuple[Run, ...]:
+        return () if known is None or asked is None else tuple(known.runs(message_sender(asked)))
+
     return NodeFact(
         role=role,
         state=dict(explanation.state),
         waiting=len(explanation.waits),
         waits=tuple(_chosen(explanation.waits, now, asked)),
-        delivered=tuple(delivered),
+        delivered=runs(progress),
         sender=sender,
+        answered=runs(outcomes.answered if outcomes else None),
+        unknown=runs(outcomes.unknown if outcomes else None),
         behind=explanation.behind,
     )
 

@@ -1,4 +1,6 @@
-"""The messages that a receiver delivered in this life, in little memory: runs of identities by sender."""
+"""The messages that a receiver delivered in this life, in little memory: runs of identities by sender.
+
+In the same way: the operations of a service that a client got an answer to, or gave up."""
 
 from ordercast.core import MessageId, NodeId, message_sender
 
@@ -32,6 +34,16 @@ class Progress:
     def runs(self, sender: NodeId) -> list[Run]:
         """The runs of a sender's messages that were delivered, ascending."""
         return [(first, end) for first, end in self._runs.get(sender, [])]
+
+
+class Outcomes:
+    """What became of the operations of one client of a service."""
+
+    __slots__ = ("answered", "unknown")
+
+    def __init__(self) -> None:
+        self.answered = Progress()
+        self.unknown = Progress()
 
 
 def _join(runs: list[list[MessageId]]) -> None:

@@ -29,16 +29,18 @@ from ordercast.core import (
     Nanos,
     NodeId,
     Plan,
+    Unconfirmed,
     exception_text,
     message_name,
 )
+from ordercast.core.bundle import bundle_span
 from ordercast.net.cluster.socket_file import close_socket, open_socket
-from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle
+from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle, RepliedBundle
 from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.tools.facts import HostFact, SenderFact, node_fact
 from ordercast.net.tools.feed import Feed, Watch
 from ordercast.net.tools.feed_lines import feed_lines
-from ordercast.net.tools.progress import Progress
+from ordercast.net.tools.progress import Outcomes, Progress
 from ordercast.net.tools.requests import (
     LINE_BYTES_MAX,
     Explain,
@@ -79,6 +81,9 @@ class Controlled(Protocol):
     def add_listener(self, node: NodeId, listener: Callable[[BundleOrNotice], None]) -> None:
         """Tell a listener what is delivered at a node."""
 
+    def add_answer_listener(self, node: NodeId, listener: Callable[[RepliedBundle], None]) -> None:
+        """Tell a listener what a client is answered."""
+
     def explain(self) -> dict[NodeId, Explanation]:
         """What waits at its nodes."""
 
@@ -117,6 +122,8 @@ class ControlServer:
         self._senders = [node for node in host.plan.senders if node in self._roles]
         self._feed = Feed()
         self._progress = {node: Progress() for node in self._receivers}
+        serves = host.plan.service is not None
+        self._outcomes = {node: Outcomes() for node in self._senders} if serves else {}
         self._clients: set[asyncio.Task[None]] = set()
         self._visitors: dict[asyncio.Task[None], None] = {}
         """Clients without a place of their own, the one that has asked nothing for longest first."""
@@ -131,6 +138,9 @@ class ControlServer:
         self._inode = self._place.lstat().st_ino
         for node in self._receivers:
             self._host.add_listener(node, partial(self._tell, node))
+        for node, outcomes in self._outcomes.items():
+            self._host.add_answer_listener(node, partial(_note_answer, outcomes))
+            self._host.add_listener(node, partial(_note_unknown, outcomes))
         self._server = await asyncio.start_unix_server(self._accept, sock=listening, limit=LINE_BYTES_MAX)
 
     async def close(self) -> None:
@@ -270,6 +280,7 @@ class ControlServer:
                     now,
                     asked=request.message,
                     progress=self._progress.get(node),
+                    outcomes=self._outcomes.get(node),
                     sender=sending.get(node),
                 )
                 for node, explanation in self._host.explain().items()
@@ -334,6 +345,15 @@ class ControlServer:
             which = "has no" if asked is None else f"has no node {asked} that is a"
             raise LocalError(f"host {self._host.host} {which} {what}")
         return asked
+
+
+def _note_answer(outcomes: Outcomes, answered: RepliedBundle) -> None:
+    outcomes.answered.add(answered.bundle.first, len(answered.bundle.payloads))
+
+
+def _note_unknown(outcomes: Outcomes, delivered: BundleOrNotice) -> None:
+    if isinstance(delivered, Unconfirmed):
+        outcomes.unknown.add(*bundle_span(delivered.payload))
 
 
 async def _until_hung_up(stream: Awaitable[None], reader: asyncio.StreamReader) -> None:

@@ -25,6 +25,7 @@ from ordercast.core import (
     message_sender,
 )
 from ordercast.net.tools.facts import HostFact, NodeFact, SenderFact, WaitFact
+from ordercast.net.tools.progress import Run
 
 SURE = 0.999
 """Higher probabilities are given as "more than this"."""
@@ -35,7 +36,8 @@ class WhyAnswer(msgspec.Struct, frozen=True):
 
     sentence: str
     verdict: str
-    """waiting, delivered, backlog, not-submitted, earlier-life, under-way, unknown; idle if nothing waits."""
+    """waiting, delivered, backlog, not-submitted, earlier-life, under-way, unknown; idle if nothing waits;
+    answered or given-up for an operation of a service."""
     message: str | None = None
     node: NodeId | None = None
     host: HostId | None = None
@@ -69,12 +71,12 @@ def parse_message(text: str) -> MessageId:
 def why_message(message: MessageId, hosts: Sequence[HostFact], absent: Mapping[HostId, str]) -> WhyAnswer:
     """Where a message is; `absent` has the hosts that do not answer, with their roles."""
     nodes = {node: fact for host in hosts for node, fact in host.nodes.items()}
-    delivered = tuple(
-        sorted(node for node, fact in nodes.items() if any(a <= message < b for a, b in fact.delivered))
-    )
+    delivered = tuple(sorted(node for node, fact in nodes.items() if _within(message, fact.delivered)))
     found = [place for place in _places(hosts) if place.wait.carries(message)]
     if found:
         return _waiting(message, found, delivered, hosts, absent)
+    if outcome := _outcome(message, nodes, delivered, absent):
+        return outcome
     if delivered:
         return _delivered(message, nodes, delivered, absent)
     return _nowhere(message, nodes, absent)
@@ -134,6 +136,30 @@ def _chain_text(chain: Chain[WaitFact]) -> str:
         what = "does not answer" if chain.absent else "waits for nothing itself"
         texts.append(f"; the cause is at node {chain.cause}, which {what}")
     return "".join(texts)
+
+
+def _outcome(
+    message: MessageId,
+    nodes: Mapping[NodeId, NodeFact],
+    delivered: tuple[NodeId, ...],
+    absent: Mapping[HostId, str],
+) -> WhyAnswer | None:
+    """What the client of an operation knows of it; None if it is not an operation, or has no outcome yet."""
+    client = message_sender(message)
+    fact = nodes.get(client)
+    if fact is None or not (_within(message, fact.answered) or _within(message, fact.unknown)):
+        return None
+    where = f"; it was executed at {_nodes(delivered)}" if delivered else ""
+    if _within(message, fact.answered):
+        text = f"operation {message_name(message)} was answered to client {client}{where}"
+        return _answer("answered", text, absent, message, None, delivered)
+    text = f"client {client} has given operation {message_name(message)} up: no answer came in time"
+    text += where or "; no replica that answers has executed it"
+    return _answer("given-up", text, absent, message, None, delivered)
+
+
+def _within(message: MessageId, runs: Sequence[Run]) -> bool:
+    return any(first <= message < end for first, end in runs)
 
 
 def _delivered(

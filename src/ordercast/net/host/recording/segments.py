@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from ordercast.core import NodeId, RemoteError
+from ordercast.core import NodeId, Outcome, RemoteError
 from ordercast.net.host.recording import spool_file as layout
 from ordercast.net.host.recording.spool_file import Spool
-from ordercast.trace import LOST, SAVED, SCHEMA, Event, Kind, build_table
+from ordercast.trace import LOST, READ, SAVED, SCHEMA, Event, Kind, build_table
 from ordercast.trace.table import count_within, is_ordered
 
 ROWS_MAX = 1 << 19
@@ -29,7 +29,11 @@ _CODE_OF_RECORD = np.zeros(256, np.int8)
 _CODE_OF_RECORD[layout.SUBMITTED] = _CODES[Kind.SUBMIT]
 for _kind, _record in layout.CARRIED.items():
     _CODE_OF_RECORD[_record] = _CODES[_kind]
-_BUNDLES = (layout.SUBMITTED, *layout.CARRIED.values())
+_CODE_OF_RECORD[layout.REPLIED] = _CODES[Kind.REPLY]
+_BUNDLES = (layout.SUBMITTED, layout.REPLIED, *layout.CARRIED.values())
+_LABELS = ("", *(one.name.lower() for one in Outcome if one is not Outcome.ANSWERED), READ)
+"""The labels of operations and answers: nothing, an outcome by its number, or that it is a read."""
+_READ = len(_LABELS) - 1
 _HEAD_WORDS = layout.HEAD_BYTES // 8
 
 _decoder = msgspec.msgpack.Decoder(Event)
@@ -198,7 +202,9 @@ class _Records:
         group_at = 2 * (time_at + count * own_times)
         length_at = group_at + group_count
         digest_at = length_at + count * own_lengths
-        self._screen(word, digest_at + count)
+        own_outcomes = flags & layout.OUTCOMES > 0
+        outcome_at = digest_at + count
+        self._screen(word, outcome_at + count * own_outcomes)
         of = np.repeat(np.arange(len(index)), count)
         within = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
 
@@ -215,6 +221,8 @@ class _Records:
 
         submitted = own(self._words, time_at, own_times, head[8])
         is_submission = kinds == layout.SUBMITTED
+        is_reply = kinds == layout.REPLIED
+        labels = own(self._halves, outcome_at, own_outcomes, np.where(flags & layout.READS > 0, _READ, 0))
         time = np.where(spread(is_submission), submitted, spread(head[2]))
         unstamped = spread(flags & layout.STAMPED == 0)
         columns: dict[str, Any] = {
@@ -231,15 +239,25 @@ class _Records:
             "submitted_ns": pa.array(submitted),
             "stamp_clock": pa.array(spread(head[5]), mask=unstamped),
             "stamp_issuer": pa.array(spread(head[6]), mask=unstamped),
-            "config": pa.array(spread(head[7]), mask=spread(is_submission)),
+            "config": pa.array(spread(head[7]), mask=spread(is_submission | is_reply)),
             "members": pa.nulls(len(of), SCHEMA.field("members").type),
             "peer": pa.array(spread((head[1] >> 32).astype(np.int32)), mask=spread(is_submission)),
             "size": pa.array(own(self._halves, length_at, own_lengths, head[4] >> 32).astype(np.int32)),
             "digest": pa.array(self._halves[digest_at[of] + within].astype(np.int64)),
-            "label": pa.nulls(len(of), SCHEMA.field("label").type),
+            "label": self._labels(labels),
         }
         table = pa.Table.from_arrays([columns[name] for name in SCHEMA.names], schema=SCHEMA)
         return table, index[of]
+
+    def _labels(self, codes: Ints) -> pa.Array:
+        """The labels of messages by their codes; most have none."""
+        if not codes.any():
+            return pa.nulls(len(codes), SCHEMA.field("label").type)
+        if codes.max() > _READ:
+            raise RemoteError(f"{self._origin} has an answer of unknown outcome")
+        return pa.DictionaryArray.from_arrays(
+            pa.array(codes.astype(np.int32), mask=codes == 0), pa.array(_LABELS, pa.string())
+        )
 
     def _screen(self, word: Ints, end: Ints) -> None:
         """Check that each record is exactly as long as its tables."""

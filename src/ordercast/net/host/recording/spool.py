@@ -13,7 +13,6 @@ Spool files are converted to Parquet elsewhere (`segments.py`).
 import contextlib
 import logging
 import os
-from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,11 +32,14 @@ from ordercast.core import (
     Nanos,
     NodeId,
     Notice,
+    Replied,
     StateWanted,
+    outcome_of,
 )
 from ordercast.core.bundle import Bundle
 from ordercast.kernel.memberships import Request
 from ordercast.net.host.recording import spool_file as layout
+from ordercast.net.host.recording.contract import Recorder
 from ordercast.net.host.recording.spool_file import SpoolHeader, cut_path, spool_path
 from ordercast.trace import KIND_OF, LOST, SAVED, Event, Kind, given_event, notice_event
 
@@ -48,77 +50,6 @@ _RECORD_OF = {delivery: layout.CARRIED[kind] for delivery, kind in KIND_OF.items
 """For each kind of carrier, the kind of record of its bundle."""
 
 _log = logging.getLogger("ordercast")
-
-
-class Recorder(ABC):
-    """Takes the events at the nodes of a host, in their order."""
-
-    def __init__(self) -> None:
-        self.on_failure: Callable[[], None] = lambda: None
-        """A function that is called once, when nothing can be recorded any more."""
-
-    @abstractmethod
-    def begin(self, started_ns: Nanos, saved: bool, past: bool = False, commits: int | None = None) -> None:
-        """A life of the host begins at this reading of its clock, with saved state or without.
-
-        It may have a past that it does not remember. If it remembers, its state has so many `commits` of
-        earlier lives.
-        """
-
-    @abstractmethod
-    def submitted(
-        self,
-        node: NodeId,
-        groups: Groups,
-        first: MessageId,
-        times: Sequence[Nanos],
-        payloads: Sequence[bytes],
-    ) -> None:
-        """An application submitted messages with consecutive identities to a sender, at these times."""
-
-    @abstractmethod
-    def delivered(self, now: Nanos, node: NodeId, delivery: Carrier, bundle: Bundle) -> None:
-        """A receiver delivered a bundle to its application."""
-
-    @abstractmethod
-    def unreadable(self, now: Nanos, node: NodeId, delivery: Carrier, reason: str) -> None:
-        """A receiver delivered a payload that is not a bundle."""
-
-    @abstractmethod
-    def noticed(self, now: Nanos, node: NodeId, notice: Notice) -> None:
-        """A receiver delivered a notice to its application."""
-
-    @abstractmethod
-    def requested(self, now: Nanos, node: NodeId, request: Request, group: GroupId) -> None:
-        """The application of a receiver asked to join or to leave a group."""
-
-    @abstractmethod
-    def gave_state(self, now: Nanos, node: NodeId, wanted: StateWanted, data: bytes, label: str) -> None:
-        """The application of a receiver gave the state that it was asked for."""
-
-    @abstractmethod
-    def completed(self, now: Nanos, node: NodeId, message: MessageId, submitted: Nanos) -> None:
-        """A client has the answers of all receivers."""
-
-    @abstractmethod
-    def crashed(self, now: Nanos, node: NodeId) -> None:
-        """One node of the host stopped. If the whole host dies, the next life detects that."""
-
-    @abstractmethod
-    def recovered(self, now: Nanos, node: NodeId, saved: bool) -> None:
-        """A node that had crashed in this life came back."""
-
-    @abstractmethod
-    def flush(self, commit: int = 0) -> None:
-        """Write the buffer to the kernel; with a commit, it counts only if the store makes that commit."""
-
-    @abstractmethod
-    def take_back(self) -> None:
-        """Remove what the last `flush` wrote: it did not take place."""
-
-    @abstractmethod
-    def close(self, *, failed: bool = False) -> None:
-        """The host stops: in good order, or because it has failed, which counts as a crash."""
 
 
 class Spooler(Recorder):
@@ -167,11 +98,13 @@ class Spooler(Recorder):
         first: MessageId,
         times: Sequence[Nanos],
         payloads: Sequence[bytes],
+        *,
+        read: bool = False,
     ) -> None:
         """Record a bundle without a stamp, in the time of its submission."""
         self._last_ns = times[-1]
-        fields = (node, -1, times[-1], first)
-        self._bundle(layout.SUBMITTED, 0, groups, (), fields, (0, 0, 0), times, payloads)
+        fields, flags = (node, -1, times[-1], first), layout.READS if read else 0
+        self._bundle(layout.SUBMITTED, flags, groups, (), fields, (0, 0, 0), times, payloads)
 
     def delivered(self, now: Nanos, node: NodeId, delivery: Carrier, bundle: Bundle) -> None:
         """Record a bundle with its stamp, if it has one."""
@@ -191,6 +124,24 @@ class Spooler(Recorder):
         except (StructError, OverflowError):  # what a faulty peer made up may not fit
             self.unreadable(now, node, delivery, "a message with numbers beyond 64 bits")
 
+    def replied(self, now: Nanos, node: NodeId, replied: Replied, bundle: Bundle) -> None:
+        """Record a bundle of results with its place; outcomes only if one is not an answer."""
+        self._last_ns = now
+        first, times, results = bundle
+        stamp, flags, outcomes = replied.stamp, 0, b""
+        if replied.read:
+            flags = layout.READS
+        elif any(not result or result[0] for result in results):
+            flags = layout.OUTCOMES
+            outcomes = array("I", map(outcome_of, results)).tobytes()
+        place = (0, 0, 0) if stamp is None else (stamp.clock, stamp.issuer, 0)
+        flags |= 0 if stamp is None else layout.STAMPED
+        fields, groups = (node, replied.replica, now, first), (replied.group,)
+        try:
+            self._bundle(layout.REPLIED, flags, groups, (), fields, place, times, results, outcomes)
+        except (StructError, OverflowError):  # what a faulty peer made up may not fit
+            self._row(Event(now, now, node, Kind.REPLY, label="a reply with numbers beyond 64 bits"))
+
     def _bundle(
         self,
         kind: int,
@@ -201,6 +152,7 @@ class Spooler(Recorder):
         place: tuple[int, int, int],
         times: Sequence[Nanos],
         payloads: Sequence[bytes],
+        outcomes: bytes = b"",
     ) -> None:
         count = len(payloads)
         time, tables, odd = times[0], b"", len(groups) + count
@@ -219,6 +171,9 @@ class Spooler(Recorder):
                 tables += array("I", lengths).tobytes()
                 odd += count
             tables += array("I", map(crc32, payloads)).tobytes()
+        if outcomes:
+            tables += outcomes
+            odd += count
         head = self._heads.get(len(numbers)) or self._head(len(numbers))
         body = (
             head.pack(kind, flags, len(groups), len(numbers), *fields, count, length, *place, time, *numbers)

@@ -5,11 +5,12 @@ be laid over the whole file. A record begins with its length and the CRC-32 of t
 only half written when its host was killed is recognised, and ends the file.
 
 There are four kinds of records. A *bundle* stands for consecutive messages of one sender, submitted together
-or delivered together: a head of nine words, the numbers of the stamp, the times of submission (unless all are
-the same), the groups, the lengths (unless all are the same) and the CRC-32 of each message. A *row* is any
-other event, as MessagePack; it may stand for several events, whose number grows by one. A *proviso*
-names a commit of the host's store: what follows took place only if that commit did. An
-*end* says that the life of the host came to its end in good order.
+or delivered together, or the answers to them: a head of nine words, the numbers of the stamp, the times of
+submission (unless all are the same), the groups, the lengths (unless all are the same), the CRC-32 of each
+message, and of answers the outcomes (unless all are plain answers). A *row* is any other event, as
+MessagePack; it may stand for several events, whose number grows by one. A *proviso* names a commit of the
+host's store: what follows took place only if that commit did. An *end* says that the life of the
+host came to its end in good order.
 """
 
 from pathlib import Path
@@ -30,10 +31,13 @@ CUT = ".cut"
 
 SUBMITTED, ROW, END, PROVISO = 1, 4, 5, 255
 """The kinds of records that are not deliveries of messages."""
-CARRIED: dict[Kind, int] = dict(zip(CARRYING, (2, 3, *range(6, PROVISO)), strict=False))
+REPLIED = 254
+"""The kind of record that has the answers to a client."""
+CARRIED: dict[Kind, int] = dict(zip(CARRYING, (2, 3, *range(6, REPLIED)), strict=False))
 """The kinds of records that are deliveries of a bundle, by the kind of their rows."""
-STAMPED, OWN_LENGTHS, OWN_TIMES = 1, 2, 4
-"""Flags of a bundle: it has a stamp, a table of lengths, a table of times."""
+STAMPED, OWN_LENGTHS, OWN_TIMES, READS, OUTCOMES = 1, 2, 4, 8, 16
+"""Flags of a bundle: it has a stamp, a table of lengths, a table of times; it consists of reads of a service,
+or of answers with a table of outcomes."""
 
 PREFIX = Struct("<II")
 """Length of the whole record, and the check over what follows."""

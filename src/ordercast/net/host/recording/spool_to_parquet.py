@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from ordercast.core import HostId, LocalError, Plan, RemoteError
 from ordercast.net.host.recording.segments import TraceState, crash_table, tables_of
-from ordercast.net.host.recording.spool_file import CUT, SUFFIX, Spool, read_spool, spool_path
+from ordercast.net.host.recording.spool_file import CUT, END, SUFFIX, Spool, read_spool, spool_path
 from ordercast.net.host.store import HostTaken
 from ordercast.trace import SCHEMA, describe
 from ordercast.trace.store import DESCRIPTION, EVENTS
@@ -105,6 +105,17 @@ def turn_all(folder: Path, host: HostId) -> TraceState:
     return state
 
 
+def ended_well(run_folder: Path, host: HostId) -> bool:
+    """Whether the last life of a host in a run that is not finished came to its end in good order."""
+    folder = spool_folder(run_folder)
+    for path in reversed(spools_of(folder, host)):
+        spool = read_spool(path)
+        if spool is not None:
+            last = spool.starts[-1:].tolist()
+            return bool(last) and spool.content[last[0]] == END
+    return load_state(folder, host).ended
+
+
 def hosts_of(run_folder: Path) -> list[HostId]:
     """The hosts that have taken part in a run that is not finished."""
     return sorted(
@@ -121,6 +132,7 @@ def finish_run(
     settled: bool = False,
     gone: Collection[HostId] = (),
     removed: Collection[HostId] = (),
+    one_clock: tuple[tuple[HostId, ...], ...] = (),
     scenario: dict[str, object] | None = None,
 ) -> Path:
     """Finish the trace of a live run whose hosts have all stopped; returns its folder.
@@ -129,7 +141,7 @@ def finish_run(
     its trace any more. `complete` says that every fault had healed and that everything that should be
     delivered could be; `settled` says the latter of the remaining hosts (see `RunDescription`). A run with a
     part that is not on record is neither. Hosts that were `gone` before the end, or `removed`, count as
-    crashed in any case.
+    crashed in any case. `one_clock` are hosts on one machine.
     """
     target = folder / run
     if (target / DESCRIPTION).exists():
@@ -158,6 +170,7 @@ def finish_run(
         files=files,
         resumed=tuple(node.id for node in plan.nodes if node.host in resumed),
         removed=tuple(node.id for node in plan.nodes if node.host in removed),
+        one_clock=one_clock,
         scenario=scenario or {},
     )
     _replace(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(described), indent=2))

@@ -1,0 +1,128 @@
+"""Runs the contenders in turns; what is measured and how is said in the package's docstring."""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+import benchmarks.services
+from benchmarks.services.contender import Contender, Figures, MeasureError
+from benchmarks.services.etcd import Etcd
+from benchmarks.services.ours import protocols_that_serve
+from benchmarks.services.pysyncobj_map import PySyncObjMap
+from benchmarks.services.redis_wait import RedisWait
+
+MANY, ONE = 64, 1
+SUBJECT = "hydra_paxos"
+Measured = dict[str, dict[int, list[Figures]]]
+"""The figures of each contender, by the number of tasks."""
+
+
+def contenders() -> list[Contender]:
+    """All that could take part, in the order of their turns."""
+    others = (Etcd(in_memory=False), Etcd(in_memory=True), RedisWait(), PySyncObjMap())
+    return [*protocols_that_serve(), *others]
+
+
+def attempt(contender: Contender, tasks: int, seconds: float, console: Console) -> Figures | None:
+    """One measurement in a folder of its own; a failure is told and is not the end."""
+    with tempfile.TemporaryDirectory(prefix="ordercast-services-", ignore_cleanup_errors=True) as folder:
+        try:
+            found = contender.measure(tasks, seconds, Path(folder))
+        except (MeasureError, OSError, TimeoutError) as error:
+            console.print(f"{contender.name}, {tasks} tasks: {type(error).__name__}: {error}", markup=False)
+            return None
+    told = f"{found.operations_per_s:,.0f}/s, p50 {found.p50_us:,.0f} us"
+    console.print(f"{contender.name}, {tasks} tasks: {told}", markup=False)
+    return found
+
+
+def middle(rounds: Sequence[Figures]) -> dict[str, float]:
+    """The medians of some rounds; violations are added up."""
+    return {
+        "operations_per_s": median(one.operations_per_s for one in rounds),
+        "p50_us": median(one.p50_us for one in rounds),
+        "p99_us": median(one.p99_us for one in rounds),
+        "violations": sum(one.violations for one in rounds),
+    }
+
+
+def ratios(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """How many times as many operations the subject answers as each of the others."""
+    subject = found.get(SUBJECT)
+    if subject is None:
+        return {}
+    rate = subject["operations_per_s"]
+    return {name: round(rate / one["operations_per_s"], 3) for name, one in found.items() if name != SUBJECT}
+
+
+def report(measured: Measured, absent: Mapping[str, str]) -> dict[str, object]:
+    """All figures, for programs."""
+    many = {name: middle(found[MANY]) for name, found in measured.items() if found[MANY]}
+    one = {name: middle(found[ONE]) for name, found in measured.items() if found[ONE]}
+    everybody = sorted({*many, *one})
+    return {
+        "contenders": {
+            name: {**many.get(name, {}), "tasks": MANY, "one_task": one.get(name)} for name in everybody
+        },
+        "ratios": {"hydra_paxos_to": ratios(many), "hydra_paxos_to_with_one_task": ratios(one)},
+        "absent": dict(absent),
+    }
+
+
+def table_of(measured: Measured) -> Table:
+    """All figures, for people."""
+    figures = ("operations/s", "p50 us", "p99 us")
+    columns = [f"{tasks}: {one}" for tasks in (f"{MANY} tasks", "one task") for one in figures]
+    table = Table("contender", *columns, "violations")
+    for name, found in measured.items():
+        cells, wrong = [], 0.0
+        for tasks in (MANY, ONE):
+            taken = middle(found[tasks]) if found[tasks] else {}
+            wrong += taken.get("violations", 0)
+            for key in ("operations_per_s", "p50_us", "p99_us"):
+                cells.append(f"{taken[key]:,.0f}" if taken else "-")
+        table.add_row(name, *cells, f"{wrong:.0f}")
+    return table
+
+
+def main() -> None:
+    """Measure and print."""
+    everybody = contenders()
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.services",
+        description=benchmarks.services.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    names = ",".join(contender.name for contender in everybody)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default=names, help="contenders, with commas: %(default)s")
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args()
+    console = Console(stderr=True, highlight=False)
+    wanted = [one for one in everybody if one.name in chosen.only.split(",")]
+    absent = {one.name: missing for one in wanted if (missing := one.missing())}
+    for name, missing in absent.items():
+        console.print(f"{name} is absent: {missing}", markup=False)
+    here = [one for one in wanted if one.name not in absent]
+    measured: Measured = {one.name: {MANY: [], ONE: []} for one in here}
+    for _ in range(chosen.rounds):
+        for tasks in (MANY, ONE):
+            for contender in here:
+                figures = attempt(contender, tasks, chosen.seconds, console)
+                if figures is not None:
+                    measured[contender.name][tasks].append(figures)
+    if chosen.json:
+        print(json.dumps(report(measured, absent), indent=2))
+    else:
+        Console(highlight=False, width=150).print(table_of(measured))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What one program called and was answered in a measurement, and whether that can have come of one service.
+
+Each reply names the place at which its operation was executed. So the operations are given to a fresh service
+in the order of their places, and its answers must be the same. And the order must respect time: no operation
+was answered before one with an earlier place was called.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from zlib import crc32
+
+from ordercast.core import Context, MessageId, Nanos, ServiceSpec, StateMachine, message_name
+from ordercast.net.host.delivered import RepliedBundle
+
+VIOLATIONS_TOLD = 10
+
+
+class AnsweredCall(NamedTuple):
+    """An operation with its answer."""
+
+    place: tuple[int, int]
+    """Where it was executed: a clock and an issuer."""
+    read: bool
+    """A read stands behind the operation at its place."""
+    message: MessageId
+    called_ns: Nanos
+    answered_ns: Nanos
+    digest: int
+
+
+class CallLog:
+    """The calls of one client, in the order of their identities."""
+
+    def __init__(self) -> None:
+        self._operations: dict[MessageId, bytes] = {}
+        self.answers: list[AnsweredCall] = []
+
+    def on_submit(self, first: MessageId, operations: Sequence[bytes]) -> None:
+        """Note what was called."""
+        self._operations.update(enumerate(operations, first))
+
+    def on_answer(self, answered: RepliedBundle) -> None:
+        """Note a bundle of answers."""
+        replied, (message, times, results), now = answered
+        stamp = replied.stamp
+        place = (-1, -1) if stamp is None else (stamp.clock, stamp.issuer)
+        read, answers = replied.read, self.answers
+        for called, result in zip(times, results, strict=True):
+            answers.append(AnsweredCall(place, read, message, called, now, crc32(result)))
+            message += 1
+
+    def violations(self, service: ServiceSpec) -> list[str]:
+        """What is wrong with the answers; all calls must have one."""
+        machine, latest, found = service.make(), 0, []
+        for answer in sorted(self.answers):
+            latest = max(latest, answer.called_ns)
+            if answer.answered_ns < latest:
+                found.append(f"{message_name(answer.message)} was answered before an earlier one was called")
+            expected = self._expected(machine, answer)
+            if crc32(expected) != answer.digest:
+                found.append(f"{message_name(answer.message)} has another answer than {expected!r}")
+            if len(found) >= VIOLATIONS_TOLD:
+                break
+        return found
+
+    def _expected(self, machine: StateMachine, answer: AnsweredCall) -> bytes:
+        operation = self._operations[answer.message]
+        run = machine.read if answer.read else machine.apply
+        return run(operation, Context(answer.message, answer.called_ns))

@@ -1,0 +1,135 @@
+"""The client of a measured service, in its own process: `python -m ordercast.lab.bench.service_member`.
+
+Lines on its standard input tell it what to do; it ends when the input ends. Operations are drawn before the
+measurement, so that drawing them costs nothing in it.
+"""
+
+import asyncio
+import cProfile
+import sys
+import time
+from array import array
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from ordercast.core import Refused, ServiceFailed
+from ordercast.lab.bench.call_log import CallLog
+from ordercast.lab.bench.member import hear_order, hear_orders, tell
+from ordercast.lab.bench.service_spec import ServiceBenchSpec
+from ordercast.lab.bench.spec import GROUP
+from ordercast.net.api.client import Client
+from ordercast.net.api.connect import Calling
+from ordercast.net.api.open_calls import OpenCalls, Unknown
+from ordercast.net.host.loop import run
+from ordercast.services import Operations, find_service, service_class, workload_of
+
+DRAWN = 4096
+"""How many different operations are drawn; calls repeat them."""
+PATIENCE_S = 60.0
+UNKNOWN_S = 10.0
+
+
+class ServiceReport(msgspec.Struct):
+    """What the client measured; times are those of the machine's clock."""
+
+    latencies: str
+    """The file with the time of each answer and how long it took, two numbers each."""
+    answered: int
+    unknown: int
+    violations: list[str]
+    checked: int
+
+
+class Callers:
+    """Tasks that call, and their log."""
+
+    def __init__(self, calls: OpenCalls, spec: ServiceBenchSpec) -> None:
+        service = service_class(spec.service)
+        self._spec = spec
+        self._service = find_service(spec.service)
+        self._client: Client[Any] = Client(calls, service)
+        drawing, rng = Operations(workload_of(spec.service), spec.reads, spec.size), Random(1)
+        drawn = [drawing.draw_call(rng, number) for number in range(DRAWN)]
+        self._drawn = [(getattr(service, name), arguments) for name, arguments in drawn]
+        self._log = CallLog()
+        (node,) = calls.host.backlogs
+        calls.on_submit = self._log.on_submit
+        calls.host.add_answer_listener(node, self._log.on_answer)
+        self._times = array("q")
+        self._called = 0
+        self._unknown = 0
+
+    async def first(self) -> None:
+        """Call until somebody answers."""
+        async with asyncio.timeout(PATIENCE_S):
+            await self._one()
+
+    async def work(self, seconds: float) -> None:
+        """Let all tasks call for so long."""
+        end = time.monotonic() + seconds
+        await asyncio.gather(*(self._be_task(end) for _ in range(self._spec.tasks)))
+
+    async def _be_task(self, end: float) -> None:
+        times = self._times
+        while time.monotonic() < end:
+            start = time.time_ns()
+            if await self._one():
+                now = time.time_ns()
+                times.extend((now, now - start))
+
+    async def _one(self) -> bool:
+        self._called += 1
+        operation, arguments = self._drawn[self._called % DRAWN]
+        try:
+            await self._client.call(operation, *arguments)
+        except (Refused, ServiceFailed):
+            return True
+        except Unknown:
+            self._unknown += 1
+            return False
+        return True
+
+    def report(self, folder: Path) -> ServiceReport:
+        """What came of it."""
+        path = folder / "answered.bin"
+        path.write_bytes(self._times.tobytes())
+        sure = not self._unknown
+        return ServiceReport(
+            latencies=str(path),
+            answered=len(self._log.answers),
+            unknown=self._unknown,
+            violations=self._log.violations(self._service) if sure else [],
+            checked=len(self._log.answers) if sure else 0,
+        )
+
+
+async def main(folder: Path, host: int) -> None:
+    """Be the client until told to end."""
+    spec = msgspec.json.decode((folder / "spec.json").read_bytes(), type=ServiceBenchSpec)
+    orders = await hear_orders()
+    calling = Calling(folder / "cluster.toml", service_class(spec.service), "", host, UNKNOWN_S, GROUP)
+    async with calling as calls:
+        callers = Callers(calls, spec)
+        await callers.first()
+        tell({"ready": host})
+        await hear_order(orders)
+        tell({"begun": time.time_ns()})
+        profile = cProfile.Profile() if spec.profile else None
+        if profile is not None:
+            profile.enable()
+        await callers.work(spec.warmup_s + spec.seconds)
+        if profile is not None:
+            profile.disable()
+            profile.dump_stats(spec.profile)
+        tell({"called": host})
+        await hear_order(orders)
+        (folder / "report.json").write_bytes(msgspec.json.encode(callers.report(folder)))
+        tell({"reported": host})
+        await hear_order(orders)
+
+
+if __name__ == "__main__":
+    run(main(Path(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,176 @@
+"""The calls of a program to a replicated service: each waits until its client process has the answer.
+
+Calls that tasks make in one turn of the event loop are submitted together: the operations in one bundle, and
+the reads in another. So tasks that mix both do not break each other's bundles.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from ordercast.components.execution.call import OPERATION_BYTES_MAX
+from ordercast.core import (
+    GroupId,
+    Groups,
+    LocalError,
+    MessageId,
+    NodeId,
+    OperationType,
+    OrdercastError,
+    Unconfirmed,
+    message_name,
+)
+from ordercast.core.bundle import bundle_span
+from ordercast.net.host.delivered import BundleOrNotice, RepliedBundle
+from ordercast.net.host.live_host import LiveHost
+
+CLOSE_S = 5.0
+"""How long a closing client waits for answers to the calls under way."""
+
+
+class Unknown(OrdercastError):
+    """The outcome of an operation is unknown: it was executed, or will be, or never will be."""
+
+    def __init__(self, message: MessageId, why: str) -> None:
+        self.message = message
+        """The identity of the operation."""
+        name = message_name(message)
+        super().__init__(f"{why}: it is not known whether operation {name} was executed or still will be")
+
+
+Line: TypeAlias = list[tuple[bytes, "asyncio.Future[bytes | None]"]]
+"""Operations that are to be submitted, each with the future of its result; None says that there was no room.
+"""
+
+
+class OpenCalls:
+    """The calls under way at one client, on the host that this program runs."""
+
+    def __init__(self, host: LiveHost, node: NodeId, group: GroupId, timeout_s: float | None) -> None:
+        """After `timeout_s` the client process gives calls up; that is told here, not done here."""
+        self.host = host
+        self._node = node
+        self._groups: Groups = (group,)
+        self._timeout_s = timeout_s
+        self._loop = asyncio.get_running_loop()
+        self._lines: tuple[Line, Line] = ([], [])
+        """Operations and reads that the next turn submits."""
+        self._due = False
+        self._waiting: dict[MessageId, asyncio.Future[bytes | None]] = {}
+        self._ended = ""
+        """Why no calls are taken any more."""
+        self.on_submit: Callable[[MessageId, Sequence[bytes]], None] | None = None
+        """Called with the first identity and the bytes of operations that were submitted together."""
+
+    async def call(self, kind: OperationType, payload: bytes) -> object:
+        """Call an operation with its packed arguments; returns its result, or raises what became of it."""
+        if len(payload) > OPERATION_BYTES_MAX:
+            raise LocalError(
+                f"{kind.name} takes {len(payload)} bytes with its arguments; the limit is"
+                f" {OPERATION_BYTES_MAX} bytes"
+            )
+        if self._ended:
+            raise LocalError(self._ended)
+        result = await self._enter(payload, kind.reads)
+        if result is None:
+            result = await self._try_again(payload, kind.reads)
+        return kind.unpack_result(result)
+
+    def _enter(self, payload: bytes, read: bool) -> "asyncio.Future[bytes | None]":
+        """Have an operation submitted in the next turn."""
+        waiting: asyncio.Future[bytes | None] = self._loop.create_future()
+        self._lines[read].append((payload, waiting))
+        if not self._due:
+            self._due = True
+            self._loop.call_soon(self._submit)
+        return waiting
+
+    def _submit(self) -> None:
+        """Submit what was entered since the last turn, except what nobody waits for any more."""
+        self._due = False
+        for read, line in enumerate(self._lines):
+            entered = [(payload, waiting) for payload, waiting in line if not waiting.done()]
+            line.clear()
+            if entered:
+                self._submit_line(entered, bool(read))
+        self.host.end_turn()
+
+    def _submit_line(self, line: Line, read: bool) -> None:
+        payloads = [payload for payload, _ in line]
+        first = self.host.submit(self._node, self._groups, payloads, read=read)
+        if first is None:
+            for _, waiting in line:
+                waiting.set_result(None)
+            return
+        if self.on_submit is not None:
+            self.on_submit(first, payloads)
+        self._waiting.update(enumerate((waiting for _, waiting in line), first))
+
+    async def _try_again(self, payload: bytes, read: bool) -> bytes:
+        """Submit an operation when there is room in the backlog, and wait for its result."""
+        end = None if self._timeout_s is None else self._loop.time() + self._timeout_s
+        while not self._ended:
+            try:
+                async with asyncio.timeout_at(end):
+                    await self.host.wait_for_room()
+            except TimeoutError:
+                raise LocalError(
+                    f"too many calls are under way: there was no room for another within {self._timeout_s:g}"
+                    " s, and the operation was not sent"
+                ) from None
+            if (result := await self._enter(payload, read)) is not None:
+                return result
+        raise LocalError(self._ended)
+
+    async def start(self) -> None:
+        """Start the host, and wait for answers."""
+        self.host.add_answer_listener(self._node, self._on_answer)
+        self.host.add_listener(self._node, self._on_notice)
+        self.host.on_failure(lambda error: self.end(f"the host has stopped: {error}"))
+        self.host.each_second(self._note_waiting)
+        await self.host.start()
+
+    def _on_answer(self, answered: RepliedBundle) -> None:
+        waiting = self._waiting
+        message, _, results = answered.bundle
+        for result in results:
+            future = waiting.pop(message, None)
+            if future is not None and not future.done():
+                future.set_result(result)
+            message += 1
+
+    def _on_notice(self, delivered: BundleOrNotice) -> None:
+        if isinstance(delivered, Unconfirmed):
+            first, count = bundle_span(delivered.payload)
+            within = "" if self._timeout_s is None else f" within {self._timeout_s:g} s"
+            for message in range(first, first + count):
+                self._give_up(message, f"no answer came{within}")
+
+    def _give_up(self, message: MessageId, why: str) -> None:
+        future = self._waiting.pop(message, None)
+        if future is not None and not future.done():
+            future.set_exception(Unknown(message, why))
+
+    def _note_waiting(self) -> None:
+        self.host.metrics.operations_waiting = len(self._waiting)
+
+    def end(self, why: str) -> None:
+        """Take no more calls; those under way have no outcome."""
+        self._ended = self._ended or why
+        for line in self._lines:
+            for _, waiting in line:
+                if not waiting.done():
+                    waiting.set_exception(LocalError(f"{why}; the operation was not sent"))
+            line.clear()
+        for message in list(self._waiting):
+            self._give_up(message, why)
+
+    async def close(self) -> None:
+        """Wait for the answers to calls under way, but not for long, and stop the host."""
+        self._ended = self._ended or "the client is closed"
+        try:
+            self._submit()
+            await self.host.drain(CLOSE_S)
+        finally:
+            await self.host.stop()
+            self.end("the client was closed before the answer came")

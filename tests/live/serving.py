@@ -1,0 +1,103 @@
+"""Clusters with a service, in one process: their replicas run in the loop of the test."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import ordercast
+from ordercast.net.cluster.file import load_cluster
+from ordercast.net.cluster.open_host import open_host
+from ordercast.net.host.live_host import LiveHost
+from tests.live.cluster_files import write_cluster
+
+STORE = '''\
+"""A service of the tests."""
+
+import ordercast
+
+
+class Store(ordercast.Service):
+    """A map of strings."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, str] = {}
+
+    @ordercast.operation
+    def put(self, key: str, value: str) -> None:
+        """Set the value of a key."""
+        self.data[key] = value
+
+    @ordercast.operation
+    def take(self, key: str, amount: int = 1) -> int:
+        """Take from a number; refused if there is too little."""
+        left = int(self.data[key]) - amount
+        if left < 0:
+            raise ordercast.Refused(f"{key} has only {self.data[key]}")
+        self.data[key] = str(left)
+        return left
+
+    @ordercast.read
+    def get(self, key: str) -> str | None:
+        """The value of a key."""
+        return self.data.get(key)
+'''
+
+
+class Store(ordercast.Service):
+    """The same service, as a program that has it too sees it."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, str] = {}
+
+    @ordercast.operation
+    def put(self, key: str, value: str) -> None:
+        """Set the value of a key."""
+        self.data[key] = value
+
+    @ordercast.operation
+    def take(self, key: str, amount: int = 1) -> int:
+        """Take from a number; refused if there is too little."""
+        raise NotImplementedError
+
+    @ordercast.read
+    def get(self, key: str) -> str | None:
+        """The value of a key."""
+        return self.data.get(key)
+
+
+def write_service(
+    folder: Path,
+    *,
+    protocol: str = "unreplicated",
+    replicas: int = 1,
+    clients: int = 1,
+    options: str = "",
+    top: str = "",
+) -> Path:
+    """A cluster file with a service beside it; all its hosts are replicas and clients."""
+    (folder / "store.py").write_text(STORE)
+    hosts = tuple(range(replicas + clients))
+    return write_cluster(
+        folder,
+        protocol=protocol,
+        receivers=replicas,
+        top=f'service = "store:Store"\nclients = {clients}\n{top}',
+        options=options,
+        hosts=hosts,
+        spares=hosts[replicas:],
+    )
+
+
+@asynccontextmanager
+async def replicas_of(file: Path) -> AsyncIterator[list[LiveHost]]:
+    """The hosts of a cluster that are not left to programs, running."""
+    cluster = load_cluster(file)
+    async with AsyncExitStack() as exits:
+        hosts = []
+        for spec in cluster.hosts:
+            if spec.start:
+                host = open_host(cluster, spec.id)
+                await host.start()
+                exits.push_async_callback(host.stop)
+                hosts.append(host)
+        yield hosts

@@ -1,0 +1,77 @@
+"""Scenarios with a service on real processes: every protocol that serves, both loops, and killed replicas."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ordercast.catalogue import broken_protocols, find_protocol, protocol_names
+from ordercast.cli import run
+from ordercast.core import Crashes
+
+SERVING = [name for name in protocol_names() if name not in broken_protocols() and find_protocol(name).serves]
+CLOSED = """
+[workload]
+kind = "closed"
+messages = {messages}
+outstanding = 4
+timeout_ms = 5000
+"""
+OPEN = """
+[workload]
+messages = {messages}
+rate_per_s = 300
+reads = 0.4
+"""
+
+
+def told_of(
+    folder: Path, capsys: pytest.CaptureFixture[str], protocol: str, more: str, messages: int = 200
+) -> dict[str, object]:
+    path = folder / "scenario.toml"
+    head = f'protocol = "{protocol}"\nservice = "kv"\nreceivers = 3\nsenders = 2\nlive_options = true\n'
+    path.write_text(head + more.format(messages=messages))
+    code = run(["live", str(path), "--out", str(folder / "traces"), "--json"])
+    told: dict[str, object] = json.loads(capsys.readouterr().out)
+    assert (code, told["violations"]) == (0, []), told
+    return told
+
+
+@pytest.mark.parametrize("protocol", SERVING)
+@pytest.mark.parametrize("workload", [CLOSED, OPEN], ids=["closed", "open"])
+def test_clients_call_and_all_answers_are_right(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], protocol: str, workload: str
+) -> None:
+    told = told_of(tmp_path, capsys, protocol, workload)
+    operations = told["operations"]
+    assert isinstance(operations, dict) and isinstance(told["outages"], dict)
+    assert (operations["invoked"], operations["answered"], operations["unknown"]) == (200, 200, 0)
+    assert operations["checked"] == 200
+    assert 0 < told["outages"]["longest_ns"] < told["outages"]["limit_ns"]
+    assert told["complete"] and told["ending"] == "settled"
+    assert run(["check", str(tmp_path / "traces")]) == 0
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    "protocol", [name for name in SERVING if find_protocol(name).guarantees.crashes is not Crashes.NONE]
+)
+@pytest.mark.parametrize("host", [0, 2])
+def test_a_killed_replica_stops_no_client_for_long(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], protocol: str, host: int
+) -> None:
+    fault = f'\n[[fault]]\nkind = "crash"\nat_ms = 300\nhost = {host}\n'
+    told = told_of(tmp_path, capsys, protocol, CLOSED + fault, messages=4000)
+    operations = told["operations"]
+    assert isinstance(operations, dict)
+    assert operations["answered"] == 4000 and operations["complaints"] == []
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("path", sorted(Path("examples/services").glob("*.toml")), ids=lambda path: path.stem)
+def test_the_examples_of_killed_hosts_lose_no_answer(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(["live", str(path), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (code, told["violations"], told["operations"]["complaints"]) == (0, [], [])
+    assert told["operations"]["answered"] == 40_000 and told["operations"]["unknown"] == 0
+    assert 0 < told["outages"]["longest_ns"] <= told["outages"]["limit_ns"]

@@ -1,0 +1,104 @@
+"""The comparison of services: its load finds stores that lose writes, and its report adds up."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from benchmarks.services.__main__ import MANY, ONE, contenders, report
+from benchmarks.services.contender import Contender, Figures, MeasureError
+from benchmarks.services.load import Connection, drive
+from benchmarks.services.redis_wait import RedisWait
+from ordercast.cli import run
+
+
+class Memory(Connection):
+    """A store in this process; it may forget the writes of a task."""
+
+    def __init__(self, data: dict[str, str], *, forgets: bool = False) -> None:
+        self._data = data
+        self._forgets = forgets
+
+    async def put(self, key: str, value: str) -> None:
+        await asyncio.sleep(0.001)
+        if not self._forgets:
+            self._data[key] = value
+
+    async def get(self, key: str) -> str | None:
+        return self._data.get(key)
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.services.load.WARM_UP_S", 0.05)
+
+
+def test_tasks_write_and_nothing_is_wrong_with_a_good_store() -> None:
+    data: dict[str, str] = {}
+
+    async def connect() -> Connection:
+        return Memory(data)
+
+    found = asyncio.run(drive(connect, 4, 0.3))
+    assert found.violations == 0 and len(data) == 4
+    assert 0 < found.operations_per_s < 4000 and 1000 <= found.p50_us <= found.p99_us
+
+
+def test_a_store_that_forgets_writes_is_found_out() -> None:
+    data: dict[str, str] = {}
+    made: list[Connection] = []
+
+    async def connect() -> Connection:
+        made.append(Memory(data, forgets=len(made) == 2))
+        return made[-1]
+
+    assert asyncio.run(drive(connect, 4, 0.1)).violations == 1
+
+
+def test_a_store_that_hangs_up_is_no_measurement() -> None:
+    class Gone(Memory):
+        async def put(self, key: str, value: str) -> None:
+            raise ConnectionResetError("gone")
+
+    async def connect() -> Connection:
+        return Gone({})
+
+    with pytest.raises(MeasureError, match="ConnectionResetError: gone"):
+        asyncio.run(drive(connect, 1, 0.1))
+
+
+def test_the_report_has_medians_ratios_and_who_is_absent() -> None:
+    def rounds(*rates: float) -> list[Figures]:
+        return [Figures(rate, 1.0, 2.0, 0) for rate in rates]
+
+    measured = {
+        "hydra_paxos": {MANY: rounds(30, 10, 20), ONE: rounds(6)},
+        "other": {MANY: rounds(10, 10, 10), ONE: []},
+    }
+    found = report(measured, {"etcd_disk": "no etcd"})
+    assert found["ratios"] == {"hydra_paxos_to": {"other": 2.0}, "hydra_paxos_to_with_one_task": {}}
+    assert found["absent"] == {"etcd_disk": "no etcd"}
+    contender = found["contenders"]["hydra_paxos"]  # type: ignore[index]
+    assert (contender["operations_per_s"], contender["one_task"]["operations_per_s"]) == (20, 6)
+    assert found["contenders"]["other"]["one_task"] is None  # type: ignore[index]
+
+
+def test_all_that_serve_take_part() -> None:
+    names = [one.name for one in contenders()]
+    assert {"unreplicated", "active", "etcd_disk", "etcd_memory", "redis_wait", "pysyncobj"} <= set(names)
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("contender", [RedisWait()], ids=lambda one: one.name)
+def test_a_peer_is_measured_if_it_is_here(tmp_path: Path, contender: Contender) -> None:
+    if missing := contender.missing():
+        pytest.skip(missing)
+    found = contender.measure(4, 0.3, tmp_path)
+    assert found.operations_per_s > 0 and found.violations == 0
+
+
+def test_the_command_measures_a_service(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "--service", "counter", "--clients", "4", "--seconds", "0.5", "--reads", "0.5"]) == 0
+    assert "counter on unreplicated, 4 tasks" in capsys.readouterr().out
+    assert run(["bench", "--service", "kv", "--rate", "10"]) == 2
+    assert run(["bench", "--service", "kv", "--protocol", "hydra"]) == 2
