@@ -111,4 +111,4 @@ def test_experiments_are_found_and_measure_known_claims() -> None:
 def test_an_experiment_is_chosen_by_its_claims() -> None:
     chosen = measuring(["baseline.atomic_group_size", "hydra.skew.throughput"])
     assert [experiment.name for experiment in chosen] == ["hydra-group-size", "hydra-10"]
-    assert measuring(["hydra.smr.vs_paxos"]) == []
+    assert measuring(["hydra.txn.vs_eris"]) == []

@@ -14,12 +14,17 @@ from tests.audit.tampering import honest
 from tests.live.recording import plan_of, record
 from tests.sim.mutants import MUTANTS
 
+NAMED = (Kind.SUBMIT, Kind.DELIVER)
+WITHOUT_CONTENT = (Kind.STATE, Kind.STATE_WANTED, Kind.GIVE_STATE, Kind.UNCONFIRMED)
+"""Rows about something whose bytes are not in the trace, so that nobody can write it down again."""
+
 
 def recordable(run: Run) -> bool:
     """Whether live hosts could have written it: each made its submissions, and nothing while it was down."""
     described = {violation.property for violation in run.violations}
     return not described & {"clock", "lifecycle"} and all(
-        event.message is not None for event in run.events() if event.kind in (Kind.SUBMIT, Kind.DELIVER)
+        event.kind not in WITHOUT_CONTENT and (event.message is not None or event.kind not in NAMED)
+        for event in run.events()
     )
 
 

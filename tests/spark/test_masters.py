@@ -151,8 +151,11 @@ def test_the_package_can_be_imported_from_its_zip(tmp_path: Path) -> None:
     )
     file_, *protocols = done.stdout.split()
     assert file_ == f"{target}/ordercast/__init__.py"
-    folders = [path.parent.name for path in (package.PACKAGE / "protocols").glob("*/__init__.py")]
-    assert protocols == sorted(folders)
+    packages = [
+        *package.PACKAGE.glob("protocols/*/__init__.py"),
+        *package.PACKAGE.glob("replication/*/__init__.py"),
+    ]
+    assert protocols == sorted(path.parent.name for path in packages)
     other = tmp_path / "other"
     other.mkdir()
     assert zip_package(other).read_bytes() == target.read_bytes()

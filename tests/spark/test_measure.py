@@ -75,6 +75,32 @@ def test_from_a_sweep_to_its_report(spark: SparkSession, tmp_path: Path) -> None
     assert text.count("<svg") == 4
 
 
+SERVED = """
+seeds = "0:2"
+
+[scenario]
+protocol = "unreplicated"
+senders = 2
+service = "kv"
+history = true
+[scenario.workload]
+messages = 60
+"""
+
+
+def test_clients_of_a_service_are_measured(spark: SparkSession, tmp_path: Path) -> None:
+    out, file = tmp_path / "out", tmp_path / "sweep.toml"
+    file.write_text(SERVED)
+    for _ in range(2):  # the second time, finished runs are found, with their values
+        runs = run_sweep(spark, load_sweep(file), out).runs.collect()
+    assert [(row["answered"], row["unknown"], row["status"]) for row in runs] == [(60, 0, "kept")] * 2
+    assert len(list(out.rglob("history/values.parquet"))) == 2
+    measure(spark, out)
+    latency = read_table(spark, out, "client_latency", schemas.LATENCY).collect()
+    assert [row["deliveries"] for row in latency] == [60, 60]
+    assert read_table(spark, out, "client_rates", schemas.RATES).count() == 2
+
+
 def test_runs_that_failed_have_no_trace(spark: SparkSession, tmp_path: Path) -> None:
     common = {"protocol": "p", "seed": 1, "parameters": "{}"}
     rows = [

@@ -13,6 +13,7 @@ from ordercast.pipeline.traces import traces
 from ordercast.pipeline.verify import judge_all, verify
 from ordercast.sim.run import Run
 from ordercast.trace import find_runs, write_run
+from ordercast.trace.values import write_values
 from tests.audit.tampering import honest
 from tests.deep import deep_after
 from tests.sim.mutants import MUTANTS
@@ -28,6 +29,8 @@ def caught(index: int) -> Run:
 def put(run: Run, folder: Path, rows_a_group: int | None = None) -> None:
     """Write a run, with small row groups if it is to be cut into parts."""
     write_run(folder, run.description, run.table)
+    if run.description.service:
+        write_values(folder, run.values)
     if rows_a_group:
         pq.write_table(run.table, folder / "events.parquet", row_group_size=rows_a_group)
 

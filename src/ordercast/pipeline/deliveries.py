@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from ordercast.pipeline.events import select_events
 from ordercast.pipeline.schemas import DELIVERIES
-from ordercast.trace import CARRYING, Kind
+from ordercast.trace import ANSWERING, CARRYING, Kind
 
 
 def deliveries(traces: DataFrame) -> DataFrame:
@@ -15,12 +15,13 @@ def deliveries(traces: DataFrame) -> DataFrame:
 
 
 def completions(traces: DataFrame) -> DataFrame:
-    """The same columns for the moments at which closed-loop clients had all answers (`complete`).
+    """The same columns for the moments at which clients had their answers (`complete` and `reply`).
 
     `node` is the client, `position` is null. The latency of a completion is what a client of Hydra's
-    section 7.1 measures: from sending a message until the last receiver's reply.
+    section 7.1 measures: from sending a message until the last receiver's reply; or, for a service, until
+    the answer of the service.
     """
-    return _of_messages(traces, Kind.COMPLETE)
+    return _of_messages(traces, Kind.COMPLETE, *ANSWERING)
 
 
 def _of_messages(traces: DataFrame, *kinds: Kind) -> DataFrame:

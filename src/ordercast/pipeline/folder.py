@@ -17,16 +17,16 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from ordercast.core import LocalError
 from ordercast.judge import Damage
-from ordercast.pipeline.events import happenings
+from ordercast.pipeline.events import select_events
 from ordercast.pipeline.job import write_verdicts
 from ordercast.pipeline.measure import dealt, write_metrics, write_timelines
 from ordercast.pipeline.progress import Report, silent, watched
-from ordercast.pipeline.schemas import RUNS
+from ordercast.pipeline.schemas import HAPPENINGS, RUNS
 from ordercast.pipeline.tables import read_table, write_table
 from ordercast.pipeline.traces import Survey
 from ordercast.pipeline.verify import judge_all
 from ordercast.report.build import report as build_report
-from ordercast.trace import CARRYING, SETTLING, Kind
+from ordercast.trace import ANSWERING, CARRYING, RETURNING, SETTLING, Kind
 from ordercast.trace.survey import UnreadableRun
 
 REPORTED = "report.json"
@@ -37,6 +37,8 @@ _COUNTED = {
     Kind.SUBMIT: "submitted",
     **dict.fromkeys(CARRYING, "delivered"),
     **dict.fromkeys(SETTLING, "dropped"),
+    **dict.fromkeys(ANSWERING, "answered"),
+    **dict.fromkeys(RETURNING, "unknown"),
 }
 """The column of RUNS in which each kind counts."""
 _NOTHING = {"submitted": 0, "delivered": 0, "dropped": 0, "duration_ns": 0}
@@ -87,11 +89,12 @@ def _sign(out: Path, root: Path) -> None:
 
 def _counts(traces: DataFrame) -> dict[str, dict[str, int]]:
     """The columns of RUNS that count events and time, by run; runs without events have none."""
-    counted = happenings(traces).groupBy("run", "kind").agg(F.count(F.lit(1)), F.max("time_ns"))
+    events = select_events(traces, tuple(_COUNTED), HAPPENINGS)
+    counted = events.groupBy("run", "kind").agg(F.count(F.lit(1)), F.max("time_ns"))
     found: dict[str, dict[str, int]] = {}
     for run, kind, count, last in counted.collect():
         counts = found.setdefault(run, dict(_NOTHING))
-        counts[_COUNTED[Kind(kind)]] += count
+        counts[_COUNTED[Kind(kind)]] = counts.get(_COUNTED[Kind(kind)], 0) + count
         counts["duration_ns"] = max(counts["duration_ns"], last)
     return found
 

@@ -42,6 +42,8 @@ def write_metrics(traces: DataFrame, runs: DataFrame, out: Path) -> None:
     finally:
         for kept in (windows, points, histogram, delivered):
             kept.unpersist()
+    if runs.where(F.col("answered") > 0).limit(1).count():
+        _write_clients(traces, out)
 
 
 def write_timelines(traces: DataFrame, out: Path) -> None:
@@ -61,12 +63,16 @@ def write_timelines(traces: DataFrame, out: Path) -> None:
 
 
 def measure_clients(spark: SparkSession, out: Path) -> None:
-    """Write what closed-loop clients saw: `client_latency` and `client_rates`, by run.
+    """Write what clients saw: `client_latency` and `client_rates`, by run.
 
-    Their latency is from submission until the last receiver has answered, and their rate is what they
-    completed by second.
+    The latency of closed-loop clients is from submission until the last receiver has answered, that of
+    clients of a service until its answer. Their rate is what they completed by second.
     """
-    completed = completions(traces_of(read_table(spark, out, "runs", RUNS), out)).persist()
+    _write_clients(traces_of(read_table(spark, out, "runs", RUNS), out), out)
+
+
+def _write_clients(traces: DataFrame, out: Path) -> None:
+    completed = completions(traces).persist()
     try:
         histogram = metrics.latency_histogram(completed)
         write_table(metrics.latency(histogram), out, "client_latency", _RUN)

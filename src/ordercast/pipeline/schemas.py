@@ -58,6 +58,8 @@ RUNS = _table(
     ("overflowed", LongType()),
     ("refused", LongType()),
     ("timed_out", LongType()),
+    ("answered", LongType()),  # operations of a service; null if the run has none
+    ("unknown", LongType()),  # operations whose clients were told that the outcome is unknown
     ("start_ns", LongType()),  # the clock reading at time 0, if clocks were real
     required=("place", "run", "protocol", "parameters", "status"),
 )

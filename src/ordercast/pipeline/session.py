@@ -37,9 +37,10 @@ DRIVER_MEMORY = "3g"
 EXECUTOR_MEMORY = "1g"
 """Of an executor's JVM, which only hands rows over; its Python workers take theirs beside it."""
 CONNECT_TIMEOUT_S = 5.0
-START_TIMEOUT_S = 20.0
-"""How long a cluster may take to answer. A local Spark may take as long as the machine makes it."""
-EXECUTOR_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 50.0
+"""How long a cluster may take to answer; Spark itself tries for a minute. On a busy machine Java alone takes
+half of that to start. A local Spark may take as long as the machine makes it."""
+EXECUTOR_TIMEOUT_S = 60.0
 
 _MASTER = re.compile(
     r"local|local\[([1-9]\d*|\*)(,\d+)?\]|local-cluster\[\d+,\d+,\d+\]|spark://[^/\s]+:\d+(,[^/\s]+:\d+)*"

@@ -9,7 +9,6 @@ stopped and continued ends with the same tables as one that was not.
 
 import fcntl
 import hashlib
-import os
 import re
 import shutil
 import tempfile
@@ -44,8 +43,8 @@ SIMULATED = StructType([*RUNS.fields, StructField("findings", ArrayType(FINDING,
 Simulate = Callable[[Scenario], Run]
 
 LAYERS = (
-    "catalogue", "components", "core", "judge", "kernel", "protocols", "replication", "scenario", "sim",
-    "toml_file", "trace", "transactions",
+    "catalogue", "components", "core", "judge", "kernel", "protocols", "replication", "scenario", "services",
+    "sim", "toml_file", "trace", "transactions",
 )  # fmt: skip
 """The packages and modules of ordercast that a run can depend on: the simulator's, and what it may import."""
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
@@ -70,6 +69,8 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
     overflowed: int | None = None
     refused: int | None = None
     timed_out: int | None = None
+    answered: int | None = None
+    unknown: int | None = None
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,10 +213,11 @@ def _is_free(lock: Path) -> bool:
 
 
 def _check_sums(folder: Path) -> dict[str, int]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {
-        entry.name: crc32(Path(entry.path).read_bytes())
-        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)
-        if entry.name != MANIFEST and not entry.name.startswith(".")
+        str(path.relative_to(folder)): crc32(path.read_bytes())
+        for path in files
+        if path.name != MANIFEST and not path.name.startswith(".")
     }
 
 

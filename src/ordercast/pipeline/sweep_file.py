@@ -179,6 +179,7 @@ def _rows(
         files |= dict.fromkeys(resolve_files(content, folder))
         with _blaming(variant):
             base = to_scenario(content | {"seed": seeds[0]})
+            base = _fitting(base) if file.grid.get("protocol") == EVERY else base
             plan = _checked(base)
         for seed in seeds:
             row = _row(len(rows), msgspec.structs.replace(base, seed=seed), plan, variant.parameters)
@@ -190,6 +191,13 @@ def _rows(
             names[row.run] = variant
             rows.append(row)
     return rows, list(files)
+
+
+def _fitting(scenario: Scenario) -> Scenario:
+    """A scenario for every protocol: its messages go to as many groups as this protocol allows."""
+    most = scenario.plan().groups_max
+    workload = msgspec.structs.replace(scenario.workload, spread=scenario.workload.spread[:most])
+    return msgspec.structs.replace(scenario, workload=workload)
 
 
 def _variants(cases: list[_Variant], grid: dict[str, list[Any]]) -> Iterator[_Variant]:

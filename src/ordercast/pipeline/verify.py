@@ -26,6 +26,7 @@ from ordercast.judge.columns.record import damage_of
 from ordercast.pipeline.progress import Report, silent, watched
 from ordercast.pipeline.schemas import VERDICTS
 from ordercast.pipeline.traces import open_run, table_seed
+from ordercast.scenario.stored_replay import stored_replay
 from ordercast.trace import CARRYING, SCHEMA, StoredRun
 
 WHOLE_MAX = 4_000_000
@@ -115,7 +116,8 @@ def _judge_whole(run: StoredRun) -> RunVerdict:
     hashed = description.trace_hash is not None and run.rows <= HASHED_MAX
     if not hashed:
         description = msgspec.structs.replace(description, trace_hash=None)
-    verdict, table = audit_files(description, run.files(SCHEMA.names if hashed else STORED))
+    files = run.files(SCHEMA.names if hashed else STORED)
+    verdict, table = audit_files(description, files, stored_replay(run))
     if table is None:
         return RunVerdict(verdict)
     return RunVerdict(verdict, _deliveries(table), hashed)

@@ -21,6 +21,7 @@ from ordercast.core import (
     MessageId,
     Nanos,
     NodeId,
+    format_ns,
 )
 from ordercast.scenario.clock import Clock
 from ordercast.scenario.spec import Scenario
@@ -30,7 +31,7 @@ from ordercast.sim.run import Run
 from ordercast.sim.world import World
 from ordercast.trace import Kind
 
-_READY_ROLES = ("sender", "switch", "sequencer")
+_READY_ROLES = ("sender", "client", "switch", "sequencer")
 _READY_MAX: Nanos = 1 * SECOND
 _SLICE: Nanos = 5 * MICROSECOND
 """How long a run goes on before its completions are counted again."""
@@ -44,7 +45,7 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 
     clients: int
     messages_per_s: float
-    """Completed: all receivers have answered."""
+    """Completed: all receivers have answered, or the client of a service has its answer."""
     p50_ns: float
     """The median latency at clients."""
     mean_ns: float
@@ -112,12 +113,21 @@ def check(scenario: Scenario, world: World) -> None:
 
 
 @collector_paused()
-def count(scenario: Scenario, world: World, *, clients: int, messages: int, least_us: float = 0.0) -> Counted:
-    """Let closed-loop clients warm up, then count so many messages, for so long at least."""
+def count(
+    scenario: Scenario,
+    world: World,
+    *,
+    clients: int,
+    messages: int,
+    least_us: float = 0.0,
+    most: Nanos = _COUNTED_MAX,
+) -> Counted:
+    """Let closed-loop clients warm up, then count so many messages, for so long at least and at most."""
     build_workload(scenario, world).start()
-    _run_until(world, max(messages // 4, ROUNDS_OF_WARMING * clients), 0)
+    done = Kind.REPLY if scenario.service else Kind.COMPLETE
+    _run_until(world, done, max(messages // 4, ROUNDS_OF_WARMING * clients), 0, most)
     start, wanted = world.now, max(messages, ROUNDS_COUNTED * clients)
-    latencies = _run_until(world, wanted, round(least_us * MICROSECOND))
+    latencies = _run_until(world, done, wanted, round(least_us * MICROSECOND), most)
     check(scenario, world)
     seconds = (world.now - start) / SECOND
     return Counted(
@@ -129,16 +139,19 @@ def count(scenario: Scenario, world: World, *, clients: int, messages: int, leas
     )
 
 
-def _run_until(world: World, messages: int, least: Nanos) -> list[Nanos]:
-    """Go on until so many messages are completed, for this time at least; returns their latencies."""
+def _run_until(world: World, done: Kind, messages: int, least: Nanos, most: Nanos) -> list[Nanos]:
+    """Go on until so many messages are completed, which rows of a kind tell, for this time at least; returns
+    their latencies."""
     seen, start = len(world.rows), world.now
     latencies: list[Nanos] = []
     while len(latencies) < messages or world.now - start < least:
         world.run(world.now + _SLICE)
-        latencies += latencies_of(world, Kind.COMPLETE, seen)
+        latencies += latencies_of(world, done, seen)
         seen = len(world.rows)
-        if world.now - start > _COUNTED_MAX:
-            raise LocalError(f"only {len(latencies)} of {messages} messages were completed in 200 ms")
+        if world.now - start > most:
+            raise LocalError(
+                f"only {len(latencies)} of {messages} messages were completed in {format_ns(most)}"
+            )
     return latencies
 
 
