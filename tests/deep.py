@@ -9,9 +9,9 @@
   condemn each, ends when it is caught, and has Spark condemn each trace.
 - Model checking: most checks of the specification with TLC, each of which takes a Java, and the larger
   explorations. The smallest checks that hold, two that must fail, and all broken variants are not deep.
-- Kills of live processes: leaders, twenty sequencers in a row, a third of EpTO's peers, drivers of Spark and
-  clusters of it. A receiver and a sender that are killed, and a cluster that is killed and restarted by the
-  commands, are not deep.
+- Kills of live processes: leaders, replicas of services, twenty sequencers in a row, a third of EpTO's peers,
+  drivers of Spark and clusters of it. A receiver and a sender that are killed, and a cluster that is
+  killed and restarted by the commands, are not deep.
 - Fuzzing beyond the first seed of each protocol, and lies behind valid seals beyond the first few.
 - Hosts that come to a running cluster and are removed: by other transports than UDP, as programs, and in
   later runs. Peers under load that take one in and do without another are not deep.
@@ -20,6 +20,7 @@
   a bad network below atomic multicast, examples and a second defect run both ways.
 - Commands of the tutorial, runs of the engine that a page shows, and work on Spark that smaller tests show
   too: a whole reproduction, a sweep of a page, a Java from the package registry.
+- Further seeds of services, honest and tampered with, before both judges and before the search by values.
 - Further random histories on which the search for linearizability is compared with the definition.
 - Further seeds on which EpTO's engine is compared with its peers, further ones of Cyclon, and how evenly it
   mixes over time.

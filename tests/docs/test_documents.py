@@ -52,18 +52,18 @@ def on_spark(words: list[str]) -> bool:
     return words[0] in ("sweep", "reproduce", "report") or "--master" in words
 
 
-LIVE = {"cluster", "send", "tail", "why", "top", "node", "live", "bench"}
+LIVE = {"cluster", "send", "tail", "call", "why", "top", "node", "live", "bench"}
 """Commands that start processes or speak to them."""
 ENDLESS = {"tail", "top", "node", "bench"}
 """Those that end when they are told to, or take their time; tests/live tries them."""
 MINUTES_LONG = ["live", "examples/faults"]
 """A deep test runs it (tests/live/test_live_folder.py)."""
-NEEDS_CLUSTER = {"cluster", "send", "why"}
+NEEDS_CLUSTER = {"cluster", "send", "call", "why"}
 """Those that need a cluster that is up: a list of commands after the story of one only names them."""
 
 
 def test_the_first_program_of_the_readme_runs_and_is_short(capsys: pytest.CaptureFixture[str]) -> None:
-    program, _ = blocks("README.md", "python")
+    program, *_ = blocks("README.md", "python")
     exec(program, {})
     lines = capsys.readouterr().out.splitlines()
     assert len({line.split("delivered")[1] for line in lines[:3]}) == 1
@@ -72,7 +72,7 @@ def test_the_first_program_of_the_readme_runs_and_is_short(capsys: pytest.Captur
 
 
 def test_the_live_program_of_the_readme_is_the_example_and_is_short() -> None:
-    _, program = blocks("README.md", "python")
+    _, program, _ = blocks("README.md", "python")
     assert program == (ROOT / "examples" / "live" / "orders.py").read_text()  # tests/live runs it
     assert len(program.splitlines()) < 25
 
