@@ -156,10 +156,11 @@ def _reply_nothing(self: Any) -> None:
 _settle = HydraOrdering.settle
 
 
-def _keep_in_log(self: Replica, slot: Any) -> None:
-    """Take note of a slot that is given up, and keep its entry."""
-    self.log.give_up(slot)
-    self.ordering.settle(slot)
+def _keep_in_log(self: Replica, source: Any, slots: Any) -> None:
+    """Take note of slots that are given up, and keep their entries."""
+    for slot in slots:
+        self.log.give_up(slot)
+        self.ordering.settle(slot)
 
 
 def _forget_early(self: HydraOrdering, synced: Any) -> None:
