@@ -77,8 +77,8 @@ class CatchUp:
             self._arm()  # until the change of the sequencers is decided
             return
         spans = self._spans(target)
-        if sum(map(len, spans.values())) > SLOTS_AHEAD_MAX:
-            self.stop()  # there is no such log: its base was not true
+        if spans is None or sum(map(len, spans.values())) > SLOTS_AHEAD_MAX:
+            self.stop()  # there is no such log: its base was not true, or a sequencer of it is unknown
             return
         needed = self._needed(spans, target.noops)
         lacking = [slot for slot, entry in needed.items() if entry is None]
@@ -100,15 +100,17 @@ class CatchUp:
         if done is not None:
             done()
 
-    def _spans(self, target: Target) -> dict[int, range]:
-        """By sequencer: its numbers between what is certain here and the target."""
+    def _spans(self, target: Target) -> dict[int, range] | None:
+        """By sequencer: its numbers between what is certain here and the target. None if it is not known
+        where one of them begins: a log without its entries would have a hole."""
         replica = self._replica
         certain = dict(replica.log.place_at(replica.log.synced).numbers)
         spans = {}
         for sequencer, last in target.place.numbers:
             first = certain.get(sequencer, replica.ordering.begun(sequencer))
-            if first is not None:
-                spans[sequencer] = range(first + 1, last + 1)
+            if first is None:
+                return None
+            spans[sequencer] = range(first + 1, last + 1)
         return spans
 
     def _needed(self, spans: dict[int, range], noops: frozenset[Slot]) -> dict[Slot, LogEntry | None]:

@@ -130,8 +130,8 @@ class NetworkOrdering(ABC):
         """The highest number of a sequencer that is known to exist; None if it does not count here."""
 
     @abstractmethod
-    def forget(self, synced: LogPlace) -> None:
-        """Nobody goes back to before this place."""
+    def forget(self, synced: LogPlace, kept: Iterable[LogEntry]) -> None:
+        """Nobody goes back to before this place; others may still fetch the entries that are kept."""
 
     @abstractmethod
     def steps_since(self, tag: int) -> bytes | None:

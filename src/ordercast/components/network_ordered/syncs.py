@@ -115,7 +115,7 @@ class Synchronisation:
             if done is not None and done.fresh and call is not None:
                 replica.env.deliver(Delivered(call.bundle, (replica.group,), call.client, done.stamp))
         self._take_checkpoints()
-        replica.ordering.forget(log.place_at(log.synced))
+        replica.ordering.forget(log.place_at(log.synced), log.entries)
 
     def _note_restored(self, middle: int) -> None:
         """What is before counts as restored: an earlier life may have delivered it, and nothing beyond."""

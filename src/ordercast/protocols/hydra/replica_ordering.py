@@ -316,11 +316,18 @@ class HydraOrdering(NetworkOrdering):
         lane = self.reception.merge.lanes.get(sequencer)
         return None if lane is None or lane.state in NOT_BEGUN else lane
 
-    def forget(self, synced: LogPlace) -> None:
-        """Discard lanes of removed sequencers whose boundary is certain."""
+    def forget(self, synced: LogPlace, kept: Iterable[LogEntry]) -> None:
+        """Discard lanes of removed sequencers whose boundary is certain, and of which no entry is kept.
+
+        A replica without memory needs to know where a lane began to fetch its entries.
+        """
+        if not self._ended:
+            return
+        needed = {entry.sequencer for entry in kept}
         for sequencer, clock in list(self._ended.items()):
             lane = self.reception.merge.lanes.get(sequencer)
-            if lane is None or (synced.rank >= (clock, sequencer) and not lane.has_gap and not lane.queue):
+            is_past = synced.rank >= (clock, sequencer) and sequencer not in needed
+            if lane is None or (is_past and not lane.has_gap and not lane.queue):
                 self.reception.discard(sequencer)
                 del self._ended[sequencer]
 
@@ -379,8 +386,12 @@ class HydraOrdering(NetworkOrdering):
         self._history.append(step)
         del self._history[:-HISTORY]
         if step.change == "removed":
-            self._ended[step.sequencer] = step.clock
+            self._ended[step.sequencer] = self.boundary(step)
         self._owner.save_ordering()
+
+    def boundary(self, step: Step) -> int:
+        """The clock after which nothing of a removed sequencer comes."""
+        return step.clock
 
     def _begun_lanes(self) -> list[Lane]:
         lanes = self.reception.merge.lanes

@@ -56,6 +56,10 @@ class SessionOrdering(HydraOrdering):
         """Replicas report nothing: the view change decides where a session ends."""
         return True
 
+    def boundary(self, step: Step) -> int:
+        """The first clock of the next session."""
+        return (step.sequencer + 1) << SESSION_BITS
+
     def decided(self, step: Step) -> None:
         """A session ends, or the next begins."""
         self.note_step(step)
