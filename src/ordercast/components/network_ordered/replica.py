@@ -275,6 +275,7 @@ class NetworkReplica(Process):
         for entry in log.entries[log.synced :]:
             self.store.save_entry(entry)
         self.save_noops()
+        self.syncs.verify(target.place.rank)
         self.ordering.reset(log.end, beyond, log.noops)
 
     # The sequencers change

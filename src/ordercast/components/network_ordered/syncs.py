@@ -27,6 +27,8 @@ class Synchronisation:
         self._place: LogPlace | None = None
         """What the leader proposes, or what this replica has agreed to or has been asked to."""
         self._acks: set[NodeId] = set()
+        self._verified: Rank = (0, 0)
+        """Up to here the log is that of the leader of this view."""
         self.muted: Rank = (0, 0)
         """Up to here an earlier life may have delivered."""
 
@@ -34,6 +36,11 @@ class Synchronisation:
         """The view or the tag has changed: what was agreed on before counts no more."""
         self._place = None
         self._acks.clear()
+        self._verified = (0, 0)
+
+    def verify(self, rank: Rank) -> None:
+        """Note that the log is that of the leader up to a place."""
+        self._verified = max(self._verified, rank)
 
     def propose(self) -> None:
         """As the leader, propose to make the log certain; tell the view to those that do not have it."""
@@ -61,7 +68,9 @@ class Synchronisation:
         replica.views.hear()
         # All of them: one that the leader passed before the place may be above its last number there.
         replica.give_up(source, message.noops)
-        if replica.log.rank >= message.place.rank:
+        # NO-OPs before the leader's base are not told any more: a call here may be one of them.
+        known = max(replica.log.synced_rank, self._verified) >= message.base.rank
+        if known and replica.log.rank >= message.place.rank:
             if not message.is_certain or replica.log.synced_rank < message.place.rank:
                 self._agree(message.place)
         elif replica.catch_up.target is None and self._place == message.place:
@@ -74,6 +83,7 @@ class Synchronisation:
     def _agree(self, place: LogPlace) -> None:
         replica = self._replica
         self._place = place
+        self.verify(place.rank)
         replica.env.send(replica.leader, SyncReply(replica.view, replica.tag, *place.rank))
 
     def on_reply(self, source: NodeId, message: SyncReply) -> None:
