@@ -25,7 +25,7 @@ class Synchronisation:
     def __init__(self, replica: NetworkReplica) -> None:
         self._replica = replica
         self._place: LogPlace | None = None
-        """What the leader proposes, or what this replica has agreed to or has been asked to."""
+        """What the leader proposes, or what this replica was last asked to agree to."""
         self._acks: set[NodeId] = set()
         self._verified: Rank = (0, 0)
         """Up to here the log is that of the leader of this view."""
@@ -106,10 +106,10 @@ class Synchronisation:
             replica.env.multicast(replica.others, SyncCommit(replica.view, replica.tag, *place.rank))
 
     def on_commit(self, source: NodeId, message: SyncCommit) -> None:
-        """The prefix that this replica agreed to is certain."""
+        """A prefix that this replica has as the leader has it is certain."""
         replica, log, rank = self._replica, self._replica.log, (message.clock, message.sequencer)
-        agreed = self._place is not None and self._place.rank == rank and log.rank >= rank
-        if source == replica.leader and agreed and rank > log.synced_rank:
+        has_it = rank <= min(self._verified, log.rank)
+        if source == replica.leader and has_it and rank > log.synced_rank:
             self._make_certain(log.index_of(rank))
 
     def _make_certain(self, stop: int) -> None:
