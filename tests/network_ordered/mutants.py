@@ -7,15 +7,17 @@ import msgspec
 
 from ordercast.components.execution.client_table import ClientTable
 from ordercast.components.network_ordered import client, views, votes
-from ordercast.components.network_ordered.catch_up import Target
+from ordercast.components.network_ordered.catch_up import CatchUp, Target
 from ordercast.components.network_ordered.gaps import GapAgreement
 from ordercast.components.network_ordered.ledger import Ledger
 from ordercast.components.network_ordered.messages import Reply, StartView, ViewChange
 from ordercast.components.network_ordered.replica import NetworkReplica as Replica
+from ordercast.components.network_ordered.syncs import Synchronisation
 from ordercast.components.network_ordered.views import Views
 from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.replica_ordering import HydraOrdering
 from tests.network_ordered import plays
+from tests.network_ordered import plays_catching_up as behind
 from tests.network_ordered import plays_traps as traps
 
 
@@ -27,6 +29,8 @@ class Mutant(NamedTuple):
     attribute: str
     value: Any
     play: Callable[[], None]
+    also: tuple[tuple[Any, str, Any], ...] = ()
+    """Further defects, where one alone is caught by another remedy."""
 
 
 _agrees = client._agrees
@@ -163,7 +167,32 @@ def _keep_in_log(self: Replica, source: Any, slots: Any) -> None:
         self.ordering.settle(slot)
 
 
-def _forget_early(self: HydraOrdering, synced: Any) -> None:
+_forget = HydraOrdering.forget
+
+
+def _forget_at_once(self: HydraOrdering, synced: Any, kept: Any) -> None:
+    """Forget a removed sequencer although the log has entries of it."""
+    _forget(self, synced, ())
+
+
+def _take_and_ask(self: CatchUp, entries: Any) -> None:
+    """Ask for the rest after each entry."""
+    if self.target is not None:
+        self._found.update((entry.slot, entry) for entry in entries)
+        self.go_on()
+
+
+def _ask_for_more(self: CatchUp, source: int, chunk: Any) -> None:
+    """Ask for the next part of a state after each part, also after a copy."""
+    _on_chunk(self, source, chunk)
+    if self._transfer is not None:
+        self._ask_for_state(source)
+
+
+_on_chunk = CatchUp.on_chunk
+
+
+def _forget_early(self: HydraOrdering, synced: Any, kept: Any) -> None:
     """Nothing is ever kept of removed sequencers."""
 
 
@@ -175,6 +204,18 @@ def _discard_at_once(self: HydraOrdering, step: Any) -> None:
     _decided(self, step)
     if step.change == "removed":
         self.reception.discard(step.sequencer)
+
+
+def _spans_of_known(self: CatchUp, target: Target) -> dict[int, range]:
+    """Pass over sequencers of which nothing is known."""
+    log, ordering = self._replica.log, self._replica.ordering
+    certain = dict(log.place_at(log.synced).numbers)
+    begun = {one: certain.get(one, ordering.begun(one)) for one, _ in target.place.numbers}
+    return {
+        one: range(first + 1, last + 1)
+        for one, last in target.place.numbers
+        if (first := begun[one]) is not None
+    }
 
 
 def _no_steps(self: HydraOrdering, tag: int) -> None:
@@ -283,6 +324,7 @@ MUTANTS = (
         "decided",
         _discard_at_once,
         traps.going_back_crosses_a_removal,
+        also=((CatchUp, "_spans", _spans_of_known),),
     ),
     Mutant(
         "steps kept to oneself",
@@ -292,4 +334,35 @@ MUTANTS = (
         traps.steps_are_told_by_replicas,
     ),
     Mutant("results forgotten", ClientTable, "admit", _always_fresh, plays.a_retry_through_another_sequencer),
+    Mutant(
+        "a log agreed to without its early NO-OPs",
+        Synchronisation,
+        "_is_verified",
+        lambda self, rank: True,
+        behind.a_noop_is_behind_the_base,
+    ),
+    Mutant(
+        "a commit taken without agreement",
+        Synchronisation,
+        "_is_verified",
+        lambda self, rank: True,
+        behind.a_commit_of_what_was_not_agreed_to,
+    ),
+    Mutant(
+        "a removed sequencer forgotten before its entries",
+        HydraOrdering,
+        "forget",
+        _forget_at_once,
+        behind.entries_of_a_removed_sequencer,
+    ),
+    Mutant(
+        "a question after every entry", CatchUp, "on_entries", _take_and_ask, behind.entries_come_one_by_one
+    ),
+    Mutant(
+        "a question after every part of a state",
+        CatchUp,
+        "on_chunk",
+        _ask_for_more,
+        behind.parts_of_a_state_come_twice,
+    ),
 )

@@ -8,6 +8,7 @@ from tests.network_ordered.mutants import MUTANTS, Mutant
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_defect_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant.play()
-    monkeypatch.setattr(mutant.owner, mutant.attribute, mutant.value)
+    for owner, attribute, value in ((mutant.owner, mutant.attribute, mutant.value), *mutant.also):
+        monkeypatch.setattr(owner, attribute, value)
     with pytest.raises(AssertionError):
         mutant.play()

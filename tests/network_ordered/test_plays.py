@@ -5,10 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from tests.network_ordered import plays
+from tests.network_ordered.plays_catching_up import CATCHING_UP
 from tests.network_ordered.plays_traps import TRAPS
 
 
-@pytest.mark.parametrize("play", (*plays.PLAYS, *TRAPS), ids=lambda play: play.__name__)
+@pytest.mark.parametrize("play", (*plays.PLAYS, *TRAPS, *CATCHING_UP), ids=lambda play: play.__name__)
 def test_promises_are_kept(play: Callable[[], None]) -> None:
     play()
 

@@ -40,17 +40,33 @@ class Target(msgspec.Struct, frozen=True):
     """Who has the entries."""
 
 
+class Transfer(msgspec.Struct):
+    """A state that comes in parts."""
+
+    base: LogPlace
+    source: NodeId
+    got: bytearray
+
+
 class CatchUp:
-    """What a replica fetches from others."""
+    """What a replica fetches from others.
+
+    It asks for more only when all that it asked for has come, or after a while: if every answer led to a
+    question, a network that doubles packets would multiply them without end.
+    """
 
     def __init__(self, replica: NetworkReplica) -> None:
         self._replica = replica
         self.target: Target | None = None
         self._done: Callable[[], None] | None = None
         self._found: dict[Slot, LogEntry] = {}
+        self._awaited: set[Slot] = set()
+        """The slots that were asked for last, and have not come."""
         self._trusts_own = True
         """Whether the own entries are taken too."""
-        self._state: tuple[LogPlace, bytearray] | None = None
+        self._transfer: Transfer | None = None
+        self._asked: NodeId | None = None
+        """Who was last asked for a state."""
         self._donor: NodeId | None = None
         """Who has offered a state without being asked."""
 
@@ -58,6 +74,7 @@ class CatchUp:
         """Get a log, then call `done`; both may happen at once."""
         self.target, self._done = target, done
         self._trusts_own = True
+        self._awaited.clear()
         self.go_on()
 
     def stop(self) -> None:
@@ -84,6 +101,7 @@ class CatchUp:
         lacking = [slot for slot, entry in needed.items() if entry is None]
         entries = sorted((entry for entry in needed.values() if entry), key=lambda entry: entry.rank)
         if lacking:
+            self._awaited = set(lacking[:SLOTS_MAX])
             replica.env.send(target.source, FetchEntries(tuple(lacking[:SLOTS_MAX])))
             self._arm()
         elif not self._fit(target, entries):
@@ -134,7 +152,9 @@ class CatchUp:
         """Entries have come."""
         if self.target is not None:
             self._found.update((entry.slot, entry) for entry in entries)
-            self.go_on()
+            self._awaited.difference_update(entry.slot for entry in entries)
+            if not self._awaited:
+                self.go_on()
 
     def on_timer(self) -> None:
         """Ask again."""
@@ -151,23 +171,36 @@ class CatchUp:
             return
         if self.target is None:
             self._donor = source
-        if self._state is None or self._state[0] != chunk.base:
-            self._state = (chunk.base, bytearray())
-        got = self._state[1]
-        if chunk.offset == len(got):
-            got += chunk.data
-        if len(got) < chunk.total:
+        transfer = self._transfer_for(source, chunk)
+        if transfer.base != chunk.base or chunk.offset != len(transfer.got):
+            return  # a copy, or late
+        transfer.got += chunk.data
+        if len(transfer.got) < chunk.total:
             self._ask_for_state(source)
         elif replica.ordering.may_take(chunk.base):
-            self._state = self._donor = None
-            replica.take_state(chunk.base, bytes(got))
+            self._transfer = self._donor = None
+            replica.take_state(chunk.base, bytes(transfer.got))
             self.go_on()
         else:
             self._arm()
 
+    def _transfer_for(self, source: NodeId, chunk: BaseChunk) -> Transfer:
+        """The state under way; a later one takes its place, and so does one of another replica if that was
+        asked."""
+        known = self._transfer
+        if known is not None and chunk.base != known.base:
+            asked_another = source == self._asked and source != known.source
+            if chunk.base.rank > known.base.rank or asked_another:
+                known = None
+        if known is None:
+            known = self._transfer = Transfer(chunk.base, source, bytearray())
+        return known
+
     def _ask_for_state(self, source: NodeId) -> None:
-        base, got = self._state or (LogPlace(), bytearray())
-        self._replica.env.send(source, BaseRequest(*base.rank, len(got)))
+        transfer = self._transfer
+        rank, offset = (transfer.base.rank, len(transfer.got)) if transfer else ((0, 0), 0)
+        self._asked = source
+        self._replica.env.send(source, BaseRequest(*rank, offset))
         self._arm()
 
     def _arm(self) -> None:

@@ -42,6 +42,10 @@ class Synchronisation:
         """Note that the log is that of the leader up to a place."""
         self._verified = max(self._verified, rank)
 
+    def _is_verified(self, rank: Rank) -> bool:
+        """Whether the log is that of the leader up to a place."""
+        return rank <= max(self._verified, self._replica.log.synced_rank)
+
     def propose(self) -> None:
         """As the leader, propose to make the log certain; tell the view to those that do not have it."""
         replica, log = self._replica, self._replica.log
@@ -69,8 +73,7 @@ class Synchronisation:
         # All of them: one that the leader passed before the place may be above its last number there.
         replica.give_up(source, message.noops)
         # NO-OPs before the leader's base are not told any more: a call here may be one of them.
-        known = max(replica.log.synced_rank, self._verified) >= message.base.rank
-        if known and replica.log.rank >= message.place.rank:
+        if self._is_verified(message.base.rank) and replica.log.rank >= message.place.rank:
             if not message.is_certain or replica.log.synced_rank < message.place.rank:
                 self._agree(message.place)
         elif replica.catch_up.target is None and self._place == message.place:
@@ -108,8 +111,8 @@ class Synchronisation:
     def on_commit(self, source: NodeId, message: SyncCommit) -> None:
         """A prefix that this replica has as the leader has it is certain."""
         replica, log, rank = self._replica, self._replica.log, (message.clock, message.sequencer)
-        has_it = rank <= min(self._verified, log.rank)
-        if source == replica.leader and has_it and rank > log.synced_rank:
+        has_it = log.synced_rank < rank <= log.rank and self._is_verified(rank)
+        if source == replica.leader and has_it:
             self._make_certain(log.index_of(rank))
 
     def _make_certain(self, stop: int) -> None:
