@@ -121,3 +121,24 @@ def test_groups_count_their_views_apart() -> None:
     trace.deliver(0, a, b)
     trace.deliver(1, b, a)
     assert set(trace.only("total-order").messages) == {a, b}
+
+
+def test_what_was_delivered_in_one_group_before_a_leave_is_not_owed_in_another_that_is_joined_later() -> None:
+    promised = msgspec.structs.replace(SURVIVING, membership=Membership.VIEWS)
+    trace = Trace(promised, groups={0: (0, 1), 1: (2, 3)})
+    for node in (0, 1):
+        trace.view(node, 1, 0, 1, group=0)
+    for node in (2, 3):
+        trace.view(node, 1, 2, 3, group=1)
+    a = trace.submit(groups=(0, 1))
+    for node in range(4):
+        trace.deliver(node, a)
+    trace.row(3, Kind.LEAVE, groups=(1,))
+    for node in (2, 3):
+        trace.view(node, 2, 2, group=1)
+    trace.row(3, Kind.LEFT, groups=(1,), config=2)
+    trace.row(3, Kind.JOIN, groups=(0,))
+    trace.row(3, Kind.JOINED, groups=(0,), config=3)
+    for node in (0, 1, 3):
+        trace.view(node, 3, 0, 1, 3, group=0)
+    trace.clean()

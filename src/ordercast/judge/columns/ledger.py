@@ -376,6 +376,8 @@ class Ledger:
             views = {(stay.view.config, stay.view.members) for stay in stays if stay is not None}
             for node in self._groups[group]:
                 left_out = self._continuity.left_out.get((group, node))
-                if left_out is None or any(node in m and config > left_out for config, m in views):
+                # One that joined later is in none of these views, though no view leaves it out.
+                never = left_out is None and not views
+                if never or any(node in m and config > (left_out or 0) for config, m in views):
                     owing.add(node)
         return owing

@@ -236,7 +236,9 @@ class Ledger:
             views = list(dict.fromkeys(place[group] for place in places if group in place))
             for node in self._members.of(group):
                 left_out = self._left_out.get((group, node))
-                if left_out is None or any(node in v.members and v.config > left_out for v in views):
+                # One that joined later is in none of these views, though no view leaves it out.
+                never = left_out is None and not views
+                if never or any(node in v.members and v.config > (left_out or 0) for v in views):
                     owing.add(node)
         return owing
 
