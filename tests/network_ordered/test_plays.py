@@ -5,10 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from tests.network_ordered import plays
+from tests.network_ordered.plays_logs import LOGS
+from tests.network_ordered.plays_reports import REPORTS
 from tests.network_ordered.plays_traps import TRAPS
 
 
-@pytest.mark.parametrize("play", (*plays.PLAYS, *TRAPS), ids=lambda play: play.__name__)
+@pytest.mark.parametrize("play", (*plays.PLAYS, *TRAPS, *REPORTS, *LOGS), ids=lambda play: play.__name__)
 def test_promises_are_kept(play: Callable[[], None]) -> None:
     play()
 
