@@ -1,7 +1,7 @@
 """A replica crashes at any step of an agreement, and comes back: nothing that was answered is lost.
 
-Each script runs once for each message that it sends, with a crash after that message. A durable replica comes
-back with its disk, another one without its memory.
+Each script runs once for each message that it sends, with a crash after that message; what its sender would
+have sent next is lost with it. A durable replica comes back with its disk, another one without its memory.
 """
 
 from collections.abc import Callable
@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from ordercast.components.network_ordered.messages import Entries
+from tests.deep import deep_after
 from tests.network_ordered.lab import OPTIONS, Lab
 
 STRIDE = 5
-"""Of the steps of a script, each so many is tried with each victim, another one with each."""
+"""Each so many of the steps of a script is tried with each victim; deep tests try the steps between them."""
 SHORT = msgspec.structs.replace(OPTIONS, checkpoint_every=2, keep=0, chunk_bytes=64)
 
 
@@ -89,11 +90,14 @@ def run(script: Callable[[Lab], None], victim: int, step: int, *, durable: bool)
     return True
 
 
+@pytest.mark.parametrize("offset", deep_after(1, range(STRIDE)))
 @pytest.mark.parametrize("durable", [True, False], ids=["durable", "forgetful"])
 @pytest.mark.parametrize("victim", [0, 1, 2])
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
-def test_a_crash_at_any_step_loses_nothing(script: Callable[[Lab], None], victim: int, durable: bool) -> None:
-    step = 1 + victim
+def test_a_crash_at_any_step_loses_nothing(
+    script: Callable[[Lab], None], victim: int, durable: bool, offset: int
+) -> None:
+    step = 1 + (victim + offset) % STRIDE
     while run(script, victim, step, durable=durable):
         step += STRIDE
     assert step > 10, "the script has many steps"
