@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from ordercast.components.network_ordered.messages import Entries
+from ordercast.replication.nopaxos.session import SESSION_BITS, SessionOrdering
 from tests.deep import deep_after
 from tests.network_ordered.lab import OPTIONS, Lab
 
@@ -68,12 +69,33 @@ def reconfiguration(lab: Lab) -> None:
     lab.wait_ms(6)
 
 
-SCRIPTS = (gap_agreement, view_change, synchronisation, transfer, reconfiguration)
+def change_of_session(lab: Lab) -> None:
+    """NOPaxos: the sequencer is replaced, and its last calls are not everywhere."""
+    lab.clock = 1 << SESSION_BITS
+    lab.call("a")
+    lab.call("b", 1, 2)
+    lab.call("own", 0)
+    lab.decide("removed", 1, 0, 0)
+    lab.wait_ms(30)
+    lab.decide("added", 2, 0, 0)
+    lab.clock = 2 << SESSION_BITS
+    lab.call("c", sequencer=2)
+    lab.wait_ms(10)
+
+
+SCRIPTS = (gap_agreement, view_change, synchronisation, transfer, reconfiguration, change_of_session)
+
+
+def lab_for(script: Callable[[Lab], None], *, durable: bool) -> Lab:
+    """Two sequencers, or one at a time."""
+    if script is change_of_session:
+        return Lab(durable=durable, options=SHORT, ordering=SessionOrdering, sequencers=(1,))
+    return Lab(durable=durable, options=SHORT)
 
 
 def run(script: Callable[[Lab], None], victim: int, step: int, *, durable: bool) -> bool:
     """Run a script with a crash after a step; False if it has no such step."""
-    lab = Lab(durable=durable, options=SHORT)
+    lab = lab_for(script, durable=durable)
     lab.crash_at = (len(lab.sent) + step, victim)
     script(lab)
     if not lab.crashed:
