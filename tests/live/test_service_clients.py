@@ -134,6 +134,36 @@ def test_calls_under_way_at_the_end_have_no_outcome(tmp_path: Path, monkeypatch:
     run(use())
 
 
+@pytest.mark.parametrize(("protocol", "others"), [("unreplicated", 0), ("hydra_paxos", 5)])
+def test_a_client_that_leaves_calls_behind_has_crashed_for_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str, others: int
+) -> None:
+    """Else the trace would say that a client was alive, and got no answer."""
+    monkeypatch.setattr("ordercast.net.api.open_calls.CLOSE_S", 0.1)
+    file = write_service(tmp_path, protocol=protocol, replicas=3, others=others)
+    ends: list[bool] = []
+
+    async def use(leave: bool) -> None:
+        async with ordercast.connect(file, Store, timeout=None if leave else 0.1) as store:
+            recorder = store._calls.host._recorder
+            assert recorder is not None
+            close = recorder.close
+
+            def note_end(*, failed: bool) -> None:
+                ends.append(failed)
+                close(failed=failed)
+
+            monkeypatch.setattr(recorder, "close", note_end)
+            call = asyncio.create_task(store.put("a", "1"))
+            await asyncio.wait([call], timeout=0.05 if leave else None)
+        with pytest.raises(ordercast.Unknown):
+            await call
+
+    run(use(True))
+    run(use(False))
+    assert ends == [True, False]
+
+
 def test_closing_waits_for_answers(tmp_path: Path) -> None:
     file = write_service(tmp_path)
 
