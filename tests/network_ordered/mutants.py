@@ -15,6 +15,7 @@ from ordercast.components.network_ordered.ledger import Ledger, Taken
 from ordercast.components.network_ordered.log import SlotLog
 from ordercast.components.network_ordered.messages import Reply, StartView, ViewChange
 from ordercast.components.network_ordered.replica import NetworkReplica as Replica
+from ordercast.components.network_ordered.supply import Supply
 from ordercast.components.network_ordered.views import Views
 from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.lane_life import ACTIVE
@@ -414,6 +415,13 @@ MUTANTS = (
         "reply_anew",
         _reply_nothing,
         plays_reports.a_call_is_answered_with_the_tag_of_its_step,
+    ),
+    Mutant(
+        "a base that moves under a transfer",
+        Supply,
+        "holds_base",
+        property(lambda self: False),
+        plays_logs.a_state_is_fetched_while_calls_go_on,
     ),
     Mutant("results forgotten", ClientTable, "admit", _always_fresh, plays.a_retry_through_another_sequencer),
 )

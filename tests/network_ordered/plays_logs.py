@@ -3,6 +3,7 @@
 import msgspec
 
 from ordercast.components.network_ordered.messages import (
+    BaseChunk,
     Entries,
     FetchEntries,
     GapCommit,
@@ -83,7 +84,36 @@ def a_chunk_is_lost() -> None:
     assert any(one.restored for one in lab.checkpoints[2])
 
 
+def a_state_is_fetched_while_calls_go_on() -> None:
+    """The others take many checkpoints before a replica has all chunks of a state: what it fetches is kept
+    for it, and the log behind it too."""
+    lab = Lab(options=msgspec.structs.replace(OPTIONS, checkpoint_every=2, keep=0, chunk_bytes=64))
+    lab.lost = lambda source, to, message: 2 in (source, to)
+    for number in range(20):
+        lab.call(f"early{number}", 0, 1)
+        lab.wait_ms(1)
+    lab.wait_ms(10)
+    chunks = 0
+
+    def slowly(source: int, to: int, message: object) -> bool:
+        nonlocal chunks
+        chunks += isinstance(message, BaseChunk)
+        return isinstance(message, BaseChunk) and chunks % 4 != 1  # it is asked for again and again
+
+    lab.lost = slowly
+    for number in range(150):
+        lab.call(f"late{number}")
+        lab.wait_ms(1)
+        if lab.delivered[2]:
+            break
+    assert any(one.restored for one in lab.checkpoints[2])
+    assert number > 20, "it took a while"
+    assert number < 140, "calls did not have to stop"
+    lab.finish("early0", "early19", "late0")
+
+
 LOGS = (
+    a_state_is_fetched_while_calls_go_on,
     the_longest_log_has_fewer_calls,
     a_checkpoint_lies_ahead_of_what_is_certain,
     a_question_tells_that_a_slot_exists,
