@@ -200,7 +200,8 @@ OTHERWISE = {"submission", "service", "history"}
 
 
 def test_the_keys_of_a_service_are_read_and_run(tmp_path: Path) -> None:
-    text = 'protocol = "unreplicated"\nservice = "counter"\nclients = 2\nhistory = true\n[workload]\nreads = 0.25\n'
+    text = 'protocol = "unreplicated"\nservice = "counter"\nclients = 2\nhistory = true\n'
+    text += "[workload]\nreads = 0.25\n"
     found = load_scenario(write(tmp_path, text))
     assert (found.service, found.senders, found.history) == ("counter", 2, True)
     assert found.workload.reads == 0.25
