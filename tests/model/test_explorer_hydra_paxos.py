@@ -14,6 +14,7 @@ from ordercast.lab.model.explorer_paxos_properties import ADD
 from ordercast.lab.model.explorer_world import History
 from ordercast.lab.model.result import HOLDS
 from tests.deep import deep_after
+from tests.network_ordered.mutants import MUTANTS
 
 CASES = sorted(explorer_hydra_paxos.quick(), key=lambda chosen: "gap" in chosen.name)
 LONGER = [chosen for chosen in explorer_hydra_paxos.deep() if chosen.name == "removal-calls-view"]
@@ -46,6 +47,13 @@ def watch(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[str]:
 
     monkeypatch.setattr(owner, name, noted)
     return calls
+
+
+@pytest.mark.parametrize("chosen", CASES[:2], ids=lambda chosen: chosen.name)
+def test_a_defect_is_found(chosen: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant = next(one for one in MUTANTS if one.name == "a recovered packet at the end of the log")
+    monkeypatch.setattr(mutant.owner, mutant.attribute, mutant.value)
+    assert "entries come in order" in explore(chosen).found
 
 
 def test_names_of_cases_are_different() -> None:
