@@ -20,6 +20,8 @@
   a bad network below atomic multicast, examples and a second defect run both ways.
 - Commands of the tutorial, runs of the engine that a page shows, and work on Spark that smaller tests show
   too: a whole reproduction, a sweep of a page, a Java from the package registry.
+- Replicas with states of 100 MB that come back with an empty disk, and crashes of replicas between those
+  after which `make test` has them crash.
 - Further seeds of services, honest and tampered with, before both judges and before the search by values.
 - Further random histories on which the search for linearizability is compared with the definition.
 - Further seeds on which EpTO's engine is compared with its peers, further ones of Cyclon, and how evenly it

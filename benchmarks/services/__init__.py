@@ -1,8 +1,9 @@
 """Calls of replicated services, beside what a user would pick instead, measured alike and in turns.
 
 Contenders: every protocol of ordercast that replicates services, with the built-in service `kv` on three
-replicas; etcd with three members, its data on disk and in memory (/dev/shm); Redis with two replicas and
-`WAIT 1` after each write; and PySyncObj (Raft in pure Python) with three members.
+replicas, and HydraPaxos once more with its log on disk; etcd with three members, its data on disk and in
+memory (/dev/shm); Redis with two replicas and `WAIT 1` after each write; PySyncObj (Raft in pure Python) with
+three members; and the C++ code of NOPaxos by its authors, if a group of it runs here (`nopaxos_cpp.py`).
 
 In one program so many asyncio tasks write a value of 64 bytes, each as soon as its last write was answered:
 64 tasks, and one. An operation counts when its caller goes on. What an answer promises differs: with

@@ -13,7 +13,8 @@ from rich.table import Table
 import benchmarks.services
 from benchmarks.services.contender import Contender, Figures, MeasureError
 from benchmarks.services.etcd import Etcd
-from benchmarks.services.ours import protocols_that_serve
+from benchmarks.services.nopaxos_cpp import NopaxosCpp
+from benchmarks.services.ours import DURABLE, protocols_that_serve
 from benchmarks.services.pysyncobj_map import PySyncObjMap
 from benchmarks.services.redis_wait import RedisWait
 
@@ -25,7 +26,7 @@ Measured = dict[str, dict[int, list[Figures]]]
 
 def contenders() -> list[Contender]:
     """All that could take part, in the order of their turns."""
-    others = (Etcd(in_memory=False), Etcd(in_memory=True), RedisWait(), PySyncObjMap())
+    others = (Etcd(in_memory=False), Etcd(in_memory=True), RedisWait(), PySyncObjMap(), NopaxosCpp())
     return [*protocols_that_serve(), *others]
 
 
@@ -52,13 +53,13 @@ def middle(rounds: Sequence[Figures]) -> dict[str, float]:
     }
 
 
-def ratios(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+def ratios(found: Mapping[str, Mapping[str, float]], name: str = SUBJECT) -> dict[str, float]:
     """How many times as many operations the subject answers as each of the others."""
-    subject = found.get(SUBJECT)
+    subject = found.get(name)
     if subject is None:
         return {}
     rate = subject["operations_per_s"]
-    return {name: round(rate / one["operations_per_s"], 3) for name, one in found.items() if name != SUBJECT}
+    return {other: round(rate / one["operations_per_s"], 3) for other, one in found.items() if other != name}
 
 
 def report(measured: Measured, absent: Mapping[str, str]) -> dict[str, object]:
@@ -70,7 +71,11 @@ def report(measured: Measured, absent: Mapping[str, str]) -> dict[str, object]:
         "contenders": {
             name: {**many.get(name, {}), "tasks": MANY, "one_task": one.get(name)} for name in everybody
         },
-        "ratios": {"hydra_paxos_to": ratios(many), "hydra_paxos_to_with_one_task": ratios(one)},
+        "ratios": {
+            "hydra_paxos_to": ratios(many),
+            "hydra_paxos_to_with_one_task": ratios(one),
+            "hydra_paxos_durable_to": ratios(many, DURABLE),
+        },
         "absent": dict(absent),
     }
 

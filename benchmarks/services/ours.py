@@ -8,17 +8,26 @@ from ordercast.core import LocalError
 from ordercast.lab.bench.service_run import run_service_bench
 from ordercast.lab.bench.service_spec import ServiceBenchSpec
 
+DURABLE = "hydra_paxos_durable"
+
 
 class Ours(Contender):
-    """One protocol, with its options for real machines."""
+    """One protocol, with its options for real machines, and perhaps others."""
 
-    def __init__(self, protocol: str) -> None:
-        self.name = protocol
+    def __init__(self, protocol: str, name: str = "", options: dict[str, object] | None = None) -> None:
+        self.name = name or protocol
+        self._protocol = protocol
+        self._options = options or {}
 
     def measure(self, tasks: int, seconds: float, folder: Path) -> Figures:
         """Measure, and compare all answers with those of a single service."""
         spec = ServiceBenchSpec(
-            protocol=self.name, replicas=REPLICAS, tasks=tasks, size=VALUE_BYTES, seconds=seconds
+            protocol=self._protocol,
+            replicas=REPLICAS,
+            tasks=tasks,
+            size=VALUE_BYTES,
+            seconds=seconds,
+            options=self._options,
         )
         try:
             result = run_service_bench(spec, folder / "cluster")
@@ -31,6 +40,7 @@ class Ours(Contender):
 
 
 def protocols_that_serve() -> list[Contender]:
-    """All of them, by the catalogue."""
+    """All of them, by the catalogue; HydraPaxos with its log on disk, too."""
     broken = broken_protocols()
-    return [Ours(name) for name in protocol_names() if name not in broken and find_protocol(name).serves]
+    plain = [Ours(name) for name in protocol_names() if name not in broken and find_protocol(name).serves]
+    return [*plain, Ours("hydra_paxos", DURABLE, {"durable": True})]

@@ -175,3 +175,42 @@ def test_identities_of_messages_that_were_forgotten_are_not_used_again() -> None
     assert [*full, made.full] == [True, False]
     assert (made.messages, made.waiting, len(made.bundles)) == (0, 0, 0)
     assert made.add((0,), 2, [b"c"]) == FIRST + 2
+
+
+def test_messages_are_withdrawn_up_to_an_identity() -> None:
+    made = backlog()
+    made.add((0,), 1, [b"a", b"bb"])
+    made.add((0,), 2, [b"ccc"])
+    made.add((1,), 3, [b"d"])
+    assert made.withdraw(FIRST - 1) is None
+    before = made.waiting
+    found = made.withdraw(FIRST + 1)
+    assert found is not None
+    groups, packed = found
+    assert (groups, unpack_bundle(packed)) == ((0,), Bundle(FIRST, (1, 1), [b"a", b"bb"]))
+    assert made.withdraw(FIRST + 1) is None
+    assert made.messages == 2
+    assert before - made.waiting == 2 * bundle_size(0) + 3
+    assert made.add((1,), 4, [b"e"]) == FIRST + 4, "identities are not used again"
+    taker = Taker()
+    while made.bundles:
+        made.offer(taker)
+    assert [bundle.first for bundle in taker.taken] == [FIRST + 2, FIRST + 3]
+    assert (made.messages, made.waiting) == (0, 0)
+
+
+def test_a_bundle_that_lost_messages_has_room_for_others() -> None:
+    made = backlog()
+    made.add((0,), 1, [b"x" * 400, b"y" * 400])
+    made.withdraw(FIRST)
+    made.add((0,), 2, [b"z" * 400])
+    (bundle,) = made.bundles
+    assert bundle.payloads == [b"y" * 400, b"z" * 400]
+
+
+def test_nothing_is_withdrawn_from_nothing() -> None:
+    made = backlog()
+    assert made.withdraw(FIRST) is None
+    made.add((0,), 1, [b"a"])
+    assert made.withdraw(FIRST + 5) is not None
+    assert made.withdraw(FIRST + 5) is None and not made.bundles

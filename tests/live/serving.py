@@ -73,10 +73,11 @@ def write_service(
     clients: int = 1,
     options: str = "",
     top: str = "",
+    others: int = 0,
 ) -> Path:
-    """A cluster file with a service beside it; all its hosts are replicas and clients."""
+    """A cluster file with a service beside it: hosts with replicas, with clients, and so many others."""
     (folder / "store.py").write_text(STORE)
-    hosts = tuple(range(replicas + clients))
+    hosts = tuple(range(replicas + clients + others))
     return write_cluster(
         folder,
         protocol=protocol,
@@ -84,7 +85,7 @@ def write_service(
         top=f'service = "store:Store"\nclients = {clients}\n{top}',
         options=options,
         hosts=hosts,
-        spares=hosts[replicas:],
+        spares=hosts[replicas : replicas + clients],
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 from benchmarks.services.__main__ import MANY, ONE, contenders, report
 from benchmarks.services.contender import Contender, Figures, MeasureError
 from benchmarks.services.load import Connection, drive
+from benchmarks.services.nopaxos_cpp import NopaxosCpp
 from benchmarks.services.redis_wait import RedisWait
 from ordercast.cli import run
 
@@ -75,8 +76,13 @@ def test_the_report_has_medians_ratios_and_who_is_absent() -> None:
         "hydra_paxos": {MANY: rounds(30, 10, 20), ONE: rounds(6)},
         "other": {MANY: rounds(10, 10, 10), ONE: []},
     }
+    measured["hydra_paxos_durable"] = {MANY: rounds(5), ONE: []}
     found = report(measured, {"etcd_disk": "no etcd"})
-    assert found["ratios"] == {"hydra_paxos_to": {"other": 2.0}, "hydra_paxos_to_with_one_task": {}}
+    assert found["ratios"] == {
+        "hydra_paxos_to": {"other": 2.0, "hydra_paxos_durable": 4.0},
+        "hydra_paxos_to_with_one_task": {},
+        "hydra_paxos_durable_to": {"hydra_paxos": 0.25, "other": 0.5},
+    }
     assert found["absent"] == {"etcd_disk": "no etcd"}
     contender = found["contenders"]["hydra_paxos"]  # type: ignore[index]
     assert (contender["operations_per_s"], contender["one_task"]["operations_per_s"]) == (20, 6)
@@ -85,7 +91,16 @@ def test_the_report_has_medians_ratios_and_who_is_absent() -> None:
 
 def test_all_that_serve_take_part() -> None:
     names = [one.name for one in contenders()]
-    assert {"unreplicated", "active", "etcd_disk", "etcd_memory", "redis_wait", "pysyncobj"} <= set(names)
+    ours = {
+        "unreplicated",
+        "active",
+        "hydra_paxos",
+        "hydra_paxos_durable",
+        "nopaxos",
+        "multi_paxos",
+        "fast_paxos",
+    }
+    assert ours | {"etcd_disk", "etcd_memory", "redis_wait", "pysyncobj", "nopaxos_cpp"} == set(names)
     assert len(names) == len(set(names))
 
 
@@ -97,8 +112,46 @@ def test_a_peer_is_measured_if_it_is_here(tmp_path: Path, contender: Contender) 
     assert found.operations_per_s > 0 and found.violations == 0
 
 
+CLIENT = """#!/bin/sh
+while getopts c:m:t:n:w:l: word; do [ $word = l ] && latencies=$OPTARG; done
+echo "Completed 100 requests in 0.50 seconds"
+echo "Completed 100 requests in 0.25 seconds"
+printf '\\350\\003\\000\\000\\000\\000\\000\\000\\320\\007\\000\\000\\000\\000\\000\\000' > $latencies.raw
+"""
+
+
+def test_the_client_of_another_nopaxos_is_asked_if_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contender = NopaxosCpp()
+    monkeypatch.delenv("NOPAXOS_HOME", raising=False)
+    assert "no NOPAXOS_HOME" in contender.missing()
+    client, config = tmp_path / "bench" / "client", tmp_path / "group.conf"
+    client.parent.mkdir()
+    client.write_text(CLIENT)
+    client.chmod(0o755)
+    monkeypatch.setenv("NOPAXOS_HOME", str(tmp_path))
+    assert "no NOPAXOS_CONFIG" in contender.missing()
+    config.touch()
+    monkeypatch.setenv("NOPAXOS_CONFIG", str(config))
+    assert contender.missing() == ""
+    found = contender.measure(2, 0.1, tmp_path)
+    assert (found.operations_per_s, found.p50_us) == (600, 1.5)
+    client.write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(MeasureError, match="the client of NOPaxos: "):
+        contender.measure(2, 0.1, tmp_path)
+
+
 def test_the_command_measures_a_service(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bench", "--service", "counter", "--clients", "4", "--seconds", "0.5", "--reads", "0.5"]) == 0
     assert "counter on unreplicated, 4 tasks" in capsys.readouterr().out
     assert run(["bench", "--service", "kv", "--rate", "10"]) == 2
-    assert run(["bench", "--service", "kv", "--protocol", "hydra"]) == 2
+    capsys.readouterr()
+    for words, told in (
+        (["--service", "kv", "--protocol", "hydra"], "hydra orders messages"),
+        (["--service", "nobody"], "no service 'nobody'"),
+        (["--service", "kv", "--clients", "0"], "Invalid value for '--clients'"),
+    ):
+        assert run(["bench", *words]) == 2
+        said = capsys.readouterr().err
+        assert told in said and said.count("\n") == 1, "one line"

@@ -103,6 +103,21 @@ def test_no_answer_in_time_is_an_unknown_outcome(tmp_path: Path) -> None:
     run(use())
 
 
+@pytest.mark.parametrize("protocol", ["hydra_paxos", "nopaxos"])
+def test_a_call_that_finds_no_sequencer_ends_at_its_deadline(tmp_path: Path, protocol: str) -> None:
+    file = write_service(tmp_path, protocol=protocol, replicas=3, others=5)
+
+    async def use() -> None:
+        begun = asyncio.get_running_loop().time()
+        async with ordercast.connect(file, Store, timeout=0.3) as store:
+            calls = [store.put("a", "1"), store.get("a"), store.put("b", "2")]
+            outcomes = await asyncio.gather(*calls, return_exceptions=True)
+            assert {str(one)[:28] for one in outcomes} == {"no answer came within 0.3 s:"}
+        assert asyncio.get_running_loop().time() - begun < 3, "nothing is left to wait for"
+
+    run(use())
+
+
 def test_calls_under_way_at_the_end_have_no_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ordercast.net.api.open_calls.CLOSE_S", 0.1)
     file = write_service(tmp_path)
@@ -117,6 +132,36 @@ def test_calls_under_way_at_the_end_have_no_outcome(tmp_path: Path, monkeypatch:
             await store.put("a", "1")
 
     run(use())
+
+
+@pytest.mark.parametrize(("protocol", "others"), [("unreplicated", 0), ("hydra_paxos", 5)])
+def test_a_client_that_leaves_calls_behind_has_crashed_for_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str, others: int
+) -> None:
+    """Else the trace would say that a client was alive, and got no answer."""
+    monkeypatch.setattr("ordercast.net.api.open_calls.CLOSE_S", 0.1)
+    file = write_service(tmp_path, protocol=protocol, replicas=3, others=others)
+    ends: list[bool] = []
+
+    async def use(leave: bool) -> None:
+        async with ordercast.connect(file, Store, timeout=None if leave else 0.1) as store:
+            recorder = store._calls.host._recorder
+            assert recorder is not None
+            close = recorder.close
+
+            def note_end(*, failed: bool) -> None:
+                ends.append(failed)
+                close(failed=failed)
+
+            monkeypatch.setattr(recorder, "close", note_end)
+            call = asyncio.create_task(store.put("a", "1"))
+            await asyncio.wait([call], timeout=0.05 if leave else None)
+        with pytest.raises(ordercast.Unknown):
+            await call
+
+    run(use(True))
+    run(use(False))
+    assert ends == [True, False]
 
 
 def test_closing_waits_for_answers(tmp_path: Path) -> None:

@@ -202,8 +202,8 @@ def test_the_database_of_another_program_is_refused_and_left_alone(path: Path) -
 def test_a_file_of_a_later_format_is_refused(path: Path) -> None:
     Store(path).close()
     with closing(sqlite3.connect(path)) as newer:
-        newer.execute("pragma user_version = 3")
-    assert "format 3, this version reads 2" in complaint(path)
+        newer.execute("pragma user_version = 4")
+    assert "format 4, this version reads 3" in complaint(path)
 
 
 def test_a_damaged_file_is_refused(path: Path) -> None:
@@ -229,3 +229,75 @@ def test_the_last_time_of_a_life_that_ended_well_is_kept_though_nothing_was_save
     store = Store(path)
     assert store.begin_life(2_000) == 5_001
     store.close()
+
+
+def large_rows(path: Path) -> dict[str, list[tuple[int, str, int]]]:
+    """What each table of a closed file has: node, name and size."""
+    with closing(sqlite3.connect(path)) as file:
+        return {
+            table: file.execute(f"select node, name, length(value) from {table} where node >= 0").fetchall()
+            for table in ("state", "large")
+        }
+
+
+def test_large_values_are_kept_apart_and_come_back_like_others(path: Path) -> None:
+    """A row of 100 MB among small ones would be read at every commit."""
+    large, larger = b"x" * (store.LARGE_BYTES + 1), b"y" * 1_000_000
+    made = Store(path)
+    made.commit({(1, "snapshot"): large, (1, "slot"): b"a", (2, "snapshot"): b"small"})
+    made.commit({(1, "slot"): b"b"})
+    made = reopened(path, made)
+    assert made.load(1) == {"slot": b"b", "snapshot": large}
+    made.commit({(1, "snapshot"): larger, (2, "snapshot"): large})
+    made = reopened(path, made)
+    assert (made.load(1)["snapshot"], made.load(2)["snapshot"]) == (larger, large)
+    made.close()
+    size = store.LARGE_BYTES + 1
+    assert large_rows(path) == {
+        "state": [(1, "slot", 1)], "large": [(1, "snapshot", 1_000_000), (2, "snapshot", size)]
+    }  # fmt: skip
+
+
+def test_a_value_that_is_no_longer_large_is_kept_once(path: Path) -> None:
+    large = b"x" * (store.LARGE_BYTES + 1)
+    made = Store(path)
+    made.commit({(1, "a"): large, (1, "b"): large, (1, "c"): b"c"})
+    made.commit({(1, "a"): b"small", (1, "b"): None})
+    assert made.load(1) == {"a": b"small", "c": b"c"}
+    made = reopened(path, made)
+    assert made.load(1) == {"a": b"small", "c": b"c"}
+    made.close()
+    assert large_rows(path) == {"state": [(1, "a", 5), (1, "c", 1)], "large": []}
+
+
+def test_a_commit_with_a_large_value_that_fails_changes_nothing(path: Path) -> None:
+    large = b"x" * (store.LARGE_BYTES + 1)
+    made = Store(path)
+    made.commit({(1, "a"): large})
+    with pytest.raises(LocalError):
+        made.commit({(1, "a"): b"small", (1, "b"): large, (1, "c"): object()})  # type: ignore[dict-item]
+    made.commit({(1, "d"): b"d"})
+    made = reopened(path, made)
+    assert made.load(1) == {"a": large, "d": b"d"}
+
+
+def test_a_file_of_the_last_format_is_taken_over(path: Path) -> None:
+    made = Store(path)
+    made.commit({(1, "a"): b"1"})
+    made.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute("drop table large")
+        file.execute(f"pragma user_version = {store.FORMAT - 1}")
+    made = Store(path)
+    assert made.load(1) == {"a": b"1"}
+    made.commit({(1, "b"): b"x" * (store.LARGE_BYTES + 1)})
+    assert set(reopened(path, made).load(1)) == {"a", "b"}
+
+
+def test_a_damaged_large_value_is_refused(path: Path) -> None:
+    made = Store(path)
+    made.commit({(1, "a"): b"x" * (store.LARGE_BYTES + 1)})
+    made.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute("update large set value = zeroblob(20000)")
+    assert "its check sum is wrong" in complaint(path)

@@ -3,6 +3,8 @@
 import pytest
 
 from ordercast.cli import run
+from ordercast.components.network_ordered.replica import NetworkReplica
+from ordercast.components.network_ordered.views import Views
 from ordercast.core import Delivered, Replied, Stamp, message_id
 from ordercast.core.bundle import pack_bundle
 from ordercast.lab.model import explorer_hydra_paxos
@@ -12,16 +14,46 @@ from ordercast.lab.model.explorer_paxos_properties import ADD
 from ordercast.lab.model.explorer_world import History
 from ordercast.lab.model.result import HOLDS
 from tests.deep import deep_after
+from tests.network_ordered.mutants import MUTANTS
 
 CASES = sorted(explorer_hydra_paxos.quick(), key=lambda chosen: "gap" in chosen.name)
+LONGER = [chosen for chosen in explorer_hydra_paxos.deep() if chosen.name == "removal-calls-view"]
+REACHED = {
+    "view": (Views, "_lead"),
+    "gap": (NetworkReplica, "give_up"),
+    "removal": (NetworkReplica, "reconfigured"),
+}
+"""What a case with this word in its name must come to in some interleaving; otherwise it shows nothing."""
 
 
-@pytest.mark.parametrize("chosen", deep_after(3, CASES), ids=lambda chosen: chosen.name)
-def test_all_interleavings_keep_the_promises(chosen: Case) -> None:
+@pytest.mark.parametrize("chosen", deep_after(2, [*CASES, *LONGER]), ids=lambda chosen: chosen.name)
+def test_all_interleavings_keep_the_promises(chosen: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    reached = {word: watch(monkeypatch, *REACHED[word]) for word in REACHED if word in chosen.name}
     result = explore(chosen)
     assert result.found == HOLDS, result.detail
     assert result.detail.startswith("all states")
     assert result.states > 200
+    assert reached and all(reached.values()), f"nothing came to: {reached}"
+
+
+def watch(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[str]:
+    """A list that has something in it as soon as a method is called."""
+    calls: list[str] = []
+    method = getattr(owner, name)
+
+    def noted(*args: object, **more: object) -> object:
+        calls[:] = [name]
+        return method(*args, **more)
+
+    monkeypatch.setattr(owner, name, noted)
+    return calls
+
+
+@pytest.mark.parametrize("chosen", CASES[:2], ids=lambda chosen: chosen.name)
+def test_a_defect_is_found(chosen: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant = next(one for one in MUTANTS if one.name == "a recovered packet at the end of the log")
+    monkeypatch.setattr(mutant.owner, mutant.attribute, mutant.value)
+    assert "entries come in order" in explore(chosen).found
 
 
 def test_names_of_cases_are_different() -> None:

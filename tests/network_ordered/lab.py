@@ -148,21 +148,26 @@ class Lab:
         while busy:
             busy = False
             for node in sorted(self.drivers):
-                self._note_delivered(node)
-                for to, message in self.drivers[node].take_sent():
+                if node in self.drivers and self._send_all(node):
                     busy = True
-                    self._carry(node, to, message)
-                if self._is_due():
-                    break
 
-    def _is_due(self) -> bool:
-        """Crash a replica if it is time for that."""
-        if self.crash_at is None or self.crashed or len(self.sent) < self.crash_at[0]:
-            return False
-        self.crashed = True
-        self._note_delivered(self.crash_at[1])
-        self.crash(self.crash_at[1])
-        return True
+    def _send_all(self, node: NodeId) -> bool:
+        """Carry all messages of a replica, or those before its crash; False if there are none."""
+        self._note_delivered(node)
+        sent = self.drivers[node].take_sent()
+        for to, message in sent:
+            self._carry(node, to, message)
+            self._crash_if_due()
+            if node not in self.drivers:
+                break
+        return bool(sent)
+
+    def _crash_if_due(self) -> None:
+        """Crash a replica if it is time for that, also in the middle of what it or another one sends."""
+        if self.crash_at is not None and not self.crashed and len(self.sent) >= self.crash_at[0]:
+            self.crashed = True
+            self._note_delivered(self.crash_at[1])
+            self.crash(self.crash_at[1])
 
     def _carry(self, source: NodeId, to: NodeId, message: Message) -> None:
         self.sent.append((source, to, message))

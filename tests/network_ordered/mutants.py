@@ -7,16 +7,21 @@ import msgspec
 
 from ordercast.components.execution.client_table import ClientTable
 from ordercast.components.network_ordered import client, views, votes
+from ordercast.components.network_ordered.answers import Answers
 from ordercast.components.network_ordered.catch_up import CatchUp, Target
 from ordercast.components.network_ordered.gaps import GapAgreement
-from ordercast.components.network_ordered.ledger import Ledger
+from ordercast.components.network_ordered.inbox import Inbox
+from ordercast.components.network_ordered.ledger import Ledger, Taken
+from ordercast.components.network_ordered.log import SlotLog
 from ordercast.components.network_ordered.messages import Reply, StartView, ViewChange
 from ordercast.components.network_ordered.replica import NetworkReplica as Replica
+from ordercast.components.network_ordered.supply import Supply
 from ordercast.components.network_ordered.syncs import Synchronisation
 from ordercast.components.network_ordered.views import Views
 from ordercast.protocols.hydra.lane import Lane
+from ordercast.protocols.hydra.lane_life import ACTIVE
 from ordercast.protocols.hydra.replica_ordering import HydraOrdering
-from tests.network_ordered import plays
+from tests.network_ordered import plays, plays_logs, plays_reports
 from tests.network_ordered import plays_catching_up as behind
 from tests.network_ordered import plays_traps as traps
 
@@ -84,6 +89,16 @@ def _longest_of_all(found: dict[int, ViewChange]) -> Target:
     return _merge({node: msgspec.structs.replace(vote, normal=0) for node, vote in found.items()})
 
 
+def _most_calls(found: dict[int, ViewChange]) -> Target:
+    """Take the log with the most calls, not the one that ends last."""
+
+    def calls(node: int) -> int:
+        return sum(number for _, number in found[node].place.numbers) - len(found[node].noops)
+
+    source = max(found, key=calls)
+    return msgspec.structs.replace(_merge(found), place=found[source].place, source=source)
+
+
 def _no_noops(found: dict[int, ViewChange]) -> Target:
     """Forget what was given up."""
     return msgspec.structs.replace(_merge(found), noops=frozenset())
@@ -128,6 +143,14 @@ def _accept_any(self: Lane, packet: Any) -> bool:
     return True
 
 
+def _offer_any(self: HydraOrdering, entry: Any) -> None:
+    """Take what another replica supplies as if nothing had been reported."""
+    lane = self.reception.merge.lanes[entry.sequencer]
+    state, lane.state = lane.state, ACTIVE
+    self.reception.on_groupcast(self._packet(entry))
+    lane.state = state
+
+
 def _always_execute(self: Replica) -> None:
     """Execute before anything is certain, everywhere."""
     self.ledger.execute(len(self.log.entries))
@@ -155,9 +178,6 @@ def _order_stays(self: Replica, is_void: Any, beyond: Any) -> None:
 
 def _reply_nothing(self: Any) -> None:
     """Do not reply anew."""
-
-
-_settle = HydraOrdering.settle
 
 
 def _keep_in_log(self: Replica, source: Any, slots: Any) -> None:
@@ -192,10 +212,6 @@ def _ask_for_more(self: CatchUp, source: int, chunk: Any) -> None:
 _on_chunk = CatchUp.on_chunk
 
 
-def _forget_early(self: HydraOrdering, synced: Any, kept: Any) -> None:
-    """Nothing is ever kept of removed sequencers."""
-
-
 _decided = HydraOrdering.decided
 
 
@@ -220,6 +236,44 @@ def _spans_of_known(self: CatchUp, target: Target) -> dict[int, range]:
 
 def _no_steps(self: HydraOrdering, tag: int) -> None:
     """Tell nobody of steps."""
+
+
+def _no_question(self: HydraOrdering, slot: Any) -> bool:
+    """Do not believe that a slot exists because somebody lacks it."""
+    return False
+
+
+_lose_memory = HydraOrdering.lose_memory
+
+
+def _report_anyway(self: HydraOrdering) -> None:
+    """Take part in changes of the sequencers before the log is back."""
+    self.reception.begin(self._initial)
+    _lose_memory(self)
+    self._takes_part = True
+
+
+_on_in_view = Inbox._on_in_view
+
+
+def _any_steps(self: Inbox, source: int, message: Any) -> None:
+    """Merge logs without a look at their steps."""
+    if isinstance(message, ViewChange):
+        message = msgspec.structs.replace(message, tag=self._replica.tag)
+    _on_in_view(self, source, message)
+
+
+def _early_checkpoint(self: Ledger) -> Taken | None:
+    """Let a state count before it is certain."""
+    return self._taken.pop(0) if self._taken else None
+
+
+_replace_tail = SlotLog.replace_tail
+
+
+def _keep_noops(self: SlotLog, entries: Any, noops: Any) -> Any:
+    """Keep what was given up here, though the view begins with a log that has its call."""
+    return _replace_tail(self, entries, {*noops, *self.noops})
 
 
 def _always_fresh(self: Any, call: Any) -> Any:
@@ -332,6 +386,84 @@ MUTANTS = (
         "steps_since",
         _no_steps,
         traps.steps_are_told_by_replicas,
+    ),
+    Mutant(
+        "the log with the most calls",
+        views,
+        "merge",
+        _most_calls,
+        plays_logs.the_longest_log_has_fewer_calls,
+    ),
+    Mutant("a NO-OP never undone", SlotLog, "replace_tail", _keep_noops, traps.a_noop_is_undone),
+    Mutant(
+        "a checkpoint before it is certain",
+        Ledger,
+        "next_checkpoint",
+        _early_checkpoint,
+        plays_logs.a_checkpoint_lies_ahead_of_what_is_certain,
+    ),
+    Mutant(
+        "a question that tells nothing",
+        HydraOrdering,
+        "exists",
+        _no_question,
+        plays_logs.a_question_tells_that_a_slot_exists,
+    ),
+    Mutant(
+        "an answer to a gap beyond a report",
+        HydraOrdering,
+        "offer",
+        _offer_any,
+        plays_reports.an_answer_to_a_gap_brings_what_was_not_reported,
+    ),
+    Mutant(
+        "a synchronisation beyond a report",
+        HydraOrdering,
+        "may_take",
+        _take_any,
+        plays_reports.a_synchronisation_brings_what_was_not_reported,
+    ),
+    Mutant(
+        "a state beyond a report",
+        HydraOrdering,
+        "may_take",
+        _take_any,
+        plays_reports.a_state_brings_what_was_not_reported,
+    ),
+    Mutant(
+        "an entry above a reported addition",
+        HydraOrdering,
+        "may_take",
+        _take_any,
+        plays_reports.an_addition_was_reported,
+    ),
+    Mutant(
+        "logs with other steps merged",
+        Inbox,
+        "_on_in_view",
+        _any_steps,
+        plays_reports.a_log_with_other_steps_is_not_merged,
+    ),
+    Mutant(
+        "a report without memory",
+        HydraOrdering,
+        "lose_memory",
+        _report_anyway,
+        plays_reports.who_has_forgotten_reports_nothing,
+    ),
+    Mutant(
+        "no reply with a new tag",
+        Answers,
+        "reply_anew",
+        _reply_nothing,
+        plays_reports.a_call_is_answered_with_the_tag_of_its_step,
+    ),
+    Mutant(
+        "a base that moves under a transfer",
+        Supply,
+        "holds_base",
+        property(lambda self: False),
+        plays_logs.a_state_is_fetched_while_calls_go_on,
     ),
     Mutant("results forgotten", ClientTable, "admit", _always_fresh, plays.a_retry_through_another_sequencer),
     Mutant(

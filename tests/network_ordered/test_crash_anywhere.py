@@ -1,7 +1,7 @@
 """A replica crashes at any step of an agreement, and comes back: nothing that was answered is lost.
 
-Each script runs once for each message that it sends, with a crash after that message. A durable replica comes
-back with its disk, another one without its memory.
+Each script runs once for each message that it sends, with a crash after that message; what its sender would
+have sent next is lost with it. A durable replica comes back with its disk, another one without its memory.
 """
 
 from collections.abc import Callable
@@ -10,10 +10,12 @@ import msgspec
 import pytest
 
 from ordercast.components.network_ordered.messages import Entries
+from ordercast.replication.nopaxos.session import SESSION_BITS, SessionOrdering
+from tests.deep import deep_after
 from tests.network_ordered.lab import OPTIONS, Lab
 
 STRIDE = 5
-"""Of the steps of a script, each so many is tried with each victim, another one with each."""
+"""Each so many of the steps of a script is tried with each victim; deep tests try the steps between them."""
 SHORT = msgspec.structs.replace(OPTIONS, checkpoint_every=2, keep=0, chunk_bytes=64)
 
 
@@ -67,12 +69,33 @@ def reconfiguration(lab: Lab) -> None:
     lab.wait_ms(6)
 
 
-SCRIPTS = (gap_agreement, view_change, synchronisation, transfer, reconfiguration)
+def change_of_session(lab: Lab) -> None:
+    """NOPaxos: the sequencer is replaced, and its last calls are not everywhere."""
+    lab.clock = 1 << SESSION_BITS
+    lab.call("a")
+    lab.call("b", 1, 2)
+    lab.call("own", 0)
+    lab.decide("removed", 1, 0, 0)
+    lab.wait_ms(30)
+    lab.decide("added", 2, 0, 0)
+    lab.clock = 2 << SESSION_BITS
+    lab.call("c", sequencer=2)
+    lab.wait_ms(10)
+
+
+SCRIPTS = (gap_agreement, view_change, synchronisation, transfer, reconfiguration, change_of_session)
+
+
+def lab_for(script: Callable[[Lab], None], *, durable: bool) -> Lab:
+    """Two sequencers, or one at a time."""
+    if script is change_of_session:
+        return Lab(durable=durable, options=SHORT, ordering=SessionOrdering, sequencers=(1,))
+    return Lab(durable=durable, options=SHORT)
 
 
 def run(script: Callable[[Lab], None], victim: int, step: int, *, durable: bool) -> bool:
     """Run a script with a crash after a step; False if it has no such step."""
-    lab = Lab(durable=durable, options=SHORT)
+    lab = lab_for(script, durable=durable)
     lab.crash_at = (len(lab.sent) + step, victim)
     script(lab)
     if not lab.crashed:
@@ -89,11 +112,14 @@ def run(script: Callable[[Lab], None], victim: int, step: int, *, durable: bool)
     return True
 
 
+@pytest.mark.parametrize("offset", deep_after(1, range(STRIDE)))
 @pytest.mark.parametrize("durable", [True, False], ids=["durable", "forgetful"])
 @pytest.mark.parametrize("victim", [0, 1, 2])
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
-def test_a_crash_at_any_step_loses_nothing(script: Callable[[Lab], None], victim: int, durable: bool) -> None:
-    step = 1 + victim
+def test_a_crash_at_any_step_loses_nothing(
+    script: Callable[[Lab], None], victim: int, durable: bool, offset: int
+) -> None:
+    step = 1 + (victim + offset) % STRIDE
     while run(script, victim, step, durable=durable):
         step += STRIDE
     assert step > 10, "the script has many steps"

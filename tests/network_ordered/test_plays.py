@@ -6,10 +6,14 @@ import pytest
 
 from tests.network_ordered import plays
 from tests.network_ordered.plays_catching_up import CATCHING_UP
+from tests.network_ordered.plays_logs import LOGS
+from tests.network_ordered.plays_reports import REPORTS
 from tests.network_ordered.plays_traps import TRAPS
 
+ALL = (*plays.PLAYS, *TRAPS, *REPORTS, *LOGS, *CATCHING_UP)
 
-@pytest.mark.parametrize("play", (*plays.PLAYS, *TRAPS, *CATCHING_UP), ids=lambda play: play.__name__)
+
+@pytest.mark.parametrize("play", ALL, ids=lambda play: play.__name__)
 def test_promises_are_kept(play: Callable[[], None]) -> None:
     play()
 

@@ -17,6 +17,7 @@ from ordercast.scenario.file import load_scenario
 from ordercast.scenario.spec import LatencySpec, PhaseSpec, Scenario
 from ordercast.sim.build import build_world
 from ordercast.sim.run import simulate
+from ordercast.toml_file import naming_lines_of
 
 EVERYTHING = """
 protocol = "epto"
@@ -199,9 +200,11 @@ OTHERWISE = {"submission", "service", "history"}
 
 
 def test_the_keys_of_a_service_are_read_and_run(tmp_path: Path) -> None:
-    text = 'protocol = "unreplicated"\nservice = "counter"\nhistory = true\n[workload]\nreads = 0.25\n'
+    text = 'protocol = "unreplicated"\nservice = "counter"\nclients = 2\nhistory = true\n'
+    text += "[workload]\nreads = 0.25\n"
     found = load_scenario(write(tmp_path, text))
-    assert (found.service, found.history, found.workload.reads) == ("counter", True, 0.25)
+    assert (found.service, found.senders, found.history) == ("counter", 2, True)
+    assert found.workload.reads == 0.25
     assert simulate(found).summary().answered == 100
 
 
@@ -339,6 +342,17 @@ COMPLAINTS = {
         3,
         "workload.bytes: expected `int` <= 1000000",
     ),
+    "clients without a service": (
+        'protocol = "x"\nclients = 2',
+        2,
+        "clients: is only allowed with `service`; without one there are `senders`",
+    ),
+    "clients and senders": (
+        'protocol = "x"\nservice = "kv"\nsenders = 1\nclients = 2',
+        4,
+        "clients: senders and clients are the same nodes: give one of both",
+    ),
+    "no clients": ('protocol = "x"\nservice = "kv"\nclients = 0', 3, "clients: expected `int` >= 1"),
     "table in place of a number": ('protocol = "x"\n[seed]\nx = 1', 2, "seed: expected `int`, got `object`"),
 }
 
@@ -347,6 +361,17 @@ COMPLAINTS = {
 def test_a_complaint_names_file_line_and_key(tmp_path: Path, case: str) -> None:
     text, line, said = COMPLAINTS[case]
     assert complaint(tmp_path, text) == f", line {line}: {said}"
+
+
+@pytest.mark.parametrize(
+    ("service", "said"),
+    [("nobody", "no service 'nobody'; name a class"), ("kv:Nobody", "service kv:Nobody: there is no module")],
+)
+def test_a_service_that_there_is_not_is_told_with_its_line(tmp_path: Path, service: str, said: str) -> None:
+    path = write(tmp_path, f'protocol = "hydra_paxos"\nservice = "{service}"\n')
+    with pytest.raises(LocalError, match="line 2: service: ") as raised, naming_lines_of(path):
+        load_scenario(path).plan()
+    assert f"line 2: service: {said}" in str(raised.value)
 
 
 def test_a_missing_key_of_the_file_itself_has_no_line(tmp_path: Path) -> None:

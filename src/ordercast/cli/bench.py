@@ -42,7 +42,8 @@ def bench(
         bool, typer.Option("--max", help="Closed loop at maximum throughput (the default).")
     ] = False,
     clients: Annotated[
-        int | None, typer.Option(help="Closed loop: number of clients, each with one message in flight.")
+        int | None,
+        typer.Option(help="Closed loop: number of clients, each with one message in flight.", min=1),
     ] = None,
     tasks: Annotated[
         bool, typer.Option("--tasks", help="Run each of --clients as a task that awaits its message.")

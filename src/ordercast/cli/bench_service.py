@@ -5,8 +5,10 @@ from pathlib import Path
 import msgspec
 from rich.table import Table
 
+from ordercast.catalogue import serving_protocol
 from ordercast.cli.output import console, errors, print_json
 from ordercast.lab.bench.service_spec import ServiceBenchResult, ServiceBenchSpec
+from ordercast.services import find_service
 
 PIPELINED = 1024
 """Tasks of a measurement at maximum throughput."""
@@ -16,6 +18,8 @@ def bench_service(spec: ServiceBenchSpec, keep: Path | None, *, json: bool) -> i
     """Measure a service, and print the result; the exit code is 1 if an answer was wrong."""
     from ordercast.lab.bench.service_run import run_service_bench
 
+    serving_protocol(spec.protocol)
+    find_service(spec.service)
     if not json:
         errors.print(f"measuring {spec.service} on {spec.protocol} for {spec.seconds:g} s ...")
     result = run_service_bench(spec, keep)

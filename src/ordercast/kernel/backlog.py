@@ -139,10 +139,35 @@ class Backlog:
         self.bundles.appendleft(bundle)
         return None
 
+    def withdraw(self, last: MessageId) -> tuple[Groups, bytes] | None:
+        """Take out what the first bundle has of the messages up to this identity; None if it has none."""
+        if not self.bundles or self.bundles[0].first > last:
+            return None
+        bundle = self.bundles.popleft()
+        count = min(len(bundle.payloads), last + 1 - bundle.first)
+        packed = pack_bundle(bundle.first, bundle.times[:count], bundle.payloads[:count])
+        if count < len(bundle.payloads):
+            rest = OpenBundle(
+                bundle.groups,
+                bundle.first + count,
+                bundle.room + _cost(bundle.payloads[:count]),
+                bundle.times[count:],
+                bundle.payloads[count:],
+                bundle.read,
+            )
+            self.bundles.appendleft(rest)
+        self.messages -= count
+        self.waiting -= _cost(bundle.payloads[:count])
+        return bundle.groups, packed
+
     def clear(self) -> None:
         """Forget all messages; their identities are not used again."""
         self.bundles.clear()
         self.messages = self.waiting = 0
+
+
+def _cost(payloads: list[bytes]) -> int:
+    return sum(_EACH + len(payload) for payload in payloads)
 
 
 def _caller(member: Member) -> Caller:

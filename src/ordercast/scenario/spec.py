@@ -314,6 +314,7 @@ class Scenario(_Spec, frozen=True, kw_only=True):
         if self.service:
             with about("service"):
                 serving_protocol(self.protocol)
+                find_service(self.service)
         with about("membership" if self.membership else "groups"):
             return _deploy(protocol, self.deployment(), options)
 
@@ -330,8 +331,17 @@ def _deploy(protocol: Protocol, deployment: Deployment, options: Options) -> Pla
 
 
 def to_scenario(content: dict[str, Any]) -> Scenario:
-    """A scenario from plain data."""
-    return convert(content, Scenario)
+    """A scenario from plain data. A service calls its senders `clients`."""
+    if "clients" not in content:
+        return convert(content, Scenario)
+    if not content.get("service"):
+        raise KeyedError("clients", "is only allowed with `service`; without one there are `senders`")
+    if "senders" in content:
+        raise KeyedError("clients", "senders and clients are the same nodes: give one of both")
+    try:
+        return convert({"senders" if key == "clients" else key: content[key] for key in content}, Scenario)
+    except KeyedError as error:
+        raise KeyedError("clients" if error.key == "senders" else error.key, error.what) from error
 
 
 def run_name(scenario: Scenario, plan: Plan) -> str:

@@ -40,7 +40,7 @@ class Target(msgspec.Struct, frozen=True):
     """Who has the entries."""
 
 
-class Transfer(msgspec.Struct):
+class ArrivingState(msgspec.Struct):
     """A state that comes in parts."""
 
     base: LogPlace
@@ -64,7 +64,7 @@ class CatchUp:
         """The slots that were asked for last, and have not come."""
         self._trusts_own = True
         """Whether the own entries are taken too."""
-        self._transfer: Transfer | None = None
+        self._transfer: ArrivingState | None = None
         self._asked: NodeId | None = None
         """Who was last asked for a state."""
         self._donor: NodeId | None = None
@@ -184,7 +184,7 @@ class CatchUp:
         else:
             self._arm()
 
-    def _transfer_for(self, source: NodeId, chunk: BaseChunk) -> Transfer:
+    def _transfer_for(self, source: NodeId, chunk: BaseChunk) -> ArrivingState:
         """The state under way; a later one takes its place, and so does one of another replica if that was
         asked."""
         known = self._transfer
@@ -193,7 +193,7 @@ class CatchUp:
             if chunk.base.rank > known.base.rank or asked_another:
                 known = None
         if known is None:
-            known = self._transfer = Transfer(chunk.base, source, bytearray())
+            known = self._transfer = ArrivingState(chunk.base, source, bytearray())
         return known
 
     def _ask_for_state(self, source: NodeId) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ordercast.components.network_ordered.views import RETURNING
 from ordercast.core import Explanation, Wait
 
 if TYPE_CHECKING:
@@ -24,5 +25,8 @@ def explain_replica(replica: NetworkReplica) -> Explanation:
         for slot, since in replica.gaps.open.items()
     ]
     waits += replica.ordering.waits()
+    if replica.views.status is RETURNING:
+        blocker = "a view that a majority which remembers begins, without its vote"
+        waits.append(Wait("its lost memory", blocker, replica.views.life, on=replica.others))
     behind = "" if replica.is_normal else "a view"
     return Explanation(state, tuple(sorted(waits, key=lambda wait: wait.since)), behind)

@@ -1,4 +1,9 @@
-"""What a replica gives to others: entries of its log, and the state at its base."""
+"""What a replica gives to others: entries of its log, and the state at its base.
+
+A large state takes a while, and calls go on meanwhile. So the base stays where it is while another replica
+fetches the state there and the log behind it. Otherwise the next checkpoint would send that replica back to
+the beginning, again and again.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,11 @@ from ordercast.components.network_ordered.messages import (
 if TYPE_CHECKING:
     from ordercast.components.network_ordered.place import LogEntry, Slot
     from ordercast.components.network_ordered.replica import NetworkReplica
-    from ordercast.core import NodeId
+    from ordercast.core import Nanos, NodeId
+
+
+LOG_MAX = 1 << 16
+"""The base does not stay any longer when the log behind it has so many entries."""
 
 
 class Supply:
@@ -23,6 +32,15 @@ class Supply:
 
     def __init__(self, replica: NetworkReplica) -> None:
         self._replica = replica
+        self._asked: Nanos | None = None
+        """When another replica asked for the state, or for the log behind it."""
+
+    @property
+    def holds_base(self) -> bool:
+        """Whether another replica is fetching the state at the base, and what lies behind it."""
+        replica = self._replica
+        recent = self._asked is not None and replica.env.now - self._asked < replica.options.silence_ns
+        return recent and len(replica.log.entries) < LOG_MAX
 
     def send_entries(self, to: NodeId, entries: list[LogEntry], lacking: tuple[Slot, ...] = ()) -> None:
         """Send entries, and say which slots are missing here too."""
@@ -41,6 +59,8 @@ class Supply:
     def on_fetch(self, source: NodeId, message: FetchEntries) -> None:
         """Send entries that another replica needs; those before the base are only in the state there."""
         replica, entries = self._replica, []
+        if self.holds_base:
+            self._asked = replica.env.now
         for slot in message.slots:
             entry = replica.find(slot)
             if entry is not None:
@@ -67,5 +87,6 @@ class Supply:
 
     def _send_chunk(self, to: NodeId, offset: int) -> None:
         replica, state = self._replica, self._replica.ledger.state
+        self._asked = replica.env.now
         data = state[offset : offset + replica.options.chunk_bytes]
         replica.env.send(to, BaseChunk(replica.log.base, len(state), offset, data))

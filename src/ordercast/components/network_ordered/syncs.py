@@ -147,6 +147,8 @@ class Synchronisation:
             if taken.place.rank > self.muted:
                 stamp = log.entries[log.index_of(taken.place.rank) - 1].stamp
                 replica.env.deliver(Checkpoint(replica.group, stamp, *taken.digest))
+            if replica.supply.holds_base:
+                continue
             for entry in ledger.rebase(taken.place, taken.state):
                 replica.store.drop_entry(entry)
             replica.store.save_base(taken.place, taken.state)

@@ -128,7 +128,7 @@ def case(
     if view:
         packets.append(Packet(2, 1, ViewChangeRequest(1)))
     if removed is not None:
-        packets.append(Packet(0, service, Suspect((removed,))))
+        packets += [Packet(node, service, Suspect((removed,))) for node in (0, 2)]  # as many as are believed
     timers = {Timer(sequencers[sequencer], "flush"): 1 for sequencer in flushes}
     timers |= {Timer(node, GAPS): times for node, times in (gaps or {}).items()}
     return Case(
@@ -156,14 +156,17 @@ def quick() -> list[Case]:
         case("view", "2 calls, and a view change", (1, 1), view=True),
         case("gap", "2 calls, a gap that the leader asks for and gives up", (1, 1), gaps={0: 2}),
         case("gap-view", "2 calls, a gap, and a view change", (1, 1), gaps={0: 1}, view=True),
-        case("removal-view", "2 calls, a removal, and a view change", (1, 2), removed=2, view=True),
-        case("removal-flush", "2 calls, a removal, and a flush", (1, 2), removed=2, flushes=(1,)),
+        case(
+            "removal-view", "a call, its sequencer is removed, and a view change", (2,), removed=2, view=True
+        ),
     ]
 
 
 def deep() -> list[Case]:
     """Further cases, which take some minutes."""
     return [
+        case("removal-calls-view", "2 calls, a removal, and a view change", (1, 2), removed=2, view=True),
+        case("removal-flush", "2 calls, a removal, and a flush", (1, 2), removed=2, flushes=(1,)),
         case("flush-view", "2 calls, a flush, and a view change", (1, 1), flushes=(2,), view=True),
         case("gap-flush", "2 calls, a flush, and a gap", (1, 1), flushes=(2,), gaps={0: 1}),
         case(

@@ -2,9 +2,13 @@
 
 Calls that tasks make in one turn of the event loop are submitted together: the operations in one bundle, and
 the reads in another. So tasks that mix both do not break each other's bundles.
+
+The client process gives up calls that have no answer by their deadline. It takes no calls while it knows
+nobody to send them to, so those that it has not taken by then are given up here.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -26,6 +30,9 @@ from ordercast.net.host.live_host import LiveHost
 
 CLOSE_S = 5.0
 """How long a closing client waits for answers to the calls under way."""
+
+TOGETHER_S = 0.01
+"""Deadlines that are so close are looked after together."""
 
 
 class Unknown(OrdercastError):
@@ -57,6 +64,8 @@ class OpenCalls:
         """Operations and reads that the next turn submits."""
         self._due = False
         self._waiting: dict[MessageId, asyncio.Future[bytes | None]] = {}
+        self._deadlines: deque[tuple[float, MessageId]] = deque()
+        """When the operations up to an identity have waited long enough."""
         self._ended = ""
         """Why no calls are taken any more."""
         self.on_submit: Callable[[MessageId, Sequence[bytes]], None] | None = None
@@ -105,6 +114,30 @@ class OpenCalls:
         if self.on_submit is not None:
             self.on_submit(first, payloads)
         self._waiting.update(enumerate((waiting for _, waiting in line), first))
+        if self._timeout_s is not None:
+            self._note_deadline(self._loop.time() + self._timeout_s, first + len(line) - 1)
+
+    def _note_deadline(self, due: float, last: MessageId) -> None:
+        """Look after the operations up to an identity at their deadline, or a little later, with others."""
+        deadlines = self._deadlines
+        if deadlines and due <= deadlines[-1][0]:
+            deadlines[-1] = (deadlines[-1][0], last)
+            return
+        deadlines.append((due + TOGETHER_S, last))
+        if len(deadlines) == 1:
+            self._loop.call_at(due + TOGETHER_S, self._withdraw)
+
+    def _withdraw(self) -> None:
+        """Give up the operations that the client process has not taken by their deadline."""
+        now, deadlines, backlog = self._loop.time(), self._deadlines, self.host.backlogs[self._node]
+        while deadlines and deadlines[0][0] <= now:
+            _, last = deadlines.popleft()
+            while (found := backlog.withdraw(last)) is not None:
+                groups, bundle = found
+                self.host.nodes[self._node].deliver(Unconfirmed(groups[0], groups, bundle))
+        self.host.end_turn()
+        if deadlines:
+            self._loop.call_at(deadlines[0][0], self._withdraw)
 
     async def _try_again(self, payload: bytes, read: bool) -> bytes:
         """Submit an operation when there is room in the backlog, and wait for its result."""

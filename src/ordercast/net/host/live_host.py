@@ -245,7 +245,7 @@ class LiveHost:
         self._life.attempt(self._outlet.finish)
         ended_well = self.running
         # Calls without an answer are, for the record, the crash of a client.
-        forsaken = ended_well and bool(self._plan.service and self.in_doubt)
+        forsaken = ended_well and bool(self._plan.service and self._senders.waiting)
         self._life.step(Stage.STOPPED)
         self._senders.wake()
         self._timers.cancel_all()

@@ -21,7 +21,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from struct import error as StructError
-from typing import Any
+from typing import Any, TypeAlias
 
 from ordercast.core import SECOND, LocalError, Nanos, NodeId
 from ordercast.net.host.check_sum import (
@@ -36,7 +36,9 @@ from ordercast.net.links.acquaintance import STORAGE_BYTES
 
 APPLICATION_ID = 0x6F726463
 """Marks an SQLite file as one of ordercast."""
-FORMAT = 2
+FORMAT = 3
+LARGE_BYTES = 16_384
+"""Larger values are kept apart."""
 CLOCK_KEPT_NS: Nanos = 10 * SECOND
 """A life that saves nothing and is killed loses at most this much of its clock."""
 WAIT_S = 2.0
@@ -47,11 +49,21 @@ _TABLES = """
 create table state (node integer not null, name text not null, value blob not null, primary key (node, name))
     without rowid;
 """
+# The rows of `state` are the keys of its tree: to find one, SQLite reads others from beginning to end. Beside
+# a snapshot of 100 MB, every commit would take 30 ms. This table has a tree of small keys.
+_LARGE_TABLE = """
+create table large (node integer not null, name text not null, value blob not null, primary key (node, name))
+"""
 _PUT = "insert into state values (?, ?, ?) on conflict do update set value = excluded.value"
 _REMOVE = "delete from state where node = ? and name = ?"
+_PUT_LARGE = "insert into large values (?, ?, ?) on conflict do update set value = excluded.value"
+_REMOVE_LARGE = "delete from large where node = ? and name = ?"
+_ALL = "select node, name, value from state union all select node, name, value from large"
 _HEAD: Key = (-2, "head")
 """The row in which the store keeps what it knows about itself; no node has this number. It is a row like the
 others, so that a small state is one page, and a commit writes one page."""
+
+Row: TypeAlias = tuple[NodeId, str, bytes]
 
 
 class HostTaken(LocalError):
@@ -75,6 +87,8 @@ class Store:
         self._kept_ns: Nanos = 0
         """The reading of the clock that the file has."""
         self._sums = RowSums()
+        self._large: frozenset[Key] = frozenset()
+        """What is kept apart."""
         self._mark: CommitMark | None = None
         self._head = StoreHead(0, -1, secrets.token_bytes(STORAGE_BYTES), as_new, 0)
         if path is not None and not path.exists() and mark_path(path).exists():
@@ -94,7 +108,7 @@ class Store:
 
     def load(self, node: NodeId) -> dict[str, bytes]:
         """All that a node has saved, by name."""
-        rows = self._execute("select name, value from state where node = ? order by name", (node,))
+        rows = self._execute(f"select name, value from ({_ALL}) where node = ? order by name", (node,))
         return dict(rows)
 
     def note_time(self, now: Nanos) -> None:
@@ -158,6 +172,9 @@ class Store:
             total = self._sums.total_after(digests)
             put.append((*_HEAD, head.encode(total)))
             database.execute("begin immediate")
+            large = self._large
+            if large or any(len(row[2]) > LARGE_BYTES for row in put):
+                put, removed, large = self._keep_apart(put, removed)
             database.executemany(_PUT, put)
             if removed:
                 database.executemany(_REMOVE, removed)
@@ -168,9 +185,21 @@ class Store:
                 raise self._told(error) from error
             raise
         self._sums.change(digests, total)
+        self._large = large
         self._head = head
         if self._mark is not None:
             self._mark.write(head.commits)
+
+    def _keep_apart(self, put: list[Row], removed: list[Key]) -> tuple[list[Row], list[Key], frozenset[Key]]:
+        """Save the large values of a transaction; returns what is left to save and to remove, and what is
+        kept apart then."""
+        rows = [row for row in put if len(row[2]) > LARGE_BYTES]
+        small = [row for row in put if len(row[2]) <= LARGE_BYTES]
+        keys = frozenset(row[:2] for row in rows)
+        gone = self._large.intersection([*removed, *(row[:2] for row in small)])
+        self._database.executemany(_REMOVE_LARGE, sorted(gone))
+        self._database.executemany(_PUT_LARGE, rows)
+        return small, [*removed, *sorted(keys)], (self._large - gone) | keys
 
     def _keep_clock(self) -> None:
         with contextlib.suppress(LocalError):  # on a full disk: it is not worth stopping for
@@ -196,6 +225,8 @@ class Store:
             try:
                 if empty:
                     self._create()
+                elif self._version() == FORMAT - 1:  # it had no table of large values
+                    self._set_format()
                 self._database.execute("commit")
             except BaseException:
                 self._roll_back()
@@ -208,10 +239,18 @@ class Store:
             self._database.execute(statement)
         self._database.execute(_PUT, (*_HEAD, self._head.encode(0)))
         self._database.execute(f"pragma application_id = {APPLICATION_ID}")
+        self._set_format()
+
+    def _set_format(self) -> None:
+        self._database.execute(_LARGE_TABLE)
         self._database.execute(f"pragma user_version = {FORMAT}")
 
+    def _version(self) -> int:
+        version: int = self._database.execute("pragma user_version").fetchone()[0]
+        return version
+
     def _screen(self) -> None:
-        version = self._database.execute("pragma user_version").fetchone()[0]
+        version = self._version()
         if version != FORMAT:
             raise LocalError(f"{self.path}: format {version}, this version reads {FORMAT}")
         faults = self._database.execute("pragma quick_check(1)").fetchone()[0]
@@ -222,11 +261,12 @@ class Store:
     def _verify(self) -> None:
         """Check the sum over everything that the file holds."""
         written = b""
-        for node, name, value in self._database.execute("select node, name, value from state"):
+        for node, name, value in self._database.execute(_ALL):
             if (node, name) == _HEAD:
                 written = value
             else:
                 self._sums.add((node, name), value)
+        self._large = frozenset(self._database.execute("select node, name from large"))
         head = decode_head(written, self._sums.total)
         if head is None:
             raise self._damaged("its check sum is wrong")

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import msgspec
-
 from ordercast.components.network_ordered import LogEntry, LogPlace, NetworkOrdering, OrderingOwner
-from ordercast.components.network_ordered.place import Natural, Slot
+from ordercast.components.network_ordered.place import Slot
 from ordercast.core import Env, GroupId, Message, NodeId, RemoteError, Wait
 from ordercast.protocols.hydra import snapshot
 from ordercast.protocols.hydra.explain import explain_waits
@@ -36,41 +34,20 @@ from ordercast.protocols.hydra.new_lane import started
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.pulse import STRIKES
 from ordercast.protocols.hydra.reception import Reception
+from ordercast.protocols.hydra.replica_setting import (
+    Kept,
+    LaneTold,
+    Setting,
+    decode_kept,
+    decode_setting,
+    decode_steps,
+    encode,
+)
 
 TICK, REBIRTH = "tick", "rebirth"
 _HANDLED = frozenset({Groupcast, Flush, Flushes, Announce, Steps, Revived, Refreshed})
 HISTORY = 4096
 """So many steps a replica keeps for others."""
-
-
-class _LaneTold(msgspec.Struct, frozen=True, array_like=True):
-    """A lane, as another replica describes it."""
-
-    sequencer: Natural
-    node: Natural
-    begun: Natural
-    final: tuple[Natural, ...] | None
-    ended: Natural
-    """The clock of the boundary after which it counts no more."""
-
-
-class _Setting(msgspec.Struct, frozen=True, array_like=True):
-    steps: Natural
-    newest: Natural
-    latest: tuple[Natural, Natural]
-    lanes: list[_LaneTold]
-
-
-class _Kept(msgspec.Struct, frozen=True, array_like=True):
-    snapshot: bytes
-    ended: dict[int, int]
-    history: list[Step]
-
-
-_encode = msgspec.msgpack.encode
-_settings = msgspec.msgpack.Decoder(_Setting)
-_kept = msgspec.msgpack.Decoder(_Kept)
-_steps = msgspec.msgpack.Decoder(list[Step])
 
 
 class HydraOrdering(NetworkOrdering):
@@ -148,17 +125,14 @@ class HydraOrdering(NetworkOrdering):
         """The lanes and the steps."""
         follower = self.reception.follower
         lanes = [
-            _LaneTold(lane.sequencer, lane.node, lane.begun, lane.final, self._ended.get(lane.sequencer, 0))
+            LaneTold(lane.sequencer, lane.node, lane.begun, lane.final, self._ended.get(lane.sequencer, 0))
             for lane in self._begun_lanes()
         ]
-        return _encode(_Setting(follower.steps, follower.newest, follower.latest, lanes))
+        return encode(Setting(follower.steps, follower.newest, follower.latest, lanes))
 
     def begin_at(self, setting: bytes) -> bool:
         """Begin as another replica describes, with lanes at their start."""
-        try:
-            told = _settings.decode(setting)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise RemoteError(f"a replica describes no setting: {error}") from error
+        told = decode_setting(setting)
         self._check_setting(told)
         if not self._revived or told.steps < self._oldest:
             return False
@@ -177,7 +151,7 @@ class HydraOrdering(NetworkOrdering):
                 merge.finish(lane, one.final)
         return True
 
-    def _check_setting(self, told: _Setting) -> None:
+    def _check_setting(self, told: Setting) -> None:
         """Refuse lanes that there cannot be."""
         limits = self.reception.limits
         for one in told.lanes:
@@ -197,11 +171,11 @@ class HydraOrdering(NetworkOrdering):
     def state(self) -> bytes:
         """Lanes, steps and reports."""
         taken = snapshot.take(self.reception.merge, self.reception.follower, 0)
-        return _encode(_Kept(taken, self._ended, self._history))
+        return encode(Kept(taken, self._ended, self._history))
 
     def restore(self, state: bytes) -> None:
         """Go on with them."""
-        kept = _kept.decode(state)
+        kept = decode_kept(state)
         self._ended, self._history = kept.ended, kept.history
         reception = self.reception
         snapshot.restore(kept.snapshot, reception.merge, reception.follower, self._env.now)
@@ -334,14 +308,11 @@ class HydraOrdering(NetworkOrdering):
     def steps_since(self, tag: int) -> bytes | None:
         """The steps after a tag, if they are kept."""
         behind = self.tag - tag
-        return _encode(self._history[-behind:]) if 0 < behind <= len(self._history) else None
+        return encode(self._history[-behind:]) if 0 < behind <= len(self._history) else None
 
     def take_steps(self, start: int, steps: bytes) -> None:
         """Apply steps of which another replica tells: it has them of the service."""
-        try:
-            told = tuple(_steps.decode(steps))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise RemoteError(f"a replica tells of no steps: {error}") from error
+        told = decode_steps(steps)
         if self._takes_part:
             message = Steps(start, told)
             self.reception.limits.check_steps(self._service[0], message)
