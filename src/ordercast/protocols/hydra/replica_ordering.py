@@ -35,7 +35,7 @@ from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.pulse import STRIKES
 from ordercast.protocols.hydra.reception import Reception
 from ordercast.protocols.hydra.replica_setting import (
-    Kept,
+    KeptOrdering,
     LaneTold,
     Setting,
     decode_kept,
@@ -171,7 +171,7 @@ class HydraOrdering(NetworkOrdering):
     def state(self) -> bytes:
         """Lanes, steps and reports."""
         taken = snapshot.take(self.reception.merge, self.reception.follower, 0)
-        return encode(Kept(taken, self._ended, self._history))
+        return encode(KeptOrdering(taken, self._ended, self._history))
 
     def restore(self, state: bytes) -> None:
         """Go on with them."""

@@ -27,7 +27,7 @@ class Setting(msgspec.Struct, frozen=True, array_like=True):
     lanes: list[LaneTold]
 
 
-class Kept(msgspec.Struct, frozen=True, array_like=True):
+class KeptOrdering(msgspec.Struct, frozen=True, array_like=True):
     """What a durable replica keeps of its ordering."""
 
     snapshot: bytes
@@ -36,7 +36,7 @@ class Kept(msgspec.Struct, frozen=True, array_like=True):
 
 
 encode = msgspec.msgpack.encode
-decode_kept = msgspec.msgpack.Decoder(Kept).decode
+decode_kept = msgspec.msgpack.Decoder(KeptOrdering).decode
 _settings = msgspec.msgpack.Decoder(Setting)
 _steps = msgspec.msgpack.Decoder(list[Step])
 
