@@ -1,0 +1,137 @@
+"""The part of the forest that a change of one group must know: the ways from the roots to its neighbours.
+
+The change adds atoms for some groups, one of which is *the* group; all its atoms must lie on one way down. So
+one way is chosen, the *main* way, and the new atoms go on it: at a branch it follows the side that most of
+the wanted atoms have groups on. What lies aside may still be reached, by an atom that sits on the main way
+above the branch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ordercast.components.sequencing_graph.graph import SequencingGraph
+from ordercast.components.sequencing_graph.steps import AtomId
+from ordercast.core import GroupId, NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class WantedAtom:
+    """An overlap that must have an atom, with the groups that the atom must number."""
+
+    overlap: frozenset[NodeId]
+    groups: tuple[GroupId, ...]
+
+
+class Terrain:
+    """The main way, and where each group leaves it."""
+
+    __slots__ = ("_branch", "_graph", "_hung", "_low", "_place", "_tree", "main")
+
+    def __init__(self, graph: SequencingGraph, group: GroupId, wants: Sequence[WantedAtom]) -> None:
+        self._graph = graph
+        weights = self._weights(group, wants)
+        self._low = {one: graph.lowest(one) for one in weights}
+        self.main: list[AtomId] = []
+        self._place: dict[AtomId, int] = {}
+        self._branch: dict[AtomId, AtomId] = {}
+        self._tree: dict[AtomId, AtomId] = {}
+        self._hung: dict[AtomId, int] = {}
+        self._survey(self._loads(weights))
+
+    def _weights(self, group: GroupId, wants: Sequence[WantedAtom]) -> dict[GroupId, int]:
+        weights: dict[GroupId, int] = {}
+        for want in wants:
+            for one in want.groups:
+                weights[one] = weights.get(one, 0) + 1
+        weights[group] = sum(weights.values()) + 1  # the main way leads past all atoms that it has already
+        return {one: weight for one, weight in weights.items() if self._graph.has_atoms(one)}
+
+    def _loads(self, weights: dict[GroupId, int]) -> dict[AtomId, int]:
+        """For every atom on the ways: how much is wanted of the groups that end at it or below."""
+        loads: dict[AtomId, int] = {}
+        forest = self._graph.forest
+        for one, weight in weights.items():
+            low = self._low[one]
+            for atom in forest.upwards(low):
+                if atom in loads:
+                    break
+                loads[atom] = 0
+            loads[low] += weight
+        for atom in sorted(loads, key=forest.level, reverse=True):
+            parent = forest.parent(atom)
+            if parent is not None:
+                loads[parent] += loads[atom]
+        return loads
+
+    def _survey(self, loads: dict[AtomId, int]) -> None:
+        """Choose the main way, and note for every other atom at which place its way leaves it."""
+        forest = self._graph.forest
+        best: dict[AtomId | None, AtomId] = {}
+        for atom, load in loads.items():
+            parent = forest.parent(atom)
+            rival = best.get(parent)
+            if rival is None or (load, -atom) > (loads[rival], -rival):
+                best[parent] = atom
+        here: AtomId | None = None
+        while here in best:
+            here = best[here]
+            self._place[here] = len(self.main)
+            self.main.append(here)
+        for atom in sorted(loads, key=forest.level):
+            self._note(atom, forest.parent(atom))
+
+    def _note(self, atom: AtomId, parent: AtomId | None) -> None:
+        if parent is None:
+            self._tree[atom] = atom
+            self._place.setdefault(atom, -1)
+        else:
+            self._tree[atom] = self._tree[parent]
+            if atom not in self._place:
+                self._branch[atom] = self._branch.get(parent, atom)
+                self._place[atom] = self._place[parent]
+
+    def place_of(self, atom: AtomId) -> int | None:
+        """The place of an atom on the main way; none if it is not on it."""
+        place = self._place.get(atom, -1)
+        return place if place >= 0 and self.main[place] == atom else None
+
+    def other_tree(self, group: GroupId) -> AtomId | None:
+        """The root of the tree that a group is in, if it is not the tree of the main way."""
+        root = self._tree[self._low[group]] if group in self._low else None
+        return None if root == self.main[0] else root
+
+    def is_inside(self, group: GroupId) -> bool:
+        """Whether a group has atoms in the tree of the main way."""
+        return group in self._low and self.other_tree(group) is None
+
+    def is_beside(self, group: GroupId) -> bool:
+        """Whether the path of a group ends aside of the main way, in the same tree."""
+        return self.is_inside(group) and self._low[group] in self._branch
+
+    def reach(self, group: GroupId) -> int:
+        """The place at which the path of a group ends on the main way or leaves it.
+
+        An atom further down would not lie on one way with the group's own, or would make its path longer.
+        """
+        return self._place[self._low[group]]
+
+    def hang(self, root: AtomId, place: int) -> None:
+        """Note that another tree now leaves the main way at a place."""
+        self._hung[root] = place
+
+    def below(self, groups: tuple[GroupId, ...], place: int, deeper: bool) -> list[AtomId]:
+        """Atoms that must come below a new one for these groups, just below a place of the main way.
+
+        With `deeper`, the rest of the main way must too.
+        """
+        found: list[AtomId] = []
+        for one in groups:
+            if one not in self._low:
+                continue
+            root = self.other_tree(one)
+            reach = self._hung[root] if root is not None else self.reach(one)
+            side = root if root is not None else self._branch.get(self._low[one])
+            deeper = deeper or reach > place
+            if reach == place and side is not None:
+                found.append(side)
+        return [*found, *self.main[place + 1 : place + 2]] if deeper else found
