@@ -8,6 +8,7 @@ A receiver takes the numbers of the atoms that are *relevant* to it (`Sequencing
 **all** groups of the atom, not just in two of them.
 """
 
+from ordercast.components.sequencing_graph.build import build, by_group, by_hub
 from ordercast.components.sequencing_graph.changes import (
     add_group,
     change_group,
@@ -17,6 +18,14 @@ from ordercast.components.sequencing_graph.changes import (
 )
 from ordercast.components.sequencing_graph.graph import SequencingGraph
 from ordercast.components.sequencing_graph.network import Network, check_network
+from ordercast.components.sequencing_graph.placement import (
+    GROUPINGS,
+    NodeLayout,
+    Siting,
+    apart,
+    nested,
+    shared_member,
+)
 from ordercast.components.sequencing_graph.planner import Steps
 from ordercast.components.sequencing_graph.steps import (
     AtomId,
@@ -41,6 +50,15 @@ __all__ = [
     "remove_group",
     "subscribe",
     "unsubscribe",
+    "build",
+    "by_group",
+    "by_hub",
+    "GROUPINGS",
+    "NodeLayout",
+    "Siting",
+    "apart",
+    "nested",
+    "shared_member",
     "Network",
     "check_network",
     "Step",

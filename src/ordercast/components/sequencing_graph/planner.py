@@ -57,9 +57,10 @@ class Planner:
             return ()
         terrain = Terrain(self._graph, self._group, wants)
         found = [self._find(terrain, want) for want in wants]
+        at = [None if atom is None else terrain.place_of(atom) for atom in found]
         places = [
-            self._place(terrain, want) if atom is None else terrain.main.index(atom)
-            for want, atom in zip(wants, found, strict=True)
+            self._place(terrain, want) if place is None else place
+            for want, place in zip(wants, at, strict=True)
         ]
         self._hang_trees(terrain, wants, places)
         extends = self._extend_all(wants, found, at_marker)
@@ -121,7 +122,7 @@ class Planner:
         self, terrain: Terrain, wants: list[tuple[int, WantedAtom]], own: tuple[AtomId, ...]
     ) -> None:
         """Insert new atoms below their places on the main way, the lowest first."""
-        lowest = max((terrain.main.index(atom) for atom in own), default=-1)
+        lowest = max((place for atom in own if (place := terrain.place_of(atom)) is not None), default=-1)
         above: AtomId | None = None
         for place, want in sorted(wants, key=lambda wanted: -wanted[0]):
             lower = terrain.below(want.groups, place, lowest > place)

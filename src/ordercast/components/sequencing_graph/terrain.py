@@ -6,8 +6,9 @@ the wanted atoms have groups on. What lies aside may still be reached, by an ato
 above the branch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
 
 from ordercast.components.sequencing_graph.graph import SequencingGraph
 from ordercast.components.sequencing_graph.steps import AtomId
@@ -36,7 +37,8 @@ class Terrain:
         self._branch: dict[AtomId, AtomId] = {}
         self._tree: dict[AtomId, AtomId] = {}
         self._hung: dict[AtomId, int] = {}
-        self._survey(self._loads(weights))
+        twins = (atom for want in wants for atom in graph.with_overlap(want.overlap))
+        self._survey(self._loads(weights, twins))
 
     def _weights(self, group: GroupId, wants: Sequence[WantedAtom]) -> dict[GroupId, int]:
         weights: dict[GroupId, int] = {}
@@ -46,49 +48,64 @@ class Terrain:
         weights[group] = sum(weights.values()) + 1  # the main way leads past all atoms that it has already
         return {one: weight for one, weight in weights.items() if self._graph.has_atoms(one)}
 
-    def _loads(self, weights: dict[GroupId, int]) -> dict[AtomId, int]:
-        """For every atom on the ways: how much is wanted of the groups that end at it or below."""
-        loads: dict[AtomId, int] = {}
-        forest = self._graph.forest
+    def _loads(self, weights: dict[GroupId, int], twins: Iterable[AtomId]) -> dict[AtomId, int]:
+        """For every atom on the ways: how much is wanted of the groups that end at it or below.
+
+        Atoms that are there for a wanted overlap are on the ways too. The lowest come first. Where all ways
+        have met, nothing above matters.
+        """
+        loads = dict.fromkeys(twins, 0)
         for one, weight in weights.items():
-            low = self._low[one]
-            for atom in forest.upwards(low):
-                if atom in loads:
-                    break
-                loads[atom] = 0
-            loads[low] += weight
-        for atom in sorted(loads, key=forest.level, reverse=True):
+            loads[self._low[one]] = loads.get(self._low[one], 0) + weight
+        forest = self._graph.forest
+        heap = [(-forest.level(atom), atom) for atom in loads]
+        heapify(heap)
+        one_tree = True
+        while len(heap) > 1 or (heap and not one_tree):
+            _, atom = heap[0]
             parent = forest.parent(atom)
-            if parent is not None:
+            if parent is None:
+                one_tree = False
+                heappop(heap)
+            elif parent in loads:
                 loads[parent] += loads[atom]
+                heappop(heap)
+            else:
+                loads[parent] = loads[atom]
+                heapreplace(heap, (-forest.level(parent), parent))
         return loads
 
     def _survey(self, loads: dict[AtomId, int]) -> None:
         """Choose the main way, and note for every other atom at which place its way leaves it."""
         forest = self._graph.forest
+        parents = {atom: parent for atom in loads if (parent := forest.parent(atom)) in loads}
         best: dict[AtomId | None, AtomId] = {}
         for atom, load in loads.items():
-            parent = forest.parent(atom)
-            rival = best.get(parent)
-            if rival is None or (load, -atom) > (loads[rival], -rival):
-                best[parent] = atom
+            rival = best.setdefault(parents.get(atom), atom)
+            if (load, -atom) > (loads[rival], -rival):
+                best[parents.get(atom)] = atom
         here: AtomId | None = None
         while here in best:
             here = best[here]
             self._place[here] = len(self.main)
             self.main.append(here)
-        for atom in sorted(loads, key=forest.level):
-            self._note(atom, forest.parent(atom))
+        for low in self._low.values():
+            self._note(low, parents)
 
-    def _note(self, atom: AtomId, parent: AtomId | None) -> None:
-        if parent is None:
-            self._tree[atom] = atom
-            self._place.setdefault(atom, -1)
-        else:
-            self._tree[atom] = self._tree[parent]
+    def _note(self, low: AtomId, parents: Mapping[AtomId, AtomId]) -> None:
+        """Note where the way from a tree's top to an atom leaves the main way."""
+        way = [low]
+        while way[-1] not in self._tree and way[-1] in parents:
+            way.append(parents[way[-1]])
+        for atom in reversed(way):
+            parent = parents.get(atom)
+            if atom in self._tree:
+                continue
+            self._tree[atom] = atom if parent is None else self._tree[parent]
             if atom not in self._place:
-                self._branch[atom] = self._branch.get(parent, atom)
-                self._place[atom] = self._place[parent]
+                self._place[atom] = -1 if parent is None else self._place[parent]
+                if parent is not None:
+                    self._branch[atom] = self._branch.get(parent, atom)
 
     def place_of(self, atom: AtomId) -> int | None:
         """The place of an atom on the main way; none if it is not on it."""
