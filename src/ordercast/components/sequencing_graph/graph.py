@@ -168,8 +168,7 @@ class SequencingGraph:
         check_network(self.network())
         members = self.subscriptions.groups
         for atom, groups in self._groups.items():
-            told = frozenset() if atom in self._idle else overlap_of(members, tuple(groups))
-            if told != self._overlap[atom]:
+            if atom not in self._idle and self._overlap[atom] != overlap_of(members, tuple(groups)):
                 raise LocalError(
                     f"atom {atom} is relevant to {sorted(self._overlap[atom])}, not {sorted(told)}"
                 )
@@ -227,8 +226,8 @@ class SequencingGraph:
         for atom in tuple(self._own[group]):
             self._leave(atom, group)
         for atom in idle:
+            self._forget(atom)
             self._idle[atom] = None
-            self._resize(atom)
         del self._own[group], self._open[group]
         self.subscriptions.remove_group(group)
 
@@ -252,8 +251,8 @@ class SequencingGraph:
     def _retire(self, atom: AtomId) -> None:
         for group in tuple(self._of(atom)):
             self._leave(atom, group)
+        self._forget(atom)
         self._idle.pop(atom, None)
-        self._resize(atom)
         self._forest.remove(atom)
         del self._groups[atom], self._overlap[atom]
 
@@ -277,13 +276,20 @@ class SequencingGraph:
 
     def _resize(self, atom: AtomId) -> None:
         """Find anew to whom an atom is relevant."""
-        idle = atom in self._idle
-        now = frozenset() if idle else overlap_of(self.subscriptions.groups, tuple(self._groups[atom]))
         before = self._overlap[atom]
-        if before and before != now:
-            del self._by_overlap[before][atom]
-            if not self._by_overlap[before]:
-                del self._by_overlap[before]
-        if now and before != now:
+        if atom in self._idle:
+            self._overlap[atom] = before.intersection(*map(self.members, self._groups[atom]))
+            return
+        now = overlap_of(self.subscriptions.groups, tuple(self._groups[atom]))
+        if before != now:
+            self._forget(atom)
+            self._overlap[atom] = now
             self._by_overlap.setdefault(now, {})[atom] = None
-        self._overlap[atom] = now
+
+    def _forget(self, atom: AtomId) -> None:
+        """Do not find an atom by its overlap any more."""
+        overlap = self._overlap[atom]
+        atoms = self._by_overlap.get(overlap, {})
+        atoms.pop(atom, None)
+        if not atoms:
+            self._by_overlap.pop(overlap, None)

@@ -168,7 +168,7 @@ class Planner:
             kept = self._kept(atom)
             going = [one for one in self._graph.groups_of(atom) if one not in kept]
             alone = [one for one in going if len(self._graph.own_atoms(one)) == 1]
-            if not kept and len(alone) == len(going) == 1 and not self._graph.children(atom):
+            if self._is_ingress(atom) and alone and not self._graph.children(atom):
                 self._detach(atom)
             else:
                 self._go(atom, going, alone, bool(kept))
@@ -183,13 +183,16 @@ class Planner:
         for one in alone:
             self._detach(*self._graph.own_atoms(one))
 
+    def _is_ingress(self, atom: AtomId) -> bool:
+        return len(self._graph.groups_of(atom)) == 1 and not self._graph.is_idle(atom)
+
     def _detach(self, ingress: AtomId) -> None:
         if self._graph.parent(ingress) is not None:
             self.make(DetachAtom(ingress))
 
     def _kept(self, atom: AtomId) -> frozenset[GroupId]:
         """The groups of an atom that share just its overlap with another; no other atom serves the two."""
-        overlap = self._graph.overlap(atom)
+        overlap = frozenset() if self._graph.is_idle(atom) else self._graph.overlap(atom)
         groups = self._graph.groups_of(atom)
         twins = [
             frozenset(self._graph.groups_of(twin))

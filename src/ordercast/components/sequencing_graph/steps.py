@@ -3,9 +3,16 @@
 A change of one group is a list of steps. The graph is sound after each of them (`check`), so a protocol may
 carry them out one by one, with messages on the way, and may stop after any.
 
-Steps that touch the membership of a group take effect at a place in the order of that group: with the marker
-message that goes down its path. `Subscribe` and `Unsubscribe` say what else happens at an atom when the
-marker passes it. All other steps take effect when they are applied.
+Steps take effect at places in the orders of groups, so that nothing on the way loses its order:
+
+- A *marker* goes down the path of a group that opens, closes, or gets or loses a member. All atoms of the
+  group number it: those in `extends` for the first time, those in `leaves` for the last. It learns from each
+  atom how far the atom's other groups have come (also before the atom was there), and who is in those
+  delivers it after them.
+- A group stops to be numbered by an atom (`LeaveAtom`, `RetireAtom`) after one more number: of a message that
+  comes after the marker of the change. Till then the atom stays, which does no harm.
+- If the first atom of a group moves down, the new one takes messages when all from the old one have arrived.
+  The same holds for the children of an atom that retires, and of one that is inserted.
 """
 
 from dataclasses import dataclass
@@ -34,9 +41,9 @@ class OpenGroup:
 
 @dataclass(frozen=True, slots=True)
 class CloseGroup:
-    """The termination message of a group: it leaves all its atoms.
+    """The termination message of a group: all its atoms number it, and no later message of the group.
 
-    The atoms in `idle` order nothing from there on: they are relevant to nobody, and wait to be retired.
+    The atoms in `idle` order nothing from there on. They stay relevant to the same members until they retire.
     """
 
     group: GroupId
