@@ -8,7 +8,7 @@ A receiver takes the numbers of the atoms that are *relevant* to it (`Sequencing
 **all** groups of the atom, not just in two of them.
 """
 
-from ordercast.components.sequencing_graph.build import build, by_group, by_hub
+from ordercast.components.sequencing_graph.build import build, by_group, by_hub, by_load
 from ordercast.components.sequencing_graph.changes import (
     add_group,
     change_group,
@@ -23,8 +23,10 @@ from ordercast.components.sequencing_graph.placement import (
     NodeLayout,
     Siting,
     apart,
+    busiest_receiver,
     nested,
     shared_member,
+    within_load,
 )
 from ordercast.components.sequencing_graph.planner import Steps
 from ordercast.components.sequencing_graph.steps import (
@@ -53,12 +55,15 @@ __all__ = [
     "build",
     "by_group",
     "by_hub",
+    "by_load",
     "GROUPINGS",
     "NodeLayout",
     "Siting",
     "apart",
     "nested",
     "shared_member",
+    "within_load",
+    "busiest_receiver",
     "Network",
     "check_network",
     "Step",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from ordercast.components.sequencing_graph.graph import SequencingGraph
-from ordercast.components.sequencing_graph.hubs import find_hubs
+from ordercast.components.sequencing_graph.hubs import find_hubs, pack_hubs
 from ordercast.components.sequencing_graph.steps import FoundGroup, InsertAtom, OpenGroup
 from ordercast.components.sequencing_graph.terrain import WantedAtom
 from ordercast.core import GroupId, LocalError, NodeId
@@ -25,6 +25,21 @@ def by_hub(wanted: Sequence[WantedAtom]) -> list[int]:
     place = {index: place for place, index in enumerate(by_group(wanted))}
     hubs = find_hubs([want.overlap for want in wanted])
     return [index for _, indices in hubs for index in sorted(indices, key=place.__getitem__)]
+
+
+def by_load(rates: Mapping[GroupId, float], limit: float) -> Order:
+    """Hubs together as `within_load` puts them on nodes: fewest changes of node on a path.
+
+    Time grows with the square of the number of hubs.
+    """
+
+    def order(wanted: Sequence[WantedAtom]) -> list[int]:
+        place = {index: place for place, index in enumerate(by_group(wanted))}
+        overlaps, groups = [want.overlap for want in wanted], [want.groups for want in wanted]
+        packs = pack_hubs(overlaps, groups, rates, limit)
+        return [index for pack in packs for index in sorted(pack, key=place.__getitem__)]
+
+    return order
 
 
 def by_group(wanted: Sequence[WantedAtom]) -> list[int]:

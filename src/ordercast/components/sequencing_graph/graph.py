@@ -169,9 +169,7 @@ class SequencingGraph:
         members = self.subscriptions.groups
         for atom, groups in self._groups.items():
             if atom not in self._idle and self._overlap[atom] != overlap_of(members, tuple(groups)):
-                raise LocalError(
-                    f"atom {atom} is relevant to {sorted(self._overlap[atom])}, not {sorted(told)}"
-                )
+                raise LocalError(f"atom {atom} is not relevant to those who are in all its groups")
 
     def _climb(self, low: AtomId, top: AtomId) -> Iterator[AtomId]:
         for atom in self._forest.upwards(low):

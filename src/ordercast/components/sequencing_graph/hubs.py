@@ -6,10 +6,10 @@ each overlap has one is a hitting set; it is found greedily, the member of most 
 grows with the sum of the overlaps' sizes (and a logarithm).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappushpop
 
-from ordercast.core import NodeId
+from ordercast.core import GroupId, NodeId
 
 
 def find_hubs(overlaps: Sequence[frozenset[NodeId]]) -> list[tuple[NodeId, list[int]]]:
@@ -37,3 +37,36 @@ def _most(heap: list[tuple[int, NodeId]], left: dict[NodeId, dict[int, None]]) -
     while -count != len(left[member]):
         count, member = heappushpop(heap, (-len(left[member]), member))
     return member
+
+
+def pack_hubs(
+    overlaps: Sequence[frozenset[NodeId]],
+    groups: Sequence[Sequence[GroupId]],
+    rates: Mapping[GroupId, float],
+    limit: float,
+) -> list[list[int]]:
+    """Overlaps of several hubs together, as long as all messages to their groups stay within a limit.
+
+    The hub of most overlaps comes first, and takes those hubs along that add least. A hub alone may be above
+    the limit. Time grows with the square of the number of hubs.
+    """
+    hubs = [indices for _, indices in find_hubs(overlaps)]
+    left = {hub: frozenset(one for index in hubs[hub] for one in groups[index]) for hub in range(len(hubs))}
+    packs: list[list[int]] = []
+    while left:
+        first = min(left)
+        packed = left.pop(first)
+        pack = list(hubs[first])
+        load = sum(rates[one] for one in sorted(packed))
+        extra = {hub: sum(rates[one] for one in sorted(those - packed)) for hub, those in left.items()}
+        while extra and load + (least := min((cost, hub) for hub, cost in extra.items()))[0] <= limit:
+            cost, hub = least
+            new = left.pop(hub) - packed
+            del extra[hub]
+            pack += hubs[hub]
+            packed |= new
+            load += cost
+            for other, those in left.items():
+                extra[other] -= sum(rates[one] for one in sorted(new & those))
+        packs.append(pack)
+    return packs

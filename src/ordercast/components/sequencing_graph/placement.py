@@ -11,12 +11,12 @@ can be replaced:
 Atoms that are an ingress only stay apart, each on a node of its own: nothing is ordered across groups there.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
 from ordercast.components.sequencing_graph.graph import SequencingGraph
-from ordercast.components.sequencing_graph.hubs import find_hubs
+from ordercast.components.sequencing_graph.hubs import find_hubs, pack_hubs
 from ordercast.components.sequencing_graph.steps import AtomId
 from ordercast.core import GroupId, HostId, LocalError, NodeId
 
@@ -61,8 +61,33 @@ def shared_member(graph: SequencingGraph) -> list[tuple[AtomId, ...]]:
     return [tuple(sorted(ordering[index] for index in indices)) for _, indices in hubs] + alone
 
 
+def within_load(rates: Mapping[GroupId, float], limit: float) -> Grouping:
+    """Hubs share a node while it orders no more messages than a limit; `busiest_receiver` is the paper's.
+
+    A member in common is no longer needed then, but the rates of the groups must be known. Time grows with
+    the square of the number of hubs.
+    """
+
+    def grouping(graph: SequencingGraph) -> list[tuple[AtomId, ...]]:
+        ordering, alone = _divided(graph)
+        overlaps = [graph.overlap(atom) for atom in ordering]
+        packs = pack_hubs(overlaps, [graph.groups_of(atom) for atom in ordering], rates, limit)
+        return [tuple(sorted(ordering[index] for index in pack)) for pack in packs] + alone
+
+    return grouping
+
+
+def busiest_receiver(members: Mapping[GroupId, Iterable[NodeId]], rates: Mapping[GroupId, float]) -> float:
+    """How many messages the member gets who gets most."""
+    received: dict[NodeId, float] = {}
+    for group in sorted(members):
+        for member in members[group]:
+            received[member] = received.get(member, 0.0) + rates[group]
+    return max(received.values(), default=0.0)
+
+
 GROUPINGS: Mapping[str, Grouping] = {"apart": apart, "nested": nested, "shared_member": shared_member}
-"""The groupings by name."""
+"""The groupings that need no rates, by name."""
 
 
 def _divided(graph: SequencingGraph) -> tuple[list[AtomId], list[tuple[AtomId, ...]]]:
