@@ -26,6 +26,14 @@ class Network:
     atoms: Mapping[AtomId, tuple[GroupId, ...]]
     paths: Mapping[GroupId, tuple[AtomId, ...]]
 
+    def groups_of(self, atom: AtomId) -> tuple[GroupId, ...]:
+        """The groups whose messages an atom numbers."""
+        return self.atoms[atom]
+
+    def overlap(self, atom: AtomId) -> frozenset[NodeId]:
+        """The members to whom an atom is relevant."""
+        return overlap_of(self.members, self.atoms[atom])
+
     def channels(self) -> Iterator[tuple[AtomId, AtomId]]:
         """Every channel that a path uses, in the direction of its messages, once."""
         steps = (step for path in self.paths.values() for step in pairwise(path))

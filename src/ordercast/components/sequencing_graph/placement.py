@@ -13,26 +13,44 @@ Atoms that are an ingress only stay apart, each on a node of its own: nothing is
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from ordercast.components.sequencing_graph.graph import SequencingGraph
 from ordercast.components.sequencing_graph.hubs import find_hubs, pack_hubs
 from ordercast.components.sequencing_graph.steps import AtomId
 from ordercast.core import GroupId, HostId, LocalError, NodeId
 
-Grouping: TypeAlias = Callable[[SequencingGraph], list[tuple[AtomId, ...]]]
+
+class AtomsAndOverlaps(Protocol):
+    """What a grouping must know: a graph, or a network."""
+
+    @property
+    def atoms(self) -> Iterable[AtomId]:
+        """All atoms."""
+        ...
+
+    def groups_of(self, atom: AtomId, /) -> tuple[GroupId, ...]:
+        """The groups that an atom numbers."""
+        ...
+
+    def overlap(self, atom: AtomId, /) -> frozenset[NodeId]:
+        """The members to whom an atom is relevant."""
+        ...
+
+
+Grouping: TypeAlias = Callable[[AtomsAndOverlaps], list[tuple[AtomId, ...]]]
 """From a graph to the atoms of each sequencing node."""
 
 Distances: TypeAlias = Sequence[Sequence[float]]
 """From a machine to a machine. Members are at machines of the same numbers."""
 
 
-def apart(graph: SequencingGraph) -> list[tuple[AtomId, ...]]:
+def apart(graph: AtomsAndOverlaps) -> list[tuple[AtomId, ...]]:
     """Every atom on a node of its own: most nodes, longest paths, least load. Costs nothing to compute."""
     return [(atom,) for atom in graph.atoms]
 
 
-def nested(graph: SequencingGraph) -> list[tuple[AtomId, ...]]:
+def nested(graph: AtomsAndOverlaps) -> list[tuple[AtomId, ...]]:
     """Overlaps that are equal to, inside or around another share a node, as the paper says.
 
     A node keeps the smallest of its overlaps as its core; an overlap that contains a core joins it. Time
@@ -50,7 +68,7 @@ def nested(graph: SequencingGraph) -> list[tuple[AtomId, ...]]:
     return [tuple(sorted(atoms)) for _, atoms in cores] + alone
 
 
-def shared_member(graph: SequencingGraph) -> list[tuple[AtomId, ...]]:
+def shared_member(graph: AtomsAndOverlaps) -> list[tuple[AtomId, ...]]:
     """Overlaps with a member in common share a node: fewest nodes.
 
     Equal, inner and outer overlaps have members in common, so this goes further than `nested`. Time grows
@@ -68,7 +86,7 @@ def within_load(rates: Mapping[GroupId, float], limit: float) -> Grouping:
     the square of the number of hubs.
     """
 
-    def grouping(graph: SequencingGraph) -> list[tuple[AtomId, ...]]:
+    def grouping(graph: AtomsAndOverlaps) -> list[tuple[AtomId, ...]]:
         ordering, alone = _divided(graph)
         overlaps = [graph.overlap(atom) for atom in ordering]
         packs = pack_hubs(overlaps, [graph.groups_of(atom) for atom in ordering], rates, limit)
@@ -90,7 +108,7 @@ GROUPINGS: Mapping[str, Grouping] = {"apart": apart, "nested": nested, "shared_m
 """The groupings that need no rates, by name."""
 
 
-def _divided(graph: SequencingGraph) -> tuple[list[AtomId], list[tuple[AtomId, ...]]]:
+def _divided(graph: AtomsAndOverlaps) -> tuple[list[AtomId], list[tuple[AtomId, ...]]]:
     """The atoms that order overlaps, and those that are an ingress only."""
     ordering = [atom for atom in graph.atoms if graph.overlap(atom)]
     return ordering, [(atom,) for atom in graph.atoms if not graph.overlap(atom)]
