@@ -4,8 +4,8 @@ This says what the graph promises to a protocol, and what the protocol must do w
 
 - Each change of a group has a marker in the order of that group. It goes past all atoms of the group, and all
   number it: also those that number the group from here on, and those that do so for the last time.
-- The marker learns at each atom how far the other groups have gone past it. Who is in them delivers the marker
-  after those.
+- The marker learns at each atom how far the other groups have gone past it. Who is in them delivers the
+  marker after those.
 - If the first atom of a group moves down, all that is on the way to the new one arrives there first.
 - Markers are apart: one enters when all that was on the way when the last one left has left too.
 - A subscription is over when the newcomer has come to its marker. No other change begins before.

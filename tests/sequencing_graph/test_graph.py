@@ -1,6 +1,7 @@
 """The sequencing graph: Figure 1 of the paper, the conditions under any change, and wrong use."""
 
 from copy import deepcopy
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -248,9 +249,7 @@ def test_nodes_on_one_path_are_sited_near_each_other() -> None:
     siting = Siting(graph, layout, line(60))
 
     def way(hosts: list[int]) -> int:
-        hops = (
-            (hosts[one], hosts[two]) for path in layout.paths.values() for one, two in zip(path, path[1:])
-        )
+        hops = ((hosts[one], hosts[two]) for path in layout.paths.values() for one, two in pairwise(path))
         return sum(abs(one - two) for one, two in hops)
 
     apart_from_each_other = way(list(siting.near_members()))

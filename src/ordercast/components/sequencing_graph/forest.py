@@ -5,7 +5,7 @@ Messages go downwards only, so the channels have no loop (condition C2), and non
 above, without a walk.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ordercast.components.sequencing_graph.steps import AtomId
 from ordercast.core import LocalError
@@ -27,6 +27,16 @@ class Forest:
 
     def __contains__(self, atom: AtomId) -> bool:
         return atom in self._parent
+
+    @property
+    def parents(self) -> Mapping[AtomId, AtomId | None]:
+        """The atom above each; none above a root."""
+        return self._parent
+
+    @property
+    def levels(self) -> Mapping[AtomId, int]:
+        """The level of each, which is smaller than that of everything below."""
+        return self._level
 
     def parent(self, atom: AtomId) -> AtomId | None:
         """The atom above; none for a root."""

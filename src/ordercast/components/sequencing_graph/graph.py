@@ -113,6 +113,12 @@ class SequencingGraph:
         """Whether a group has an atom; a new group gets its own before it opens."""
         return bool(self._own_of(group))
 
+    def ingress_only(self, group: GroupId) -> AtomId | None:
+        """The only atom of a group, if it numbers no other group; otherwise none."""
+        own = self._own_of(group)
+        atom = next(iter(own)) if len(own) == 1 else None
+        return atom if atom is not None and len(self._groups[atom]) == 1 else None
+
     def lowest(self, group: GroupId) -> AtomId:
         """The last of a group's own atoms."""
         return max(self._own_of(group), key=self._forest.level)

@@ -55,6 +55,8 @@ class Planner:
         """
         if not wants:
             return ()
+        groups = dict.fromkeys(one for want in wants for one in want.groups)
+        ingresses = {one: self._graph.ingress_only(one) for one in groups}
         terrain = Terrain(self._graph, self._group, wants)
         found = [self._find(terrain, want) for want in wants]
         at = [None if atom is None else terrain.place_of(atom) for atom in found]
@@ -66,14 +68,9 @@ class Planner:
         extends = self._extend_all(wants, found, at_marker)
         new = [(place, want) for place, want, atom in zip(places, wants, found, strict=True) if atom is None]
         self._insert_all(terrain, new, (*self._graph.own_atoms(self._group), *extends))
-        self._drop_ingresses(wants)
+        spare = [one for one in groups if self._graph.ingress_only(one) != ingresses[one]]
+        self.tidy(atom for one in spare if (atom := ingresses[one]) is not None)
         return extends
-
-    def _drop_ingresses(self, wants: list[WantedAtom]) -> None:
-        for one in dict.fromkeys(one for want in wants for one in want.groups):
-            own = self._graph.own_atoms(one)
-            if len(own) > 1:
-                self.tidy(atom for atom in own if len(self._graph.groups_of(atom)) == 1)
 
     def _find(self, terrain: Terrain, want: WantedAtom) -> AtomId | None:
         """An atom on the main way that is there for the overlap, and that all groups can have."""

@@ -6,9 +6,9 @@ the wanted atoms have groups on. What lies aside may still be reached, by an ato
 above the branch.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heapreplace
+from heapq import heapify, heappop, heappush
 
 from ordercast.components.sequencing_graph.graph import SequencingGraph
 from ordercast.components.sequencing_graph.steps import AtomId
@@ -26,7 +26,7 @@ class WantedAtom:
 class Terrain:
     """The main way, and where each group leaves it."""
 
-    __slots__ = ("_branch", "_graph", "_hung", "_low", "_place", "_tree", "main")
+    __slots__ = ("_branch", "_graph", "_hung", "_leaves", "_low", "_place", "_tree", "main")
 
     def __init__(self, graph: SequencingGraph, group: GroupId, wants: Sequence[WantedAtom]) -> None:
         self._graph = graph
@@ -36,9 +36,16 @@ class Terrain:
         self._place: dict[AtomId, int] = {}
         self._branch: dict[AtomId, AtomId] = {}
         self._tree: dict[AtomId, AtomId] = {}
+        self._leaves: dict[AtomId, int] = {}
         self._hung: dict[AtomId, int] = {}
+        loads = {self._low[one]: 0 for one in weights}
+        for one, weight in weights.items():
+            loads[self._low[one]] += weight
         twins = (atom for want in wants for atom in graph.with_overlap(want.overlap))
-        self._survey(self._loads(weights, twins))
+        best, parents = self._climb(dict.fromkeys(twins, 0) | loads)
+        self._choose_main(best)
+        for low in dict.fromkeys(self._low.values()):
+            self._note(low, parents)
 
     def _weights(self, group: GroupId, wants: Sequence[WantedAtom]) -> dict[GroupId, int]:
         weights: dict[GroupId, int] = {}
@@ -48,74 +55,63 @@ class Terrain:
         weights[group] = sum(weights.values()) + 1  # the main way leads past all atoms that it has already
         return {one: weight for one, weight in weights.items() if self._graph.has_atoms(one)}
 
-    def _loads(self, weights: dict[GroupId, int], twins: Iterable[AtomId]) -> dict[AtomId, int]:
-        """For every atom on the ways: how much is wanted of the groups that end at it or below.
+    def _climb(self, loads: dict[AtomId, int]) -> tuple[dict[AtomId | None, AtomId], dict[AtomId, AtomId]]:
+        """Climb from all ends of ways, the lowest first; where all have met, nothing above matters.
 
-        Atoms that are there for a wanted overlap are on the ways too. The lowest come first. Where all ways
-        have met, nothing above matters.
+        Returns for each atom the child with the highest load (how much is wanted of groups that end there or
+        below), for none the best root; and the parents.
         """
-        loads = dict.fromkeys(twins, 0)
-        for one, weight in weights.items():
-            loads[self._low[one]] = loads.get(self._low[one], 0) + weight
-        forest = self._graph.forest
-        heap = [(-forest.level(atom), atom) for atom in loads]
-        heapify(heap)
-        one_tree = True
-        while len(heap) > 1 or (heap and not one_tree):
-            _, atom = heap[0]
-            parent = forest.parent(atom)
-            if parent is None:
-                one_tree = False
-                heappop(heap)
-            elif parent in loads:
-                loads[parent] += loads[atom]
-                heappop(heap)
-            else:
-                loads[parent] = loads[atom]
-                heapreplace(heap, (-forest.level(parent), parent))
-        return loads
-
-    def _survey(self, loads: dict[AtomId, int]) -> None:
-        """Choose the main way, and note for every other atom at which place its way leaves it."""
-        forest = self._graph.forest
-        parents = {atom: parent for atom in loads if (parent := forest.parent(atom)) in loads}
+        levels, above = self._graph.forest.levels, self._graph.forest.parents
         best: dict[AtomId | None, AtomId] = {}
-        for atom, load in loads.items():
-            rival = best.setdefault(parents.get(atom), atom)
-            if (load, -atom) > (loads[rival], -rival):
-                best[parents.get(atom)] = atom
+        parents: dict[AtomId, AtomId] = {}
+        heap = [(-levels[atom], atom) for atom in loads]
+        heapify(heap)
+        while heap:
+            atom = heappop(heap)[1]
+            parent = above[atom] if heap or None in best else None
+            while parent is not None and parent not in loads:  # up to where another way may come in
+                loads[parent] = loads[atom]
+                best[parent], parents[atom] = atom, parent
+                atom, parent = parent, above[parent]
+                if heap and levels[atom] < -heap[0][0]:
+                    heappush(heap, (-levels[atom], atom))
+                    break
+            else:
+                rival = best.setdefault(parent, atom)
+                if (loads[atom], -atom) > (loads[rival], -rival):
+                    best[parent] = atom
+                if parent is not None:
+                    loads[parent] += loads[atom]
+                    parents[atom] = parent
+        return best, parents
+
+    def _choose_main(self, best: Mapping[AtomId | None, AtomId]) -> None:
         here: AtomId | None = None
         while here in best:
             here = best[here]
             self._place[here] = len(self.main)
             self.main.append(here)
-        for low in self._low.values():
-            self._note(low, parents)
 
     def _note(self, low: AtomId, parents: Mapping[AtomId, AtomId]) -> None:
-        """Note where the way from a tree's top to an atom leaves the main way."""
-        way = [low]
-        while way[-1] not in self._tree and way[-1] in parents:
-            way.append(parents[way[-1]])
-        for atom in reversed(way):
-            parent = parents.get(atom)
-            if atom in self._tree:
-                continue
-            self._tree[atom] = atom if parent is None else self._tree[parent]
-            if atom not in self._place:
-                self._place[atom] = -1 if parent is None else self._place[parent]
-                if parent is not None:
-                    self._branch[atom] = self._branch.get(parent, atom)
+        """Note where the way down to an atom leaves the main way."""
+        if low in self._place:
+            return
+        here = low
+        while here in parents and parents[here] not in self._place:
+            here = parents[here]
+        if here in parents:
+            self._branch[low] = here
+            self._leaves[low] = self._place[parents[here]]
+        else:
+            self._tree[low] = here
 
     def place_of(self, atom: AtomId) -> int | None:
         """The place of an atom on the main way; none if it is not on it."""
-        place = self._place.get(atom, -1)
-        return place if place >= 0 and self.main[place] == atom else None
+        return self._place.get(atom)
 
     def other_tree(self, group: GroupId) -> AtomId | None:
         """The root of the tree that a group is in, if it is not the tree of the main way."""
-        root = self._tree[self._low[group]] if group in self._low else None
-        return None if root == self.main[0] else root
+        return self._tree.get(self._low[group]) if group in self._low else None
 
     def is_inside(self, group: GroupId) -> bool:
         """Whether a group has atoms in the tree of the main way."""
@@ -130,7 +126,8 @@ class Terrain:
 
         An atom further down would not lie on one way with the group's own, or would make its path longer.
         """
-        return self._place[self._low[group]]
+        low = self._low[group]
+        return self._leaves[low] if low in self._leaves else self._place[low]
 
     def hang(self, root: AtomId, place: int) -> None:
         """Note that another tree now leaves the main way at a place."""
