@@ -128,19 +128,24 @@ def test_the_stretch_of_a_way_over_one_node() -> None:
 
 
 def test_a_run_measures_both_bounds() -> None:
-    for values in (
-        stretch_run(topology="wide", groups=8, seed=0).numbers,
-        count_nodes(groups=12, seed=0),
-        count_dense_nodes(occupancy=0.3, groups=16, seed=0),
+    for record in (
+        *stretch_run(topology="wide", groups=8, seed=0, runs=2).records,
+        *count_nodes(groups=12, seed=0, runs=2).records,
+        *count_dense_nodes(occupancy=0.3, groups=16, seed=0, runs=2).records,
     ):
+        values = {name: float(value) for name, value in record.items()}
         assert 0 < values["load"] <= values["node_load"] <= 1.0 + 1e-9
         assert 0 < values["path"] <= 1.0
         assert values["passed_path"] >= values["path"]
 
 
 def test_nodes_are_few_where_groups_are_dense() -> None:
-    assert count_dense_nodes(occupancy=1.0, groups=32, seed=0)["nodes"] == 1
-    assert count_dense_nodes(occupancy=0.15, groups=32, seed=0)["nodes"] > 8
+    dense, sparse = (
+        count_dense_nodes(occupancy=share, groups=32, seed=0, runs=1).records[0]["nodes"]
+        for share in (1.0, 0.15)
+    )
+    assert dense == 1
+    assert float(sparse) > 8
 
 
 def test_every_claim_is_measured_by_one_experiment() -> None:
@@ -186,9 +191,11 @@ def test_a_real_workload_is_replayed_where_there_is_one(tmp_path: Path) -> None:
     (tmp_path / "transit-stub").mkdir()
     np.savez(tmp_path / "transit-stub" / "ts.npz", transit=made.transit, edges=edges)
     (case, *_) = email.cases(Setup(quick=True, data=tmp_path))
-    values = email.replay(
-        topology="ts", workload="e-mail", seed=0, file=str(case.arguments["file"]), folder=str(folder)
-    )
+    file = str(case.arguments["file"])
+    (record,) = email.replay(
+        topology="ts", workload="e-mail", seed=0, file=file, folder=str(folder), runs=1
+    ).records
+    values = {name: float(value) for name, value in record.items()}
     assert values["vectors_bytes"] == 8 * 4
     assert values["central_busiest"] == pytest.approx(3 / 2)
     assert values["atoms_bytes"] == pytest.approx((24 + 24 + 12) / 3)

@@ -12,7 +12,7 @@ from ordercast.experiments.atoms import nodes, stretch
 from ordercast.experiments.atoms.email import cases as email_cases
 from ordercast.experiments.atoms.email import email_figures
 from ordercast.experiments.atoms.results import PAPER
-from ordercast.experiments.atoms.runs import LOAD, PATH
+from ordercast.experiments.atoms.runs import LOAD, PATH, run_values
 from ordercast.experiments.experiment import Case, Evaluation, Experiment, Measurement, Results, Setup
 
 LOAD_CLAIM, PATH_CLAIM = "atoms.load_bound", "atoms.path_bound"
@@ -26,10 +26,10 @@ def cases(setup: Setup) -> list[Case]:
 
 def evaluate(results: Results) -> Evaluation:
     """The largest of each."""
-    load, path = max(results.values(LOAD)), max(results.values(PATH))
-    node, handled = max(results.values("node_load")), max(results.values("handled_load"))
-    passed = max(results.values("passed_path"))
-    count = len(results.all)
+    load, path = max(run_values(results, LOAD)), max(run_values(results, PATH))
+    node, handled = max(run_values(results, "node_load")), max(run_values(results, "handled_load"))
+    passed = max(run_values(results, "passed_path"))
+    count = len(run_values(results, LOAD))
     return Evaluation(
         measurements=(
             Measurement(

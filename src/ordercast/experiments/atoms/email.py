@@ -21,15 +21,14 @@ import numpy as np
 from ordercast.components.sequencing_graph import SequencingGraph, Siting
 from ordercast.core import LocalError
 from ordercast.experiments.atoms.results import bars, email_folder, seeds, topology_files
-from ordercast.experiments.atoms.runs import arranged, bounds, stretches
+from ordercast.experiments.atoms.runs import arranged, bounds, each_run, run_values, stretches
 from ordercast.experiments.atoms.topology import Lengths, read_topology
 from ordercast.experiments.atoms.worlds import Memberships, host_distances
-from ordercast.experiments.experiment import Case, Results, Setup
+from ordercast.experiments.experiment import Case, CaseValues, Results, Setup
 from ordercast.report.figures import Axis, Curve, Figure
 
 FILES = "email-Enron"
 NAME_BYTES, NUMBER_BYTES = 4, 8
-EMAIL_RUNS = 10
 WAYS = ("atoms", "central", "vectors")
 
 
@@ -41,16 +40,20 @@ def cases(setup: Setup) -> list[Case]:
             parameters={"topology": topology, "workload": "e-mail"},
             seed=seed,
             function="ordercast.experiments.atoms.email:replay",
-            arguments={"file": file, "folder": folder},
+            arguments={"file": file, "folder": folder, "runs": 1},
             weight=1_000,
         )
         for topology, file in topology_files(setup.data).items()
-        for seed in seeds(setup)[: 2 if setup.quick else EMAIL_RUNS]
+        for seed in seeds(setup)
     ]
 
 
-def replay(*, topology: str, workload: str, seed: int, file: str, folder: str) -> dict[str, float]:
+def replay(*, topology: str, workload: str, seed: int, file: str, folder: str, runs: int) -> CaseValues:
     """All messages, by each of the three ways."""
+    return each_run(lambda run: _replay(file, folder, run), seed, runs)
+
+
+def _replay(file: str, folder: str, seed: int) -> dict[str, float]:
     members, rates = read_multicasts(Path(folder))
     hosts = 1 + max(max(those) for those in members.values())
     distances = host_distances(read_topology(Path(file)), hosts, seed)
@@ -104,7 +107,7 @@ def email_figures(results: Results) -> tuple[Figure, ...]:
 def _figure(results: Results, value: str, label: str) -> Figure:
     curves = []
     for place, way in enumerate(WAYS):
-        point = bars(float(place), results.values(f"{way}_{value}"))
+        point = bars(float(place), run_values(results, f"{way}_{value}"))
         curves.append(Curve(label=f"{way}: {point.y:.3g}", points=(point,)))
     return Figure(
         id=f"atoms-email-{value}",

@@ -9,8 +9,8 @@ above 0.9.
 
 from statistics import fmean
 
-from ordercast.experiments.atoms.results import PAPER, bars, captioned, seeds, spread
-from ordercast.experiments.atoms.runs import NODES, OVERLAPS
+from ordercast.experiments.atoms.results import PAPER, RUNS, bars, captioned, seeds, spread
+from ordercast.experiments.atoms.runs import NODES, OVERLAPS, run_values
 from ordercast.experiments.experiment import Case, Evaluation, Experiment, Measurement, Results, Setup
 from ordercast.experiments.published import published
 from ordercast.report.figures import Axis, Curve, Figure, Reference
@@ -31,7 +31,13 @@ def cases_groups(setup: Setup) -> list[Case]:
     """Figure 3."""
     function = "ordercast.experiments.atoms.runs:count_nodes"
     return [
-        Case(parameters={"groups": groups}, seed=seed, function=function, weight=groups)
+        Case(
+            parameters={"groups": groups},
+            seed=seed,
+            function=function,
+            arguments={"runs": RUNS},
+            weight=groups,
+        )
         for groups in GROUPS
         for seed in seeds(setup)
     ]
@@ -45,7 +51,7 @@ def cases_occupancy(setup: Setup) -> list[Case]:
             parameters={"occupancy": occupancy},
             seed=seed,
             function=function,
-            arguments={"groups": OCCUPIED_GROUPS},
+            arguments={"groups": OCCUPIED_GROUPS, "runs": RUNS},
             weight=OCCUPIED_GROUPS,
         )
         for occupancy in (*OCCUPANCIES, 0.9, *DENSE)
@@ -55,13 +61,15 @@ def cases_occupancy(setup: Setup) -> list[Case]:
 
 def evaluate_groups(results: Results) -> Evaluation:
     """How much slower the number of nodes grows with many groups."""
-    means = {int(groups): fmean(each.values(NODES)) for groups, each in results.by("groups").items()}
+    means = {int(groups): fmean(run_values(each, NODES)) for groups, each in results.by("groups").items()}
     first, last = min(means), max(means)
     before = (means[BEND] - means[first]) / (BEND - first)
     after = (means[last] - means[BEND]) / (last - BEND)
     note = f"{before:.3g} nodes a group up to {BEND} groups, {after:.3g} from there on; at {last} groups:"
-    largest = spread(results.where(groups=last).values(NODES))
-    points = tuple(bars(float(groups), each.values(NODES)) for groups, each in results.by("groups").items())
+    largest = spread(run_values(results.where(groups=last), NODES))
+    points = tuple(
+        bars(float(groups), run_values(each, NODES)) for groups, each in results.by("groups").items()
+    )
     figure = Figure(
         id="atoms-3",
         title="Sequencing nodes over the number of groups",
@@ -77,10 +85,10 @@ def evaluate_groups(results: Results) -> Evaluation:
 def evaluate_occupancy(results: Results) -> Evaluation:
     """Where the number of nodes is highest, and how many are left at the dense end."""
     found = {float(occupancy): each for occupancy, each in results.by("occupancy").items()}
-    means = {occupancy: fmean(each.values(NODES)) for occupancy, each in found.items()}
+    means = {occupancy: fmean(run_values(each, NODES)) for occupancy, each in found.items()}
     peak = max(means, key=means.__getitem__)
-    dense = [nodes for occupancy in DENSE for nodes in found[occupancy].values(NODES)]
-    note = f"{means[peak]:.3g} nodes there; {spread(found[peak].values(NODES))}"
+    dense = [nodes for occupancy in DENSE for nodes in run_values(found[occupancy], NODES)]
+    note = f"{means[peak]:.3g} nodes there; {spread(run_values(found[peak], NODES))}"
     return Evaluation(
         measurements=(
             Measurement(claim=PEAK_CLAIM, value=peak, note=note),
@@ -94,7 +102,7 @@ def evaluate_occupancy(results: Results) -> Evaluation:
 
 
 def _occupancy_figure(results: Results, found: dict[float, Results], value: str, what: str) -> Figure:
-    points = tuple(bars(occupancy, each.values(value)) for occupancy, each in sorted(found.items()))
+    points = tuple(bars(occupancy, run_values(each, value)) for occupancy, each in sorted(found.items()))
     peak = Reference(label="peak of nodes in the paper", x=published(PEAK_CLAIM))
     return Figure(
         id=f"atoms-4-{value}",

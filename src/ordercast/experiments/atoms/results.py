@@ -10,15 +10,17 @@ from ordercast.experiments.experiment import Results, Setup
 from ordercast.report.figures import Point
 
 PAPER = "Decentralized Message Ordering (Lumezanu)"
-RUNS, QUICK_RUNS = 100, 20
+BLOCKS, QUICK_BLOCKS = 10, 2
+RUNS = 10
+"""Runs of a block: a case has a block of runs, for one run is short."""
 FOLDER = "transit-stub"
 EMAIL = "email-enron"
 BARS = "Means of {runs} runs; bars from the 10th to the 90th percentile."
 
 
 def seeds(setup: Setup) -> range:
-    """The seeds of the runs."""
-    return range(QUICK_RUNS if setup.quick else RUNS)
+    """The seeds of the blocks of runs."""
+    return range(QUICK_BLOCKS if setup.quick else BLOCKS)
 
 
 def bars(x: float, values: Sequence[float]) -> Point:
@@ -35,7 +37,7 @@ def spread(values: Sequence[float]) -> str:
 
 def captioned(results: Results, words: str) -> str:
     """A caption that says over how many runs."""
-    return f"{words} {BARS.format(runs=len(results.seeds))}"
+    return f"{words} {BARS.format(runs=len(results.seeds) * RUNS)}"
 
 
 def topology_files(data: Path | None) -> dict[str, str]:

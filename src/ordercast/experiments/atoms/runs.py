@@ -3,7 +3,7 @@
 Delays are the lengths of ways; there is no loss and no queue, as in the paper's simulator (section 4.1).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,40 +21,58 @@ from ordercast.components.sequencing_graph import (
 from ordercast.experiments.atoms.topology import KINDS, Lengths, Topology, make_topology, read_topology
 from ordercast.experiments.atoms.worlds import (
     HOSTS,
+    Memberships,
     host_distances,
     message_rates,
     occupied_groups,
     zipf_groups,
 )
-from ordercast.pipeline.cases import CaseValues, Record
+from ordercast.pipeline.cases import CaseValues, Record, Results
 
 LOAD, PATH = "load", "path"
 """Names of the two bounds, which every run measures."""
 NODES, OVERLAPS = "nodes", "overlaps"
+HOST = "host_"
+"""Before the number of a host: the stretch of that destination."""
 
 
-def stretch(*, topology: str, groups: int, seed: int, file: str = "") -> CaseValues:
+def stretch(*, topology: str, groups: int, seed: int, runs: int, file: str = "") -> CaseValues:
     """Figure 2: the latency stretch of each destination."""
-    distances = host_distances(_topology(topology, file, seed), HOSTS, seed)
-    members = zipf_groups(HOSTS, groups, seed)
+    return each_run(lambda run: _stretch(topology, file, groups, run), seed, runs)
+
+
+def count_nodes(*, groups: int, seed: int, runs: int) -> CaseValues:
+    """Figure 3: how many sequencing nodes there are."""
+    return each_run(lambda run: _bounds(zipf_groups(HOSTS, groups, run)), seed, runs)
+
+
+def count_dense_nodes(*, occupancy: float, groups: int, seed: int, runs: int) -> CaseValues:
+    """Figure 4: how many sequencing nodes and double overlaps there are."""
+    return each_run(lambda run: _bounds(occupied_groups(HOSTS, groups, occupancy, run)), seed, runs)
+
+
+def each_run(measure: Callable[[int], dict[str, float]], seed: int, runs: int) -> CaseValues:
+    """Several runs in one case, each with a seed of its own: a record for each."""
+    records: list[Record] = [dict(measure(seed * runs + run)) for run in range(runs)]
+    return CaseValues(numbers={"runs": float(runs)}, records=records)
+
+
+def run_values(results: Results, name: str) -> list[float]:
+    """The value of this name in every run."""
+    return [float(record[name]) for result in results.all for record in result.records]
+
+
+def _stretch(topology: str, file: str, groups: int, run: int) -> dict[str, float]:
+    distances = host_distances(_topology(topology, file, run), HOSTS, run)
+    members = zipf_groups(HOSTS, groups, run)
     graph, layout = arranged(members, message_rates(members))
     sites = np.array(Siting(graph, layout, distances.tolist()).near_paths())
     found = stretches(members, layout.paths, sites, distances, message_rates(members))
-    numbers = bounds(graph, layout, message_rates(members)) | {"stretch_max": max(found.values())}
-    numbers |= {"nodes_on_path": max(map(len, layout.paths.values()))}
-    records: list[Record] = [{"host": host, "stretch": value} for host, value in found.items()]
-    return CaseValues(numbers=numbers, records=records)
+    values = bounds(graph, layout, message_rates(members)) | {"stretch_max": max(found.values())}
+    return values | {f"{HOST}{host}": value for host, value in found.items()}
 
 
-def count_nodes(*, groups: int, seed: int) -> dict[str, float]:
-    """Figure 3: how many sequencing nodes there are."""
-    members = zipf_groups(HOSTS, groups, seed)
-    return bounds(*arranged(members, message_rates(members)), message_rates(members))
-
-
-def count_dense_nodes(*, occupancy: float, groups: int, seed: int) -> dict[str, float]:
-    """Figure 4: how many sequencing nodes and double overlaps there are."""
-    members = occupied_groups(HOSTS, groups, occupancy, seed)
+def _bounds(members: Memberships) -> dict[str, float]:
     return bounds(*arranged(members, message_rates(members)), message_rates(members))
 
 

@@ -10,7 +10,8 @@ With the folder of data, GT-ITM's own graphs take the place of ours; the hosts a
 
 import numpy as np
 
-from ordercast.experiments.atoms.results import PAPER, seeds, spread, topology_files
+from ordercast.experiments.atoms.results import PAPER, RUNS, seeds, spread, topology_files
+from ordercast.experiments.atoms.runs import HOST, run_values
 from ordercast.experiments.atoms.topology import KINDS
 from ordercast.experiments.experiment import Case, Evaluation, Experiment, Measurement, Results, Setup
 from ordercast.experiments.published import published
@@ -29,7 +30,7 @@ def cases(setup: Setup) -> list[Case]:
             parameters={"topology": topology, "groups": groups},
             seed=seed,
             function="ordercast.experiments.atoms.runs:stretch",
-            arguments={"file": file},
+            arguments={"file": file, "runs": RUNS},
             weight=groups,
         )
         for topology, file in files.items()
@@ -49,12 +50,12 @@ def evaluate(results: Results) -> Evaluation:
 
 def _measured(claim: str, results: Results) -> Measurement:
     medians = {
-        str(topology): float(np.median(each.values(LARGEST)))
+        str(topology): float(np.median(run_values(each, LARGEST)))
         for topology, each in results.by("topology").items()
     }
     worst = max(medians, key=medians.__getitem__)
     others = ", ".join(f"{topology} {value:.3g}" for topology, value in medians.items())
-    runs = results.where(topology=worst).values(LARGEST)
+    runs = run_values(results.where(topology=worst), LARGEST)
     return Measurement(claim=claim, value=medians[worst], note=f"{worst}: {spread(runs)}; medians: {others}")
 
 
@@ -63,7 +64,7 @@ def _figure(topology: str, results: Results) -> Figure:
         id=f"atoms-2-{topology}",
         title=f"Latency stretch, topology {topology}",
         caption=f"After Figure 2 of {PAPER}: 128 hosts in clusters of eight on 10,000 routers, groups whose"
-        f" sizes follow Zipf's law. Destinations of {len(results.seeds)} runs together.",
+        f" sizes follow Zipf's law. Destinations of {len(results.seeds) * RUNS} runs together.",
         x=Axis(label="latency stretch", low=0.0),
         y=Axis(label="share of destinations", low=0.0, high=1.0),
         curves=tuple(_curve(f"{groups} groups", each) for groups, each in results.by("groups").items()),
@@ -76,7 +77,9 @@ def _figure(topology: str, results: Results) -> Figure:
 
 
 def _curve(label: str, results: Results) -> Curve:
-    found = np.sort([float(record["stretch"]) for result in results.all for record in result.records])
+    records = (record for result in results.all for record in result.records)
+    of_hosts = [float(value) for record in records for name, value in record.items() if name.startswith(HOST)]
+    found = np.sort(of_hosts)
     ranks = np.unique(np.linspace(0, len(found) - 1, 200).astype(int))
     points = tuple(Point(float(found[rank]), (int(rank) + 1) / len(found)) for rank in ranks)
     numbers = {"median": float(np.median(found)), "95th percentile": float(np.percentile(found, 95))}
