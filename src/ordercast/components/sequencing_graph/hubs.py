@@ -26,7 +26,7 @@ def find_hubs(overlaps: Sequence[frozenset[NodeId]]) -> list[tuple[NodeId, list[
         if taken := list(left.pop(member)):
             hubs.append((member, taken))
         for index in taken:
-            for other in overlaps[index] - {member}:
+            for other in sorted(overlaps[index] - {member}):
                 del left[other][index]
     return hubs
 
