@@ -4,24 +4,31 @@ from copy import deepcopy
 from itertools import pairwise
 from random import Random
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ordercast.components.sequencing_graph import (
+    GraphRecord,
     SequencingGraph,
     Step,
     add_group,
     apart,
     build,
+    busiest_receiver,
     by_group,
     by_hub,
+    by_load,
     change_group,
+    load_graph,
     nested,
     remove_group,
+    save_graph,
     shared_member,
     subscribe,
     unsubscribe,
+    within_load,
 )
 from ordercast.components.sequencing_graph.forest import GAP, Forest
 from ordercast.components.sequencing_graph.placement import Grouping, NodeLayout, Siting
@@ -168,6 +175,47 @@ def test_wrong_use_is_told_in_one_line_and_changes_nothing(wrong: object, said: 
     assert graph.network() == before
 
 
+# Stored and loaded
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_a_loaded_graph_changes_like_the_one_that_was_saved(seed: int) -> None:
+    rng = Random(seed)
+    saved = SequencingGraph()
+    for _ in range(10):
+        random_change(saved, rng, groups=8, members=8)
+    text = msgspec.json.encode(save_graph(saved))
+    loaded = load_graph(msgspec.json.decode(text, type=GraphRecord))
+    assert save_graph(loaded) == save_graph(saved)
+    for number in range(6):
+        steps = [random_change(graph, Random(f"{seed} {number}"), 8, 8) for graph in (saved, loaded)]
+        assert steps[0] == steps[1]
+
+
+def test_a_graph_is_saved_in_the_middle_of_a_change_too() -> None:
+    graph, follower = figure_1(upto=4), figure_1(upto=4)
+    for step in remove_group(graph, 0):
+        follower.apply(step)
+        assert save_graph(load_graph(save_graph(follower))) == save_graph(follower)
+
+
+BAD_RECORDS = [
+    (((0, (A, B), True), (0, (A,), True)), (), "group 0 is there twice"),
+    (((0, (A, B), True),), ((0, (0,), 7),), "atom 0 is below atom 7, which is not there"),
+    (((0, (A, B), True),), ((0, (3,), None),), "atom 0 numbers a group that is not there"),
+    (((0, (A, B), True),), (), "group 0 has no atom yet"),
+    (((0, (A, B), True), (1, (A, B), True)), ((0, (0,), None), (1, (1,), None)), "has no atom"),
+]
+
+
+@pytest.mark.parametrize(("groups", "atoms_of_it", "said"), BAD_RECORDS)
+def test_a_record_that_is_no_graph_is_refused(groups: object, atoms_of_it: object, said: str) -> None:
+    record = msgspec.convert((groups, atoms_of_it, 9), GraphRecord)
+    with pytest.raises(LocalError, match=said):
+        load_graph(record)
+
+
 # Many groups at once
 
 
@@ -215,6 +263,21 @@ def test_no_node_orders_more_than_the_busiest_receiver_gets(
     busiest = max(sum(rates[group] for group in groups if one in groups[group]) for one in range(20))
     loads = layout.ordered(rates)
     assert max((loads[node] for node in layout.ordering_nodes()), default=0.0) <= busiest + 1e-9
+    assert sorted(atom for node in layout.nodes for atom in node) == sorted(graph.atoms)
+
+
+@given(seed=st.integers(0, 2**32), density=st.floats(0.05, 0.9))
+@settings(max_examples=60, deadline=None)
+def test_a_node_is_filled_up_to_what_the_busiest_receiver_gets(seed: int, density: float) -> None:
+    rng = Random(seed)
+    groups = {group: [one for one in range(20) if rng.random() < density] or [0] for group in range(10)}
+    rates = {group: float(rng.randint(1, 9)) for group in groups}
+    limit = busiest_receiver(groups, rates)
+    graph = build(groups, by_load(rates, limit))
+    graph.check()
+    layout, alone = NodeLayout(graph, within_load(rates, limit)), NodeLayout(graph, shared_member)
+    assert max(layout.ordered(rates)) <= limit
+    assert len(layout.nodes) <= len(alone.nodes)
     assert sorted(atom for node in layout.nodes for atom in node) == sorted(graph.atoms)
 
 

@@ -29,6 +29,7 @@ from ordercast.components.sequencing_graph.placement import (
     within_load,
 )
 from ordercast.components.sequencing_graph.planner import Steps
+from ordercast.components.sequencing_graph.record import GraphRecord, load_graph, save_graph
 from ordercast.components.sequencing_graph.steps import (
     AtomId,
     AttachAtom,
@@ -64,6 +65,9 @@ __all__ = [
     "shared_member",
     "within_load",
     "busiest_receiver",
+    "GraphRecord",
+    "load_graph",
+    "save_graph",
     "Network",
     "check_network",
     "Step",

@@ -72,7 +72,7 @@ class SequencingGraph:
     @property
     def atoms(self) -> tuple[AtomId, ...]:
         """All atoms, the oldest first."""
-        return tuple(self._groups)
+        return tuple(sorted(self._groups))
 
     @property
     def forest(self) -> Forest:
@@ -158,7 +158,7 @@ class SequencingGraph:
 
     def with_overlap(self, overlap: frozenset[NodeId]) -> tuple[AtomId, ...]:
         """The atoms for an overlap, the oldest first."""
-        return tuple(self._by_overlap.get(overlap, ()))
+        return tuple(sorted(self._by_overlap.get(overlap, ())))
 
     def network(self) -> Network:
         """Groups that take messages, with atoms and paths, as a value."""
@@ -230,10 +230,19 @@ class SequencingGraph:
         for atom in tuple(self._own[group]):
             self._leave(atom, group)
         for atom in idle:
-            self._forget(atom)
-            self._idle[atom] = None
+            self.make_idle(atom, self._overlap[atom])
         del self._own[group], self._open[group]
         self.subscriptions.remove_group(group)
+
+    def make_idle(self, atom: AtomId, overlap: frozenset[NodeId]) -> None:
+        """Let an atom wait to be retired; till then it stays relevant to those of an overlap."""
+        self._forget(atom)
+        self._idle[atom] = None
+        self._overlap[atom] = overlap
+
+    def reserve(self, atom: AtomId) -> None:
+        """Give no new atom a number below this one."""
+        self._next = max(self._next, atom)
 
     def _insert(
         self, atom: AtomId, groups: Iterable[GroupId], parent: AtomId | None, children: Iterable[AtomId]

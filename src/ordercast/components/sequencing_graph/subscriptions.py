@@ -6,7 +6,7 @@ from ordercast.core import GroupId, LocalError, NodeId
 
 
 class Subscriptions:
-    """Members of each group and groups of each member. Groups of a member come in a fixed order."""
+    """Members of each group and groups of each member."""
 
     __slots__ = ("_groups", "_members")
 
@@ -29,8 +29,8 @@ class Subscriptions:
         return self._members[group]
 
     def groups_of(self, member: NodeId) -> tuple[GroupId, ...]:
-        """The groups of a member."""
-        return tuple(self._groups.get(member, ()))
+        """The groups of a member, in order."""
+        return tuple(sorted(self._groups.get(member, ())))
 
     def common(self, group: GroupId, other: GroupId) -> frozenset[NodeId]:
         """The overlap of two groups."""
