@@ -17,6 +17,7 @@ _COMPONENTS = frozenset(
         "components.membership",
         "components.network_ordered",
         "components.sampling",
+        "components.sequencing_graph",
         "components.ticketing",
     }
 )
@@ -45,6 +46,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "components.membership": frozenset({"core"}),
     "components.network_ordered": frozenset({"core", "components.consensus", "components.execution"}),
     "components.sampling": frozenset({"core"}),
+    "components.sequencing_graph": frozenset({"core"}),
     "components.application_state": frozenset({"core", "components.membership"}),
     "components.ticketing": frozenset({"core", "components.application_state", "components.membership"}),
     "kernel": frozenset({"core"}),

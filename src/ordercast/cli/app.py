@@ -21,6 +21,7 @@ DEFECT = 70
 COMMANDS = (
     "protocols",
     "epto",
+    "atoms",
     "simulate",
     "live",
     "swarm",

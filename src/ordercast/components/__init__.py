@@ -1,1 +1,1 @@
-"""Parts that processes embed: consensus, peer sampling."""
+"""Parts that processes embed: consensus, peer sampling, the sequencing graph."""

@@ -1,0 +1,1 @@
+"""The experiments of sequencing atoms (Decentralized Message Ordering, section 4)."""
