@@ -113,11 +113,14 @@ class Seatholder(Process):
     def _asks(self) -> bool:
         """Whether this node wants another place than it has.
 
-        One that does not want to sit, but votes, asks not to vote, if another member can do it.
+        One that votes and comes in leads a change by itself if no voter sits. One that does not want to sit,
+        but votes, asks not to vote, if another member can do it.
         """
         record, me = self.journal.record, self.env.me
         if self.view is not None:
             return self.wants != record.groups_of(me) or self._outlived == record.number
+        if self.standing is JOINING:
+            return me in record.voters
         others = set(record.voters).intersection(record.members)
         return self.wants is None and me in record.voters and bool(others)
 

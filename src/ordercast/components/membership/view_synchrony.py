@@ -196,7 +196,7 @@ class ViewSynchrony(Seatholder):
             case Outbid() if message.view == self.journal.record.number:
                 check_round(source, message.ballot, self.coordinator.seen)
                 self.coordinator.yield_to(message.ballot)
-            case Install() if self._is_news(message.record):
+            case Install() if self._is_news(source, message.record):
                 self._check(source, message.record)
                 self._learn(message.record)
             case StateRequest() if self._sponsor:
@@ -246,10 +246,11 @@ class ViewSynchrony(Seatholder):
             self._stop()
             self.voter.promise(source, message.ballot, self.wants, self.exchange.received)
 
-    def _is_news(self, record: ViewRecord) -> bool:
-        """Whether a view is not known. One that is known may also come from a node that has left since."""
+    def _is_news(self, source: NodeId, record: ViewRecord) -> bool:
+        """Whether a view is not known, and its sender is no node that has left, whose answer comes late."""
         known = self.journal.record
-        return record.number >= known.number and record != known
+        left = self.roster.knows((source,)) and source not in {*record.peers, *known.peers}
+        return record.number >= known.number and record != known and not left
 
     def _check(self, source: NodeId, record: ViewRecord) -> None:
         check_record(source, record, self.journal.record, self.roster, self.env.now)
