@@ -72,7 +72,7 @@ class Seatholder(Process):
         self.candidates = Candidates(options.silences_max)
         self.exchange = Exchange(env, group, options, lambda: self.standing is MEMBER)
         parts = (self.journal, self.detector)
-        self.coordinator = Coordinator(env, *parts, self.candidates, self.roster, self._asks)
+        self.coordinator = Coordinator(env, *parts, self.candidates, self.roster, self._needs_change)
         self.pulse = Pulse(env, *parts, self.exchange, self.coordinator, self._asks)
         self.transfer: Transfer | None = None
         self.since: Nanos = 0
@@ -113,16 +113,17 @@ class Seatholder(Process):
     def _asks(self) -> bool:
         """Whether this node wants another place than it has.
 
-        One that votes and comes in leads a change by itself if no voter sits. One that does not want to sit,
-        but votes, asks not to vote, if another member can do it.
+        One that does not want to sit, but votes, asks not to vote, if another member can do it.
         """
         record, me = self.journal.record, self.env.me
         if self.view is not None:
             return self.wants != record.groups_of(me) or self._outlived == record.number
-        if self.standing is JOINING:
-            return me in record.voters
         others = set(record.voters).intersection(record.members)
         return self.wants is None and me in record.voters and bool(others)
+
+    def _needs_change(self) -> bool:
+        """Whether this node has a reason of its own to lead a change; it may also take itself in."""
+        return self.standing is JOINING or self._asks()
 
     # Coming and going
 

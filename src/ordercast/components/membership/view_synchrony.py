@@ -13,9 +13,12 @@ Rules beyond plain Paxos, each with its reason:
   proposed.
 - Nobody proposes a view before all who survive into it have everything up to its cut. So nothing depends
   on a member that dies later.
-- Whoever votes and has no seat gets one. So every view has a majority of the voters as members.
+- Whoever votes and has no seat gets one. So every view has a majority of the voters as members, unless those
+  who decided on it leave with it.
 - A member that is excluded remains a voter. Otherwise a group that shrank by failures to two could not go
   on without both, although a majority of all is up.
+- Whoever knows a newer view tells it to one that is behind, also after it has left. Otherwise a voter that
+  was down while all others left would not learn that it is the only one, and may go on alone.
 - Every restart is a new incarnation. What a member had received is not saved, so it comes back like a
   newcomer, with the state of the others; but its votes are saved, so that all may restart at the same
   time.
