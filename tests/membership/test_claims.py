@@ -21,6 +21,7 @@ from ordercast.components.membership.messages import (
     Stopped,
 )
 from ordercast.components.membership.record import Seat, ViewRecord, first_view
+from ordercast.components.membership.standing import MEMBER
 from ordercast.core import Message, NodeId, RemoteError
 from ordercast.testing import ProcessDriver
 
@@ -40,6 +41,7 @@ def view(
 
 
 NEXT = view(2, TWO, (0, 1, 2), (0, 0, 0))
+FEW = view(3, (), (1,))
 WITHOUT_ZERO = view(2, (Seat(1, 0, 0), Seat(2, 0, 0)), (1, 2), (1, 1, 0))
 
 
@@ -61,7 +63,6 @@ CLAIMS: dict[str, tuple[NodeId, Message]] = {
     "a seat from nowhere": (1, Install(view(2, (Seat(0, 5, 0), *TWO[1:]), (0, 1, 2), (0, 0, 0)))),
     "a seat of the future": (1, Install(view(2, (Seat(0, FAR, 2),), (0, 1, 2), (0, 0, 0)))),
     "a cut of another view": (1, Install(view(2, TWO, (0, 1, 2), (0, 0)))),
-    "a later view with few of the voters": (1, Install(view(3, (), (1,)))),
     "a later view with an old seat that was not there": (
         1,
         Install(view(3, (Seat(1, 5, 1),), (0, 1, 2))),
@@ -192,3 +193,15 @@ def test_a_view_from_one_that_left_before_is_not_taken_and_is_no_lie() -> None:
     assert driver.process.newest.number == 3
     driver.receive(2, Install(view(4, WITHOUT_ZERO.seats[1:], (2,), (0,))))
     assert driver.process.newest.number == 4
+
+
+@pytest.mark.parametrize("claim", [Install(FEW), BeginChange(BALLOT, FEW)], ids=["a view", "a change of it"])
+def test_a_later_view_with_few_of_the_voters_is_not_believed_while_most_are_heard(claim: Message) -> None:
+    """It may be a lie. If it is true, the voters that have left are soon not heard any more."""
+    driver = member()
+    driver.receive(1, claim)
+    assert driver.process.newest.number == 1 and driver.process.standing is MEMBER
+    for _ in range(ViewOptions().silences_max):
+        driver.fire("beat")
+    driver.receive(1, claim)
+    assert driver.process.newest.number == FEW.number

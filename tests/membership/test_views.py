@@ -336,6 +336,20 @@ def test_a_member_that_was_cut_off_when_all_others_left_goes_on_alone() -> None:
     assert [members for _, members, _ in group[0].installed] == [(0, 1, 2), (), (0,)]
 
 
+@pytest.mark.parametrize("sends", [True, False])
+def test_a_member_that_slept_while_all_others_left_goes_on(sends: bool) -> None:
+    group = GroupWorld(3, others=1)
+    if sends:
+        group[3].views.join(())
+    group.run(50)
+    group.world.pause(0, 3 * DETECTED_MS * MILLISECOND)
+    group.cut((0,), (1, 2, 3))
+    _let_others_leave(group)
+    group.world.heal()
+    group.run(4 * DETECTED_MS)
+    assert group.members(0) == ((0, 3) if sends else (0,))
+
+
 def test_a_member_that_comes_back_learns_of_the_view_from_one_that_it_does_not_know() -> None:
     group = GroupWorld(3, others=1)
     group.run(20)

@@ -201,6 +201,8 @@ class ViewSynchrony(Seatholder):
                 self.coordinator.yield_to(message.ballot)
             case Install() if self._is_news(source, message.record):
                 self._check(source, message.record)
+                if self._doubts(message.record):
+                    return  # this is no sign of life either: one that has left would be heard for ever
                 self._learn(message.record)
             case StateRequest() if self._sponsor:
                 self._sponsor.answer(self.env, source, message, self._options.chunk_bytes)
@@ -243,7 +245,8 @@ class ViewSynchrony(Seatholder):
     def _on_prepare(self, source: NodeId, message: BeginChange) -> None:
         check_ballot(source, message.ballot, self.coordinator.seen)
         self._check(source, message.base)
-        self._learn(message.base)
+        if not self._doubts(message.base):
+            self._learn(message.base)
         if self.voter.follows(source, message.base.number, message.ballot):
             self.coordinator.yield_to(message.ballot)
             self._stop()
@@ -258,9 +261,18 @@ class ViewSynchrony(Seatholder):
     def _check(self, source: NodeId, record: ViewRecord) -> None:
         check_record(source, record, self.journal.record, self.roster, self.env.now)
         if self.exchange.traffic is not None:
-            known = self.journal.record
-            voters = sum(map(self.detector.connected, known.voters))
-            check_skipping(source, record, known, voters >= known.majority)
+            check_skipping(source, record, self.journal.record)
+
+    def _doubts(self, record: ViewRecord) -> bool:
+        """Whether most voters are gone from a later view, although this member hears a majority of them.
+
+        They go only if they leave, and a member that hears them does not miss that. So the view is a lie, or
+        this member has slept: then it does not hear them any more soon, and believes the view.
+        """
+        known = self.journal.record
+        skips = self.exchange.traffic is not None and record.number > known.number + 1
+        few = 2 * len(set(record.voters) & set(known.voters)) < len(known.voters)
+        return skips and few and sum(map(self.detector.connected, known.voters)) >= known.majority
 
     def _on_cut(self, source: NodeId, message: Cut) -> None:
         follows = self.voter.follows(source, message.view, message.ballot)
