@@ -21,6 +21,7 @@ from ordercast.components.membership.messages import (
     Stopped,
 )
 from ordercast.components.membership.record import Seat, ViewRecord, first_view
+from ordercast.components.membership.standing import MEMBER
 from ordercast.core import Message, NodeId, RemoteError
 from ordercast.testing import ProcessDriver
 
@@ -40,6 +41,8 @@ def view(
 
 
 NEXT = view(2, TWO, (0, 1, 2), (0, 0, 0))
+FEW = view(3, (), (1,))
+WITHOUT_ZERO = view(2, (Seat(1, 0, 0), Seat(2, 0, 0)), (1, 2), (1, 1, 0))
 
 
 def member() -> ProcessDriver[ViewSynchrony]:
@@ -60,7 +63,6 @@ CLAIMS: dict[str, tuple[NodeId, Message]] = {
     "a seat from nowhere": (1, Install(view(2, (Seat(0, 5, 0), *TWO[1:]), (0, 1, 2), (0, 0, 0)))),
     "a seat of the future": (1, Install(view(2, (Seat(0, FAR, 2),), (0, 1, 2), (0, 0, 0)))),
     "a cut of another view": (1, Install(view(2, TWO, (0, 1, 2), (0, 0)))),
-    "a later view with few of the voters": (1, Install(view(3, (), (1,)))),
     "a later view with an old seat that was not there": (
         1,
         Install(view(3, (Seat(1, 5, 1),), (0, 1, 2))),
@@ -155,3 +157,51 @@ def test_a_view_that_is_known_may_come_again_from_one_that_has_left() -> None:
     assert driver.process.newest.number == 2
     with pytest.raises(RemoteError, match="node 2 names another view 2"):
         driver.receive(2, Install(view(2, TWO, (0, 2), (1, 1, 0))))
+
+
+def _one_that_left() -> ProcessDriver[ViewSynchrony]:
+    """Member 0 of three, after it has left with view 2."""
+    driver = member()
+    driver.process.leave()
+    driver.receive(1, BeginChange(BALLOT, FIRST), Install(WITHOUT_ZERO))
+    assert driver.process.is_out
+    driver.take_sent()
+    return driver
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        Beat(1, 0, 0, False, False, ALL, (1, 1, 0)),
+        Join(1, 5, (0,)),
+        BeginChange(ballot_above(BALLOT, 2), FIRST),
+    ],
+    ids=["a heartbeat", "a request for a seat", "a change of an earlier view"],
+)
+def test_one_that_has_left_tells_those_that_are_behind_with_which_view(behind: Message) -> None:
+    """They may know nobody else: all others may have left too."""
+    driver = _one_that_left()
+    driver.receive(2, behind)
+    assert driver.take_sent() == [(2, Install(WITHOUT_ZERO))]
+
+
+def test_a_view_from_one_that_left_before_is_not_taken_and_is_no_lie() -> None:
+    """It answers a question of long ago. Meanwhile it is neither in the view that is known nor in its own."""
+    driver = _one_that_left()
+    driver.receive(2, Install(view(3, WITHOUT_ZERO.seats[1:], (2,), (0, 0))))
+    driver.receive(1, Install(view(4, WITHOUT_ZERO.seats[1:], (2,), (0,))))
+    assert driver.process.newest.number == 3
+    driver.receive(2, Install(view(4, WITHOUT_ZERO.seats[1:], (2,), (0,))))
+    assert driver.process.newest.number == 4
+
+
+@pytest.mark.parametrize("claim", [Install(FEW), BeginChange(BALLOT, FEW)], ids=["a view", "a change of it"])
+def test_a_later_view_with_few_of_the_voters_is_not_believed_while_most_are_heard(claim: Message) -> None:
+    """It may be a lie. If it is true, the voters that have left are soon not heard any more."""
+    driver = member()
+    driver.receive(1, claim)
+    assert driver.process.newest.number == 1 and driver.process.standing is MEMBER
+    for _ in range(ViewOptions().silences_max):
+        driver.fire("beat")
+    driver.receive(1, claim)
+    assert driver.process.newest.number == FEW.number

@@ -282,3 +282,84 @@ def test_a_member_that_missed_that_most_voters_left_comes_in_again() -> None:
     group.world.heal()
     group.run(DETECTED_MS)
     assert group.members(0) == group.members(4) == (0, 4)
+
+
+def test_a_joiner_that_knows_only_members_that_have_left_comes_in() -> None:
+    group = GroupWorld(1, others=3)
+    for comes, goes in ((1, 0), (2, 1)):
+        group[comes].views.join((0,))
+        group.run(50)
+        group[goes].views.leave()
+        group.run(50)
+    assert group.members(2) == (2,)
+    group[3].views.join((0,))  # it knows node 0, which knows node 1, which knows node 2
+    group.run(DETECTED_MS)
+    assert group.members(2) == group.members(3) == (2, 3)
+
+
+def _let_others_leave(group: GroupWorld) -> None:
+    """Members 1 and 2 exclude member 0, which does not hear them, and leave. Only member 0 keeps its vote."""
+    group.run(DETECTED_MS)
+    for node in (1, 2):
+        group[node].views.leave()
+    group.run(50)
+    assert group[1].views.is_out and group[2].views.is_out
+    assert group[1].views.newest.voters == (0,)
+
+
+def test_a_member_that_was_down_when_all_others_left_goes_on_alone() -> None:
+    group = GroupWorld(3)
+    group.run(20)
+    group.world.crash(0)
+    _let_others_leave(group)
+    without_members = group[1].views.newest
+    assert without_members.members == ()
+    group.world.crash(2)  # one that knows of the view is enough
+    group.world.restart(0)
+    group.run(DETECTED_MS)
+    assert group[0].installed == [(without_members.number + 1, (0,), "anew")]
+    assert group[0].views.multicast(b"alone")
+    group[1].views.join((0,))
+    group.run(DETECTED_MS)
+    assert group.members(0) == group.members(1) == (0, 1)
+    assert group[1].state == [b"alone"]
+
+
+def test_a_member_that_was_cut_off_when_all_others_left_goes_on_alone() -> None:
+    group = GroupWorld(3)
+    group.run(20)
+    group.cut((0,), (1, 2))
+    _let_others_leave(group)
+    group.world.heal()
+    group.run(DETECTED_MS)
+    assert group.members(0) == (0,)
+    assert [members for _, members, _ in group[0].installed] == [(0, 1, 2), (), (0,)]
+
+
+@pytest.mark.parametrize("sends", [True, False])
+def test_a_member_that_slept_while_all_others_left_goes_on(sends: bool) -> None:
+    group = GroupWorld(3, others=1)
+    if sends:
+        group[3].views.join(())
+    group.run(50)
+    group.world.pause(0, 3 * DETECTED_MS * MILLISECOND)
+    group.cut((0,), (1, 2, 3))
+    _let_others_leave(group)
+    group.world.heal()
+    group.run(4 * DETECTED_MS)
+    assert group.members(0) == ((0, 3) if sends else (0,))
+
+
+def test_a_member_that_comes_back_learns_of_the_view_from_one_that_it_does_not_know() -> None:
+    group = GroupWorld(3, others=1)
+    group.run(20)
+    group.world.crash(0)
+    group.run(DETECTED_MS)
+    group[3].views.join(())  # it sends, and has no vote
+    _let_others_leave(group)
+    assert group.members(3) == (3,)
+    group.world.crash(1)
+    group.world.crash(2)
+    group.world.restart(0)
+    group.run(DETECTED_MS)
+    assert group.members(0) == group.members(3) == (0, 3)

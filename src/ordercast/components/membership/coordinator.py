@@ -54,7 +54,7 @@ class Coordinator:
         self._candidates = candidates
         self._roster = roster
         self._asks = asks
-        """Whether this node wants a change."""
+        """Whether this node wants a change, for example because it comes in."""
         self._pause = 0
         """Heartbeats before this node may lead another change."""
         self.change: Change | None = None

@@ -87,17 +87,11 @@ def check_record(source: NodeId, record: ViewRecord, known: ViewRecord, roster: 
         _check_following(source, record, known)
 
 
-def check_skipping(source: NodeId, record: ViewRecord, known: ViewRecord, connected: bool) -> None:
-    """Raise `RemoteError` for a view that cannot come some views after the one in which a member sits.
-
-    Its seats are new or known. Half of the voters are still there: they go only if they leave, and a member
-    that is connected with a majority of them does not miss that so many do.
-    """
+def check_skipping(source: NodeId, record: ViewRecord, known: ViewRecord) -> None:
+    """Raise `RemoteError` for a view that cannot come some views after the one in which a member sits: its
+    seats are new or known."""
     old = {seat for seat in record.seats if seat.since <= known.number}
-    stay = set(record.voters) & set(known.voters)
-    if record.number > known.number + 1 and (
-        not old <= set(known.seats) or (connected and 2 * len(stay) < len(known.voters))
-    ):
+    if record.number > known.number + 1 and not old <= set(known.seats):
         raise RemoteError(f"node {source} names view {record.number}, which has nothing of {known.number}")
 
 

@@ -51,8 +51,8 @@ class Pulse:
         traffic, me = self._exchange.traffic, self._env.me
         check_claim(source, message, record, self._env.now)
         self.teach(source, message.view)
-        if message.view > record.number and me not in peers:
-            self._env.send(source, self._beat())  # it is taken for a member or a voter: ask for that view
+        if message.view > record.number and not (me in peers and source in peers):
+            self._env.send(source, self._beat())  # it would get no other heartbeat: ask for that view
         if message.view != record.number or source not in peers or me not in peers:
             return
         check_round(source, message.ballot, self._coordinator.seen)
@@ -66,7 +66,9 @@ class Pulse:
             self._exchange.on_counts(source, message.received)
 
     def teach(self, source: NodeId, known: int) -> None:
-        """Tell a node that is behind of the newest view, if this node has part in it."""
-        record = self._journal.record
-        if known < record.number and self._env.me in self._journal.peers:
-            self._env.send(source, Install(record))
+        """Tell a node that is behind of the newest view.
+
+        Also one that has left does so: the other may know nobody else who is up.
+        """
+        if known < self._journal.record.number:
+            self._env.send(source, Install(self._journal.record))

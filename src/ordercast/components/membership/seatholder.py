@@ -72,7 +72,7 @@ class Seatholder(Process):
         self.candidates = Candidates(options.silences_max)
         self.exchange = Exchange(env, group, options, lambda: self.standing is MEMBER)
         parts = (self.journal, self.detector)
-        self.coordinator = Coordinator(env, *parts, self.candidates, self.roster, self._asks)
+        self.coordinator = Coordinator(env, *parts, self.candidates, self.roster, self._needs_change)
         self.pulse = Pulse(env, *parts, self.exchange, self.coordinator, self._asks)
         self.transfer: Transfer | None = None
         self.since: Nanos = 0
@@ -120,6 +120,10 @@ class Seatholder(Process):
             return self.wants != record.groups_of(me) or self._outlived == record.number
         others = set(record.voters).intersection(record.members)
         return self.wants is None and me in record.voters and bool(others)
+
+    def _needs_change(self) -> bool:
+        """Whether this node has a reason of its own to lead a change; it may also take itself in."""
+        return self.standing is JOINING or self._asks()
 
     # Coming and going
 

@@ -13,9 +13,12 @@ Rules beyond plain Paxos, each with its reason:
   proposed.
 - Nobody proposes a view before all who survive into it have everything up to its cut. So nothing depends
   on a member that dies later.
-- Whoever votes and has no seat gets one. So every view has a majority of the voters as members.
+- Whoever votes and has no seat gets one. So every view has a majority of the voters as members, unless those
+  who decided on it leave with it.
 - A member that is excluded remains a voter. Otherwise a group that shrank by failures to two could not go
   on without both, although a majority of all is up.
+- Whoever knows a newer view tells it to one that is behind, also after it has left. Otherwise a voter that
+  was down while all others left would not learn that it is the only one, and may go on alone.
 - Every restart is a new incarnation. What a member had received is not saved, so it comes back like a
   newcomer, with the state of the others; but its votes are saved, so that all may restart at the same
   time.
@@ -196,8 +199,10 @@ class ViewSynchrony(Seatholder):
             case Outbid() if message.view == self.journal.record.number:
                 check_round(source, message.ballot, self.coordinator.seen)
                 self.coordinator.yield_to(message.ballot)
-            case Install() if self._is_news(message.record):
+            case Install() if self._is_news(source, message.record):
                 self._check(source, message.record)
+                if self._doubts(message.record):
+                    return  # this is no sign of life either: one that has left would be heard for ever
                 self._learn(message.record)
             case StateRequest() if self._sponsor:
                 self._sponsor.answer(self.env, source, message, self._options.chunk_bytes)
@@ -240,23 +245,34 @@ class ViewSynchrony(Seatholder):
     def _on_prepare(self, source: NodeId, message: BeginChange) -> None:
         check_ballot(source, message.ballot, self.coordinator.seen)
         self._check(source, message.base)
-        self._learn(message.base)
+        if not self._doubts(message.base):
+            self._learn(message.base)
         if self.voter.follows(source, message.base.number, message.ballot):
             self.coordinator.yield_to(message.ballot)
             self._stop()
             self.voter.promise(source, message.ballot, self.wants, self.exchange.received)
 
-    def _is_news(self, record: ViewRecord) -> bool:
-        """Whether a view is not known. One that is known may also come from a node that has left since."""
+    def _is_news(self, source: NodeId, record: ViewRecord) -> bool:
+        """Whether a view is not known, and its sender is no node that has left, whose answer comes late."""
         known = self.journal.record
-        return record.number >= known.number and record != known
+        left = self.roster.knows((source,)) and source not in {*record.peers, *known.peers}
+        return record.number >= known.number and record != known and not left
 
     def _check(self, source: NodeId, record: ViewRecord) -> None:
         check_record(source, record, self.journal.record, self.roster, self.env.now)
         if self.exchange.traffic is not None:
-            known = self.journal.record
-            voters = sum(map(self.detector.connected, known.voters))
-            check_skipping(source, record, known, voters >= known.majority)
+            check_skipping(source, record, self.journal.record)
+
+    def _doubts(self, record: ViewRecord) -> bool:
+        """Whether most voters are gone from a later view, although this member hears a majority of them.
+
+        They go only if they leave, and a member that hears them does not miss that. So the view is a lie, or
+        this member has slept: then it does not hear them any more soon, and believes the view.
+        """
+        known = self.journal.record
+        skips = self.exchange.traffic is not None and record.number > known.number + 1
+        few = 2 * len(set(record.voters) & set(known.voters)) < len(known.voters)
+        return skips and few and sum(map(self.detector.connected, known.voters)) >= known.majority
 
     def _on_cut(self, source: NodeId, message: Cut) -> None:
         follows = self.voter.follows(source, message.view, message.ballot)

@@ -20,7 +20,7 @@ class Voter:
     def follows(self, source: NodeId, base: int, ballot: int) -> bool:
         """Whether a coordinator is up to date; one that is not is told so."""
         journal = self._journal
-        if base < journal.record.number and self._env.me in journal.peers:
+        if base < journal.record.number:
             self._env.send(source, Install(journal.record))
         elif base == journal.record.number and ballot < journal.promised:
             self._env.send(source, Outbid(base, journal.promised))
