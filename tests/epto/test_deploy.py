@@ -137,3 +137,22 @@ def test_groups_that_overlap_have_one_order_together(colocated: bool, late: str)
         assert run.violations == []
         delivered += run.summary().delivered
     assert delivered > 4 * 90 * 2
+
+
+def test_as_many_events_as_there_is_room_for_come_to_all() -> None:
+    """Twelve probes at once are fewer than sixteen, however often each is heard."""
+    for seed in range(40):
+        scenario = Scenario(
+            protocol="epto",
+            seed=seed,
+            groups=3,
+            receivers=2,
+            senders=4,
+            colocated=True,
+            options={"events": 16, "jitter": 0.3, "round_ns": 200_000},
+            network=NetworkSpec(latency=UniformSpec(1, 10)),
+            workload=WorkloadSpec(messages=4, rate_per_s=100),
+            settle_ms=50,
+            liveness=True,
+        )
+        assert simulate(scenario).violations == [], seed

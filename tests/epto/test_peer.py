@@ -54,6 +54,25 @@ def test_no_room_for_events_of_others_refuses_those_and_takes_own_ones() -> None
     assert bench.words()[-1] == "d"
 
 
+def test_an_event_that_is_heard_again_takes_no_more_room() -> None:
+    bench = Bench(events=2, ttl=9)
+    for age in (1, 4):
+        bench.hear((event("a", 1), age), (event("b", 2), age))
+        assert bench.balls() == {"a": age + 1, "b": age + 1}
+    assert bench.peer.explain().state["refused for want of room"] == 0
+
+
+def test_known_events_and_own_ones_leave_the_rest_of_the_room_to_others() -> None:
+    bench = Bench(events=3, ttl=9)
+    bench.hear((event("a", 1), 1))
+    bench.round()
+    assert bench.submit("mine")
+    bench.hear((event("a", 1), 4), (event("b", 2), 4), (event("c", 3), 4))
+    bench.hear((event("c", 3), 4), (event("b", 2), 6))
+    assert bench.balls() == {"mine": 1, "a": 5, "b": 7}
+    assert bench.peer.explain().state["refused for want of room"] == 2
+
+
 @pytest.mark.parametrize("groups", [(), (7,), (0, 7)])
 def test_a_message_to_nobody_is_the_callers_fault(groups: tuple[int, ...]) -> None:
     bench = Bench()

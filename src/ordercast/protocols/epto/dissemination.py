@@ -8,11 +8,13 @@ from ordercast.protocols.epto.messages import BALL_BYTES, EVENT_OVERHEAD_BYTES, 
 class NextBall:
     """The events to relay, each with the largest number of relays heard of (lines 5 to 18)."""
 
-    __slots__ = ("events", "ttls")
+    __slots__ = ("events", "fresh", "ttls")
 
     def __init__(self) -> None:
         self.events: dict[Key, Event] = {}
         self.ttls: dict[Key, int] = {}
+        self.fresh = 0
+        """How many of them the ordering component does not keep as well; these alone take room."""
 
     def __len__(self) -> int:
         return len(self.ttls)

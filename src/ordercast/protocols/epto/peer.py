@@ -199,6 +199,7 @@ class Peer(Stack, Member, Receiver):
         event = Event(self._stamped, self.env.me, self._number, groups, payload)
         self._under_way.add(event.key)
         self._next.put(event.key, event, 0)
+        self._next.fresh += 1
         self._fresh_bytes += len(payload)
         self._wake()
         return True
@@ -237,7 +238,8 @@ class Peer(Stack, Member, Receiver):
             raise RemoteError(
                 f"a ball from node {source} has {len(ball.events)} events but {len(ball.ttls)} ages"
             )
-        ttl_max, now, clock, heard = self._set.ttl, self.env.now, self._clock, self._next
+        ttl_max, now, clock = self._set.ttl, self.env.now, self._clock
+        heard, order = self._next, self._order
         peers, groups = self._set.peers, self._set.groups
         for event in ball.events:
             if (
@@ -251,7 +253,7 @@ class Peer(Stack, Member, Receiver):
         latest = max((event.ts for event in ball.events), default=0)
         if clock.is_absurd(latest, now):
             raise RemoteError(f"a ball from node {source} has an event of time {latest}, which cannot be")
-        room = self._set.events - len(self._order)
+        room = self._set.events - len(order)
         for event, ttl in zip(ball.events, ball.ttls, strict=True):
             ts = event.ts
             if not clock.believes(ts, now):
@@ -259,8 +261,10 @@ class Peer(Stack, Member, Receiver):
                 continue
             if ttl < ttl_max:
                 key = (ts, event.source, event.number)
-                if len(heard) < room or key in heard:
+                known = key in heard or key in order
+                if known or heard.fresh < room:
                     heard.put(key, event, ttl)
+                    heard.fresh += not known
                 else:
                     self._refused += 1
             clock.hear(ts)
