@@ -167,7 +167,7 @@ IDLE_MUTANTS = [
     _idle("hydra calls everything dropped after its first drop", "drop-reason", "probe"),
     _idle("hydra never gives up a packet", "progress", "probe", "agreement"),
     _idle("hydra is dead after a removal", "probe", "progress", "agreement"),
-    _idle("epto delivers nothing", "probe", "progress"),
+    _idle("epto delivers nothing", "probe", "progress", "joining"),
     _idle("epto reverses the order and tags everything", "stamp-order", "probe"),
     _idle("atomic multicast is deaf while faults last", "progress"),
 ]

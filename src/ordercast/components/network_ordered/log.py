@@ -96,9 +96,14 @@ class SlotLog:
         return self.remove([entry.slot for entry in self.entries[self.index_of(rank) :]])
 
     def replace_tail(self, entries: Iterable[LogEntry], noops: Iterable[Slot]) -> list[LogEntry]:
-        """Have these entries behind the certain ones, and these NO-OPs; returns the entries that went."""
+        """Have these entries behind the certain ones, and these NO-OPs; returns the entries that went.
+
+        NO-OPs among the certain entries stay: the other log may begin behind them, and does not tell them.
+        """
         gone = self.remove([entry.slot for entry in self.entries[self.synced :]])
-        self.noops = {slot for slot in noops if not self.is_behind(slot)}
+        certain = dict(self.place_at(self.synced).numbers)
+        stay = {slot for slot in self.noops if slot[1] <= certain.get(slot[0], 0)}
+        self.noops = stay | {slot for slot in noops if not self.is_behind(slot)}
         kept = []
         for entry in sorted(entries, key=lambda entry: entry.rank):
             self.append(entry)
