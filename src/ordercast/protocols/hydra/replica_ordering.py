@@ -5,7 +5,7 @@ to its lanes, and not the configuration of a delivery: below the boundary of a s
 different messages of a removed sequencer, if another group has seen more of it (section 4.4).
 
 Lanes of removed sequencers are kept until the log is certain beyond the boundary, because a replica may go
-back across it.
+back across it, and while the log has entries of them, because others may fetch these.
 """
 
 from __future__ import annotations
