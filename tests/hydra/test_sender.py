@@ -94,6 +94,31 @@ def test_the_sticky_route_stays_with_one_sequencer_for_a_while() -> None:
     assert set(chosen) == {21, 22, 23}
 
 
+def elsewhere(lab: Bench[Sender], avoid: int = 0, count: int = 50) -> set[int]:
+    """The sequencers of so many calls that avoid one."""
+    return {lab.process.submit_elsewhere((0,), b"x", avoid) for _ in range(count)}
+
+
+def test_first_attempts_of_calls_follow_the_route() -> None:
+    assert elsewhere(informed("random", 1, 2, 3)) == {1, 2, 3}
+    assert len(elsewhere(informed("hash", 1, 2, 3))) == 1
+    assert len(elsewhere(informed("sticky", 1, 2, 3))) == 1
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_call_that_is_sent_again_goes_elsewhere(route: Route) -> None:
+    for avoid in (1, 2, 3):
+        assert avoid not in elsewhere(informed(route, 1, 2, 3), avoid)
+    assert elsewhere(informed(route, 2), avoid=2) == {2}
+
+
+def test_the_sticky_route_leaves_a_sequencer_that_did_not_answer() -> None:
+    lab = informed("sticky", 1, 2, 3)
+    (deaf,) = elsewhere(lab)
+    (other,) = elsewhere(lab, avoid=deaf)
+    assert elsewhere(lab) == {other} and other != deaf
+
+
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_sequencer_that_is_gone_is_not_used(route: Route) -> None:
     lab = informed(route, 1, 2)

@@ -64,7 +64,7 @@ class Sender(KnowsSequencers, Member):
         self._number = self._probed = 0
         self._idle = options.route == "congestion"
         """Whether measuring has paused because nothing is sent."""
-        self._stuck, self._stuck_at = 0, -options.stick_ns
+        self._stuck, self._stuck_at = NOBODY, 0
         self._started: Nanos = 0
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
@@ -76,12 +76,20 @@ class Sender(KnowsSequencers, Member):
 
     def submit(self, groups: Groups, payload: bytes) -> bool:
         """Send to a sequencer; False while none is known."""
-        flow = self._flows.get(groups)
-        if flow is None:
-            if len(self._flows) >= FLOWS_MAX:
-                self._flows.clear()
-            flow = self._flows[groups] = self._flow(groups)
-        return self._send(groups, flow, payload)
+        self._flow_of(groups)  # refuses groups that there are not
+        if not self._choices:
+            return False
+        sequencer, node = self._route(groups, self._choices)
+        self._number += 1
+        number = self._number
+        if self._keeper is not None:
+            taken = self._keeper.take(sequencer, groups, payload)
+            if taken is None:
+                return False
+            number = taken
+        self._wake()
+        self.env.send(node, Request(sequencer, number, groups, payload))
+        return True
 
     @property
     def in_doubt(self) -> int:
@@ -99,40 +107,38 @@ class Sender(KnowsSequencers, Member):
         others = tuple(one for one in self._choices if one[0] != avoid) or self._choices
         if not others:
             return NOBODY
-        sequencer, node = others[int(self.env.rng.random() * len(others))]
+        sequencer, node = self._route(groups, others)
         self._number += 1
+        self._wake()
         self.env.send(node, Request(sequencer, self._number, groups, payload))
         return sequencer
 
-    def _send(self, groups: Groups, flow: int, payload: bytes) -> bool:
-        choices = self._choices
-        if not choices:
-            return False
-        if self._options.route == "hash":
-            sequencer, node = choices[flow % len(choices)]
-        elif self._options.route == "sticky":
-            if self.env.now - self._stuck_at >= self._options.stick_ns:
-                self._stuck_at, self._stuck = self.env.now, int(self.env.rng.random() * len(choices))
-            sequencer, node = choices[self._stuck % len(choices)]
-        else:
-            sequencer, node = choices[int(self.env.rng.random() * len(choices))]
-        self._number += 1
-        number = self._number
-        if self._keeper is not None:
-            taken = self._keeper.take(sequencer, groups, payload)
-            if taken is None:
-                return False
-            number = taken
-        if self._idle:
-            self._idle = False
-            self._probe()
-        self.env.send(node, Request(sequencer, number, groups, payload))
-        return True
+    def _route(self, groups: Groups, choices: tuple[tuple[int, NodeId], ...]) -> tuple[int, NodeId]:
+        """One of several sequencers, as the option `route` says."""
+        route = self._options.route
+        if route == "hash":
+            return choices[self._flow_of(groups) % len(choices)]
+        if route != "sticky":
+            return choices[int(self.env.rng.random() * len(choices))]
+        for choice in choices:
+            if choice[0] == self._stuck and self.env.now - self._stuck_at < self._options.stick_ns:
+                return choice
+        choice = choices[int(self.env.rng.random() * len(choices))]
+        self._stuck, self._stuck_at = choice[0], self.env.now
+        return choice
+
+    def _flow_of(self, groups: Groups) -> int:
+        flow = self._flows.get(groups)
+        if flow is None:
+            if len(self._flows) >= FLOWS_MAX:
+                self._flows.clear()
+            flow = self._flows[groups] = self._flow(groups)
+        return flow
 
     def _send_again(self) -> None:
         """Send what its sequencer had not stamped when it was removed."""
         again = self._keeper.again if self._keeper is not None else ()
-        while again and self._send(again[0][0], self._flow(again[0][0]), again[0][1]):
+        while again and self.submit(*again[0]):
             again.popleft()
 
     def on_message(self, source: NodeId, message: Message) -> None:
@@ -228,6 +234,12 @@ class Sender(KnowsSequencers, Member):
     def _ask(self) -> None:
         self.env.multicast(self._service, Fetch(0))
         self.env.set_timer("ask", self._options.announce_ns)
+
+    def _wake(self) -> None:
+        """Measure again if measuring has paused."""
+        if self._idle:
+            self._idle = False
+            self._probe()
 
     def _probe(self) -> None:
         """Measure the ways to all sequencers, and go on with it for as long as messages are sent."""
