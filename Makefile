@@ -25,7 +25,7 @@ test: $(READY) ## run the tests but the deep ones, in about seven minutes (ARGS=
 	@$(BIN)/python -m pytest -m "not deep" $(ARGS)
 
 test-deep: $(READY) ## run the deep tests: more seeds, more states, more kills (ARGS=... goes to pytest)
-	@echo "The deep tests take more than half an hour on two cores."
+	@echo "The deep tests take about 40 minutes on two cores, and twice as long if other work runs beside them."
 	@$(BIN)/python -m pytest -m deep $(ARGS)
 
 lint: $(READY) ## check style and format

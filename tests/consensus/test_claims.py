@@ -40,6 +40,7 @@ BAD = [
     Learn(END, (b"far",), 0),
     Learn(0, (b"x",) * (END + 1), 0),
     Learn(0, (), END + 1),
+    Learn(DONE, (b"not committed",), DONE),
     Heard(0, END + 1),
 ]
 

@@ -8,7 +8,7 @@ from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX, NUMBERS_MAX, STEPS
 from ordercast.protocols.hydra.messages import Announce, Flush, Join, Plans, Report, Step, Steps
 from ordercast.protocols.hydra.registry import decode
 from tests.hydra.ensemble import Ensemble
-from tests.hydra.lab import LEADER, SEQUENCERS, aggregator, receiver, sender
+from tests.hydra.lab import LEADER, SEQUENCERS, active, added, aggregator, receiver, removed, sender
 
 ACTIVE = tuple(SEQUENCERS.items())
 NOBODY_THERE = 999
@@ -34,6 +34,12 @@ ANNOUNCEMENTS: dict[str, tuple[NodeId, Announce]] = {
         LEADER,
         Announce(1, ACTIVE, None, Step("removed", 1, 21, 1, 5, (0, NUMBERS_MAX + 1, 0))),
     ),
+    "a removed sequencer that is active": (LEADER, Announce(1, ACTIVE, None, removed(1, 5, (0, 0, 0)))),
+    "an added sequencer that is not active": (LEADER, Announce(1, ACTIVE, None, added(3, 5))),
+    "more configurations than steps": (
+        LEADER,
+        Announce(1, active(1, 2, 3), None, added(3, 5, config=2)),
+    ),
 }
 
 
@@ -54,6 +60,12 @@ def test_a_sender_sends_after_an_announcement_of_very_many_steps() -> None:
         lab.process.on_message(LEADER, Announce(HIGHEST, (), None, None))
     lab.receive(LEADER, Announce(0, ACTIVE, None, None))
     assert lab.process.submit((1,), b"goes")
+
+
+def test_a_sender_sends_to_no_receiver_that_is_called_a_sequencer() -> None:
+    lab = sender()
+    with pytest.raises(RemoteError, match="names sequencer 1 at node 0; there is none"):
+        lab.process.on_message(LEADER, Announce(0, ((1, 0),), None, None))
 
 
 @pytest.mark.parametrize(
@@ -94,6 +106,9 @@ def test_steps_that_cannot_be_are_refused() -> None:
         (0, Steps(0, ())),
         (LEADER, Steps(HIGHEST, ())),
         (LEADER, Steps(0, (Step("added", 3, NOBODY_THERE, 1, 5, (0, 0, 0)),))),
+        (LEADER, Steps(0, (added(3, 5, config=2),))),
+        (LEADER, Steps(0, (added(3, 5), removed(1, 9, (0, 0, 0), config=1)))),
+        (LEADER, Steps(0, (added(3, 5), Step("void", 4, 24, 2, 0, ())))),
     ):
         with pytest.raises(RemoteError, match=f"node {source}"):
             lab.process.on_message(source, message)

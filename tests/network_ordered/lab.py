@@ -183,7 +183,7 @@ class Lab:
             self._replies.take(source, message)
 
     def _revive(self, node: NodeId, message: Rebirth) -> None:
-        step = Step("reborn", 0, node, 0, 0, ())
+        step = Step("reborn", 0, node, self._config(), 0, ())
         self.steps.append(step)
         revived = Revived(message.life, len(self.steps), 0, 0, 0, 2, ((1, 21), (2, 22)))
         if not self.lost(SERVICE[0], node, revived):
@@ -262,7 +262,7 @@ class Lab:
     def plan(self, change: str, sequencer: int, *nodes: NodeId) -> None:
         """Plan a step."""
         plans = Plans("added" if change == "added" else "removed", sequencer, 20 + sequencer)
-        self._announce(Announce(len(self.steps), ((1, 21), (2, 22)), plans, None), nodes)
+        self._announce(Announce(len(self.steps), self._active(), plans, None), nodes)
 
     def decide(
         self, change: str, sequencer: int, clock: int, number: int, *nodes: NodeId, others: int = 0
@@ -271,15 +271,29 @@ class Lab:
         assert change in ("added", "removed")
         numbers = (number,) + (others,) * (self.groups - 1)
         kind = "added" if change == "added" else "removed"
-        self.steps.append(Step(kind, sequencer, 20 + sequencer, len(self.steps) + 1, clock, numbers))  # type: ignore[arg-type]
+        self.steps.append(Step(kind, sequencer, 20 + sequencer, self._config() + 1, clock, numbers))  # type: ignore[arg-type]
         if change == "added":
             self.numbers.setdefault(sequencer, number)
         self.tell(*nodes)
 
+    def _config(self) -> int:
+        """The configuration after all steps; a rebirth does not make one."""
+        return self.steps[-1].config if self.steps else 0
+
+    def _active(self) -> tuple[tuple[int, NodeId], ...]:
+        """The sequencers after all steps."""
+        active = set(self.initial)
+        for step in self.steps:
+            if step.change == "added":
+                active.add(step.sequencer)
+            elif step.change == "removed":
+                active.discard(step.sequencer)
+        return tuple((sequencer, 20 + sequencer) for sequencer in sorted(active))
+
     def tell(self, *nodes: NodeId) -> None:
         """Tell replicas of the last step."""
         latest = self.steps[-1] if self.steps else None
-        self._announce(Announce(len(self.steps), ((2, 22),), None, latest), nodes)
+        self._announce(Announce(len(self.steps), self._active(), None, latest), nodes)
 
     def tell_all(self) -> None:
         """Tell all replicas of all steps."""

@@ -301,6 +301,24 @@ def a_view_change_with_a_vote_of_an_old_view() -> None:
     lab.finish("a", "b")
 
 
+def a_leader_that_gave_up_a_slot_restarts() -> None:
+    """The other one that gave it up is away, and the third holds the call: the slot stays empty."""
+    lab = Lab(durable=True)
+    lab.call("a")
+    lab.lost = lambda source, to, message: 2 in (source, to)
+    lab.give(lab.stamp(1, "x"), 2)
+    lab.call("b", 0, 1)
+    lab.wait_ms(30)
+    assert lab.answers["b"] == "a b", "the slot of x was given up by two of three"
+    for node in (0, 1):
+        lab.crash(node)
+    lab.lost = without()
+    lab.start(0)
+    lab.wait_ms(150)
+    lab.start(1)
+    lab.finish("a", "b")
+
+
 TRAPS = (
     a_boundary_above_what_a_group_knows,
     who_has_reported_takes_nothing_beyond,
@@ -317,4 +335,5 @@ TRAPS = (
     all_restart_at_once,
     a_sequencer_is_added_below_what_was_delivered,
     a_view_change_with_a_vote_of_an_old_view,
+    a_leader_that_gave_up_a_slot_restarts,
 )

@@ -15,7 +15,9 @@ from tests.live.recording import plan_of, record
 from tests.sim.mutants import MUTANTS
 
 NAMED = (Kind.SUBMIT, Kind.DELIVER)
-WITHOUT_CONTENT = (Kind.STATE, Kind.STATE_WANTED, Kind.GIVE_STATE, Kind.UNCONFIRMED)
+WITHOUT_CONTENT = (
+    Kind.STATE, Kind.STATE_WANTED, Kind.GIVE_STATE, Kind.UNCONFIRMED, Kind.REPLY, Kind.CHECKPOINT
+)  # fmt: skip
 """Rows about something whose bytes are not in the trace, so that nobody can write it down again."""
 
 

@@ -75,7 +75,7 @@ class Limits:
             case Fetch():
                 self.check_slots(source, message.start)
             case Learn():
-                self.check_slots(source, max(message.start + len(message.values), message.committed))
+                self._check_lesson(source, message)
             case Heard():
                 self.check_slots(source, message.stable)
             case Chunk():
@@ -98,6 +98,13 @@ class Limits:
         limit = log.journal.stable + ahead
         if end > limit:
             raise RemoteError(f"node {source} claims slot {end - 1}, but no log is longer than {limit} slots")
+
+    def _check_lesson(self, source: NodeId, message: Learn) -> None:
+        """Nobody teaches slots beyond those that it says are committed."""
+        self.check_slots(source, message.committed)
+        end = message.start + len(message.values)
+        if message.values and end > message.committed:
+            raise RemoteError(f"node {source} teaches slot {end - 1}, but has committed {message.committed}")
 
     def _check_span(self, source: NodeId, slot: int, committed: int) -> None:
         if self._log.owner.transfers and slot - committed >= self._log.options.log_limit:

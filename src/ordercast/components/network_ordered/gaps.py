@@ -123,6 +123,9 @@ class GapAgreement:
                 self._gaps[slot].committing = True
                 replica.log.give_up(slot)
                 replica.ordering.doubt(slot)
+        # What comes next in the log rests on it: a leader that forgot it would wait for the slot for ever, or
+        # let another replica fill it.
+        replica.save_noops()
         replica.env.multicast(replica.others, GapCommit(replica.view, replica.tag, tuple(slots)))
         self._settle()  # a replica alone needs nobody
 

@@ -5,6 +5,7 @@ all true ones from being believed, and one life in the far future a sequencer fr
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from ordercast.core import SECOND, GroupId, Nanos, NodeId, Process, RemoteError
 from ordercast.protocols.hydra.lane import AHEAD_MAX
@@ -38,13 +39,20 @@ def later_sequencers(roles: Mapping[NodeId, str], service: tuple[NodeId, ...]) -
     return tuple(node for node in sorted(roles) if node > max(service) and roles[node] in SEQUENCER_ROLES)
 
 
+def first_after(members: Mapping[GroupId, Sequence[NodeId]]) -> NodeId:
+    """The first node behind the members of all groups."""
+    return 1 + max((node for nodes in members.values() for node in nodes), default=-1)
+
+
 class Limits:
     """The bounds on what the configuration service and its clients tell each other."""
 
-    __slots__ = ("_groups", "_later", "_nodes", "_service")
+    __slots__ = ("_first", "_groups", "_later", "_nodes", "_service")
 
-    def __init__(self, service: tuple[NodeId, ...], groups: int) -> None:
+    def __init__(self, service: tuple[NodeId, ...], groups: int, first: NodeId = 0) -> None:
+        """`first` is the first node that may be a sequencer: those before are receivers."""
         self._service = service
+        self._first = first
         self._groups = groups
         self._nodes = min(service)
         """Sequencers of the first plan come before the service in the order of nodes."""
@@ -66,13 +74,21 @@ class Limits:
             self._check_plan(source, message.planned)
         if message.latest is not None:
             self._check_step(source, message.latest)
+            self._check_latest(source, message.latest, message)
 
     def check_steps(self, source: NodeId, message: Steps) -> None:
         """Refuse steps that no service takes."""
         self._check_service(source)
         self._check_steps(source, message.start + len(message.steps))
-        for step in message.steps:
+        for place, step in enumerate(message.steps, message.start + 1):
             self._check_step(source, step)
+            if step.config > place:
+                raise RemoteError(f"node {source} tells of configuration {step.config} after {place} steps")
+        for before, step in pairwise(message.steps):
+            if step.config != before.config + step.configures:
+                raise RemoteError(
+                    f"node {source} tells of configuration {step.config} after configuration {before.config}"
+                )
 
     def check_revived(self, source: NodeId, message: Revived) -> None:
         """Refuse a beginning that no service gives."""
@@ -128,12 +144,13 @@ class Limits:
             raise RemoteError(f"there is no sequencer {sequencer} at node {node} with numbers {numbers}")
 
     def check_life(self, source: NodeId, life: int, now: Nanos) -> None:
-        """Refuse a life that has not begun yet, or of a node that is no sequencer."""
-        if life > now + CLOCK_AHEAD_MAX or not self._may_sequence(source):
+        """Refuse a life that has not begun yet, or of a node that is neither a sequencer nor a receiver."""
+        is_known = source < self._nodes or source in self._later
+        if life > now + CLOCK_AHEAD_MAX or not is_known:
             raise RemoteError(f"node {source} asks for a number for life {life}, which cannot be")
 
     def _may_sequence(self, node: NodeId) -> bool:
-        return node < self._nodes or node in self._later
+        return self._first <= node < self._nodes or node in self._later
 
     def _check_service(self, source: NodeId) -> None:
         if source not in self._service:
@@ -153,6 +170,19 @@ class Limits:
         for sequencer, node in active:
             self._check_sequencer(source, sequencer, node)
 
+    def _check_latest(self, source: NodeId, step: Step, message: Announce) -> None:
+        """What the last step did is seen in the configuration after it."""
+        is_active = step.sequencer in (sequencer for sequencer, _ in message.active)
+        if step.configures and is_active is not (step.change == "added"):
+            raise RemoteError(
+                f"node {source} announces that sequencer {step.sequencer} was {step.change}, "
+                f"but {'has' if is_active else 'does not have'} it among the active ones"
+            )
+        if step.config > message.steps:
+            raise RemoteError(
+                f"node {source} tells of configuration {step.config} after {message.steps} steps"
+            )
+
     def _check_plan(self, source: NodeId, plan: Plans) -> None:
         self._check_sequencer(source, plan.sequencer, plan.node)
 
@@ -160,7 +190,7 @@ class Limits:
         if step.change != "reborn":
             self._check_sequencer(source, step.sequencer, step.node)
         self._check_steps(source, step.config)
-        if step.change in ("added", "removed") and len(step.numbers) != self._groups:
+        if step.configures and len(step.numbers) != self._groups:
             raise RemoteError(f"a step has {len(step.numbers)} numbers for {self._groups} groups")
         if max(step.numbers, default=0) > NUMBERS_MAX or step.clock >= NEVER:
             raise RemoteError(f"node {source} tells of a step with numbers that no sequencer has")

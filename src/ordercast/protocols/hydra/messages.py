@@ -200,6 +200,11 @@ class Step(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknow
     """Whether all receivers had reported, not only a quorum of each group. Then none of them has delivered or
     will deliver anything of a removed sequencer above these numbers."""
 
+    @property
+    def configures(self) -> bool:
+        """Whether it makes a new configuration."""
+        return self.change in ("added", "removed")
+
 
 class Plans(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
     """The step that the configuration service is about to take."""

@@ -9,7 +9,7 @@ from zlib import crc32
 
 from ordercast.core import Env, Explanation, GroupId, Groups, LocalError, Member, Message, Nanos, NodeId, Wait
 from ordercast.protocols.hydra.keeper import KEEP, Keeper
-from ordercast.protocols.hydra.limits import KnowsSequencers, Limits
+from ordercast.protocols.hydra.limits import KnowsSequencers, Limits, first_after
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
@@ -48,7 +48,7 @@ class Sender(KnowsSequencers, Member):
         self._groups = groups
         self._near = near
         self._service = service
-        self._limits = Limits(service, len(groups))
+        self._limits = Limits(service, len(groups), first_after(groups))
         self._options = options
         self._flows: dict[Groups, int] = {}
         """A hash for every destination used so far: the flow that a router would see."""

@@ -21,7 +21,7 @@ from ordercast.core import (
 )
 from ordercast.protocols.hydra.acks import ACK, Acks
 from ordercast.protocols.hydra.kept import Kept
-from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX, KnowsSequencers, Limits
+from ordercast.protocols.hydra.limits import CLOCK_AHEAD_MAX, KnowsSequencers, Limits, first_after
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
@@ -73,7 +73,7 @@ class Sequencer(KnowsSequencers):
         """Its own number, while it serves."""
         self._members = members
         self._service = service
-        self._limits = Limits(service, len(members))
+        self._limits = Limits(service, len(members), first_after(members))
         self._aggregators = aggregators
         self._options = options
         self._everyone = tuple(sorted({node for nodes in members.values() for node in nodes}))

@@ -30,7 +30,7 @@ from ordercast.core import (
     Wait,
 )
 from ordercast.protocols.hydra.audience import Audience
-from ordercast.protocols.hydra.limits import Limits
+from ordercast.protocols.hydra.limits import Limits, first_after
 from ordercast.protocols.hydra.messages import (
     NOBODY,
     Announce,
@@ -85,7 +85,7 @@ class ConfigurationReplica(Stack):
         self._members = {group: nodes for group, nodes in members.items() if nodes}
         self._home = {node: group for group, nodes in members.items() for node in nodes}
         self._audience = Audience(audience, service, options)
-        self._limits = Limits(service, len(members))
+        self._limits = Limits(service, len(members), first_after(members))
         self._options = options
         self._registry = Registry(initial, options.history)
         self._log = self.embed("log", partial(self._make_replica, service), CONSENSUS_MESSAGES)
