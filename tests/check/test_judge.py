@@ -83,7 +83,9 @@ def test_oracles_follow_the_promises() -> None:
     assert names(Guarantees(order=Order.GROUP)) == ordered
     assert names(ACROSS) == [*ordered, "acyclic-order"]
     assert names(ACROSS, 1) == ordered  # one group: the same question
-    both = {*names(STRICT), *names(NOTIFIED)}
+    overlaps = Guarantees(order=Order.OVERLAPS)
+    assert (names(overlaps), names(overlaps, 1)) == ([*ordered, "pair-order"], ordered)
+    both = {*names(STRICT), *names(NOTIFIED), *names(overlaps)}
     assert names(Guarantees(membership=Membership.VIEWS)) == [*record[:3], "tenure", *record[3:], *always]
     replicated = Guarantees(consistency=Consistency.LINEARIZABLE)
     assert names(replicated) == [*record, *always, "linearizable", "replica-state"]

@@ -2,13 +2,17 @@
 
 from itertools import permutations
 
-from ordercast.core import Guarantees, Order
+import pytest
+
+from ordercast.core import Guarantees, Membership, Order
 from ordercast.judge import VIOLATIONS_MAX, Judge
 from ordercast.trace import Kind
 from tests.check.traces import Trace
 
 GROUP = Guarantees(order=Order.GROUP)
+OVERLAPS = Guarantees(order=Order.OVERLAPS)
 ACROSS = Guarantees(order=Order.ACROSS)
+SUBSCRIBED = Guarantees(order=Order.OVERLAPS, membership=Membership.SUBSCRIPTIONS)
 TRIANGLE = {0: (0, 1), 1: (2, 3), 2: (4, 5)}
 
 
@@ -162,6 +166,7 @@ def triangle(guarantees: Guarantees) -> Trace:
 
 def test_groups_in_order_one_by_one_and_not_together() -> None:
     triangle(GROUP).clean()
+    triangle(OVERLAPS).clean()  # nobody is in two groups
     found = triangle(ACROSS).only("acyclic-order")
     assert sorted(found.nodes) == [0, 2, 4]
     assert len(found.messages) == 3
@@ -197,6 +202,120 @@ def test_unrelated_messages_of_two_groups_in_different_orders() -> None:
     run(GROUP).clean()
     found = run(ACROSS).only("acyclic-order")
     assert found.nodes == (0, 1)
+
+
+def test_two_receivers_that_disagree_about_two_groups() -> None:
+    trace = Trace(OVERLAPS, {0: (0, 1), 1: (0, 1, 2)})
+    a, b = trace.submit(groups=(0,)), trace.submit(groups=(1,))
+    trace.deliver(2, b)
+    trace.deliver(0, a, b)
+    trace.deliver(1, b, a)
+    found = trace.only("pair-order")
+    assert (found.nodes, found.messages) == ((0, 1), (a, b))
+    assert found.detail == (
+        "node 0 delivered 3#0 (at 4 us) before 3#1 (at 5 us);"
+        " node 1 delivered 3#1 (at 6 us) before 3#0 (at 7 us): this is the cycle 3#0 < 3#1 < 3#0"
+    )
+
+
+def test_a_circle_of_receivers_that_have_one_group_in_common_is_no_matter_of_pairs() -> None:
+    def run(guarantees: Guarantees) -> Trace:
+        trace = Trace(guarantees, {0: (0, 2), 1: (0, 1), 2: (1, 2)})
+        a, b, c = (trace.submit(groups=(group,)) for group in range(3))
+        trace.deliver(0, a, b)
+        trace.deliver(1, b, c)
+        trace.deliver(2, c, a)
+        return trace
+
+    run(OVERLAPS).clean()
+    assert sorted(run(ACROSS).only("acyclic-order").nodes) == [0, 1, 2]
+
+
+def test_a_circle_of_receivers_of_the_same_two_groups_that_each_miss_a_message() -> None:
+    trace = Trace(OVERLAPS, {0: (0, 1, 2), 1: (0, 1, 2)})
+    a, b, c = (trace.submit(groups=(group,)) for group in (0, 1, 0))
+    trace.deliver(0, a, b)
+    trace.deliver(1, b, c)
+    trace.deliver(2, c, a)
+    found = trace.only("pair-order")
+    assert sorted(found.nodes) == [0, 1, 2]
+    assert sorted(found.messages) == [a, b, c]
+
+
+def test_each_pair_of_groups_is_judged_and_each_disagreement_is_told_once() -> None:
+    groups = dict.fromkeys(range(4), (0, 1))
+    for one, other in permutations(groups, 2):
+        trace = Trace(OVERLAPS, groups)
+        messages = [trace.submit(groups=(group,)) for group in (one, other)]
+        trace.deliver(0, *messages)
+        trace.deliver(1, *reversed(messages))
+        assert set(trace.only("pair-order").messages) == set(messages)
+
+
+def test_a_wrong_order_in_one_group_is_not_told_of_its_pairs() -> None:
+    trace = Trace(OVERLAPS, {0: (0, 1), 1: (0, 1)})
+    a, b, c = trace.submit(groups=(0,)), trace.submit(groups=(1,)), trace.submit(groups=(0,))
+    trace.deliver(0, a, b, c)
+    trace.deliver(1, c, b, a)
+    assert set(trace.only("total-order").messages) == {a, c}
+
+
+def joins(trace: Trace, node: int, group: int) -> None:
+    trace.row(node, Kind.JOIN, groups=(group,))
+    trace.row(node, Kind.JOINED, groups=(group,))
+
+
+@pytest.mark.parametrize(("early", "found"), [(True, 0), (False, 1)])
+def test_a_pair_counts_from_the_time_on_at_which_a_receiver_is_in_both(early: bool, found: int) -> None:
+    trace = Trace(SUBSCRIBED, {0: (0, 1), 1: (0,)})
+    a, b = trace.submit(groups=(0,)), trace.submit(groups=(1,))
+    trace.deliver(0, b, a)
+    if early:
+        trace.deliver(1, a)
+    joins(trace, 1, 1)
+    if not early:
+        trace.deliver(1, a)
+    trace.deliver(1, b)
+    assert [violation.property for violation in trace.judge()] == ["pair-order"] * found
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_receiver_that_comes_back_to_a_group_goes_on_in_the_order(back: bool) -> None:
+    trace = Trace(SUBSCRIBED, {0: (0, 1), 1: (0, 1)})
+    a, b, c = (trace.submit(groups=(group,)) for group in (0, 1, 0))
+    trace.deliver(0, b, a, c)
+    trace.deliver(1, a)
+    trace.row(1, Kind.LEFT, groups=(1,))
+    trace.deliver(1, c)
+    if back:
+        joins(trace, 1, 1)
+        trace.deliver(1, b)
+    assert [violation.property for violation in trace.judge()] == ["pair-order"] * back
+
+
+@pytest.mark.parametrize(("label", "count"), [("saved", 1), ("lost", 0)])
+def test_an_amnesiac_of_two_groups_is_a_new_receiver(label: str, count: int) -> None:
+    trace = Trace(OVERLAPS, {0: (0, 1), 1: (0, 1)})
+    a, b = trace.submit(groups=(0,)), trace.submit(groups=(1,))
+    trace.deliver(0, a, b)
+    trace.deliver(1, b)
+    trace.crash(1)
+    trace.recover(1, label)
+    trace.deliver(1, a)
+    assert [violation.property for violation in trace.judge()] == ["pair-order"] * count
+
+
+def test_findings_about_pairs_are_capped_and_the_rest_counted() -> None:
+    trace = Trace(OVERLAPS, {0: (0, 1), 1: (0, 1)})
+    for _ in range(VIOLATIONS_MAX + 5):
+        a, b = trace.submit(groups=(0,)), trace.submit(groups=(1,))
+        trace.deliver(0, a, b)
+        trace.deliver(1, b, a)
+    judge = Judge(trace.description)
+    judge.observe_all(trace.events)
+    judge.finish()
+    assert len(judge.violations) == VIOLATIONS_MAX
+    assert judge.suppressed == {"pair-order": 5}
 
 
 def test_all_interleavings_of_consistent_receivers_are_clean() -> None:

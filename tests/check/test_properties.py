@@ -193,6 +193,39 @@ def test_order_across_groups_agrees_with_its_definition(trace: Trace) -> None:
     assert ("total-order" in found) == any(map(cyclic, in_groups))
 
 
+@st.composite
+def overlapping_logs(draw: st.DrawFn) -> Trace:
+    """Groups of up to four receivers; each receiver delivers some messages of its groups, in any order."""
+    members = st.lists(st.sampled_from(NODES), min_size=1, unique=True).map(tuple)
+    groups = dict(enumerate(draw(st.lists(members, min_size=2, max_size=4))))
+    trace = Trace(Guarantees(order=Order.OVERLAPS), groups)
+    drawn = draw(st.lists(st.sampled_from(sorted(groups)), min_size=2, max_size=6))
+    messages = {trace.submit(groups=(group,)): group for group in drawn}
+    order = draw(st.permutations(list(messages)))
+    for node in range(trace.sender):
+        mine = [message for message in order if node in groups[messages[message]] and draw(st.booleans())]
+        trace.deliver(node, *(draw(st.permutations(mine)) if draw(st.integers(0, 3)) == 0 else mine))
+    return trace
+
+
+@given(overlapping_logs())
+@settings(max_examples=300)
+def test_order_of_pairs_agrees_with_its_definition(trace: Trace) -> None:
+    logs, groups = logs_of(trace), trace.description.groups
+    to = {event.message: (event.groups or (0,))[0] for event in trace.events}
+
+    def before(*both: int) -> set[tuple[MessageId, MessageId]]:
+        """The pairs of messages to these groups, at those who are in all of them."""
+        common = [node for node in logs if all(node in groups[group] for group in both)]
+        chains = [[message for message in logs[node] if to[message] in both] for node in common]
+        return {pair for chain in chains for pair in combinations(chain, 2)}
+
+    in_groups = any(cyclic(before(group)) for group in groups)
+    in_pairs = any(cyclic(before(*pair)) for pair in combinations(groups, 2))
+    expected = {"total-order"} if in_groups else {"pair-order"} if in_pairs else set()
+    assert {violation.property for violation in trace.judge()} == expected
+
+
 @given(traces(any_logs(), STRICT))
 def test_findings_do_not_depend_on_chunks(trace: Trace) -> None:
     whole = judge(trace.description, trace.events)
@@ -206,5 +239,5 @@ def test_findings_do_not_depend_on_chunks(trace: Trace) -> None:
 
 
 def test_every_property_has_a_statement() -> None:
-    assert len(PROPERTIES) == 27
+    assert len(PROPERTIES) == 28
     assert all(len(declared.statement) > 20 for declared in PROPERTIES)

@@ -17,7 +17,8 @@ def protocols(
 ) -> int:
     """List the protocols with their guarantees, options and actions.
 
-    [dim]order[/]: whether messages are delivered in one order within a group, or across groups.
+    [dim]order[/]: whether messages are delivered in one order within a group, for each two groups that
+    overlap, or across all groups.
     [dim]agreement[/]: whether all receivers deliver a message that one of them delivers.
     [dim]gaps[/]: whether a missing message is silent, notified, or never happens.
     [dim]membership[/]: whether receivers may join and leave groups while the protocol runs.

@@ -15,7 +15,11 @@ class Order(StrEnum):
 
     NONE = "none"
     GROUP = "group"
+    """One order within each group."""
+    OVERLAPS = "overlapping-groups"
+    """So it is, and for any two groups, the receivers in both deliver the messages of both in one order."""
     ACROSS = "across-groups"
+    """One order within each group, and the orders of all groups together have no cycle."""
 
 
 class Agreement(StrEnum):

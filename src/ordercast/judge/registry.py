@@ -21,6 +21,7 @@ from ordercast.judge.columns.fifo import fifo
 from ordercast.judge.columns.joining import joining
 from ordercast.judge.columns.lifecycle import lifecycle
 from ordercast.judge.columns.linearizable import linearizable
+from ordercast.judge.columns.pair_order import pair_order
 from ordercast.judge.columns.probe import probe
 from ordercast.judge.columns.progress import progress
 from ordercast.judge.columns.replica_state import replica_state
@@ -48,6 +49,7 @@ from ordercast.judge.online.integrity import Integrity
 from ordercast.judge.online.joining import Requests
 from ordercast.judge.online.lifecycle import Lifecycle
 from ordercast.judge.online.linearizable import Linearizable
+from ordercast.judge.online.pair_order import PairOrder
 from ordercast.judge.online.probe import Probes
 from ordercast.judge.online.progress import Progress
 from ordercast.judge.online.replica_state import ReplicaState
@@ -165,11 +167,21 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         Property(
             "total-order",
             "The receivers of a group deliver its messages in one common order.",
-            "`order` is `group` or `across-groups`",
+            "an `order` is promised",
             lambda run: run.guarantees.order is not Order.NONE,
             TotalOrder,
             total_order,
             in_parts=True,
+        ),
+        Property(
+            "pair-order",
+            "For any two groups, the receivers that are in both deliver the messages of both in one common"
+            " order.",
+            "`order` is `overlapping-groups`, and there are several groups",
+            lambda run: run.guarantees.order is Order.OVERLAPS and len(run.groups) > 1,
+            PairOrder,
+            pair_order,
+            heeds=("total-order",),
         ),
         Property(
             "acyclic-order",

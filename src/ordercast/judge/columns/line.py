@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ordercast.core import GroupId, NodeId, message_name
+from ordercast.core import Groups, NodeId, message_name
 from ordercast.judge.columns.account import Account
 from ordercast.judge.columns.columns import Flags, Ints
 from ordercast.judge.columns.cycles import Sequence, find_cycles
@@ -27,11 +27,11 @@ def sequences(
     account: Account,
     wanted: Flags | None = None,
     members: Iterable[NodeId] | None = None,
-    group: GroupId | None = None,
+    groups: Groups = (),
 ) -> list[Sequence]:
     """The chains of all receivers or of some, with all messages or those to wanted destinations.
 
-    If a group is named, with those that a receiver delivered while it was in the group.
+    If groups are named, with those that a receiver delivered while it was in all of these groups.
     """
     chains = account.chains
     if members is not None:
@@ -41,9 +41,10 @@ def sequences(
         places, where = account.sequence(chain)
         if wanted is not None and not (mine := wanted[account.to[where]]).all():
             places, where = places[mine], where[mine]
-        if group is not None and (chain.node, group) in account.trace.members.spans:
-            inside = account.trace.members.inside(chain.node, group, account.row[where])
-            places, where = places[inside], where[inside]
+        for group in groups:
+            if (chain.node, group) in account.trace.members.spans:
+                inside = account.trace.members.inside(chain.node, group, account.row[where])
+                places, where = places[inside], where[inside]
         if len(places):
             found.append(Sequence(chain.node, places, where))
     return found

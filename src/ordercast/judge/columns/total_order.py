@@ -18,7 +18,7 @@ def total_order(case: Case, findings: Findings) -> None:
     if across and case.line.straight:
         return
     for group, members in groups.items():
-        chains = sequences(account, account.going_to(group), members, group)
+        chains = sequences(account, account.going_to(group), members, (group,))
         line = Line(chains, len(account.messages))
         if not line.straight:
             case.disordered |= contradictions(account, findings, line)

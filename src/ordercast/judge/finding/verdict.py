@@ -10,8 +10,8 @@ from ordercast.judge.finding.violation import Violation
 class Verdict(NamedTuple):
     """The findings on a run, and for each property how many more findings were not kept.
 
-    The count is exact, except for `total-order` and `acyclic-order`, where it is a lower bound: both judges
-    stop the full search when they have enough findings.
+    The count is exact, except for `total-order`, `pair-order` and `acyclic-order`, where it is a lower bound:
+    both judges stop the full search when they have enough findings.
     """
 
     violations: list[Violation]

@@ -14,8 +14,7 @@ If a group turns out not to be in order, the findings so far are withdrawn.
 
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.judge.online.relation import Relation
-from ordercast.judge.online.total_order import TotalOrder, report_cycle
+from ordercast.judge.online.relation import Relation, report_cycle
 from ordercast.trace import LOST, ORDERED, Event, Kind
 
 
@@ -24,7 +23,7 @@ class AcyclicOrder(Oracle):
 
     def __init__(self, name: str, case: Case) -> None:
         super().__init__(name, case)
-        self._total_order = case.find(TotalOrder)
+        self._case = case
         self._relation = Relation()
         self._lines = {node.id: self._relation.line(node.id) for node in case.description.nodes}
 
@@ -33,7 +32,7 @@ class AcyclicOrder(Oracle):
         return {**dict.fromkeys(ORDERED, self._on_deliver), Kind.RECOVER: self._on_recover}
 
     def _on_deliver(self, event: Event) -> None:
-        if self._total_order is not None and self._total_order.violations:
+        if self._case.disordered:
             self.violations.clear()
             self.suppressed = 0
             return

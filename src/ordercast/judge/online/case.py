@@ -40,6 +40,8 @@ class Case:
         """Who receives which group; the gate keeps it up to date."""
         self.oracles: list[Oracle] = []
         """In the order in which they see an event."""
+        self.disordered = False
+        """Whether the receivers of some group contradict each other in its order, as far as is known."""
         self._ledger: Ledger | None = None
 
     @property

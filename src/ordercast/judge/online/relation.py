@@ -13,6 +13,7 @@ from itertools import islice
 
 from ordercast.core import MessageId, Nanos, NodeId, message_name
 from ordercast.judge.finding import message_at
+from ordercast.judge.online.oracle import Oracle
 from ordercast.judge.online.precedence import Edge, Precedence
 
 
@@ -139,3 +140,16 @@ def named(cycle: list[Edge]) -> str:
     """A cycle's messages in its order: ``a < b < a``."""
     names = [message_name(edge.before) for edge in cycle]
     return " < ".join([*names, names[0]])
+
+
+def report_cycle(oracle: Oracle, cycle: list[Edge]) -> None:
+    """Report a cycle as a finding of an oracle, or count it."""
+    if oracle.full:
+        oracle.suppressed += 1
+        return
+    oracle.report(
+        tuple(dict.fromkeys(edge.node for edge in cycle)),
+        tuple(dict.fromkeys(edge.before for edge in cycle)),
+        tuple(time_ns for edge in cycle for time_ns in (edge.before_ns, edge.after_ns)),
+        f"{told(cycle)}: this is the cycle {named(cycle)}",
+    )

@@ -12,8 +12,7 @@ Deliveries tagged as out of order are not part of the order.
 from ordercast.core import GroupId, Groups, NodeId
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.judge.online.precedence import Edge
-from ordercast.judge.online.relation import Line, Relation, named, told
+from ordercast.judge.online.relation import Line, Relation, report_cycle
 from ordercast.trace import ENTERING, LEAVING, LOST, ORDERED, Event, Kind
 
 
@@ -22,8 +21,7 @@ class TotalOrder(Oracle):
 
     def __init__(self, name: str, case: Case) -> None:
         super().__init__(name, case)
-        self.broken = False
-        """Whether the last delivery closed a cycle in a group."""
+        self._case = case
         self._relations: dict[GroupId, Relation] = {}
         self._lines: dict[NodeId, dict[GroupId, Line]] = {n.id: {} for n in case.description.nodes}
         for group, members in case.description.groups.items():
@@ -46,7 +44,7 @@ class TotalOrder(Oracle):
         }
 
     def _on_deliver(self, event: Event) -> None:
-        self.broken = False
+        broken = False
         groups: Groups = event.groups  # type: ignore[assignment]  # integrity saw to it
         routes = self._routes[event.node].get(groups)
         if routes is None:
@@ -55,8 +53,8 @@ class TotalOrder(Oracle):
             self._routes[event.node][groups] = routes
         for relation, line in routes:
             cycle = relation.deliver(line, event.message, event.time_ns)  # type: ignore[arg-type]
-            if cycle is not None and not self.broken:
-                self.broken = True
+            if cycle is not None and not broken:
+                broken = self._case.disordered = True
                 report_cycle(self, cycle)
                 if self.full:
                     for known in self._relations.values():
@@ -91,16 +89,3 @@ class TotalOrder(Oracle):
             if node in self.description.groups[group]:
                 lines[group] = line or relation.line(node)
         self._routes[node].clear()
-
-
-def report_cycle(oracle: Oracle, cycle: list[Edge]) -> None:
-    """Report a cycle as a finding of an oracle, or count it."""
-    if oracle.full:
-        oracle.suppressed += 1
-        return
-    oracle.report(
-        tuple(dict.fromkeys(edge.node for edge in cycle)),
-        tuple(dict.fromkeys(edge.before for edge in cycle)),
-        tuple(time_ns for edge in cycle for time_ns in (edge.before_ns, edge.after_ns)),
-        f"{told(cycle)}: this is the cycle {named(cycle)}",
-    )
