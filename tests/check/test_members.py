@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from ordercast.core import Agreement, Guarantees, Membership, Order
@@ -224,3 +225,74 @@ def test_a_live_run_compares_no_times_of_different_nodes() -> None:
     trace.join(place=0)
     trace.send()
     assert trace.only("validity").nodes == (3, 0, 1)
+
+
+class Overlapping(Trace):
+    """Two groups, each with stamps of its own: the place in the group's order, and the group."""
+
+    def __init__(self) -> None:
+        super().__init__(msgspec.structs.replace(SUBSCRIBED, order=Order.OVERLAPS), {0: (0, 1, 2), 1: (0, 1)})
+        self.places = {0: 0, 1: 0}
+
+    def send(self, group: int, *nodes: int) -> int:
+        """Submit the next message of a group, and deliver it at these nodes."""
+        sent = sum(event.kind is Kind.SUBMIT for event in self.events)
+        message = self.submit(self.sender + sent % 2, groups=(group,))  # the next is of no bundle with it
+        self.places[group] += 1
+        for node in nodes:
+            self.get(node, message, group, self.places[group])
+        return message
+
+    def get(self, node: int, message: int, group: int, place: int) -> None:
+        """Deliver a message at a place of its group."""
+        self.deliver(node, message, stamp_clock=place, stamp_issuer=group)
+
+    def change(self, node: int, kind: Kind, group: int, place: int) -> None:
+        """Join or leave a group at a place."""
+        if kind is Kind.JOINED:
+            self.row(node, Kind.JOIN, groups=(group,))
+        self.row(node, kind, groups=(group,), stamp_clock=place, stamp_issuer=group)
+
+
+def test_places_of_groups_that_overlap_are_apart() -> None:
+    trace = Overlapping()
+    for _ in range(3):
+        trace.send(0, 0, 1, JOINER)
+    trace.send(1, 0, 1)
+    trace.change(JOINER, Kind.JOINED, 1, 1)
+    trace.send(1, 0, 1, JOINER)
+    trace.send(0, 0, 1, JOINER)
+    trace.change(JOINER, Kind.LEFT, 0, 4)
+    trace.send(0, 0, 1)
+    trace.send(1, 0, 1, JOINER)
+    trace.clean()
+
+
+def test_what_is_owed_of_a_group_follows_the_places_of_that_group() -> None:
+    trace = Overlapping()
+    for _ in range(3):
+        trace.send(0, 0, 1, JOINER)
+    trace.send(1, 0, 1)
+    trace.change(JOINER, Kind.JOINED, 1, 1)
+    missed = trace.send(1, 0, 1)
+    trace.send(1, 0, 1, JOINER)
+    found = trace.only("agreement")
+    assert JOINER in found.nodes and found.messages == (missed,)
+
+
+def test_what_comes_before_the_place_in_a_group_is_not_delivered() -> None:
+    trace = Overlapping()
+    early = trace.send(1, 0, 1)
+    trace.change(JOINER, Kind.JOINED, 1, 1)
+    trace.get(JOINER, early, 1, 1)
+    assert trace.only("tenure").nodes == (JOINER,)
+
+
+def test_groups_that_overlap_may_have_the_same_places_but_no_group_has_one_twice() -> None:
+    trace = Overlapping()
+    trace.send(0, 0, 1, JOINER)
+    trace.send(1, 0, 1)
+    trace.clean()
+    trace.places[1] -= 1
+    trace.send(1, 0, 1)
+    assert {violation.property for violation in trace.judge()} == {"stamp-owner"}

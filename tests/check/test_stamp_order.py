@@ -114,3 +114,45 @@ def test_a_message_that_a_receiver_does_not_get_may_have_passed_the_place() -> N
     trace.clean()
     tagged(trace, 1, b, 6, 8)  # node 1 is in both
     assert trace.only("stamp-order").nodes == (1,)
+
+
+OVERLAPS = Guarantees(order=Order.OVERLAPS, out_of_order=True)
+BOTH = {0: (0, 1), 1: (0, 1)}
+
+
+@pytest.mark.parametrize("order", [Order.OVERLAPS, Order.GROUP, Order.ACROSS])
+def test_where_groups_overlap_each_has_stamps_of_its_own(order: Order) -> None:
+    trace = Trace(Guarantees(order=order), BOTH)
+    a, b, c = (trace.submit(groups=(group,)) for group in (0, 1, 0))
+    stamped(trace, 0, a, 5, issuer=0)
+    stamped(trace, 0, b, 1, issuer=1)
+    stamped(trace, 0, c, 6, issuer=0)
+    if order is Order.OVERLAPS:
+        trace.clean()
+    else:
+        assert trace.only("stamp-order").messages == (b, a)
+
+
+def test_where_groups_overlap_the_stamps_of_each_grow() -> None:
+    trace = Trace(OVERLAPS, BOTH)
+    a, b, c, d = (trace.submit(groups=(group,)) for group in (0, 1, 0, 1))
+    stamped(trace, 0, a, 5, issuer=0)
+    stamped(trace, 0, b, 1, issuer=1)
+    stamped(trace, 0, c, 4, issuer=0)
+    stamped(trace, 0, d, 2, issuer=1)
+    found = trace.only("stamp-order")
+    assert (found.nodes, found.messages) == ((0,), (c, a))
+    trace.crash(0)
+    trace.recover(0, "lost")
+    stamped(trace, 0, c, 4, issuer=0)
+    trace.only("stamp-order")
+
+
+def test_where_groups_overlap_a_message_of_another_group_may_have_passed_the_place() -> None:
+    trace = Trace(OVERLAPS, BOTH)
+    a = trace.submit(groups=(0,))
+    tagged(trace, 0, a, 5, issuer=0)
+    trace.clean()
+    trace = Trace(OVERLAPS)  # there is no other group
+    tagged(trace, 0, trace.submit(), 5, issuer=0)
+    trace.only("stamp-order")

@@ -136,9 +136,10 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         ),
         Property(
             "stamp-order",
-            "The stamps of a receiver's deliveries never decrease. A delivery is tagged as out of order only"
-            " after a delivery in order whose stamp is not lower; this is judged at receivers in all groups.",
-            "`order` is `group` or `across-groups`, for deliveries with a stamp",
+            "The stamps of a receiver's deliveries never decrease; where `order` is `overlapping-groups`,"
+            " those to each group. A delivery is tagged as out of order only after a delivery in order whose"
+            " stamp is not lower; this is judged at receivers in all groups, if all stamps are in one order.",
+            "an `order` is promised, for deliveries with a stamp",
             lambda run: run.guarantees.order is not Order.NONE,
             StampOrder,
             stamp_order,

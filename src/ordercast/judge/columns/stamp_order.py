@@ -1,13 +1,16 @@
 """Order of stamps: receivers deliver in the order of stamps, and tag what they deliver later.
 
 If every receiver follows one line, and the clocks of stamps grow along it, nothing is wrong. Otherwise the
-stamps of each chain are compared with the highest one before.
+stamps of each chain are compared with the highest one before. If an order is promised only for groups that
+overlap, stamps are places within one group: then those of each group are compared, and no tags.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 
-from ordercast.core import NodeId
-from ordercast.judge.columns.account import Account, Chain
+from ordercast.core import NodeId, Order
+from ordercast.judge.columns.account import Account
 from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import Flags, Ints
 from ordercast.judge.columns.findings import Findings
@@ -23,11 +26,16 @@ def stamp_order(case: Case, findings: Findings) -> None:
     account, stamped = case.account, case.stamped
     if not stamped.has_places or (account.ordered is None and case.stamps_climb):
         return
-    broken: list[Broken] = []
+    broken: dict[int, Broken] = {}
+    by_group = case.description.guarantees.order is Order.OVERLAPS and len(case.description.groups) > 1
     for chain in account.chains:
-        broken += _broken(account, stamped, chain, _in_all_until(case, chain.node))
-    broken.sort(key=lambda found: int(account.row[found[0]]))
-    for found in findings.wanted(broken):
+        where = np.arange(chain.start, chain.stop)
+        parts = _by_group(account, where) if by_group else (where,)
+        until = 0 if by_group else _in_all_until(case, chain.node)
+        for part in parts:
+            for found in _broken(account, stamped, part, until):
+                broken.setdefault(found[0], found)
+    for found in findings.wanted(sorted(broken.values(), key=lambda found: int(account.row[found[0]]))):
         _tell(account, findings, stamped, found)
 
 
@@ -39,9 +47,15 @@ def _in_all_until(case: Case, node: NodeId) -> int:
     return min((one.left.row for one in spans if one.left is not None), default=len(case.trace.kind))
 
 
-def _broken(account: Account, stamped: Stamped, chain: Chain, in_all_until: int) -> list[Broken]:
-    """The deliveries of a chain that are out of place, or tagged without a reason."""
-    where = np.arange(chain.start, chain.stop)
+def _by_group(account: Account, where: Ints) -> Iterator[Ints]:
+    """Some deliveries, once for each group, with those to that group."""
+    codes = np.unique(account.to[where]).tolist()
+    for group in sorted({group for code in codes for group in account.destinations[code]}):
+        yield where[account.going_to(group)[account.to[where]]]
+
+
+def _broken(account: Account, stamped: Stamped, where: Ints, in_all_until: int) -> list[Broken]:
+    """The deliveries of a receiver that are out of place, or tagged without a reason."""
     where = where[stamped.whole(account.row[where])]
     clock, issuer = (column[account.row[where]] for column in stamped.columns[:2])
     ordered = np.ones(len(where), bool) if account.ordered is None else account.ordered[where]

@@ -7,9 +7,12 @@ message whose stamp is not lower.
 
 A tag is judged only at receivers that have been in every group from the start. At others, the place may have
 been passed by a message that they do not receive: EpTO's peers order the messages of all groups.
+
+If an order is promised only for groups that overlap, stamps are places within one group. So the stamps of
+each group are compared, and no tags: a message of another group may have passed the place.
 """
 
-from ordercast.core import NodeId
+from ordercast.core import GroupId, NodeId, Order
 from ordercast.judge.finding import message_at
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
@@ -21,11 +24,12 @@ class StampOrder(Oracle):
 
     def __init__(self, name: str, case: Case) -> None:
         super().__init__(name, case)
-        self._latest: dict[NodeId, Event] = {}
-        """The delivery in order with the highest stamp of each receiver."""
+        self._latest: dict[NodeId, dict[GroupId | None, Event]] = {n.id: {} for n in case.description.nodes}
+        """The delivery in order with the highest stamp of each receiver, or of each receiver and group."""
         groups = case.description.groups.values()
         nodes = [node.id for node in case.description.nodes]
         self._in_all = {node for node in nodes if all(node in members for members in groups)}
+        self._by_group = case.description.guarantees.order is Order.OVERLAPS and len(groups) > 1
 
     def handlers(self) -> dict[Kind, Handler]:
         """Deliveries, and recoveries without state, which make a new receiver."""
@@ -40,17 +44,20 @@ class StampOrder(Oracle):
         clock, issuer = event.stamp_clock, event.stamp_issuer
         if clock is None or issuer is None:
             return
-        latest = self._latest.get(event.node)
-        if latest is None or clock > latest.stamp_clock or _stamp(event) >= _stamp(latest):  # type: ignore[operator]
-            self._latest[event.node] = event
-        else:
-            self._tell(event, latest, "after")
+        known = self._latest[event.node]
+        for place in event.groups or () if self._by_group else (None,):
+            latest = known.get(place)
+            if latest is None or clock > latest.stamp_clock or _stamp(event) >= _stamp(latest):  # type: ignore[operator]
+                known[place] = event
+            else:
+                self._tell(event, latest, "after")
+                break
 
     def _on_tagged(self, event: Event) -> None:
         clock, issuer = event.stamp_clock, event.stamp_issuer
-        if clock is None or issuer is None or event.node not in self._in_all:
+        if clock is None or issuer is None or event.node not in self._in_all or self._by_group:
             return
-        latest = self._latest.get(event.node)
+        latest = self._latest[event.node].get(None)
         if latest is None or _stamp(latest) < (clock, issuer):
             self._tell(event, latest, "tagged as out of order, but the last in order was")
 
@@ -75,7 +82,7 @@ class StampOrder(Oracle):
 
     def _on_recover(self, event: Event) -> None:
         if event.label == LOST:
-            self._latest.pop(event.node, None)
+            self._latest[event.node].clear()
 
 
 def _stamp(event: Event) -> tuple[int, int]:
