@@ -132,6 +132,8 @@ def test_infrastructure_must_be_there_as_its_role_says() -> None:
         (Crashes.MINORITY, (4, 5), False),
         (Crashes.ANY, (4, 5), True),
         (Crashes.ANY, (4, 5, 6), False),
+        (Crashes.ONE, (4,), True),
+        (Crashes.ONE, (4, 5), False),
         (Crashes.NONE, (4,), False),
     ):
         stretches = found(cut(200, *hosts), plan=plan_of(service=service))

@@ -115,8 +115,19 @@ def test_of_stateless_infrastructure_one_is_left() -> None:
     assert most == 1
 
 
-def test_the_only_one_of_its_kind_comes_back() -> None:
-    make = plans(Fault.CRASH, roles={"sequencer": (Crashes.ANY, 1)})
+@pytest.mark.parametrize(("nodes", "bound"), [(2, 1), (4, 1)])
+def test_where_one_may_be_down_for_good_the_others_come_back(nodes: int, bound: int) -> None:
+    most, at_once = 0, 0
+    for scenario, plan in drawn(plans(Fault.CRASH, roles={"sequencer": (Crashes.ONE, nodes)})):
+        hosts = {node.host for node in plan.infrastructure()}
+        most = max(most, len(hosts & gone(scenario)))
+        at_once = max(at_once, len(hosts & {f.host for f in scenario.fault if isinstance(f, Crash)}))
+    assert most == bound < at_once
+
+
+@pytest.mark.parametrize("fails", [Crashes.ANY, Crashes.ONE])
+def test_the_only_one_of_its_kind_comes_back(fails: Crashes) -> None:
+    make = plans(Fault.CRASH, roles={"sequencer": (fails, 1)})
     found = states(make, "sequencer")
     assert found["crash"] == found["saved"] + found["lost"] > 400
 
@@ -228,6 +239,9 @@ def crashes(count: int) -> list[FaultSpec]:
         ((Crashes.MINORITY, 3), 1, True),
         ((Crashes.MINORITY, 3), 2, False),
         ((Crashes.MINORITY, 4), 2, False),
+        ((Crashes.ONE, 3), 1, True),
+        ((Crashes.ONE, 3), 2, False),
+        ((Crashes.ONE, 1), 1, False),
         ((Crashes.NONE, 2), 1, False),
         ((Crashes.ANY, 2), 2, True),
         ((None, 2), 2, True),
@@ -263,6 +277,8 @@ def test_infrastructure_that_came_back_is_no_hindrance() -> None:
         (Crashes.ANY, "lost", []),
         (Crashes.MINORITY, "saved", []),
         (Crashes.MINORITY, "lost", [Fault.AMNESIA]),
+        (Crashes.ONE, "saved", []),
+        (Crashes.ONE, "lost", [Fault.AMNESIA]),
         (Crashes.NONE, "lost", [Fault.AMNESIA]),
         (None, "saved", [Fault.RESTART]),
         (None, "lost", [Fault.AMNESIA]),

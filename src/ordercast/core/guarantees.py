@@ -103,6 +103,8 @@ class Crashes(StrEnum):
     """
 
     NONE = "none"
+    ONE = "one"
+    """One of each group, if another one is left."""
     MINORITY = "minority"
     MINORITY_OF_ALL = "minority-of-all"
     ANY = "any"

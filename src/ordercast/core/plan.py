@@ -128,8 +128,9 @@ class Node:
 
     ``ANY``: the nodes keep no important state. Each may crash for good, or come back with or without its
     state, as long as one node is left. ``MINORITY``: the nodes form a quorum. Fewer than half may be down for
-    good; others that crash come back with their state. ``NONE``: all nodes that crash come back with their
-    state. None: nothing is promised, and the swarm does not crash their hosts.
+    good; others that crash come back with their state. ``ONE``: so do all but one, which may be down for good
+    if another one is left. ``NONE``: all nodes that crash come back with their state. None: nothing is
+    promised, and the swarm does not crash their hosts.
     """
     spare: bool = False
     """A live cluster starts the node only on request, by an `Action` of the protocol."""

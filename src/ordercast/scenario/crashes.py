@@ -21,6 +21,7 @@ State = Literal["saved", "lost"]
 _RETURNS: dict[Crashes | None, tuple[State, ...]] = {
     None: (),
     Crashes.NONE: ("saved",),
+    Crashes.ONE: ("saved",),
     Crashes.MINORITY: ("saved",),
     Crashes.MINORITY_OF_ALL: ("saved",),
     Crashes.ANY: ("saved", "lost"),
@@ -241,5 +242,11 @@ def may_go(node: NodeId, gone: list[NodeId], plan: Plan) -> bool:
 def _bound(crashes: Crashes, count: int) -> int:
     """How many of `count` nodes may be down for good."""
     minority = max(0, count - 1) // 2
-    bounds = {Crashes.MINORITY: minority, Crashes.MINORITY_OF_ALL: minority, Crashes.ANY: count}
-    return bounds.get(crashes, 0)
+    bounds = {
+        Crashes.NONE: 0,
+        Crashes.ONE: min(1, max(0, count - 1)),
+        Crashes.MINORITY: minority,
+        Crashes.MINORITY_OF_ALL: minority,
+        Crashes.ANY: count,
+    }
+    return bounds[crashes]
