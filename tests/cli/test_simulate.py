@@ -93,6 +93,16 @@ BAD = {
         "line 2: membership",
         "disjoint",
     ),
+    "empty group": (
+        'protocol = "unordered"\nmembership = [[0, 1], []]\n',
+        "line 2: membership",
+        "group 1 has no receiver; unordered needs one in every group",
+    ),
+    "empty groups": (
+        'protocol = "epto"\nmembership = [[], []]\n',
+        "line 2: membership",
+        "a deployment needs at least one group with a receiver",
+    ),
     "too wide a spread": (UNORDERED + "[workload]\nspread = [1, 1]\n", "line 3: workload.spread"),
     "unknown role": (
         UNORDERED + "[role_cpu.king]\nsend_ns = 1\n",

@@ -32,8 +32,8 @@ def test_overlapping_groups_count_a_receiver_once() -> None:
     ("groups", "senders", "complaint"),
     [
         ((), 1, "at least one group"),
-        (((),), 1, "every group needs a receiver"),
-        (((0,), ()), 1, "every group needs a receiver"),
+        (((),), 1, "at least one group with a receiver"),
+        (((), ()), 1, "at least one group with a receiver"),
         (((0,),), 0, "at least one sender"),
         (((0,),), -1, "at least one sender"),
         (((1, 2),), 1, "from 0 without gaps"),
@@ -47,6 +47,11 @@ def test_what_cannot_be_deployed_is_refused(
 ) -> None:
     with pytest.raises(LocalError, match=complaint):
         Deployment(groups, senders)
+
+
+def test_a_group_may_be_empty() -> None:
+    deployment = Deployment(((), (0, 1)), senders=1, joiners=1)
+    assert (deployment.receivers, deployment.joiner_ids(), deployment.sender_ids()) == (3, (2,), (3,))
 
 
 def test_no_group_and_no_receiver_are_refused_in_disjoint_deployments() -> None:

@@ -14,6 +14,7 @@ from ordercast.core import (
     Guarantees,
     LocalError,
     Member,
+    Membership,
     Message,
     Node,
     NodeId,
@@ -117,3 +118,18 @@ def test_a_protocol_that_says_nothing_varies_no_options() -> None:
     sketch = Protocol("sketch", "", "", Guarantees(), Options, deploy, ("role",))
     assert sketch.vary(rng) == {}
     assert rng.getstate() == Random(0).getstate()
+
+
+@pytest.mark.parametrize("membership", Membership)
+def test_only_groups_to_which_receivers_subscribe_may_be_empty(membership: Membership) -> None:
+    nodes = tuple(Node(node, "role", node, Silent) for node in (0, 1))
+    groups: dict[int, tuple[NodeId, ...]] = {0: (0,), 1: ()}
+
+    def make() -> Plan:
+        return Plan("sketch", Guarantees(membership=membership), nodes, groups, (1,), Codec([Nothing]))
+
+    if membership is Membership.SUBSCRIPTIONS:
+        assert make().participants() == {0, 1}
+    else:
+        with pytest.raises(LocalError, match="group 1 has no receiver; sketch needs one in every group"):
+            make()

@@ -158,3 +158,25 @@ def test_both_judges_catch_a_broken_peer(
     for violations in (run.violations, audit(run.description, run.table).violations):
         assert {one.property for one in violations} == {breaks}
         assert all(one.nodes == (node,) for one in violations)
+
+
+def test_a_group_may_begin_without_a_peer() -> None:
+    changes = {
+        "membership": ((), (0, 1, 2, 3)),
+        "join": (Join(at_ms=80, node=JOINER), Join(at_ms=150, node=0)),
+        "leave": (Leave(at_ms=300, node=JOINER), Leave(at_ms=350, node=0)),
+    }
+    run = simulate(scenario({}, **changes))
+    clean(run)
+    for node in (0, JOINER):
+        own = [event.kind for event in run.events() if event.node == node and event.groups == (0,)]
+        assert own[:2] == [Kind.JOIN, Kind.JOINED] and own[-1] is Kind.LEFT and Kind.DELIVER in own
+    early = [event for event in run.events() if event.kind is Kind.SUBMIT and event.groups == (0,)]
+    assert early[0].time_ns < 80 * MILLISECOND, "somebody sends to the group before anybody receives it"
+
+
+def test_the_clients_of_a_closed_workload_give_up_what_nobody_receives() -> None:
+    workload = WorkloadSpec(kind="closed", messages=40, timeout_ms=5)
+    run = simulate(scenario({}, membership=((0, 1, 2, 3), ()), workload=workload, join=(), leave=()))
+    clean(run)
+    assert run.summary().submitted >= 40

@@ -213,6 +213,10 @@ COMPLAINTS = {
         HEAD.replace("= 2", "= [0, 2]") + HOSTS,
         ", line 2: groups: the receivers of a deployment must be numbered from 0 without gaps",
     ),
+    "empty group": (
+        HEAD.replace("= 2", "= [0, 1]\naudit = []") + HOSTS,
+        ", line 2: groups: group 1 has no receiver; unordered needs one in every group",
+    ),
     "no hosts": (HEAD, ": no [[host]] for: 0 (receiver), 1 (receiver), 2 (sender); add one"),
     "missing host": (HEAD + HOSTS[: HOSTS.rindex("[[")], ", line 7: host[1]: no [[host]] for: 2 (sender)"),
     "host twice": (

@@ -195,3 +195,28 @@ def test_late_messages_reach_the_application_as_such_and_tails_and_traces_mark_t
     late_rows = [event for event in events_of(stored.table()) if event.kind is Kind.OUT_OF_ORDER]
     assert [event.node for event in sorted(late_rows, key=lambda event: event.node)] == [0, 1]
     assert verdict(stored.description, events_of(stored.table())).violations == []
+
+
+@pytest.mark.parametrize("joiners", [0, 1])
+def test_a_program_joins_a_group_that_nobody_receives(tmp_path: Path, joiners: int) -> None:
+    top, hosts = "senders = 1\ncolocated = true\ntrace = false", tuple(range(3 + joiners))
+    top += f"\njoiners = {joiners}" if joiners else ""
+    config = write_cluster(
+        tmp_path, protocol="epto", receivers=3, top=top, options=f"round_ns = {ROUND_NS}", hosts=hosts
+    )
+    text = config.read_text().replace("orders = 3", "orders = [0, 1, 2]\naudit = []")
+    config.write_text(text.replace("[[host]]\nid = 2", "[[host]]\nid = 2\nstart = false"))
+
+    async def act() -> None:
+        async with AsyncExitStack() as exits:
+            first = [join(config, "orders", host=host, run="run") for host in range(2)]
+            one, _ = [await exits.enter_async_context(joining) for joining in first]
+            late = await exits.enter_async_context(join(config, "audit", run="run"))
+            assert late.host.host == 2 + joiners, "a host that is in no group, or one that nobody starts"
+            assert "audit" in late.joined
+            await one.send(b"to those who audit", to=["audit"])
+            taken = [await asyncio.wait_for(late.receive(), PATIENCE_S) for _ in range(2)]
+            received = [one for one in taken if isinstance(one, ordercast.Received)]
+            assert [one.payload for one in received] == [b"to those who audit"]
+
+    run(act())

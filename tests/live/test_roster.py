@@ -240,6 +240,14 @@ def test_with_several_groups_the_new_peer_must_name_its_own(tmp_path: Path) -> N
         without_host(again(cluster), again(cluster).host(2))
 
 
+def test_a_group_without_receivers_keeps_nobody_from_going(tmp_path: Path) -> None:
+    cluster = epto(tmp_path)
+    text = cluster.file.read_text().replace("orders = 3", "orders = [0, 1, 2]\naudit = []")
+    cluster.file.write_text(text)
+    assert again(cluster).groups == {"orders": (0, 1, 2), "audit": ()}
+    assert without_host(again(cluster), again(cluster).host(2)).plan().groups == {0: (0, 1), 1: ()}
+
+
 def test_the_last_receiver_and_the_last_sender_stay(tmp_path: Path) -> None:
     cluster = epto(tmp_path)
     for host in (0, 1):

@@ -1,6 +1,7 @@
 """Joins and leaves in scenarios: read, checked, drawn, and made smaller."""
 
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
@@ -8,11 +9,13 @@ import pytest
 from ordercast.catalogue import protocol_names
 from ordercast.core import Deployment, LocalError, Membership, Plan
 from ordercast.scenario.changes import Join, Leave
+from ordercast.scenario.crashes import Phase
 from ordercast.scenario.file import load_scenario
 from ordercast.scenario.part import part_of
 from ordercast.scenario.simpler import squeezed
 from ordercast.scenario.spec import Scenario, SubmissionSpec, WorkloadSpec
 from ordercast.scenario.swarm import swarm_scenario
+from ordercast.scenario.turnover import draw_changes
 from ordercast.sim.build import build_world
 from ordercast.sim.run import simulate
 from ordercast.sim.shrinking import shrink
@@ -123,3 +126,24 @@ def test_a_failing_scenario_keeps_only_the_changes_that_it_needs() -> None:
     assert {type(one) for one in found.changes} >= {Leave}
     assert simulate(found, make(found.deployment())).violations
     assert msgspec.convert(msgspec.to_builtins(found), Scenario) == found
+
+
+def test_in_an_empty_group_anybody_joins_and_leaves() -> None:
+    deployment = Deployment(((0, 1), ()), 1)
+    plan = subscriptions.plan(deployment)
+    moved = {
+        (change.node, change.group)
+        for seed in range(50)
+        for change in draw_changes(plan, Phase(400.0), Random(seed))
+    }
+    assert moved == {(1, 0), (0, 1), (1, 1)}, "but the first member of a group stays"
+
+
+def test_a_part_of_a_scenario_keeps_groups_that_are_empty() -> None:
+    whole = Scenario(protocol="epto", membership=((), (0, 1), (1, 2)), senders=2)
+    smaller = part_of(whole, Scenario.plan, receivers=(0,))
+    assert smaller is not None and smaller.membership == ((), (0,), (0, 1))
+    assert part_of(whole, Scenario.plan, receivers=(0, 1)) is None, "a group that had members needs one"
+    plain = part_of(whole, Scenario.plan, groups=(0, 2))
+    assert plain is not None and (plain.membership, plain.groups, plain.receivers) == ((), 1, 2)
+    assert part_of(whole, Scenario.plan, groups=(1, 2)) is None, "some group needs a receiver"

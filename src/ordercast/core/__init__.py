@@ -57,7 +57,7 @@ from ordercast.core.ids import (
 )
 from ordercast.core.message import Codec, Message, Numbered, Payload
 from ordercast.core.message_text import message_text
-from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol
+from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol, screen_groups
 from ordercast.core.process import Caller, Env, Member, Process, Receiver, Stateful
 from ordercast.core.service import Context, Outcome, ServiceSpec, StateMachine, outcome_of
 from ordercast.core.service_class import (
@@ -154,6 +154,7 @@ __all__ = [
     "message_types",
     "packet_text",
     "place_of",
+    "screen_groups",
     "protocol_failed",
     "Caller",
     "Checkpoint",

@@ -52,7 +52,8 @@ class Deployment:
     """What the user asks for, in terms that all protocols share.
 
     Receivers are nodes ``0 .. receivers-1`` and senders follow them. ``groups`` lists the receivers of
-    each group at the start; groups may overlap where the protocol allows it.
+    each group at the start; groups may overlap where the protocol allows it. A group may have no receiver if
+    receivers subscribe to groups.
     """
 
     groups: tuple[tuple[NodeId, ...], ...]
@@ -67,8 +68,8 @@ class Deployment:
     are only ordered."""
 
     def __post_init__(self) -> None:
-        if not self.groups or any(not members for members in self.groups):
-            raise LocalError("a deployment needs at least one group, and every group needs a receiver")
+        if not any(self.groups):
+            raise LocalError("a deployment needs at least one group with a receiver")
         if self.senders < 1:
             raise LocalError("a deployment needs at least one sender")
         seen = {node for members in self.groups for node in members}
@@ -187,6 +188,7 @@ class Plan:
 
     def _check_membership(self) -> None:
         promised = self.guarantees
+        screen_groups(self.protocol, promised.membership, self.groups)
         if promised.membership is Membership.FIXED and self.joiners:
             raise LocalError(f"the groups of {self.protocol} are fixed, so nobody can join them later")
         if promised.membership is not Membership.FIXED and promised.gaps is Gaps.NOTIFIED:
@@ -229,6 +231,15 @@ class Plan:
         if not isinstance(process, Member):
             raise LocalError(f"{self.protocol}: {type(process).__name__} takes no messages")
         return process
+
+
+def screen_groups(
+    protocol: str, membership: Membership, groups: Mapping[GroupId, tuple[NodeId, ...]]
+) -> None:
+    """Refuse groups without a receiver, unless receivers subscribe to groups: then they may come later."""
+    empty = [group for group, members in groups.items() if not members]
+    if empty and membership is not Membership.SUBSCRIPTIONS:
+        raise LocalError(f"group {empty[0]} has no receiver; {protocol} needs one in every group")
 
 
 @dataclass(frozen=True, slots=True)

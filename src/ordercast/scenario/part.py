@@ -45,7 +45,8 @@ def part_of(
     stay = [group for group in range(len(deployment.groups)) if group not in groups]
     members = [[node for node in deployment.groups[group] if node not in receivers] for group in stay]
     wanted = [place for place in range(deployment.senders) if place not in senders]
-    if not members or not all(members) or not wanted:
+    emptied = any(deployment.groups[group] and not own for group, own in zip(stay, members, strict=True))
+    if emptied or not any(members) or not wanted:
         return None
     joiners = [node for node in deployment.joiner_ids() if node not in receivers]
     left = (*sorted({node for own in members for node in own}), *joiners)
@@ -115,6 +116,8 @@ def _moved(scenario: Scenario, smaller: Scenario, moves: _Moves, old: Plan, new:
 def _without_membership(scenario: Scenario) -> Scenario:
     """The same deployment by numbers alone, if they can say it."""
     groups = scenario.membership
+    if not groups[0]:
+        return scenario
     plain = msgspec.structs.replace(scenario, membership=(), groups=len(groups), receivers=len(groups[0]))
     return plain if plain.deployment() == scenario.deployment() else scenario
 

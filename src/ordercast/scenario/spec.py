@@ -18,6 +18,7 @@ from ordercast.core import (
     Plan,
     Protocol,
     place_of,
+    screen_groups,
 )
 from ordercast.scenario.changes import ChangeSpec, Join, Leave
 from ordercast.scenario.conditions import Conditions
@@ -244,7 +245,8 @@ class Scenario(_Spec, frozen=True, kw_only=True):
     receivers: Count = 3
     """Receivers per group."""
     membership: tuple[tuple[int, ...], ...] = ()
-    """The receivers of each group, instead of `groups` and `receivers`. Groups may overlap."""
+    """The receivers of each group, instead of `groups` and `receivers`. Groups may overlap.
+    A group may have none if receivers subscribe."""
     senders: Count = 1
     colocated: bool = False
     """Senders run on the receivers' hosts."""
@@ -308,7 +310,8 @@ class Scenario(_Spec, frozen=True, kw_only=True):
         """The protocol's plan for this scenario."""
         options = self.all_options()
         protocol = find_protocol(self.protocol)
-        if self.joiners and protocol.base(self.options).guarantees.membership is Membership.FIXED:
+        membership = protocol.base(self.options).guarantees.membership
+        if self.joiners and membership is Membership.FIXED:
             what = f"the groups of {self.protocol} are fixed, so nobody can join them later"
             raise KeyedError("joiners", what)
         if self.service:
@@ -316,6 +319,7 @@ class Scenario(_Spec, frozen=True, kw_only=True):
                 serving_protocol(self.protocol)
                 find_service(self.service)
         with about("membership" if self.membership else "groups"):
+            screen_groups(self.protocol, membership, dict(enumerate(self.membership)))
             return _deploy(protocol, self.deployment(), options)
 
 

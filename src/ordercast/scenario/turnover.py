@@ -2,7 +2,7 @@
 
 Where members agree on views, only receivers that were in no group at the start come and go: what is enough of
 a group to go on then depends on its members at the start. Otherwise all do, but the first member of each
-group stays.
+group stays. A group without members has none that stays.
 """
 
 from random import Random
@@ -49,5 +49,5 @@ def _movable(plan: Plan) -> list[tuple[NodeId, GroupId]]:
         (node, group)
         for node in sorted(receivers)
         for group, members in plan.groups.items()
-        if node != members[0]
+        if not members or node != members[0]
     ]

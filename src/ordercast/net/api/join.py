@@ -85,10 +85,16 @@ def members(cluster: Cluster, name: str) -> tuple[HostId, ...]:
 
 
 def receivers(cluster: Cluster, name: str) -> tuple[HostId, ...]:
-    """The hosts that can receive a group: its members, and then those that are in no group at the start."""
+    """The hosts that can receive a group: its members, and then those that are in no group at the start.
+
+    If it has no members at the start, every host with a receiver can.
+    """
     plan = cluster.plan()
-    later = dict.fromkeys(plan.nodes[node].host for node in plan.joiners)
-    return tuple(dict.fromkeys((*members(cluster, name), *later)))
+    own = members(cluster, name)
+    others = () if own else sorted({node for nodes in plan.groups.values() for node in nodes})
+    later = [plan.nodes[node].host for node in plan.joiners]
+    found = (*later, *free_first(cluster, [plan.nodes[node].host for node in others]))
+    return tuple(dict.fromkeys((*own, *found)))
 
 
 def open_group(

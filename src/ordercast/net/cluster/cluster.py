@@ -25,6 +25,7 @@ from ordercast.core import (
     Plan,
     Protocol,
     ServiceSpec,
+    screen_groups,
 )
 from ordercast.net.cluster.roster import Change, Roster
 from ordercast.net.transports.address import Address, parse_address
@@ -160,6 +161,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             what = f"the groups of {self.protocol} are fixed, so nobody can join them later"
             raise KeyedError("joiners", what)
         with about("groups"):
+            membership = protocol.base(self.options).guarantees.membership
+            screen_groups(self.protocol, membership, dict(enumerate(self.groups.values())))
             first = protocol.deploy(self.deployment(), options)
             if not self.roster.changes:
                 return first

@@ -123,7 +123,7 @@ def _screen_last(
 ) -> None:
     """Refuse to remove the last receiver of a group, the last sender, or the last node of a role."""
     for group, name in enumerate(cluster.groups):
-        if nodes.issuperset(plan.groups[group]):
+        if plan.groups[group] and nodes.issuperset(plan.groups[group]):
             raise LocalError(f"host {host.id} cannot be removed: it has the last receiver of group '{name}'")
     if nodes.issuperset(plan.senders):
         raise LocalError(f"host {host.id} cannot be removed: it has the last sender")
