@@ -31,6 +31,7 @@ PLANS: dict[str, Callable[[Deployment], Plan]] = {
     "fifo peers": partial(peers.plan, causality=Causality.FIFO),
     "causal peers": partial(peers.plan, causality=Causality.CAUSAL),
     "subscriptions": subscriptions.plan,
+    "subscriptions to overlapping groups": subscriptions.overlapping,
 }
 
 EVERYTHING = Guarantees(

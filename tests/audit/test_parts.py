@@ -24,7 +24,7 @@ BITS = 2
 
 
 def may_be_cut(make: Callable[[Deployment], Plan]) -> bool:
-    plan = make(Deployment.disjoint(1, 3, 2))
+    plan = make(Deployment.disjoint(2, 3, 2))
     return may_be_parted(describe(plan, run="test", source="simulator", seed=0, complete=True))
 
 

@@ -1,5 +1,7 @@
 """Joins and leaves in scenarios: read, checked, drawn, and made smaller."""
 
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 from random import Random
 
@@ -8,6 +10,7 @@ import pytest
 
 from ordercast.catalogue import protocol_names
 from ordercast.core import Deployment, LocalError, Membership, Plan
+from ordercast.judge import audit
 from ordercast.scenario.changes import Join, Leave
 from ordercast.scenario.crashes import Phase
 from ordercast.scenario.file import load_scenario
@@ -107,6 +110,37 @@ def test_the_swarm_keeps_the_promises_of_the_model() -> None:
         assert simulate(drawn, subscriptions.plan(drawn.deployment())).violations == []
         changed += bool(drawn.changes)
     assert changed
+
+
+def test_the_swarm_draws_groups_that_overlap_where_that_is_the_promise() -> None:
+    drawn = [swarm_scenario("", seed, subscriptions.overlapping) for seed in range(200)]
+    others = [swarm_scenario("", seed, subscriptions.plan) for seed in range(200)]
+    own = [one for one, other in zip(drawn, others, strict=True) if one.membership != other.membership]
+    assert 0.7 * len(drawn) < len(own) < 0.9 * len(drawn)
+    assert max(len(one.membership) for one in own) == 6
+    assert max(node for one in own for members in one.membership for node in members) == 7
+    pairs = [combinations(one.membership, 2) for one in own]
+    double = sum(any(len({*a} & {*b}) > 1 for a, b in both) for both in pairs)
+    assert double > 0.5 * len(own), "most have two receivers in the same two groups"
+    empty = {(one.seed, group) for one in own for group, members in enumerate(one.membership) if not members}
+    assert 0.1 * len(own) < len(empty) < 0.3 * len(own)
+    assert empty & {(one.seed, change.group) for one in own for change in one.join}
+
+
+def test_the_swarm_keeps_the_promises_of_the_model_where_groups_overlap() -> None:
+    for seed in range(12):
+        drawn = swarm_scenario("", seed, subscriptions.overlapping)
+        run = simulate(drawn, subscriptions.overlapping(drawn.deployment()))
+        assert run.violations == [] == audit(run.description, run.table).violations
+
+
+def test_the_swarm_finds_receivers_that_swap_two_groups() -> None:
+    make = partial(subscriptions.overlapping, broken=subscriptions.Swapping)
+    found = set()
+    for seed in range(12):
+        drawn = swarm_scenario("", seed, make)
+        found |= {one.property for one in simulate(drawn, make(drawn.deployment())).violations}
+    assert "pair-order" in found and "total-order" not in found
 
 
 def test_a_failing_scenario_keeps_only_the_changes_that_it_needs() -> None:

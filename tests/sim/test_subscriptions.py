@@ -123,3 +123,11 @@ def test_a_group_that_does_not_exist_cannot_be_joined() -> None:
     world = World(subscriptions.plan(scenario().deployment()))
     with pytest.raises(LocalError, match="there is no group 7; there are: 0"):
         world.members.join(JOINER, 7)
+
+
+def test_a_receiver_that_swaps_two_groups_breaks_the_order_of_that_pair_only() -> None:
+    chosen = scenario(membership=((0, 1, 2), (1, 2), ()), joiners=0, join=(), leave=(), liveness=False)
+    ended = simulate(chosen, subscriptions.overlapping(chosen.deployment(), subscriptions.Swapping))
+    assert found(ended) - {"agreement", "validity"} == {"pair-order"}
+    assert all(2 in one.nodes for one in ended.violations)
+    assert found(simulate(chosen, subscriptions.overlapping(chosen.deployment()))) == set()

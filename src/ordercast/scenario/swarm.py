@@ -25,6 +25,7 @@ from ordercast.scenario.crashes import (
 )
 from ordercast.scenario.disks import draw_disk_faults
 from ordercast.scenario.faults import FaultSpec, Heal, Partition, Pause, SetClock, Weather
+from ordercast.scenario.overlaps import draw_overlaps
 from ordercast.scenario.spec import (
     ChiSquareSpec,
     ClocksSpec,
@@ -94,6 +95,11 @@ def swarm_scenario(
         codec=rng.random() < 0.25,
     )
     calm, plan = _deploy(calm, make_plan, rng)
+    # So have groups that overlap, where that is what a protocol is about.
+    overlapping = draw_overlaps(plan, Random(f"{seed}/overlaps"))
+    if overlapping:
+        calm = msgspec.structs.replace(calm, membership=overlapping)
+        plan = _plan(calm, make_plan)
     # So have services, and so calls of their clients stay as they are if anything else changes.
     served = draw_service(calm, plan, Random(f"{seed}/service"))
     if served.service:

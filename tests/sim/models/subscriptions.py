@@ -7,7 +7,10 @@ they are answered, so nothing but the loss of packets is tolerated.
 """
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
+
+import msgspec
 
 from ordercast.core import (
     MILLISECOND,
@@ -321,6 +324,26 @@ class Captive(Subscriber):
         """Do nothing."""
 
 
+class Swapping(Subscriber):
+    """Broken: delivers a message after the next one, if that goes to another group."""
+
+    held: Ordered | None = None
+
+    def take(self, message: Ordered) -> None:
+        """Hold it, or deliver it before the one that is held."""
+        if not any(self.wants(group, message.place) for group in message.groups):
+            return
+        held, self.held = self.held, None
+        if held is None:
+            self.held = message
+        elif held.groups != message.groups:
+            self.deliver(message)
+            self.deliver(held)
+        else:
+            self.deliver(held)
+            self.deliver(message)
+
+
 MakeSubscriber = Callable[[Env, NodeId, Collection[GroupId]], Subscriber]
 
 
@@ -340,6 +363,13 @@ def plan(deployment: Deployment, broken: MakeSubscriber | None = None) -> Plan:
     codec = Codec([Request, Taken, Fetch, Ordered, Ask, Told])
     senders, joiners = deployment.sender_ids(), deployment.joiner_ids()
     return Plan("subscriptions", PROMISED, tuple(nodes), groups, senders, codec, joiners=joiners)
+
+
+def overlapping(deployment: Deployment, broken: MakeSubscriber | None = None) -> Plan:
+    """The same with a weaker promise: one order where groups overlap, of messages to one group each."""
+    full = plan(deployment, broken)
+    promised = msgspec.structs.replace(full.guarantees, order=Order.OVERLAPS, groups_max=1)
+    return replace(full, guarantees=promised)
 
 
 def _make(make: MakeSubscriber, sequencer: NodeId, groups: Collection[GroupId], env: Env) -> Subscriber:
