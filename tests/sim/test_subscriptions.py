@@ -1,16 +1,21 @@
 """Receivers that join and leave at a place in the order, in a model without a list of members."""
 
+from bisect import bisect_right
 from typing import Any
 
 import pytest
 
-from ordercast.core import LocalError
+from ordercast.core import GroupId, LocalError
 from ordercast.judge import audit
 from ordercast.scenario.changes import Join, Leave
 from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
+from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import Run, simulate
 from ordercast.sim.world import World
-from ordercast.trace import Kind
+from ordercast.trace import Event, Kind
+from tests.audit.tampering import foresees, tampered
+from tests.audit.test_both_judges import columns_say, oracles_say
+from tests.deep import deep_after
 from tests.sim.models import subscriptions
 
 JOINER = 3
@@ -131,3 +136,40 @@ def test_a_receiver_that_swaps_two_groups_breaks_the_order_of_that_pair_only() -
     assert found(ended) - {"agreement", "validity"} == {"pair-order"}
     assert all(2 in one.nodes for one in ended.violations)
     assert found(simulate(chosen, subscriptions.overlapping(chosen.deployment()))) == set()
+
+
+def by_group(events: list[Event]) -> list[Event]:
+    """The same with stamps of each group apart: the place in the order of the group, and the group."""
+    places: dict[GroupId, set[int]] = {}
+    for event in events:
+        if event.kind is Kind.DELIVER and event.groups and event.stamp_clock is not None:
+            places.setdefault(event.groups[0], set()).add(event.stamp_clock)
+    ranks = {group: sorted(own) for group, own in places.items()}
+
+    def moved(event: Event) -> Event:
+        if event.stamp_clock is None or not event.groups:
+            return event
+        (group,) = event.groups
+        rank = bisect_right(ranks.get(group, []), event.stamp_clock)
+        return event._replace(stamp_clock=rank, stamp_issuer=group)
+
+    return [moved(event) for event in events]
+
+
+@pytest.mark.parametrize("first", deep_after(1, range(0, 200, 20)))
+def test_places_of_each_group_apart_say_as_much_as_those_of_one_order(first: int) -> None:
+    joined = tampered_for = 0
+    for seed in range(first, first + 20):
+        drawn = swarm_scenario("", seed, subscriptions.overlapping)
+        run = simulate(drawn, subscriptions.overlapping(drawn.deployment()))
+        events = by_group(run.events())
+        joined += any(event.kind is Kind.JOINED for event in events)
+        for number in range(4):
+            changed = tampered(events, 1000 * seed + number) if number else events
+            if foresees(changed):
+                continue
+            told = oracles_say(run.description, changed)
+            assert columns_say(run.description, changed) == told, (seed, number)
+            assert number or not told, seed
+            tampered_for += bool(told)
+    assert joined and tampered_for
