@@ -1,0 +1,131 @@
+"""The logs that a sequencing node keeps, and their way to subscribers and to other nodes."""
+
+from ordercast.core import Env, GroupId, NodeId
+from ordercast.protocols.atoms.distribution import BYTES_MAX, Distribution
+from ordercast.protocols.atoms.group_log import GroupLog
+from ordercast.protocols.atoms.messages import BATCH, Entries, Kept, Lagging, Pull
+from ordercast.protocols.atoms.options import AtomsOptions
+from ordercast.protocols.atoms.records import GroupPlan, GroupReport, Post
+
+
+class LogKeeping:
+    """The logs of one node."""
+
+    def __init__(self, env: Env, store: tuple[NodeId, ...], options: AtomsOptions) -> None:
+        self._env = env
+        self._store = store
+        self._options = options
+        self.logs: dict[GroupId, GroupLog] = {}
+        self.distributions: dict[GroupId, Distribution] = {}
+        """Of the groups whose subscribers this node sends to."""
+
+    def log(self, group: GroupId) -> GroupLog:
+        """The log of a group."""
+        if group not in self.logs:
+            self.logs[group] = GroupLog(self._env, group)
+        return self.logs[group]
+
+    def install(self, plan: GroupPlan, mine: Post) -> None:
+        """Take up what a plan gives this node to keep and to send."""
+        group = plan.group
+        if mine.node in {part.post.node for part in plan.parts} | {post.node for post in plan.holders}:
+            self.log(group).keep(plan)
+        else:
+            self.forget(group)
+        if mine in plan.holders:
+            self.log(group).begin(plan)
+        if plan.distributor != mine:
+            self.distributions.pop(group, None)
+            return
+        distribution = self.distributions.get(group)
+        if distribution is None:
+            distribution = Distribution(self._env, group, self.log(group), self._options.retry_ns)
+            self.distributions[group] = distribution
+        distribution.update(plan.tenures)
+        distribution.catch_up()
+
+    def forget(self, group: GroupId) -> None:
+        """The log of a group is kept by others."""
+        log = self.logs.pop(group, None)
+        if log is not None:
+            log.clear()
+
+    def repeat(self, group: GroupId, plan: GroupPlan, mine: Post) -> bool:
+        """Send again what is not acknowledged, and ask again for what is missing; whether anything is."""
+        busy = self.pull(plan, mine)
+        distribution = self.distributions.get(group)
+        if distribution is not None:
+            busy |= distribution.repeat()
+            busy |= self._tidy(plan, distribution)
+        return busy
+
+    def _tidy(self, plan: GroupPlan, distribution: Distribution) -> bool:
+        """Forget what all subscribers have; give up those that are too far behind."""
+        group, log = plan.group, self.logs[plan.group]
+        low = min(distribution.low(), log.next - 1)
+        others = {post.node for post in plan.holders} | {part.post.node for part in plan.parts}
+        others.discard(self._env.me)
+        if low > log.low:
+            log.forget(low)
+            self._env.multicast(sorted(others), Kept(group, low))
+        if log.next - log.low > self._options.history:
+            for node in distribution.silent(self._options.suspect_ns):
+                self._env.multicast(self._store, Lagging(group, node))
+        return log.next > low + 1
+
+    def pull(self, plan: GroupPlan, mine: Post) -> bool:
+        """Ask for the parts of a log that this node lacks. Nobody needs what is in no part."""
+        if mine not in plan.holders:
+            return False
+        log = self.log(plan.group)
+        busy = False
+        for part in plan.parts:
+            lacking = log.lacks(max(part.start, plan.low), min(part.stop, plan.base))
+            if lacking is not None and part.post.node != mine.node:
+                busy = True
+                self._env.send(part.post.node, Pull(plan.group, *lacking))
+        return busy
+
+    def on_pull(self, source: NodeId, message: Pull) -> None:
+        """Another node lacks a part of a log."""
+        log = self.logs.get(message.group)
+        if log is not None and message.start < log.low:
+            self._env.send(source, Kept(message.group, log.low))
+        elif log is not None and message.start < message.stop:
+            entries = log.run(message.start, min(BATCH, message.stop - message.start), BYTES_MAX)
+            if entries:
+                self._env.send(source, Entries(message.group, message.start, entries))
+
+    def on_entries(self, message: Entries, plan: GroupPlan, mine: Post) -> None:
+        """A part of a log that this node lacked."""
+        if mine not in plan.holders:
+            return
+        log = self.log(message.group)
+        for position, entry in enumerate(message.entries, message.start):
+            if log.low <= position < plan.base:
+                log.put(position, entry)
+        self.pull(plan, mine)
+        if message.group in self.distributions:
+            self.distributions[message.group].catch_up()
+
+    def on_kept(self, message: Kept, plan: GroupPlan | None, mine: Post) -> None:
+        """All subscribers have what is before a position."""
+        log = self.logs.get(message.group)
+        if log is None:
+            return
+        if plan is not None and mine not in plan.holders and message.low >= plan.base:
+            self.forget(message.group)
+        else:
+            log.forget(min(message.low, log.next))
+
+    def report(self, plan: GroupPlan) -> GroupReport:
+        """What there is of a group whose epoch is sealed."""
+        group = plan.group
+        log = self.log(group)
+        distribution = self.distributions.get(group)
+        low = log.low
+        gone: tuple[NodeId, ...] = ()
+        if distribution is not None:
+            low, gone = max(low, distribution.low()), tuple(sorted(distribution.gone))
+        serials = tuple(sorted(log.serials.items()))
+        return GroupReport(group, tuple(log.ranges()), log.reach(plan.label), low, serials, gone)

@@ -1,0 +1,58 @@
+"""Makes the plans of an epoch from the graph and the places of the atoms."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from ordercast.components.sequencing_graph import AtomId, SequencingGraph
+from ordercast.core import GroupId, NodeId
+from ordercast.protocols.atoms.records import Hop, Post
+
+SENDERS: NodeId = -1
+"""Stands for the publishers, as a member of every group, where causal order is promised: a publisher that
+receives what it sends makes every common member of two groups a second one."""
+
+
+def members_of(graph: SequencingGraph, group: GroupId) -> tuple[NodeId, ...]:
+    """The subscribers of a group."""
+    return tuple(sorted(node for node in graph.members(group) if node != SENDERS))
+
+
+def trees(graph: SequencingGraph, groups: Iterable[GroupId]) -> dict[GroupId, AtomId]:
+    """The root of the tree of each group."""
+    roots: dict[GroupId, AtomId] = {}
+    for group in groups:
+        *_, root = graph.forest.upwards(graph.ingress(group))
+        roots[group] = root
+    return roots
+
+
+def hops_of(
+    graph: SequencingGraph, group: GroupId, sites: Mapping[AtomId, NodeId], lives: Mapping[NodeId, int]
+) -> tuple[Hop, ...]:
+    """The path of a group from node to node. Atoms that only pass it on count too: messages of other groups
+    must not overtake it there."""
+    own = frozenset(graph.own_atoms(group))
+    stops: list[tuple[NodeId, list[AtomId]]] = []
+    for atom in graph.path(group):
+        if not stops or stops[-1][0] != sites[atom]:
+            stops.append((sites[atom], []))
+        if atom in own:
+            stops[-1][1].append(atom)
+    return tuple(Hop(Post(node, lives[node]), tuple(atoms)) for node, atoms in stops)
+
+
+def holders_of(
+    last: NodeId,
+    before: Sequence[NodeId],
+    up: Collection[NodeId],
+    copies: int,
+    load: Mapping[NodeId, int],
+) -> tuple[NodeId, ...]:
+    """The nodes that keep the log of a group: the last of its path, then others, first the present ones."""
+    others = [node for node in before if node in up and node != last]
+    others += sorted(
+        (node for node in up if node not in (last, *others)), key=lambda node: (load[node], node)
+    )
+    chosen = others[: copies - 1]
+    # Whoever sent to the subscribers goes on: it knows how far they have come.
+    chosen.sort(key=lambda node: before.index(node) if node in before else -1)
+    return (last, *chosen)
