@@ -166,9 +166,8 @@ SEQUENCED = ("hydra", "hydra_paxos", "nopaxos")
 
 @pytest.mark.parametrize("protocol", protocol_names())
 def test_every_protocol_can_be_a_cluster(tmp_path: Path, protocol: str) -> None:
-    hosts = (0, 1, 2, 3, 4, 5, 6, 7) if protocol in SEQUENCED else (0, 1, 2)
-    if protocol == "atoms":
-        hosts = (0, 1, 2, 3, 4, 5)
+    count = 8 if protocol in SEQUENCED else 6 if protocol == "atoms" else 3
+    hosts = tuple(range(count))
     cluster = load_cluster(write_cluster(tmp_path, protocol=protocol, hosts=hosts))
     assert {node.host for node in cluster.plan().nodes} == set(hosts)
 

@@ -137,7 +137,7 @@ class Channels:
                 del channels[key]
 
     def forget_before(self, label: int) -> None:
-        """Forget the messages of epochs that this node has never known, and that are over."""
+        """Forget what came for epochs that this node has never known, and that are over."""
         for key in [key for key in self._inputs if key[0] < label]:
             del self._inputs[key]
 

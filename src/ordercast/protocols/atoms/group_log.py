@@ -43,20 +43,22 @@ class GroupLog:
             self.serials[name] = _serials.decode(state)
 
     def keep(self, plan: GroupPlan) -> None:
-        """Keep what a plan counts on, and drop what is not in the order, or may not be.
+        """Keep what is in the order, and drop what is not, or may not be.
 
-        What this node has reported is in the order up to the base. Of what it has not reported, nobody knows:
-        it may have missed other plans.
+        Whoever has obeyed the plan before knows that everything up to the base is. Another one may have
+        missed plans: of its log, what it has reported is in the order, and of the rest nobody knows.
         """
         if plan.version == self._version:
             return
+        follows = self._version == plan.previous
         mine = [part for part in plan.parts if part.post.node == self._env.me]
         for position, entry in list(self.entries.items()):
-            known = position < plan.base and any(part.start <= position < part.stop for part in mine)
-            if not known and entry.label != plan.label:
+            known = follows or any(part.start <= position < part.stop for part in mine)
+            if not (known and position < plan.base) and entry.label != plan.label:
                 self._drop(position)
         self.next = 1 + max(self.entries, default=-1)
         self._set_low(0)
+        self.forget(plan.low)
         self._version = plan.version
         self._save("v", plan.version.to_bytes(8, "little"))
 

@@ -28,10 +28,8 @@ class LogKeeping:
     def install(self, plan: GroupPlan, mine: Post) -> None:
         """Take up what a plan gives this node to keep and to send."""
         group = plan.group
-        if mine.node in {part.post.node for part in plan.parts} | {post.node for post in plan.holders}:
+        if group in self.logs or mine in plan.holders:
             self.log(group).keep(plan)
-        else:
-            self.forget(group)
         if mine in plan.holders:
             self.log(group).begin(plan)
         if plan.distributor != mine:

@@ -14,8 +14,8 @@ class AtomsOptions(Options, frozen=True):
     """Replicas of the store of groups and their members. They run on the hosts of the first sequencing nodes,
     as far as there are enough."""
     copies: int = 2
-    """On how many sequencing nodes a numbered message is before a subscriber gets it, while so many are up.
-    One less of them may fail at the same time without waiting for their return."""
+    """On how many sequencing nodes a numbered message is before a subscriber gets it. If fewer are up, groups
+    wait. If there are more than that, one may be gone for good."""
     grouping: str = "shared_member"
     """Which atoms share a sequencing node at the start: a name from `sequencing_graph.GROUPINGS`."""
     causal: bool = False
@@ -24,8 +24,8 @@ class AtomsOptions(Options, frozen=True):
     window: int = 64
     """How many messages of a publisher to one group may be without a place; then `submit` returns False."""
     history: int = 16_384
-    """How many messages of a group are kept for subscribers that do not answer. Whoever misses more is no
-    longer a subscriber, and is told so."""
+    """How many messages of a group are kept for subscribers that have not delivered them. Beyond, publishers
+    wait for those that are slow; those that do not answer are no longer subscribers, and are told so."""
     retry_ns: Nanos = 20 * MILLISECOND
     """Time before anything that is not answered is sent again; it doubles up to eight times that."""
     heartbeat_ns: Nanos = 5 * MILLISECOND

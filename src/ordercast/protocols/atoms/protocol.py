@@ -100,7 +100,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     everyone += [
         Node(node, "publisher", deployment.sender_host(node), publisher) for node in deployment.sender_ids()
     ]
-    fails = Crashes.ONE if options.copies > 1 else Crashes.NONE
+    fails = Crashes.ONE if 1 < options.copies < options.nodes else Crashes.NONE
     everyone += [Node(node, "sequencing node", node, sequencing_node, fails) for node in nodes]
     everyone += [Node(node, "store", beside.get(node, node), replica, Crashes.MINORITY) for node in store]
     apart = len({deployment.sender_host(node) for node in deployment.sender_ids()}) == deployment.senders

@@ -91,6 +91,8 @@ class GroupPlan(Record, frozen=True):
     group: Natural
     version: Natural
     """Plans of all groups have different versions; a later plan has a higher one."""
+    previous: Natural
+    """That of the group's plan before; 0 if there was none."""
     base: Natural
     """The position of the entry that begins the epoch."""
     begin: Begin

@@ -116,6 +116,11 @@ class Registry:
         """Whether a node is up, in the same life."""
         return post.node in self.up and self.lives[post.node] == post.life
 
+    @property
+    def has_enough(self) -> bool:
+        """Whether so many nodes are up that each log can be on enough of them."""
+        return len(self.up) >= self._copies
+
     def is_open(self, group: GroupId) -> bool:
         """Whether a group has members."""
         return group in self.plans and bool(self.plans[group].hops)
@@ -177,13 +182,8 @@ class Registry:
         return [(node, group, wants, False)]
 
     def _failed(self) -> set[GroupId]:
-        """Groups that depend on a node that is gone, or that could be on more nodes than they are."""
-        copies = min(self._copies, len(self.up))
-        return {
-            group
-            for group, plan in self.plans.items()
-            if not all(map(self.alive, plan.posts())) or len(plan.holders) < copies
-        }
+        """Groups that depend on a node that is gone."""
+        return {group for group, plan in self.plans.items() if not all(map(self.alive, plan.posts()))}
 
     def _closure(self, touched: set[GroupId]) -> set[GroupId]:
         """All groups that are, or were, in a tree with one of these."""
@@ -205,7 +205,7 @@ class Registry:
 
     def _decide(self, planned: Planned, finals: tuple[Final, ...]) -> None:
         known = {final.group: final for final in finals}
-        if known.keys() != {plan.group for plan in self.sealing()}:
+        if known.keys() != {plan.group for plan in self.sealing()} or not self.has_enough:
             return
         self.change += 1
         self.planned = None
@@ -284,6 +284,7 @@ class Registry:
         self.plans[group] = GroupPlan(
             group,
             self.version,
+            0 if before is None else before.version,
             base,
             begin,
             hops,

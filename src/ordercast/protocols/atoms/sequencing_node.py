@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from ordercast.components.sequencing_graph import AtomId
 from ordercast.core import Env, Explanation, GroupId, Message, NodeId, Process, Wait
 from ordercast.protocols.atoms.channels import ACKS, Channels
+from ordercast.protocols.atoms.group_log import GroupLog
 from ordercast.protocols.atoms.ingress import Ingress
 from ordercast.protocols.atoms.limits import Limits
 from ordercast.protocols.atoms.log_keeping import LogKeeping
@@ -167,6 +168,7 @@ class SequencingNode(Process):
                 self._plans[plan.group] = plan
                 self._install(plan)
         self._version = message.upto
+        self._channels.forget_before(min(self._open, default=0))
         for plan in message.plans:
             for source in self._channels.sources(plan.label):
                 self._drain(plan.label, source)
@@ -235,8 +237,12 @@ class SequencingNode(Process):
         plan = self._plans.get(message.group)
         if log is not None and plan is not None and plan.distributor == self._post:
             serial = log.serials.get(message.publisher)
-            if serial is not None:
+            if serial is not None and not self._is_full(log):
                 self.env.send(message.publisher, Receipt(message.group, *serial))
+
+    def _is_full(self, log: GroupLog) -> bool:
+        """Whether publishers must wait: subscribers take more slowly than they send."""
+        return log.next - log.low > self._options.history
 
     def _on_forward(self, source: NodeId, message: Forward) -> None:
         if message.label in self._open or message.label > self._newest():
@@ -286,7 +292,8 @@ class SequencingNode(Process):
 
     def _distribute(self, group: GroupId, position: int, entry: Placed) -> None:
         self._keeping.distributions[group].spread(position, entry)
-        self.env.send(entry.publisher, Receipt(group, entry.life, entry.number + 1))
+        if not self._is_full(self._keeping.log(group)):
+            self.env.send(entry.publisher, Receipt(group, entry.life, entry.number + 1))
         self._arm()
 
     # The end of an epoch

@@ -267,7 +267,7 @@ class StoreReplica(Stack):
             return prepare if prepare != Prepare(registry.change + 1) else None
         if down or up:
             return Prepare(registry.change + 1, (), up, down)
-        finals = self._finals()
+        finals = self._finals() if registry.has_enough else None
         return None if finals is None else Decide(registry.change + 1, finals)
 
     def _requests(self) -> tuple[Request, ...]:
@@ -368,6 +368,8 @@ class StoreReplica(Stack):
                     if self._final(plan) is None and (node := registry.reporter(plan)) is not None
                 }
             )
+            if not registry.has_enough:
+                lacking = sorted(registry.lives.keys() - registry.up)
             if lacking:
                 names = ", ".join(map(str, lacking))
                 what = f"change {registry.change + 1}"
