@@ -90,6 +90,12 @@ class Sessions:
         """Whether the current session has taken the place of another, and is not the first."""
         return self._proven > 1
 
+    def knows(self, session: int, counter: int) -> bool:
+        """Whether a datagram, authentic or not, cannot be a new one of the current session."""
+        if counter > self.highest or session != self.current:
+            return False
+        return counter <= self.floor or self.seen.has(counter) is not False
+
     def candidate(self, session: int) -> Candidate:
         """The candidate for a session that is not the current one."""
         found = self._candidates.get(session)
