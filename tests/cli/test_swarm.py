@@ -37,6 +37,25 @@ def test_the_numbers_of_a_swarm_are_told_in_words(ordercast: Command) -> None:
     assert "endings: " in said and "slowest recovery after the last fault: " in said
 
 
+def test_a_swarm_with_one_kind_of_fault_has_no_other(ordercast: Command) -> None:
+    words = ("--protocol", "atomic_multicast", "--fault", "disk")
+    told = ordercast("swarm", *words, "--seeds", "0:3", "--jobs", "1", "--json").json()
+    assert (told["fault"], told["runs"], told["failures"]) == ("disk", 3, [])
+    replayed = ordercast("replay", *words, "--seed", "1", "--no-packets").out
+    kinds = set(re.findall(r"fault: (\w+)", replayed))
+    assert "Disk" in kinds and kinds <= {"Disk", "Crash", "Restart", "Weather", "Heal"}
+    assert set(re.findall(r"(?:loss|duplication|reordering)=[\d.]+", replayed)) == {
+        "loss=0.0",
+        "duplication=0.0",
+        "reordering=0.0",
+    }
+
+
+def test_a_kind_of_fault_that_a_protocol_does_not_tolerate_is_refused(ordercast: Command) -> None:
+    outcome = ordercast("swarm", "--protocol", "unreplicated", "--fault", "disk", "--seeds", "0:3")
+    assert outcome.code == 2 and "unreplicated does not claim to tolerate disk" in outcome.err
+
+
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unordered multicast that does not recognise duplicates."""
@@ -60,6 +79,11 @@ def test_failures_name_seed_property_and_message_and_replay_shows_them(ordercast
     assert len(whole.json()["events"]) > len(as_json["events"])
     text = ordercast("swarm", "--protocol", "unordered", "--seeds", "0:20", "--jobs", 1)
     assert text.code == 1 and "ordercast replay" in text.out
+    alone = ordercast(
+        "swarm", "--protocol", "unordered", "--seeds", "0:20", "--jobs", 1, "--fault", "duplication"
+    )
+    (again,) = re.findall(r"ordercast replay (.*)", alone.out)
+    assert again.endswith("--fault duplication") and ordercast("replay", *again.split()).code == 1
 
 
 def test_a_protocol_that_raises_has_failed_and_the_other_seeds_go_on(
@@ -144,6 +168,7 @@ def test_a_file_names_its_own_protocol(ordercast: Command, tmp_path: Path) -> No
     path = tmp_path / "scenario.toml"
     path.write_text('protocol = "unordered"\n')
     assert "remove --protocol" in ordercast("replay", path, "--protocol", "atomic_multicast").err
+    assert "remove --fault" in ordercast("replay", path, "--fault", "loss").err
 
 
 @pytest.mark.usefixtures("broken")

@@ -196,6 +196,14 @@ def test_a_receiver_that_comes_back_gets_what_it_missed() -> None:
     assert found.complaints == (), "a new member does not get what was sent before"
 
 
+def test_what_was_being_handed_over_may_have_messages_of_its_own_host_in_between() -> None:
+    killed = KILL + EVERY  # node 0 got nothing of 3#15, which host 0 accepted, and of 4#16
+    found = account(restarted(0, skipped=2), killed=[(0, killed)])
+    assert found.complaints == () and found.in_flight == 1
+    found = account(restarted(0, skipped=3), killed=[(0, killed)])
+    assert complaint(found, "missing") == "node 0 never got 5#17 and nobody was told"
+
+
 # Twice
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ordercast.core import HostId
-from ordercast.net.links.session import ASK_AGAIN_NS, REMINDERS_MAX
+from ordercast.core import SECOND, HostId
+from ordercast.net.links.session import ASK_AGAIN_NS, PAUSE_NS_MAX, REMINDERS_MAX
 from tests.live.wire_pairs import Net
 
 
@@ -61,9 +61,28 @@ def test_an_answer_is_given_time(early: int) -> None:
 def test_one_that_never_answers_is_not_asked_for_ever() -> None:
     net = spoken()
     net.sides[1].box.taken()
-    for _ in range(3 * REMINDERS_MAX):
+    for _ in range(SECOND // ASK_AGAIN_NS):
         tick(net, 1)
-    assert len(net.sides[1].box.taken()) == REMINDERS_MAX
+    assert len(net.sides[1].box.taken()) == REMINDERS_MAX - 1
+    for _ in range(3 * SECOND // ASK_AGAIN_NS):
+        tick(net, 1)
+    assert len(net.sides[1].box.taken()) == 1, "the last one"
+    net.now += PAUSE_NS_MAX
     net.sides[0].say(1, b"still here")
     net.carry()
     assert net.sides[1].bodies() == [b"hello", b"still here"], "but when it speaks again"
+
+
+def test_who_talks_on_without_an_answer_is_challenged_rarely_and_let_in_at_last() -> None:
+    net = spoken()
+    for number in range(3 * SECOND // ASK_AGAIN_NS):
+        net.now += ASK_AGAIN_NS
+        net.sides[0].say(1, b"%d" % number)
+        for _, datagram in net.sides[0].box.taken():
+            net.sides[1].wire.on_datagram(datagram)
+        net.sides[1].wire.tick()
+    assert len(net.sides[1].box.taken()) < 20, "of 150 that the shortest pause allows"
+    net.now += PAUSE_NS_MAX
+    net.sides[0].say(1, b"the network is whole again")
+    net.carry()
+    assert net.sides[1].bodies()[-1] == b"the network is whole again"

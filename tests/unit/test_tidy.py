@@ -1,10 +1,13 @@
 """Style is enforced here, not by memory; and each rule is proved on code that breaks it."""
 
+import ast
+import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from ordercast.net.host.live_host import LiveHost
 from tests import tidy
 from tests.tidy import Fault, Module, parse
 from tests.tidy_layers import MAY_IMPORT, PURE
@@ -305,3 +308,17 @@ def test_a_class_name_that_is_used_twice_is_found() -> None:
     judges = [parse(f"ordercast.judge.{name}.a", code) for name in ("online", "columns")]
     assert list(tidy.class_names([one, *protocols, *judges])) == []
     assert len(list(tidy.class_names([*judges, parse("ordercast.judge.online.b", code)]))) == 1
+
+
+def test_the_live_host_only_puts_its_parts_together() -> None:
+    lines, _ = inspect.getsourcelines(LiveHost)
+    assert len(lines) < 300
+    attributes = {
+        target.attr
+        for node in ast.walk(ast.parse("".join(lines)))
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Attribute)
+    }
+    assert "_wire" in attributes
+    assert all(name.startswith("_") for name in attributes), "its state is its own"

@@ -4,17 +4,24 @@ from pathlib import Path
 
 import msgspec
 
-from ordercast.core import LocalError
+from ordercast.core import Fault, LocalError
 from ordercast.scenario.file import load_scenario
 from ordercast.scenario.spec import Scenario, to_scenario
 from ordercast.scenario.swarm import swarm_scenario
 from ordercast.trace import find_runs
 
 
-def chosen_scenario(path: Path | None, protocol: str | None, seed: int | None) -> Scenario:
-    """The scenario of a file, of the folder of a simulated run, or of a seed of the swarm."""
+def chosen_scenario(
+    path: Path | None, protocol: str | None, seed: int | None, fault: Fault | None = None
+) -> Scenario:
+    """The scenario of a file, of the folder of a simulated run, or of a seed of the swarm.
+
+    A seed has a scenario of its own for each kind of `fault` that it is restricted to.
+    """
     if path and protocol:
         raise LocalError("a scenario file or a trace names its own protocol; remove --protocol")
+    if path and fault:
+        raise LocalError("a scenario file or a trace names its own faults; remove --fault")
     if path and path.is_dir():
         (run, *more) = find_runs(path)
         if run.description.source == "live":
@@ -36,5 +43,5 @@ def chosen_scenario(path: Path | None, protocol: str | None, seed: int | None) -
             "nothing to run: give --protocol NAME --seed S, a scenario file, or the folder of a run"
         )
     else:
-        scenario = swarm_scenario(protocol, seed)
+        scenario = swarm_scenario(protocol, seed, only=fault)
     return scenario

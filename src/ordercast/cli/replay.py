@@ -8,7 +8,7 @@ import typer
 
 from ordercast.cli.chosen import chosen_scenario
 from ordercast.cli.output import console, print_json, print_violations, violation_object
-from ordercast.core import format_ns, message_text
+from ordercast.core import Fault, format_ns, message_text
 from ordercast.judge import END_OF_RUN
 from ordercast.sim.run import Run, simulate
 from ordercast.toml_file import naming_lines_of
@@ -21,6 +21,9 @@ def replay(
     ] = None,
     protocol: Annotated[str | None, typer.Option(help="Protocol of the swarm seed.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed to replay.")] = None,
+    fault: Annotated[
+        Fault | None, typer.Option(help="The only kind of fault, if the swarm was restricted to one.")
+    ] = None,
     packets: Annotated[bool, typer.Option(help="Show every packet.")] = True,
     whole: Annotated[
         bool, typer.Option("--whole", help="Show the whole run, not only up to the first violation.")
@@ -37,7 +40,7 @@ def replay(
     ordercast replay --protocol atomic_multicast --seed 17 --no-packets
     """
     with naming_lines_of(scenario if scenario and scenario.is_file() else None):
-        chosen = chosen_scenario(scenario, protocol, seed)
+        chosen = chosen_scenario(scenario, protocol, seed, fault)
         run = simulate(msgspec.structs.replace(chosen, packets=packets))
     lines = _lines(run)
     end = len(lines) if whole or not run.violations else _end(run)

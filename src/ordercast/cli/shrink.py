@@ -10,7 +10,7 @@ import typer
 from ordercast.cli import INTERRUPTED
 from ordercast.cli.chosen import chosen_scenario
 from ordercast.cli.output import console, print_json, progress_bar, violation_object
-from ordercast.core import LocalError, format_ns
+from ordercast.core import Fault, LocalError, format_ns
 from ordercast.scenario.file import load_scenario
 from ordercast.scenario.spec import Scenario
 from ordercast.scenario.writer import write_scenario
@@ -28,6 +28,9 @@ def shrink(
     ] = None,
     protocol: Annotated[str | None, typer.Option(help="Protocol of the swarm seed.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed that fails.")] = None,
+    fault: Annotated[
+        Fault | None, typer.Option(help="The only kind of fault, if the swarm was restricted to one.")
+    ] = None,
     property: Annotated[
         str | None,
         typer.Option(help="Property that must stay violated. Default: the first one that is violated."),
@@ -54,7 +57,7 @@ def shrink(
     ordercast replay my_sequencer-17-small.toml
     """
     with naming_lines_of(scenario if scenario and scenario.is_file() else None):
-        chosen = chosen_scenario(scenario, protocol, seed)
+        chosen = chosen_scenario(scenario, protocol, seed, fault)
         target = out or Path(f"{chosen.protocol}-{chosen.seed}-small.toml")
         if target.exists() and not force:
             raise LocalError(f"{target} exists; choose another file with --out, or overwrite it with --force")

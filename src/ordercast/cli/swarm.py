@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -15,12 +16,15 @@ import typer
 
 from ordercast.catalogue import find_protocol
 from ordercast.cli.output import console, print_json, progress_bar
-from ordercast.core import LocalError, Nanos, exception_text, format_ns
+from ordercast.core import Fault, LocalError, Nanos, exception_text, format_ns
 from ordercast.judge import Violation
 from ordercast.scenario.seeds import parse_seeds
 from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import Run, simulate
 from ordercast.trace import CARRYING
+
+SEEDS_ASKED = 100
+"""Seeds of which one must have the kind of fault that is asked for."""
 
 
 class SwarmFailure(msgspec.Struct, frozen=True):
@@ -62,6 +66,10 @@ class SwarmNumbers(msgspec.Struct, frozen=True):
 def swarm(
     protocol: Annotated[str, typer.Option(help="Protocol name; `ordercast protocols` lists them.")],
     seeds: Annotated[str, typer.Option(help="Seeds A:B, from A to B-1; or one seed.")] = "0:100",
+    fault: Annotated[
+        Fault | None,
+        typer.Option(help="The only kind of fault. Default: each seed chooses among those tolerated."),
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Number of processes; 0 means one per core.", min=0)] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
@@ -72,32 +80,42 @@ def swarm(
     message that the protocol owes must be delivered, and so must new ones. `ordercast replay` shows what a
     seed did.
 
-    [bold]Example[/]
+    [bold]Examples[/]
 
     ordercast swarm --protocol atomic_multicast --seeds 0:500
+
+    ordercast swarm --protocol atomic_multicast --seeds 0:500 --fault disk
     """
     find_protocol(protocol)
     wanted = parse_seeds(seeds)
+    _refuse_what_cannot_happen(protocol, wanted, fault)
     results: list[SeedResult] = []
     with progress_bar() as bar:
         task = bar.add_task(f"{protocol}", total=len(wanted))
-        for result in _results(protocol, wanted, jobs or os.cpu_count() or 1):
+        for result in _results(protocol, wanted, fault, jobs or os.cpu_count() or 1):
             results.append(result)
             bar.advance(task)
     failures = [failure for result in results for failure in result.failures]
     if json:
-        told = {"protocol": protocol, "runs": len(wanted), "failures": failures}
+        told = {"protocol": protocol, "fault": fault, "runs": len(wanted), "failures": failures}
         print_json(told | msgspec.structs.asdict(_numbers(results)))
     else:
-        _show(protocol, len(wanted), failures)
+        _show(protocol, len(wanted), fault, failures)
         _show_numbers(_numbers(results))
     return 1 if failures else 0
 
 
-def _results(protocol: str, seeds: range, jobs: int) -> Iterator[SeedResult]:
+def _refuse_what_cannot_happen(protocol: str, seeds: range, fault: Fault | None) -> None:
+    """Refuse a kind of fault that no seed has: a swarm without faults would say nothing about it."""
+    drawn = (swarm_scenario(protocol, seed) for seed in seeds[:SEEDS_ASKED])
+    if fault and not any(fault in scenario.plan().guarantees.tolerates for scenario in drawn):
+        raise LocalError(f"{protocol} does not claim to tolerate {fault}, so no seed has it")
+
+
+def _results(protocol: str, seeds: range, fault: Fault | None, jobs: int) -> Iterator[SeedResult]:
     if jobs == 1 or len(seeds) == 1:
         for seed in seeds:
-            yield try_seed(protocol, seed)
+            yield try_seed(protocol, seed, fault)
         return
     # Spawned, not forked: a child must not inherit threads that Arrow may have started.
     context = multiprocessing.get_context("spawn")
@@ -107,7 +125,7 @@ def _results(protocol: str, seeds: range, jobs: int) -> Iterator[SeedResult]:
         # Children inherit the blocked signal: only the parent handles Ctrl-C, also while they start.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
-            results = pool.map(try_seed, [protocol] * len(seeds), seeds, chunksize=chunk)
+            results = pool.map(partial(try_seed, protocol, fault=fault), seeds, chunksize=chunk)
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         yield from results
@@ -130,10 +148,10 @@ def _be_a_child() -> None:
     threading.Thread(target=follow, daemon=True).start()
 
 
-def try_seed(protocol: str, seed: int) -> SeedResult:
+def try_seed(protocol: str, seed: int, fault: Fault | None = None) -> SeedResult:
     """Run one seed. An exception in the protocol is a failure of this seed only."""
     try:
-        run = simulate(swarm_scenario(protocol, seed))
+        run = simulate(swarm_scenario(protocol, seed, only=fault))
     except Exception as error:
         return SeedResult([SwarmFailure(seed, "exception", exception_text(error))])
     summary = run.summary()
@@ -188,7 +206,7 @@ def _show_numbers(numbers: SwarmNumbers) -> None:
     console.print(f"  slowest recovery after the last fault: {format_ns(numbers.slowest_recovery_ns, 3)}")
 
 
-def _show(protocol: str, runs: int, failures: list[SwarmFailure]) -> None:
+def _show(protocol: str, runs: int, fault: Fault | None, failures: list[SwarmFailure]) -> None:
     bad = sorted({failure.seed for failure in failures})
     if not bad:
         console.print(f"[green]{protocol} kept every promise[/] on {runs} seeds")
@@ -197,6 +215,6 @@ def _show(protocol: str, runs: int, failures: list[SwarmFailure]) -> None:
     for seed in bad[:10]:
         failure = next(failure for failure in failures if failure.seed == seed)
         console.print(f"  seed {seed}: {failure.property}: {failure.message}", markup=False)
-    which = f"--protocol {protocol} --seed {bad[0]}"
+    which = f"--protocol {protocol} --seed {bad[0]}" + (f" --fault {fault}" if fault else "")
     console.print(f"  to see one: ordercast replay {which}")
     console.print(f"  to make it smaller first: ordercast shrink {which}")

@@ -67,18 +67,19 @@ def in_flight(
 ) -> set[MessageId]:
     """The messages that a receiver may have lost because it was killed when it was about to hand them over.
 
-    It had saved that they were delivered. They come right after the last message that it handed over in a
-    life, by the order of a witness, and were accepted before it was killed.
+    It had saved that they were delivered. By the order of a witness, they come right after the last message
+    that it handed over in a life, and were accepted before it was killed. Among them may be others that it
+    never got but is not owed, for instance those that its own host had accepted.
     """
     places = {message: place for place, message in enumerate(witness)}
     found: set[MessageId] = set()
     for last, killed in history.ends(kills):
         start = -1 if last is None else places.get(last, len(witness))
         for message in witness[start + 1 :]:
-            if message not in lacking or sent[message].time_ns > killed:
+            if message in history.messages or sent[message].time_ns > killed:
                 break
             found.add(message)
-    return found
+    return found.intersection(lacking)
 
 
 def twice(history: History) -> Complaint | None:

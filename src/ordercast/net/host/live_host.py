@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 
 from ordercast.core import (
-    SECOND,
     Explanation,
     Fault,
     GroupId,
@@ -27,9 +26,7 @@ from ordercast.core import (
     Plan,
     StateWanted,
 )
-from ordercast.core.bundle import HEAD_BYTES
 from ordercast.kernel.backlog import Backlog
-from ordercast.kernel.memberships import Request
 from ordercast.net.host.acquaintances import Acquaintances
 from ordercast.net.host.clock import HostClock
 from ordercast.net.host.delivered import AnswerListener, Listener
@@ -45,13 +42,12 @@ from ordercast.net.host.senders import Senders
 from ordercast.net.host.store import Store
 from ordercast.net.host.timers import Timers
 from ordercast.net.host.turn import Turn
+from ordercast.net.host.turn_loop import TurnLoop
+from ordercast.net.host.upkeep import Upkeep
 from ordercast.net.links.datagram import write_destinations
-from ordercast.net.links.wire import REPAIR_NS, TICK_NS, Wire
+from ordercast.net.links.wire import Wire
 from ordercast.net.metrics.metrics import Metrics
 from ordercast.net.transports.address import Address
-
-ENVELOPE_BYTES = 128
-"""About how many bytes protocols add to a payload; if one adds more, that costs a fragment."""
 
 
 class LiveHost:
@@ -77,13 +73,13 @@ class LiveHost:
         self._life = Life(host, wire.metrics)
         self._routes = Routes(places_of(plan), host, wire.metrics)
         self._turn = Turn(plan.codec, self._routes, wire.outbox)
-        self._outlet = Outlet(recorder, store, wire, self._clock, self._go_on_soon)
+        self._outlet = Outlet(recorder, store, wire, self._clock, lambda: self._turns.go_on_soon())
         self._nodes = Nodes(plan, host, self._turn, self._outlet, self._life, self._clock, wire.metrics)
         self._senders = Senders(
             plan,
             host,
             self._nodes.envs,
-            max(bundle_bytes or wire.outbox.room - ENVELOPE_BYTES, HEAD_BYTES + 1),
+            bundle_bytes,
             turn=self._turn,
             outlet=self._outlet,
             wire=wire,
@@ -92,11 +88,11 @@ class LiveHost:
             clock=self._clock,
             life=self._life,
         )
+        self._turns = TurnLoop(self._turn, self._outlet, self._nodes, self._senders, self._life, wire)
+        self._upkeep = Upkeep(wire, store, self._clock)
         self._requests = MembershipRequests(plan, self._nodes, self._outlet, self._clock, recorder)
         self._life.on_failure(lambda _: self._senders.wake())
-        self._each_second: list[Callable[[], None]] = []
         self._details: list[Callable[[], Mapping[str, object]]] = []
-        self._due = False
 
     # What others may see
 
@@ -198,7 +194,7 @@ class LiveHost:
 
     def each_second(self, action: Callable[[], None]) -> None:
         """Call a function once a second."""
-        self._each_second.append(action)
+        self._upkeep.add(action)
 
     def add_details(self, details: Callable[[], Mapping[str, object]]) -> None:
         """Have the status of this host say more."""
@@ -213,8 +209,10 @@ class LiveHost:
     async def start(self) -> None:
         """Open the sockets and start all processes."""
         self._life.step(Stage.STARTING)
-        self._loop = asyncio.get_running_loop()
-        self._timers = Timers(self._loop, self._on_timer, self.end_turn)
+        loop = asyncio.get_running_loop()
+        self._turns.begin(loop)
+        self._timers = Timers(loop, self._on_timer, self._turns.end)
+        self._upkeep.begin(self._timers)
         try:
             await self._start()
         except BaseException:
@@ -230,11 +228,10 @@ class LiveHost:
             self._recorder.begin(begun, saved=saved, past=past, commits=commits if saved else None)
         self._senders.identities.begin(begun)
         self._wire.introduce(Acquaintances(self._host, self._store, self._turn, self._life.fail))
-        await self._wire.start(self._nodes.on_frame, self.end_turn, self._repair_soon)
+        await self._wire.start(self._nodes.on_frame, self._turns.end, self._upkeep.repair_soon)
         self._life.step(Stage.RUNNING)
         self._nodes.begin(self._store, self._timers, forgot=self._forgot)
-        self._timers.set(OURS, "wire", TICK_NS)
-        self._timers.set(OURS, "second", SECOND)
+        self._upkeep.start()
         self.end_turn()
 
     async def stop(self) -> None:
@@ -263,7 +260,7 @@ class LiveHost:
     def tell_host(self, host: HostId, body: bytes) -> None:
         """Send a message to another host, for none of its nodes."""
         self._wire.outbox.send((host,), HOST_ITSELF, write_destinations((HOST_ITSELF,)), 1, body)
-        self._turn_soon()
+        self._turns.end_soon()
 
     def hear_hosts(self, hear: Callable[[HostId, bytes], None]) -> None:
         """Have messages handled that other hosts send by `tell_host`."""
@@ -308,27 +305,23 @@ class LiveHost:
         """
         first = self._senders.add(node, groups, payloads, urgent, read)
         if first is not None:
-            self._turn_soon()
+            self._turns.end_soon()
         return first
 
     def join(self, node: NodeId, group: GroupId) -> None:
         """Let a receiver ask to join a group; it delivers `Joined` when that takes effect."""
-        self._ask(node, "join", group)
+        self._requests.ask(node, "join", group)
+        self._turns.end_soon()
 
     def leave(self, node: NodeId, group: GroupId) -> None:
         """Let a receiver ask to leave a group; it delivers `Left` when that takes effect."""
-        self._ask(node, "leave", group)
-
-    def _ask(self, node: NodeId, request: Request, group: GroupId) -> None:
-        if node not in self.nodes:
-            raise LocalError(f"node {node} is not on host {self._host}")
-        self._requests.ask(node, request, group)
-        self._turn_soon()
+        self._requests.ask(node, "leave", group)
+        self._turns.end_soon()
 
     def give_state(self, node: NodeId, wanted: StateWanted, data: bytes, label: str = "") -> None:
         """Let an application give a state that it was asked for; newcomers fetch it."""
         self._requests.give_state(node, wanted, data, label)
-        self._turn_soon()
+        self._turns.end_soon()
 
     async def wait_for_room(self) -> None:
         """Wait until there may be room for messages again."""
@@ -347,53 +340,12 @@ class LiveHost:
 
     # Turns
 
-    def _turn_soon(self) -> None:
-        """Have a turn soon, because messages were submitted."""
-        if not self._due:
-            self._due = True
-            self._loop.call_soon(self._on_due)
-
-    def _on_due(self) -> None:
-        self._due = False
-        self.end_turn()
-
-    def _go_on_soon(self) -> None:
-        """Have the rest of a large turn carried out soon."""
-        self._loop.call_soon(self._life.attempt, self._outlet.go_on)
-
     def end_turn(self) -> None:
-        """End a turn: handle local messages, submit the backlog, and carry all effects out."""
-        life, turn = self._life, self._turn
-        try:
-            if turn.local:
-                self._nodes.pass_on()
-            if life.stage is RUNNING:
-                self._senders.hand_over()
-                if turn.local:
-                    self._turn_soon()
-                self._outlet.let_out(turn.take())
-                self._wire.flush()
-        except Exception as error:  # a full disk, for one: what cannot be kept may not leave
-            life.fail(error)
+        """End a turn now: handle what waits, and carry all effects out."""
+        self._turns.end()
 
     def _on_timer(self, node: NodeId, name: str) -> None:
         if node == OURS:
-            self._life.attempt(self._on_own_timer, name)
+            self._life.attempt(self._upkeep.on_timer, name)
         else:
             self._nodes.on_timer(node, name)
-
-    def _on_own_timer(self, name: str) -> None:
-        if name == "wire":
-            self._wire.tick()
-            self._timers.set(OURS, name, TICK_NS)
-        elif name == "repair":
-            if self._wire.repair():
-                self._repair_soon()
-        else:
-            self._store.note_time(self._clock.read())
-            for action in self._each_second:
-                action()
-            self._timers.set(OURS, name, SECOND)
-
-    def _repair_soon(self) -> None:
-        self._timers.set(OURS, "repair", REPAIR_NS)

@@ -27,6 +27,8 @@ class MembershipRequests:
 
     def ask(self, node: NodeId, request: Request, group: GroupId) -> None:
         """Pass a request to the process of a node; `LocalError` if it makes no sense."""
+        if node not in self._of:
+            raise LocalError(f"node {node} is not on this host")
         receiver = self._of[node].ask(self._nodes.envs[node].process, request, group)
         if self._recorder is not None:
             self._recorder.requested(self._clock.read(), node, request, group)

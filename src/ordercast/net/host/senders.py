@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from ordercast.core import Groups, HostId, LocalError, MessageId, NodeId, Plan, message_id
+from ordercast.core.bundle import HEAD_BYTES
 from ordercast.kernel.backlog import Backlog
 from ordercast.kernel.payloads import check_payloads
 from ordercast.kernel.recipients import Recipients
@@ -19,6 +20,8 @@ from ordercast.net.host.turn import Turn
 from ordercast.net.links.wire import Wire
 
 BACKLOG_BYTES_MAX = 8 << 20
+ENVELOPE_BYTES = 128
+"""About how many bytes protocols add to a payload; if one adds more, that costs a fragment."""
 DRAIN_S = 0.02
 """How often a host that drains looks whether its protocols still hold messages."""
 
@@ -31,7 +34,7 @@ class Senders:
         plan: Plan,
         host: HostId,
         envs: Mapping[NodeId, LiveEnv],
-        packet_bytes: int,
+        bundle_bytes: int,
         *,
         turn: Turn,
         outlet: Outlet,
@@ -52,6 +55,7 @@ class Senders:
         self._life = life
         self._room = asyncio.Event()
         self._recipients = Recipients(plan.groups, plan.groups_max)
+        packet_bytes = max(bundle_bytes or wire.outbox.room - ENVELOPE_BYTES, HEAD_BYTES + 1)
         self._backlogs = {
             node: Backlog(message_id(node, 0), packet_bytes, bytes_max=BACKLOG_BYTES_MAX)
             for node in plan.senders

@@ -5,7 +5,8 @@ of an earlier one. Neither can tell a new life of a peer from a recording of an 
 datagrams of an unknown session wait, and its host is challenged to seal a number that nobody can guess: only
 a living host can do that. When the proof comes, the waiting datagrams count, and the session replaces the one
 before. Challenge and proof may get lost. So while datagrams wait the challenge is repeated for a second, and
-after that whenever more datagrams come.
+after that whenever more datagrams come; first often, then ever more rarely, because a recording that is
+played again and again never answers, and each challenge wakes its host.
 
 The number is made from a secret, the session, and how many sessions were proven before it. So it need not be
 remembered, and recordings of many old lives cannot push the number of a living session out of memory. A proof
@@ -31,15 +32,20 @@ PENDING_MAX = 4
 """How many sessions of a peer may be challenged at a time; the oldest is dropped first."""
 HELD_BYTES_MAX = 1 << 20
 ASK_AGAIN_NS: Nanos = 20 * MILLISECOND
-REMINDERS_MAX = 50
-"""How often a challenge is repeated without new datagrams; a recording never answers."""
+OFTEN = 5
+"""So many challenges are repeated after the shortest pause; then each pause is twice the one before."""
+PAUSE_NS_MAX: Nanos = 16 * ASK_AGAIN_NS
+REMINDERS_MAX = 10
+"""How often a challenge is repeated without new datagrams: within a second."""
 
 
 @dataclass(slots=True)
 class Candidate:
     """A session that has not proved yet that its host is alive."""
 
-    asked_at: Nanos | None = None
+    ask_at: Nanos | None = None
+    """When it may be challenged again."""
+    asks: int = 0
     seen: Seen = field(default_factory=lambda: Seen(REPLAY_WINDOW))
     held: list[tuple[int, int, bytes]] = field(default_factory=list)
     """Flags, counter and frames of the waiting datagrams."""
@@ -84,6 +90,12 @@ class Sessions:
         """Whether the current session has taken the place of another, and is not the first."""
         return self._proven > 1
 
+    def knows(self, session: int, counter: int) -> bool:
+        """Whether a datagram, authentic or not, cannot be a new one of the current session."""
+        if counter > self.highest or session != self.current:
+            return False
+        return counter <= self.floor or self.seen.has(counter) is not False
+
     def candidate(self, session: int) -> Candidate:
         """The candidate for a session that is not the current one."""
         found = self._candidates.get(session)
@@ -103,9 +115,10 @@ class Sessions:
 
     def should_ask(self, candidate: Candidate, now: Nanos) -> bool:
         """Whether it is time to ask for a proof, for the first time or again."""
-        if candidate.asked_at is not None and now - candidate.asked_at < ASK_AGAIN_NS:
+        if candidate.ask_at is not None and now < candidate.ask_at:
             return False
-        candidate.asked_at = now
+        candidate.asks += 1
+        candidate.ask_at = now + min(ASK_AGAIN_NS << max(0, candidate.asks - OFTEN), PAUSE_NS_MAX)
         return True
 
     def overdue(self, now: Nanos) -> Iterator[int]:

@@ -255,13 +255,15 @@ class Wire:
             peer = self.peers.get(header.host)
             if peer is None:
                 raise Rejected("source", f"datagram comes from host {header.host}, which is not a peer")
-            plain = self.seal.open(header, datagram)
             sessions = peer.sessions
+            if sessions.knows(header.session, header.counter):  # cheaper than to open its seal
+                raise Rejected("replay", "datagram is a copy, or was for an earlier life")
+            plain = self.seal.open(header, datagram)
             if header.session != sessions.current:
                 self._on_unproven(peer, header, plain)
                 return peer.proven if header.session == sessions.current else peer.claimed
             elif header.counter <= sessions.floor or not sessions.seen.admit(header.counter):
-                raise Rejected("replay", f"datagram {header.counter} is a copy, or was for an earlier life")
+                raise Rejected("replay", "datagram is a copy, or was for an earlier life")
             else:
                 self._take(peer, header.flags, header.counter, plain)
                 return peer.proven
