@@ -43,7 +43,8 @@ class SlotLog:
         """The place after so many entries."""
         numbers = dict(self.base.numbers)
         for entry in self.entries[:index]:
-            numbers[entry.sequencer] = max(numbers.get(entry.sequencer, 0), entry.number)
+            if entry.number > numbers.get(entry.sequencer, 0):
+                numbers[entry.sequencer] = entry.number
         rank = self.entries[index - 1].rank if index else self.base.rank
         return LogPlace(*rank, tuple(sorted(numbers.items())))
 
