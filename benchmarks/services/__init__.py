@@ -5,7 +5,7 @@ replicas, and HydraPaxos once more with its log on disk; etcd with three members
 memory (/dev/shm); Redis with two replicas and `WAIT 1` after each write; PySyncObj (Raft in pure Python) with
 three members; and the C++ code of NOPaxos by its authors, if a group of it runs here (`nopaxos_cpp.py`).
 
-In one program so many asyncio tasks write a value of 64 bytes, each as soon as its last write was answered:
+In one program so many asyncio tasks write values of 64 bytes, each as soon as its last write was answered:
 64 tasks, and one. An operation counts when its caller goes on. What an answer promises differs: with
 ordercast and etcd that a majority of the replicas has the operation (unreplicated: one server), with
 PySyncObj that it is applied, with Redis that one replica has it in memory, which a failover may still lose.
@@ -15,7 +15,10 @@ that replies name. From the others each task reads its key at the end, which mus
 
 Clients: etcd is called through its JSON gateway and Redis in its own protocol, by small clients on asyncio
 streams, a connection for each task; that is less work in Python than their packages do. PySyncObj runs inside
-the program, as its first member.
+the program, as its first member and leader: its writes come to the leader without a message, and the answers
+go back without one, which a program beside the replicas cannot have. It has three processes. HydraPaxos has
+nine: the program, three replicas, two sequencers, and three of their configuration service, which have
+nothing to do while nothing fails.
 
 Contenders take turns within each round. Figures are medians of the rounds; ratios are those of the medians.
 Who is not installed here is named as absent.

@@ -1,4 +1,4 @@
-"""Protocols of ordercast that replicate services, measured as `ordercast bench --service kv` does."""
+"""Protocols of ordercast that replicate services: `ordercast bench --service kv` with writes only."""
 
 from pathlib import Path
 
@@ -20,11 +20,12 @@ class Ours(Contender):
         self._options = options or {}
 
     def measure(self, tasks: int, seconds: float, folder: Path) -> Figures:
-        """Measure, and compare all answers with those of a single service."""
+        """Write, and compare all answers with those of a single service."""
         spec = ServiceBenchSpec(
             protocol=self._protocol,
             replicas=REPLICAS,
             tasks=tasks,
+            only="put",
             size=VALUE_BYTES,
             seconds=seconds,
             options=self._options,

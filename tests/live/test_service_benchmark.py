@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -11,6 +12,9 @@ from benchmarks.services.load import Connection, drive
 from benchmarks.services.nopaxos_cpp import NopaxosCpp
 from benchmarks.services.redis_wait import RedisWait
 from ordercast.cli import run
+from ordercast.core import LocalError
+from ordercast.lab.bench.service_member import DRAWN, draw_calls
+from ordercast.services import Operations, workload_of
 
 
 class Memory(Connection):
@@ -155,3 +159,12 @@ def test_the_command_measures_a_service(capsys: pytest.CaptureFixture[str]) -> N
         assert run(["bench", *words]) == 2
         said = capsys.readouterr().err
         assert told in said and said.count("\n") == 1, "one line"
+
+
+def test_a_measurement_of_one_operation_calls_no_other() -> None:
+    operations = Operations(workload_of("kv"), 0.0, 64)
+    drawn = draw_calls(operations, Random(1), "put")
+    assert len(drawn) == DRAWN
+    assert {name for name, _ in drawn} == {"put"}
+    with pytest.raises(LocalError, match="hardly ever draws an operation 'get'"):
+        draw_calls(operations, Random(1), "get")

@@ -118,6 +118,25 @@ def test_a_call_that_finds_no_sequencer_ends_at_its_deadline(tmp_path: Path, pro
     run(use())
 
 
+def test_a_call_that_is_taken_late_ends_at_its_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client process counts from when it takes a call, which can be just before the deadline."""
+    file = write_service(tmp_path)
+
+    async def use() -> None:
+        loop = asyncio.get_running_loop()
+        async with ordercast.connect(file, Store, timeout=0.6) as store:
+            wire = store._calls.host.wire
+            begun = loop.time()
+            monkeypatch.setattr(wire, "pressed", lambda: loop.time() < begun + 0.4)
+            with pytest.raises(ordercast.Unknown, match=r"no answer came within 0.6 s"):
+                await store.put("a", "1")
+            assert 0.6 <= loop.time() - begun < 0.9
+
+    run(use())
+
+
 def test_calls_under_way_at_the_end_have_no_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ordercast.net.api.open_calls.CLOSE_S", 0.1)
     file = write_service(tmp_path)

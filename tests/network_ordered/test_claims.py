@@ -8,6 +8,7 @@ from ordercast.components.network_ordered.limits import (
     CLOCK_AHEAD_MAX,
     NUMBERS_AHEAD_MAX,
     SLOTS_AHEAD_MAX,
+    STATE_BYTES_MAX,
     VIEWS_AHEAD_MAX,
 )
 from ordercast.components.network_ordered.messages import (
@@ -28,6 +29,7 @@ from tests.network_ordered.lab import CLIENT, Lab
 
 START = LogPlace()
 FAR_CLOCK = LogPlace(2 * CLOCK_AHEAD_MAX, 1, ((1, 1),))
+NEAR = LogPlace(1_000_000_000, 1, ((1, 5),))
 FAR_BASE = LogPlace(50, 1, ((1, 2 * NUMBERS_AHEAD_MAX),))
 FAR_SLOT = (1, 2 * SLOTS_AHEAD_MAX)
 LONG = LogPlace(50, 1, ((1, 2 * SLOTS_AHEAD_MAX),))
@@ -114,7 +116,10 @@ def test_only_the_leader_gives_slots_up() -> None:
         (ViewChange(1, 0, 0, START, START, (FAR_SLOT,)), "too far ahead of"),
         (SyncPrepare(0, 0, START, LONG, (), False), "too long"),
         (SyncPrepare(0, 0, START, START, (FAR_SLOT,), False), "too far ahead of"),
-        (BaseChunk(FAR_CLOCK, 1, 0, b""), "too far ahead of"),
+        (BaseChunk(FAR_CLOCK, 1, 0, b"x"), "too far ahead of"),
+        (BaseChunk(NEAR, 2 * STATE_BYTES_MAX, 0, b"x"), "1 bytes at 0 of a state of"),
+        (BaseChunk(NEAR, 2, 1, b"xy"), "2 bytes at 1 of a state of 2 bytes"),
+        (BaseChunk(NEAR, 2, 0, b""), "0 bytes at 0 of a state of 2 bytes"),
         (GapRequest(0, 0, (FAR_SLOT,)), "too far ahead of"),
         (GapCommit(0, 0, (FAR_SLOT,)), "too far ahead of"),
         (Entries(0, 0, (LogEntry(50, *FAR_SLOT, CLIENT, b""),), ()), "too far ahead of"),
@@ -131,6 +136,15 @@ def test_what_cannot_be_is_refused(message: Message, match: str) -> None:
 def test_who_is_no_replica_is_refused() -> None:
     lab = lab_with_a_certain_call()
     refuse(lab, CLIENT, ViewChangeRequest(1), "is no replica")
+
+
+def test_a_state_does_not_change_its_size() -> None:
+    """Else a replica that catches up could be kept asking for ever."""
+    lab = lab_with_a_certain_call()
+    lab.drivers[1].receive(0, BaseChunk(NEAR, 4, 0, b"ab"))
+    lab.drivers[1].take_sent()
+    refuse(lab, 0, BaseChunk(NEAR, 6, 2, b"cd"), "a state of 4 bytes goes on as one of 6 bytes")
+    lab.finish("a", "b")
 
 
 def test_a_state_that_is_none_is_refused() -> None:

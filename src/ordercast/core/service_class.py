@@ -85,13 +85,13 @@ class OperationType:
     __slots__ = (
         "_arguments",
         "_count",
-        "_decode_arguments",
-        "_decode_result",
-        "_head",
         "_signature",
         "_summary",
+        "decode_result",
+        "head",
         "name",
         "reads",
+        "unpack",
     )
 
     def __init__(self, service: type[Service], name: str, method: Callable[..., Any]) -> None:
@@ -105,14 +105,17 @@ class OperationType:
         self._count = len(kinds)
         self._arguments: Any = tuple.__class_getitem__(kinds) if kinds else tuple[()]
         try:
-            self._decode_arguments = msgspec.msgpack.Decoder(self._arguments).decode
-            self._decode_result = msgspec.msgpack.Decoder(returns).decode
+            self.unpack = msgspec.msgpack.Decoder(self._arguments).decode
+            """Gives the arguments of a call."""
+            self.decode_result = msgspec.msgpack.Decoder(returns).decode
+            """Gives the value of an answer."""
         except TypeError as error:
             raise LocalError(f"{where} has a type that cannot be sent: {error}") from error
         encoded = name.encode()
         if len(encoded) > _NAME_BYTES_MAX:
             raise LocalError(f"the name of {where} is longer than {_NAME_BYTES_MAX} bytes")
-        self._head = bytes((len(encoded),)) + encoded
+        self.head = bytes((len(encoded),)) + encoded
+        """What the bytes of a call begin with."""
 
     @property
     def summary(self) -> str:
@@ -142,27 +145,22 @@ class OperationType:
                 bound.apply_defaults()
                 args = tuple(bound.arguments.values())
             packed = _encode(args)
-            self._decode_arguments(packed)
+            self.unpack(packed)
         except (TypeError, msgspec.MsgspecError, ValueError, OverflowError) as error:
             raise LocalError(f"wrong arguments for {self.name}{self._signature}: {error}") from error
-        return self._head + packed
-
-    def unpack(self, packed: bytes) -> tuple[object, ...]:
-        """The arguments of a call."""
-        found: tuple[object, ...] = self._decode_arguments(packed)
-        return found
+        return self.head + packed
 
     def pack_result(self, value: object) -> bytes:
         """The result of a call that gave a value."""
         packed = _encode(value)
-        self._decode_result(packed)
+        self.decode_result(packed)
         return _ANSWERED + packed
 
     def unpack_result(self, result: bytes) -> object:
         """The value of a result. A refused or failed operation raises what its caller must see."""
         if result[:1] == _ANSWERED:
             try:
-                return self._decode_result(memoryview(result)[1:])
+                return self.decode_result(memoryview(result)[1:])
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise RemoteError(f"malformed result of {self.name}: {error}") from error
         text = result[1:].decode(errors="replace")
@@ -235,7 +233,7 @@ class ServiceMachine(StateMachine):
 
     def __init__(self, service_type: ServiceType) -> None:
         self._type = service_type
-        self._operations = {kind.name.encode(): kind for kind in service_type.operations.values()}
+        self._operations = {kind.head: kind for kind in service_type.operations.values()}
         self._service = self._fresh()
 
     def _fresh(self) -> Service:
@@ -246,28 +244,28 @@ class ServiceMachine(StateMachine):
                 f"{self._type.service.__name__}() cannot be made: {type(error).__name__}: {error}"
             ) from error
 
-    def apply(self, operation: bytes, context: Context) -> bytes:
-        """Run an operation; an exception is its result."""
-        return self._run(operation, context, reading=False)
-
     def read(self, operation: bytes, context: Context) -> bytes:
         """Run a read."""
-        return self._run(operation, context, reading=True)
-
-    def _run(self, operation: bytes, context: Context, *, reading: bool) -> bytes:
         start = 1 + operation[0] if operation else 0
-        kind = self._operations.get(operation[1:start])
+        found = self._operations.get(operation[:start])
+        if found is not None and not found.reads:
+            return _failed(f"{found.name} is not a read")
+        return self.apply(operation, context)
+
+    def apply(self, operation: bytes, context: Context) -> bytes:
+        """Run an operation; an exception is its result."""
+        start = 1 + operation[0] if operation else 0
+        kind = self._operations.get(operation[:start])
         if kind is None:
             return _failed(f"{self._type.service.__name__} has no such operation")
-        if reading and not kind.reads:
-            return _failed(f"{kind.name} is not a read")
         try:
             arguments = kind.unpack(operation[start:])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return _failed(f"malformed arguments of {kind.name}: {error}")
-        self._service.context = context
+        service = self._service
+        service.context = context
         try:
-            return kind.pack_result(getattr(self._service, kind.name)(*arguments))
+            return kind.pack_result(getattr(service, kind.name)(*arguments))
         except Refused as refusal:
             return bytes((Outcome.REFUSED,)) + str(refusal).encode(errors="replace")
         except Exception as error:

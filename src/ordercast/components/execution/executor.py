@@ -113,12 +113,12 @@ class Executor:
         if machine is None:
             return pack_bundle(bundle.first, list(bundle.times), [b""] * count)
         results: list[bytes] = []
-        now = self._now_ns
-        for message, (submitted, payload) in enumerate(
-            zip(bundle.times, bundle.payloads, strict=True), bundle.first
-        ):
-            now = max(now, submitted)
-            results.append(machine.apply(payload, Context(message, now)))
+        now, message, apply = self._now_ns, bundle.first, machine.apply
+        for submitted, payload in zip(bundle.times, bundle.payloads, strict=True):
+            if submitted > now:
+                now = submitted
+            results.append(apply(payload, Context(message, now)))
+            message += 1
         self._now_ns = now
         self._env.executed(count)
         return pack_results(bundle, results)

@@ -17,7 +17,7 @@ import msgspec
 from ordercast.components.network_ordered.limits import SLOTS_AHEAD_MAX
 from ordercast.components.network_ordered.messages import BaseChunk, BaseRequest, FetchEntries
 from ordercast.components.network_ordered.place import LogEntry, LogPlace, Slot
-from ordercast.core import NodeId
+from ordercast.core import NodeId, RemoteError
 
 if TYPE_CHECKING:
     from ordercast.components.network_ordered.replica import NetworkReplica
@@ -45,6 +45,7 @@ class ArrivingState(msgspec.Struct):
 
     base: LogPlace
     source: NodeId
+    total: int
     got: bytearray
 
 
@@ -174,6 +175,8 @@ class CatchUp:
         transfer = self._transfer_for(source, chunk)
         if transfer.base != chunk.base or chunk.offset != len(transfer.got):
             return  # a copy, or late
+        if chunk.total != transfer.total:
+            raise RemoteError(f"a state of {transfer.total} bytes goes on as one of {chunk.total} bytes")
         transfer.got += chunk.data
         if len(transfer.got) < chunk.total:
             self._ask_for_state(source)
@@ -193,7 +196,7 @@ class CatchUp:
             if chunk.base.rank > known.base.rank or asked_another:
                 known = None
         if known is None:
-            known = self._transfer = ArrivingState(chunk.base, source, bytearray())
+            known = self._transfer = ArrivingState(chunk.base, source, chunk.total, bytearray())
         return known
 
     def _ask_for_state(self, source: NodeId) -> None:

@@ -36,6 +36,9 @@ SLOTS_AHEAD_MAX = 1 << 20
 NUMBERS_AHEAD_MAX = 1 << 32
 """No replica, however long it was away, is so many numbers of a sequencer behind."""
 
+STATE_BYTES_MAX = 1 << 34
+"""No service has a larger state: it would not fit into the memory of its hosts twice."""
+
 
 def check_claims(source: NodeId, message: Message, replica: NetworkReplica) -> None:
     """Refuse a message that no correct replica sends."""
@@ -50,10 +53,20 @@ def check_claims(source: NodeId, message: Message, replica: NetworkReplica) -> N
             _check_slots(source, replica, message.noops)
         case BaseChunk():
             _check_log(replica, message.base, message.base)
+            _check_chunk(source, message)
         case GapRequest() | GapCommit():
             _check_slots(source, replica, message.slots)
         case Entries():
             _check_slots(source, replica, tuple(entry.slot for entry in message.entries))
+
+
+def _check_chunk(source: NodeId, chunk: BaseChunk) -> None:
+    """Refuse a part of a state that is larger than any, or that brings its taker no nearer to the end."""
+    end = chunk.offset + len(chunk.data)
+    if chunk.total > STATE_BYTES_MAX or end > chunk.total or (not chunk.data and end < chunk.total):
+        raise RemoteError(
+            f"node {source} sends {len(chunk.data)} bytes at {chunk.offset} of a state of {chunk.total} bytes"
+        )
 
 
 def _check_slots(source: NodeId, replica: NetworkReplica, slots: tuple[Slot, ...]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ordercast.core import Refused, ServiceFailed
+from ordercast.core import SECOND, LocalError, Nanos, Refused, ServiceFailed
 from ordercast.lab.bench.call_log import CallLog
 from ordercast.lab.bench.member import hear_order, hear_orders, tell
 from ordercast.lab.bench.service_spec import ServiceBenchSpec
@@ -28,6 +28,8 @@ from ordercast.services import Operations, find_service, service_class, workload
 
 DRAWN = 4096
 """How many different operations are drawn; calls repeat them."""
+DRAWS_MAX = 20
+"""If one kind of operation is wanted, so many are drawn at most for each that is."""
 PATIENCE_S = 60.0
 UNKNOWN_S = 10.0
 
@@ -52,7 +54,7 @@ class Callers:
         self._service = find_service(spec.service)
         self._client: Client[Any] = Client(calls, service)
         drawing, rng = Operations(workload_of(spec.service), spec.reads, spec.size), Random(1)
-        drawn = [drawing.draw_call(rng, number) for number in range(DRAWN)]
+        drawn = draw_calls(drawing, rng, spec.only)
         self._drawn = [(getattr(service, name), arguments) for name, arguments in drawn]
         self._log = CallLog()
         (node,) = calls.host.backlogs
@@ -69,16 +71,18 @@ class Callers:
 
     async def work(self, seconds: float) -> None:
         """Let all tasks call for so long."""
-        end = time.monotonic() + seconds
+        end = time.time_ns() + round(seconds * SECOND)
         await asyncio.gather(*(self._be_task(end) for _ in range(self._spec.tasks)))
 
-    async def _be_task(self, end: float) -> None:
-        times = self._times
-        while time.monotonic() < end:
-            start = time.time_ns()
-            if await self._one():
-                now = time.time_ns()
-                times.extend((now, now - start))
+    async def _be_task(self, end: Nanos) -> None:
+        times, start = self._times, time.time_ns()
+        while start < end:
+            answered = await self._one()
+            now = time.time_ns()
+            if answered:
+                times.append(now)
+                times.append(now - start)
+            start = now
 
     async def _one(self) -> bool:
         self._called += 1
@@ -99,11 +103,23 @@ class Callers:
         sure = not self._unknown
         return ServiceReport(
             latencies=str(path),
-            answered=len(self._log.answers),
+            answered=self._log.answered,
             unknown=self._unknown,
             violations=self._log.violations(self._service) if sure else [],
-            checked=len(self._log.answers) if sure else 0,
+            checked=self._log.answered if sure else 0,
         )
+
+
+def draw_calls(drawing: Operations, rng: Random, only: str) -> list[tuple[str, tuple[object, ...]]]:
+    """Operations to call, of one kind if it is named."""
+    drawn: list[tuple[str, tuple[object, ...]]] = []
+    for number in range(DRAWN * DRAWS_MAX):
+        name, arguments = drawing.draw_call(rng, number)
+        if only in ("", name):
+            drawn.append((name, arguments))
+            if len(drawn) == DRAWN:
+                return drawn
+    raise LocalError(f"the service's generator hardly ever draws an operation '{only}'")
 
 
 async def main(folder: Path, host: int) -> None:

@@ -18,6 +18,8 @@ class ServiceBenchSpec(msgspec.Struct, frozen=True, kw_only=True):
     limit."""
     reads: float = 0.0
     """The share of reads."""
+    only: str = ""
+    """The one operation that is called, by its name; by default all that the service's generator draws."""
     size: int = 64
     """Bytes of a value."""
     seconds: float = 5.0

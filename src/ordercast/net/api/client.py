@@ -7,7 +7,7 @@ async with ordercast.connect("cluster.toml", Store) as store:
 
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from ordercast.core import LocalError, OperationType, Service, ServiceType
 from ordercast.net.api.open_calls import OpenCalls
@@ -46,7 +46,8 @@ class Client(Generic[S]):
         kind = self._kinds.get(operation)
         if kind is None:
             raise self._unknown(getattr(operation, "__qualname__", str(operation)))
-        return cast(R, await self._calls.call(kind, kind.pack(args, kwargs)))
+        result: R = await self._calls.call(kind, kind.pack(args, kwargs))
+        return result
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         """An operation of the service as a method."""

@@ -3,14 +3,17 @@
 Calls that tasks make in one turn of the event loop are submitted together: the operations in one bundle, and
 the reads in another. So tasks that mix both do not break each other's bundles.
 
-The client process gives up calls that have no answer by their deadline. It takes no calls while it knows
-nobody to send them to, so those that it has not taken by then are given up here.
+The client process gives up calls that have no answer by their deadline, counted from when it takes them. It
+takes no calls while it knows nobody to send them to, or has too many under way. So those that it has not
+taken by their deadline are given up here, and those that it took late end for their callers, while it goes
+on.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from itertools import takewhile
+from typing import Any, TypeAlias
 
 from ordercast.components.execution.call import OPERATION_BYTES_MAX
 from ordercast.core import (
@@ -71,7 +74,7 @@ class OpenCalls:
         self.on_submit: Callable[[MessageId, Sequence[bytes]], None] | None = None
         """Called with the first identity and the bytes of operations that were submitted together."""
 
-    async def call(self, kind: OperationType, payload: bytes) -> object:
+    async def call(self, kind: OperationType, payload: bytes) -> Any:
         """Call an operation with its packed arguments; returns its result, or raises what became of it."""
         if len(payload) > OPERATION_BYTES_MAX:
             raise LocalError(
@@ -113,7 +116,7 @@ class OpenCalls:
             return
         if self.on_submit is not None:
             self.on_submit(first, payloads)
-        self._waiting.update(enumerate((waiting for _, waiting in line), first))
+        self._waiting.update(enumerate([waiting for _, waiting in line], first))
         if self._timeout_s is not None:
             self._note_deadline(self._loop.time() + self._timeout_s, first + len(line) - 1)
 
@@ -128,13 +131,14 @@ class OpenCalls:
             self._loop.call_at(due + TOGETHER_S, self._withdraw)
 
     def _withdraw(self) -> None:
-        """Give up the operations that the client process has not taken by their deadline."""
+        """End the operations whose deadline has come, also those that the client process took late."""
         now, deadlines, backlog = self._loop.time(), self._deadlines, self.host.backlogs[self._node]
         while deadlines and deadlines[0][0] <= now:
             _, last = deadlines.popleft()
             while (found := backlog.withdraw(last)) is not None:
                 groups, bundle = found
                 self.host.nodes[self._node].deliver(Unconfirmed(groups[0], groups, bundle))
+            self._give_up_to(last)
         self.host.end_turn()
         if deadlines:
             self._loop.call_at(deadlines[0][0], self._withdraw)
@@ -178,6 +182,13 @@ class OpenCalls:
             within = "" if self._timeout_s is None else f" within {self._timeout_s:g} s"
             for message in range(first, first + count):
                 self._give_up(message, f"no answer came{within}")
+
+    def _give_up_to(self, last: MessageId) -> None:
+        """Give up what still waits of the operations up to an identity."""
+        # In the order of submission, so the first that is later ends the search.
+        overdue = list(takewhile(lambda message: message <= last, self._waiting))
+        for message in overdue:
+            self._give_up(message, f"no answer came within {self._timeout_s:g} s")
 
     def _give_up(self, message: MessageId, why: str) -> None:
         future = self._waiting.pop(message, None)

@@ -154,7 +154,10 @@ PROTOCOL = Protocol(
         "hydra": {
             "flush": "nudged",
             "flush_ns": 5 * MILLISECOND,
+            # A client moves seldom, and a sequencer that rests promises much: nudges cost as much as calls.
             "route": "sticky",
+            "stick_ns": 500 * MILLISECOND,
+            "lead_ns": 50 * MILLISECOND,
             "heartbeat_ns": 20 * MILLISECOND,
             "suspect_ns": 500 * MILLISECOND,
             "retry_ns": 5 * MILLISECOND,
