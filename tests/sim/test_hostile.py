@@ -29,6 +29,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("static_hybrid", {"active": [0, 2]}),
     ("hybrid", {}),
     ("atomic_multicast", {}),
+    ("atoms", {}),
+    ("atoms", {"causal": True, "copies": 3}),
     ("epto", {}),
     ("epto", {"clock": "global"}),
     ("hydra", {"flush": "aggregated", "flush_ns": 1_000_000, "spares": 1}),
@@ -43,7 +45,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 FEW = 150
 MANY = 2_000
 SEEDS = 5
-"""Two ways to lie, seventeen cases and five seeds, with so many lies each: 340,000 in all."""
+"""Two ways to lie, nineteen cases and five seeds, with so many lies each: 380,000 in all."""
 GROWTH_BYTES_MAX = 32 << 20
 
 

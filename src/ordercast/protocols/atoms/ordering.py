@@ -128,6 +128,8 @@ class Ordering:
     def advance(self, groups: Iterable[GroupId]) -> None:
         """Deliver whatever can be delivered, beginning with these groups."""
         waiting = list(groups)
+        if any(group in self.streams and self.streams[group].begins for group in waiting):
+            waiting = list(self.streams)  # where an epoch ends, other groups may go on without missing numbers
         while waiting:
             stream = self.streams.get(waiting.pop())
             moved = False
