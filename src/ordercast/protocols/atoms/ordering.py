@@ -129,7 +129,7 @@ class Ordering:
         """Deliver whatever can be delivered, beginning with these groups."""
         waiting = list(groups)
         if any(group in self.streams and self.streams[group].begins for group in waiting):
-            waiting = list(self.streams)  # where an epoch ends, other groups may go on without missing numbers
+            waiting = list(self.streams)  # at an end of an epoch others may skip numbers
         while waiting:
             stream = self.streams.get(waiting.pop())
             moved = False
