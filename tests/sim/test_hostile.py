@@ -52,7 +52,10 @@ GROWTH_BYTES_MAX = 32 << 20
 
 
 def scenario_of(protocol: str, options: dict[str, Any], seed: int) -> Scenario:
-    """Two groups of three under load, with changes where groups overlap. While the liar is at work nothing is promised, as on a bad network."""
+    """Two groups of three under load; where groups may overlap, they do, and some come and go.
+
+    While the liar is at work nothing is promised, as on a bad network.
+    """
     found = find_protocol(protocol)
     serves, one_each = bool(found.serves), found.guarantees.groups_max == 1
     overlapping: dict[str, Any] = {}
