@@ -106,9 +106,10 @@ class History:
             owed = {at for (of, at) in order if of == group and any(one.has(at) for one in tenures)}
             if not owed <= has:
                 yield "agreement"
-        # A message to a group that loses its last member may be for nobody.
+        # A message to a group that had no member for a time may be for nobody.
         there = set(order.values())
-        steady = {group for (_, group), tenures in self.tenures.items() if tenures[0].stop is None}
+        always = {one: tenures[0] for one, tenures in self.tenures.items() if tenures[0].start < 0}
+        steady = {group for (_, group), tenure in always.items() if tenure.stop is None}
         for text, (publisher, group) in self.submitted.items():
             if group in steady and publisher not in self.crashed and text not in there:
                 yield "validity"

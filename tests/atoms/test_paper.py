@@ -1,4 +1,4 @@
-"""What the paper promises, in runs of the protocol: Figure 1 step by step, one order, at once, causal order."""
+"""What the paper promises, in runs of the protocol: Figure 1, one order, no waiting, causal order."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ Q0, Q1, Q2 = frozenset({B, C}), frozenset({A, B}), frozenset({B, D})
 
 
 def overlaps(registry: Registry) -> set[frozenset[int]]:
-    """The overlaps that have an atom. A group that gets its members one by one may leave two for one overlap."""
+    """The overlaps that have an atom. Groups that get their members one by one may leave two for one."""
     graph = registry.graph
     return {graph.overlap(atom) for atom in graph.atoms if graph.overlap(atom)}
 
