@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from ordercast.catalogue import find_protocol, protocol_names
+from ordercast.core import Order
 from ordercast.judge import Violation
+from ordercast.scenario.changes import Join, Leave
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.faults import Heal, Weather
 from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
@@ -29,6 +31,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("static_hybrid", {"active": [0, 2]}),
     ("hybrid", {}),
     ("atomic_multicast", {}),
+    ("atoms", {}),
+    ("atoms", {"causal": True, "copies": 3}),
     ("epto", {}),
     ("epto", {"clock": "global"}),
     ("hydra", {"flush": "aggregated", "flush_ns": 1_000_000, "spares": 1}),
@@ -43,13 +47,25 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 FEW = 150
 MANY = 2_000
 SEEDS = 5
-"""Two ways to lie, seventeen cases and five seeds, with so many lies each: 340,000 in all."""
+"""Two ways to lie, nineteen cases and five seeds, with so many lies each: 380,000 in all."""
 GROWTH_BYTES_MAX = 32 << 20
 
 
 def scenario_of(protocol: str, options: dict[str, Any], seed: int) -> Scenario:
-    """Two groups of three under load. While the liar is at work nothing is promised, as on a bad network."""
-    serves = find_protocol(protocol).serves
+    """Two groups of three under load; where groups may overlap, they do, and some come and go.
+
+    While the liar is at work nothing is promised, as on a bad network.
+    """
+    found = find_protocol(protocol)
+    serves, one_each = bool(found.serves), found.guarantees.groups_max == 1
+    overlapping: dict[str, Any] = {}
+    if found.guarantees.order is Order.OVERLAPS:
+        overlapping = {
+            "membership": ((0, 1, 2), (1, 2, 3)),
+            "joiners": 1,
+            "join": (Join(at_ms=80, node=4, group=1), Join(at_ms=200, node=1)),
+            "leave": (Leave(at_ms=140, node=1), Leave(at_ms=180, node=4, group=1)),
+        }
     return Scenario(
         protocol=protocol,
         service="kv" if serves else "",
@@ -61,8 +77,11 @@ def scenario_of(protocol: str, options: dict[str, Any], seed: int) -> Scenario:
         liveness=True,
         settle_ms=500,
         network=NetworkSpec(latency=UniformSpec(50, 300)),
-        workload=WorkloadSpec(messages=500, rate_per_s=300, spread=(1.0,) if serves else (0.7, 0.3)),
+        workload=WorkloadSpec(
+            messages=500, rate_per_s=300, spread=(1.0,) if serves or one_each else (0.7, 0.3)
+        ),
         fault=(Weather(at_ms=BEGIN_MS, conditions=Conditions(loss=1e-12)), Heal(at_ms=END_MS)),
+        **overlapping,
     )
 
 

@@ -16,7 +16,6 @@ from ordercast.protocols.atoms.messages import (
     Plans,
     Publish,
     Pull,
-    Receipt,
     Route,
     Seal,
     Sealed,
@@ -24,9 +23,6 @@ from ordercast.protocols.atoms.messages import (
     Where,
 )
 from ordercast.protocols.atoms.records import NOBODY, GroupPlan, GroupReport, Post
-
-POSITION_MAX = 1 << 53
-"""No log gets so long."""
 
 _FROM_STORE = (Plans, Seal, Told)
 _FROM_NODES = (Forward, Entries, Where, Pull, Kept, Alive, Sealed)
@@ -57,18 +53,10 @@ class Limits:
         if group is not None and group not in self._groups:
             raise RemoteError(f"node {source} names group {group}, which does not exist")
         match message:
-            case Entries(start=start) | Pull(start=start):
-                self._check_position(source, start)
-            case Got(received=position, delivered=delivered):
-                self._check_position(source, position)
-                if delivered > position:
-                    raise RemoteError(f"node {source} has delivered more than it has received")
-            case Kept(low=position) | Forward(position=position):
-                self._check_position(source, position)
+            case Got(received=received, delivered=delivered) if delivered > received:
+                raise RemoteError(f"node {source} has delivered more than it has received")
             case Publish(number=number, floor=floor) if floor > number:
                 raise RemoteError(f"node {source} sends number {number}, but needs no answer below {floor}")
-            case Receipt(next=number) | Publish(number=number):
-                self._check_position(source, number)
             case Route(ingress=ingress) if ingress != NOBODY and ingress not in self._nodes:
                 raise RemoteError(f"node {source} names node {ingress}, which is no sequencing node")
             case Plans(since=since, upto=upto, latest=latest) if not since <= upto <= latest:
@@ -89,8 +77,3 @@ class Limits:
         """Refuse a report that contradicts the plan."""
         if report.next and report.next <= plan.base:
             raise RemoteError(f"node {source} reports position {report.next} of epoch {plan.label}")
-        self._check_position(source, report.next)
-
-    def _check_position(self, source: NodeId, position: int) -> None:
-        if position > POSITION_MAX:
-            raise RemoteError(f"node {source} claims position {position}, but no log is so long")

@@ -128,6 +128,8 @@ class Ordering:
     def advance(self, groups: Iterable[GroupId]) -> None:
         """Deliver whatever can be delivered, beginning with these groups."""
         waiting = list(groups)
+        if any(group in self.streams and self.streams[group].begins for group in waiting):
+            waiting = list(self.streams)  # at an end of an epoch others may skip numbers
         while waiting:
             stream = self.streams.get(waiting.pop())
             moved = False

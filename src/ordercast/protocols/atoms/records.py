@@ -15,12 +15,14 @@ import msgspec
 from ordercast.components.sequencing_graph import AtomId
 from ordercast.core import NodeId, Payload
 
-Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+NUMBER_MAX = (1 << 53) - 1
+"""No log gets so long, and no process restarts so often: nobody decodes a message with a higher number."""
+Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
 Stamps: TypeAlias = tuple[tuple[Natural, Natural], ...]
 """The numbers that a message has collected: atom and number, in the order of its path."""
 Serial: TypeAlias = tuple[Natural, Natural]
 """Of a publisher and a group: the life of the publisher, and the number of its next message to the group."""
-NOBODY: NodeId = (1 << 63) - 1
+NOBODY: NodeId = NUMBER_MAX
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
