@@ -13,6 +13,8 @@ class AtomsOptions(Options, frozen=True):
     store: int = 3
     """Replicas of the store of groups and their members. They run on the hosts of the first sequencing nodes,
     as far as there are enough."""
+    compact: bool = False
+    """Sequencing nodes and replicas of the store run on the hosts of the first receivers."""
     copies: int = 2
     """On how many sequencing nodes a numbered message is before a subscriber gets it. If fewer are up, groups
     wait. If there are more than that, one may be gone for good."""

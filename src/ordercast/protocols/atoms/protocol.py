@@ -16,9 +16,11 @@ from ordercast.core import (
     Fault,
     Gaps,
     Guarantees,
+    HostId,
     LocalError,
     Membership,
     Node,
+    NodeId,
     Options,
     Order,
     Partition,
@@ -95,13 +97,13 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     def replica(env: Env) -> StoreReplica:
         return StoreReplica(env, registry(), store, limits, options)
 
-    beside = dict(zip(store, nodes, strict=False))
+    beside = _hosts(deployment.receivers, nodes, store, options)
     everyone = [Node(node, "subscriber", node, subscriber) for node in range(deployment.receivers)]
     everyone += [
         Node(node, "publisher", deployment.sender_host(node), publisher) for node in deployment.sender_ids()
     ]
     fails = Crashes.ONE if 1 < options.copies < options.nodes else Crashes.NONE
-    everyone += [Node(node, "sequencing node", node, sequencing_node, fails) for node in nodes]
+    everyone += [Node(node, "sequencing node", beside.get(node, node), sequencing_node, fails) for node in nodes]
     everyone += [Node(node, "store", beside.get(node, node), replica, Crashes.MINORITY) for node in store]
     apart = len({deployment.sender_host(node) for node in deployment.sender_ids()}) == deployment.senders
     return Plan(
@@ -114,6 +116,20 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         options.pace,
         joiners=deployment.joiner_ids(),
     )
+
+
+def _hosts(
+    receivers: int, nodes: tuple[NodeId, ...], store: tuple[NodeId, ...], options: AtomsOptions
+) -> dict[NodeId, HostId]:
+    """Where sequencing nodes and replicas of the store run, if not on hosts of their own."""
+    if not options.compact:
+        return dict(zip(store, nodes, strict=False))
+    if receivers < max(options.nodes, options.store):
+        raise LocalError(
+            f"{NAME}: compact puts {options.nodes} sequencing nodes and {options.store} replicas of the store on "
+            f"different hosts of receivers, but there are only {receivers} receivers"
+        )
+    return {node: host for those in (nodes, store) for host, node in enumerate(those)}
 
 
 def vary(rng: Random) -> dict[str, object]:
