@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 PEERS = 24
 VICTIMS = range(0, PEERS, 3)
 """A third, and among them one of the three whom every peer knows at its start."""
-OPTIONS = {"round_ns": 100_000_000, "ttl": 120, "relay_bytes": 1 << 20}
+OPTIONS = {"round_ns": 200_000_000, "ttl": 60, "relay_bytes": 1 << 20}
 """A peer that a busy machine holds up for as long as an event lives loses it: here that is some seconds."""
 
 
