@@ -15,12 +15,12 @@ _serials: msgspec.msgpack.Decoder[Serial] = msgspec.msgpack.Decoder(Serial)
 class GroupLog:
     """Entries by position, and what is expected next from each publisher."""
 
-    __slots__ = ("_env", "_group", "_version", "entries", "low", "next", "serials")
+    __slots__ = ("_env", "_group", "entries", "low", "next", "serials", "version")
 
     def __init__(self, env: Env, group: GroupId) -> None:
         self._env = env
         self._group = group
-        self._version = 0
+        self.version = 0
         """The plan that the log was last kept by."""
         self.entries: dict[int, Entry] = {}
         self.next = 0
@@ -33,7 +33,7 @@ class GroupLog:
         """Take what an earlier life saved."""
         kind, name = place[0], int(place[1:] or 0)
         if kind == "v":
-            self._version = int.from_bytes(state, "little")
+            self.version = int.from_bytes(state, "little")
         elif kind == "l":
             self.low = int.from_bytes(state, "little")
         elif kind == "e":
@@ -45,21 +45,17 @@ class GroupLog:
     def keep(self, plan: GroupPlan) -> None:
         """Keep what is in the order, and drop what is not, or may not be.
 
-        Whoever has obeyed the plan before knows that everything up to the base is. Another one may have
-        missed plans: of its log, what it has reported is in the order, and of the rest nobody knows.
+        The log of a node is in the order up to the base of the plan that followed the last one it obeyed.
         """
-        if plan.version == self._version:
+        if plan.version == self.version:
             return
-        follows = self._version == plan.previous
-        mine = [part for part in plan.parts if part.post.node == self._env.me]
-        for position, entry in list(self.entries.items()):
-            known = follows or any(part.start <= position < part.stop for part in mine)
-            if not (known and position < plan.base) and entry.label != plan.label:
-                self._drop(position)
+        following = [base for version, base in plan.bases if version > self.version]
+        end = following[0] if self.version >= plan.bases[0][0] else 0
+        for position in [one for one in self.entries if one >= end and self.entries[one].label != plan.label]:
+            self._drop(position)
         self.next = 1 + max(self.entries, default=-1)
-        self._set_low(0)
         self.forget(plan.low)
-        self._version = plan.version
+        self.version = plan.version
         self._save("v", plan.version.to_bytes(8, "little"))
 
     def begin(self, plan: GroupPlan) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from ordercast.core import GroupId, Message, NodeId, RemoteError
 from ordercast.protocols.atoms.messages import (
     Alive,
+    Copy,
     Entries,
     Forward,
     Got,
@@ -24,20 +25,20 @@ from ordercast.protocols.atoms.messages import (
 )
 from ordercast.protocols.atoms.records import NOBODY, GroupPlan, GroupReport, Post
 
-_FROM_STORE = (Plans, Seal, Told)
+_FROM_STORE = (Plans, Seal, Copy, Told)
 _FROM_NODES = (Forward, Entries, Where, Pull, Kept, Alive, Sealed)
 
 
 class Limits:
     """Who may send what."""
 
-    __slots__ = ("_groups", "_nodes", "_store")
+    __slots__ = ("_groups", "_store", "nodes")
 
     def __init__(
         self, groups: Collection[GroupId], nodes: Collection[NodeId], store: Collection[NodeId]
     ) -> None:
         self._groups = frozenset(groups)
-        self._nodes = frozenset(nodes)
+        self.nodes = frozenset(nodes)
         self._store = frozenset(store)
 
     def know(self, roles: Mapping[NodeId, str]) -> None:
@@ -47,7 +48,7 @@ class Limits:
         """Refuse what this source does not send, and what is about a group that does not exist."""
         if isinstance(message, _FROM_STORE) and source not in self._store:
             raise RemoteError(f"node {source} is no store, but sent {type(message).__name__}")
-        if isinstance(message, _FROM_NODES) and source not in self._nodes:
+        if isinstance(message, _FROM_NODES) and source not in self.nodes:
             raise RemoteError(f"node {source} is no sequencing node, but sent {type(message).__name__}")
         group = getattr(message, "group", None)
         if group is not None and group not in self._groups:
@@ -57,7 +58,7 @@ class Limits:
                 raise RemoteError(f"node {source} has delivered more than it has received")
             case Publish(number=number, floor=floor) if floor > number:
                 raise RemoteError(f"node {source} sends number {number}, but needs no answer below {floor}")
-            case Route(ingress=ingress) if ingress != NOBODY and ingress not in self._nodes:
+            case Route(ingress=ingress) if ingress != NOBODY and ingress not in self.nodes:
                 raise RemoteError(f"node {source} names node {ingress}, which is no sequencing node")
             case Plans(since=since, upto=upto, latest=latest) if not since <= upto <= latest:
                 raise RemoteError(f"node {source} sends plans from {since} to {upto} of {latest}")

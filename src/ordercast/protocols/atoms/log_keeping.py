@@ -1,9 +1,11 @@
 """The logs that a sequencing node keeps, and their way to subscribers and to other nodes."""
 
+from collections.abc import Iterable
+
 from ordercast.core import Env, GroupId, NodeId
 from ordercast.protocols.atoms.distribution import BYTES_MAX, Distribution
 from ordercast.protocols.atoms.group_log import GroupLog
-from ordercast.protocols.atoms.messages import BATCH, Entries, Kept, Lagging, Pull
+from ordercast.protocols.atoms.messages import BATCH, Copy, Entries, Kept, Lagging, Pull
 from ordercast.protocols.atoms.options import AtomsOptions
 from ordercast.protocols.atoms.records import GroupPlan, GroupReport, Post
 
@@ -11,13 +13,18 @@ from ordercast.protocols.atoms.records import GroupPlan, GroupReport, Post
 class LogKeeping:
     """The logs of one node."""
 
-    def __init__(self, env: Env, store: tuple[NodeId, ...], options: AtomsOptions) -> None:
+    def __init__(
+        self, env: Env, nodes: Iterable[NodeId], store: tuple[NodeId, ...], options: AtomsOptions
+    ) -> None:
         self._env = env
+        self._others = sorted(node for node in nodes if node != env.me)
         self._store = store
         self._options = options
         self.logs: dict[GroupId, GroupLog] = {}
         self.distributions: dict[GroupId, Distribution] = {}
         """Of the groups whose subscribers this node sends to."""
+        self._copied: dict[GroupId, tuple[int, int]] = {}
+        """By group: the plan whose epoch is sealed, and the position before which its log was asked for."""
 
     def log(self, group: GroupId) -> GroupLog:
         """The log of a group."""
@@ -41,12 +48,6 @@ class LogKeeping:
             self.distributions[group] = distribution
         distribution.update(plan.tenures)
         distribution.catch_up()
-
-    def forget(self, group: GroupId) -> None:
-        """The log of a group is kept by others."""
-        log = self.logs.pop(group, None)
-        if log is not None:
-            log.clear()
 
     def repeat(self, group: GroupId, plan: GroupPlan, mine: Post) -> bool:
         """Send again what is not acknowledged, and ask again for what is missing; whether anything is."""
@@ -72,49 +73,62 @@ class LogKeeping:
         return log.next > low + 1
 
     def pull(self, plan: GroupPlan, mine: Post) -> bool:
-        """Ask for the parts of a log that this node lacks. Nobody needs what is in no part."""
+        """Ask for what this node lacks of a log: those who said that they have it, or anybody."""
         if mine not in plan.holders:
             return False
-        log = self.log(plan.group)
-        busy = False
-        for part in plan.parts:
-            lacking = log.lacks(max(part.start, plan.low), min(part.stop, plan.base))
-            if lacking is not None and part.post.node != mine.node:
-                busy = True
-                self._env.send(part.post.node, Pull(plan.group, *lacking))
-        return busy
+        lacking = self.log(plan.group).lacks(plan.low, plan.base)
+        if lacking is None:
+            return False
+        start, stop = lacking
+        told = [part.post.node for part in plan.parts if part.start <= start < part.stop]
+        others = sorted({node for node in told if node != mine.node}) or self._others
+        self._env.multicast(others, Pull(plan.group, plan.version, start, stop))
+        return True
 
     def on_pull(self, source: NodeId, message: Pull) -> None:
         """Another node lacks a part of a log."""
         log = self.logs.get(message.group)
-        if log is not None and message.start < log.low:
+        if log is None or log.version < message.version:
+            return
+        if message.start < log.low:
             self._env.send(source, Kept(message.group, log.low))
-        elif log is not None and message.start < message.stop:
+        elif message.start < message.stop:
             entries = log.run(message.start, min(BATCH, message.stop - message.start), BYTES_MAX)
             if entries:
                 self._env.send(source, Entries(message.group, message.start, entries))
 
+    def on_copy(self, message: Copy, plan: GroupPlan) -> None:
+        """Get a part of a log whose epoch is sealed, whether this node was a holder or not."""
+        if plan.version != message.version:
+            return
+        log = self.log(plan.group)
+        log.keep(plan)
+        lacking = log.lacks(message.start, message.stop)
+        if lacking is not None:
+            self._copied[plan.group] = (plan.version, message.stop)
+            self._env.send(message.source, Pull(plan.group, plan.version, *lacking))
+
     def on_entries(self, message: Entries, plan: GroupPlan, mine: Post) -> None:
         """A part of a log that this node lacked."""
-        if mine not in plan.holders:
+        version, end = self._copied.get(message.group, (0, 0))
+        if version != plan.version:
+            end = plan.base
+        if mine not in plan.holders and version != plan.version:
             return
         log = self.log(message.group)
         for position, entry in enumerate(message.entries, message.start):
-            if log.low <= position < plan.base:
+            if log.low <= position < end:
                 log.put(position, entry)
         self.pull(plan, mine)
         if message.group in self.distributions:
             self.distributions[message.group].catch_up()
 
-    def on_kept(self, message: Kept, plan: GroupPlan | None, mine: Post) -> None:
+    def on_kept(self, message: Kept) -> None:
         """All subscribers have what is before a position."""
         log = self.logs.get(message.group)
         if log is None:
             return
-        if plan is not None and mine not in plan.holders and message.low >= plan.base:
-            self.forget(message.group)
-        else:
-            log.forget(min(message.low, log.next))
+        log.forget(min(message.low, log.next))
 
     def report(self, plan: GroupPlan) -> GroupReport:
         """What there is of a group whose epoch is sealed."""

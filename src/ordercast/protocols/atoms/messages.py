@@ -97,9 +97,10 @@ class Kept(Message, frozen=True, tag=12):
 
 
 class Pull(Message, frozen=True, tag=13):
-    """Send a part of a group's log."""
+    """Send a part of a group's log, if you have obeyed this plan."""
 
     group: Natural
+    version: Natural
     start: Natural
     stop: Natural
 
@@ -189,6 +190,17 @@ class Sealed(Message, frozen=True, tag=35):
     reports: tuple[GroupReport, ...]
 
 
+class Copy(Message, frozen=True, tag=37):
+    """To a node: get a part of a sealed log from another one, so that enough nodes have it."""
+
+    group: Natural
+    version: Natural
+    """The plan of the epoch that is sealed."""
+    start: Natural
+    stop: Natural
+    source: Natural
+
+
 class Lagging(Message, frozen=True, tag=36):
     """A distributor cannot keep more for a subscriber that does not answer."""
 
@@ -215,5 +227,6 @@ MESSAGES = message_types(
     Plans,
     Seal,
     Sealed,
+    Copy,
     Lagging,
 )

@@ -93,8 +93,9 @@ class GroupPlan(Record, frozen=True):
     group: Natural
     version: Natural
     """Plans of all groups have different versions; a later plan has a higher one."""
-    previous: Natural
-    """That of the group's plan before; 0 if there was none."""
+    bases: tuple[tuple[Natural, Natural], ...]
+    """Of this plan and of those before, oldest first: version and base. Whoever has obeyed a plan knows that
+    its log is in the order up to the base of the next one, and not beyond. Older plans do not matter."""
     base: Natural
     """The position of the entry that begins the epoch."""
     begin: Begin
@@ -107,11 +108,11 @@ class GroupPlan(Record, frozen=True):
     serials: tuple[tuple[Natural, Serial], ...]
     """Of each publisher: what is expected from it next, when the epoch begins."""
     parts: tuple[Part, ...]
-    """Who has which part of the log before this epoch, as far as subscribers may lack it."""
+    """Who has reported to have which part of the log before this epoch. Others may have more."""
     low: Natural
     """All subscribers have delivered what is before this position."""
     begins: tuple[tuple[Natural, Begin], ...] = ()
-    """Earlier epochs that none of those who have reported had begun, with their positions."""
+    """Earlier epochs that too few of those who have reported had begun, with their positions."""
 
     @property
     def label(self) -> int:

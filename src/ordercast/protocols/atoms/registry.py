@@ -39,6 +39,8 @@ from ordercast.protocols.atoms.records import (
 )
 from ordercast.protocols.atoms.sites import first_sites, next_sites
 
+BASES_MAX = 256
+"""A node that has missed more plans of a group than this begins its log anew."""
 Move: TypeAlias = tuple[NodeId, GroupId, bool, bool]
 """A subscriber, a group, whether it comes, and whether it was lost."""
 
@@ -284,7 +286,7 @@ class Registry:
         self.plans[group] = GroupPlan(
             group,
             self.version,
-            0 if before is None else before.version,
+            self._bases(before, final, base),
             base,
             begin,
             hops,
@@ -293,8 +295,15 @@ class Registry:
             () if final is None else final.serials,
             () if final is None else final.parts,
             0 if final is None else final.low,
-            () if before is None or final is None else _unknown_begins(before, final),
+            () if before is None or final is None else _rare_begins(before, final, self._copies),
         )
+
+    def _bases(self, before: GroupPlan | None, final: Final | None, base: int) -> tuple[tuple[int, int], ...]:
+        """The bases of the plans that matter: those above what all subscribers have."""
+        low = 0 if final is None else final.low
+        earlier = () if before is None else before.bases
+        old = sum(one[1] < low for one in earlier)  # of these, the last one matters
+        return (*earlier[max(0, old - 1) :][-BASES_MAX:], (self.version, base))
 
     def _tenures(
         self,
@@ -358,10 +367,11 @@ class Registry:
         self.planned = saved.planned
 
 
-def _unknown_begins(before: GroupPlan, final: Final) -> tuple[tuple[int, Begin], ...]:
-    """The beginnings of epochs that nobody has in its log, for the next holders to add."""
-    return tuple(
-        (position, begin)
-        for position, begin in (*before.begins, (before.base, before.begin))
-        if position >= final.low and not any(part.start <= position < part.stop for part in final.parts)
-    )
+def _rare_begins(before: GroupPlan, final: Final, copies: int) -> tuple[tuple[int, Begin], ...]:
+    """The beginnings of epochs that too few nodes have in their logs, for the next holders to add."""
+    rare: list[tuple[int, Begin]] = []
+    for position, begin in (*before.begins, (before.base, before.begin)):
+        having = {part.post.node for part in final.parts if part.start <= position < part.stop}
+        if position >= final.low and len(having) < copies:
+            rare.append((position, begin))
+    return tuple(rare)

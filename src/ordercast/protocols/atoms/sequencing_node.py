@@ -19,6 +19,7 @@ from ordercast.protocols.atoms.limits import Limits
 from ordercast.protocols.atoms.log_keeping import LogKeeping
 from ordercast.protocols.atoms.messages import (
     Alive,
+    Copy,
     Entries,
     Forward,
     Got,
@@ -75,7 +76,7 @@ class SequencingNode(Process):
         """The epochs in which this node takes messages."""
         self._counters: dict[int, dict[AtomId, int]] = {}
         """By epoch: the next number of each atom."""
-        self._keeping = LogKeeping(env, store, options)
+        self._keeping = LogKeeping(env, limits.nodes, store, options)
         self._ingresses: dict[GroupId, Ingress] = {}
         self._waiting: dict[GroupId, dict[tuple[NodeId, int], Publish]] = {}
         """Messages of publishers that came between two epochs."""
@@ -151,8 +152,10 @@ class SequencingNode(Process):
                 self._keeping.on_pull(source, message)
             case Entries(group) if group in self._plans:
                 self._keeping.on_entries(message, self._plans[group], self._post)
-            case Kept(group):
-                self._keeping.on_kept(message, self._plans.get(group), self._post)
+            case Copy(group) if group in self._plans:
+                self._keeping.on_copy(message, self._plans[group])
+            case Kept():
+                self._keeping.on_kept(message)
 
     def _on_plans(self, message: Plans) -> None:
         if not message.since <= self._version < message.upto or message.latest < self._seen:

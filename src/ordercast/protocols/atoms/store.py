@@ -48,8 +48,9 @@ from ordercast.protocols.atoms.messages import (
     Unheard,
 )
 from ordercast.protocols.atoms.options import AtomsOptions
-from ordercast.protocols.atoms.records import GroupPlan, GroupReport, Part, Post
+from ordercast.protocols.atoms.records import Post
 from ordercast.protocols.atoms.registry import Registry
+from ordercast.protocols.atoms.sealing import Reports
 
 TICK = "tick"
 REQUESTS_MAX = 256
@@ -84,8 +85,7 @@ class StoreReplica(Stack):
         self._asks: dict[NodeId, dict[int, Ask]] = {}
         """By subscriber: its requests by number, all of its latest life."""
         self._lagging: set[tuple[GroupId, NodeId]] = set()
-        self._reports: dict[tuple[GroupId, int], dict[Post, GroupReport]] = {}
-        """By group and epoch."""
+        self._reports = Reports(registry, options.copies)
         self._unheard: list[tuple[NodeId, Unheard, Barrier]] = []
         self._since: Nanos = 0
 
@@ -174,7 +174,7 @@ class StoreReplica(Stack):
             plan = plans.get(report.group)
             if plan is not None and plan.label in message.labels:
                 self._limits.check_report(message.post.node, report, plan)
-                self._reports.setdefault((report.group, plan.label), {})[message.post] = report
+                self._reports.take(message, report, plan)
 
     def _on_unheard(self, source: NodeId, message: Unheard) -> None:
         """A publisher wants to know whether really nobody receives a group."""
@@ -316,34 +316,19 @@ class StoreReplica(Stack):
         if labels:
             nodes = sorted(registry.up)
             self.env.multicast(nodes, Seal(registry.change + 1, registry.version, labels))
+            for plan in registry.sealing():
+                for node, copy in self._reports.copies(plan):
+                    self.env.send(node, copy)
 
     def _finals(self) -> tuple[Final, ...] | None:
         """How far each log has come; None if somebody has not said so."""
         finals: list[Final] = []
         for plan in self._registry.sealing():
-            final = self._final(plan)
+            final = self._reports.final(plan)
             if final is None:
                 return None
             finals.append(final)
         return tuple(finals)
-
-    def _final(self, plan: GroupPlan) -> Final | None:
-        reporter = self._registry.reporter(plan)
-        reports = self._reports.get((plan.group, plan.label), {})
-        mine = next((report for post, report in reports.items() if post.node == reporter), None)
-        if mine is None:
-            return None
-        end = mine.next or plan.base + 1
-        low = max(plan.low, *(report.low for report in reports.values()))
-        parts = tuple(
-            Part(post, start, min(stop, end))
-            for post, report in sorted(reports.items(), key=lambda item: item[0].node)
-            for start, stop in report.ranges
-            if start < end
-        )
-        gone = tuple(sorted({node for report in reports.values() for node in report.gone}))
-        serials = mine.serials if mine.next else plan.serials
-        return Final(plan.group, end, min(low, end), serials, parts, gone)
 
     # Explanations
 
@@ -362,11 +347,7 @@ class StoreReplica(Stack):
         waits: list[Wait] = []
         if registry.planned is not None and self._log.is_leader:
             lacking = sorted(
-                {
-                    node
-                    for plan in registry.sealing()
-                    if self._final(plan) is None and (node := registry.reporter(plan)) is not None
-                }
+                {node for plan in registry.sealing() if (node := self._reports.lacking(plan)) is not None}
             )
             if not registry.has_enough:
                 lacking = sorted(registry.lives.keys() - registry.up)
