@@ -246,12 +246,9 @@ class Lab:
         return [one.text for one in self.history.delivered[node] if group in (None, one.group)]
 
     def leader(self) -> Any:
-        """The leader of the store."""
-        return next(
-            self.process(node)
-            for node in self.store
-            if node in self.drivers and self.process(node)._log.is_leader
-        )
+        """The leader of the store; the latest, if an earlier one does not know of it."""
+        up = [self.process(node) for node in self.store if node in self.drivers]
+        return max((one for one in up if one._log.is_leader), key=lambda one: int(one._log.ballot))
 
     def registry(self) -> Any:
         """What the leader of the store knows."""

@@ -38,6 +38,7 @@ from tests.sim.models import peers, sequencer
 from tests.sim.models.sequencer import Numbered, Receiver, ViewReceiver
 from tests.sim.mutant import Mutant, calm, deploy, run_calm, run_swarm
 from tests.sim.mutants_atomic import ATOMIC_MUTANTS
+from tests.sim.mutants_atoms import ATOMS_MUTANTS
 from tests.sim.mutants_epto import EPTO_MUTANTS
 from tests.sim.mutants_hydra import HYDRA_MUTANTS
 from tests.sim.mutants_idle import IDLE_MUTANTS
@@ -453,6 +454,7 @@ MUTANTS = [
     Mutant("a client does not wait for all answers", frozenset({"completion"}), impatient_client),
     Mutant("a driver records no digests", frozenset({"digests"}), without_digests),
     *ATOMIC_MUTANTS,
+    *ATOMS_MUTANTS,
     *HYDRA_MUTANTS,
     *LOG_MUTANTS,
     *RESEND_MUTANTS,
