@@ -241,7 +241,7 @@ def test_a_begin_that_nobody_has_reported_is_told_again() -> None:
     assert known.plans[1].begins == ((5, begin),)
     known.apply(Prepare(3, (request(3, 1, wants=True, number=3),)))
     decide(known, length=2)
-    assert known.plans[1].begins == ()
+    assert not known.plans[1].begins
 
 
 # Commands that do not fit
