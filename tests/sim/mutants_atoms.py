@@ -116,7 +116,7 @@ ATOMS_MUTANTS = [
         {"integrity"},
         (StoreReplica, "_final", defects.altered_final(serials=())),
         MERGING,
-        frozenset({"stamp"}),
+        frozenset({"stamp", "total-order", "pair-order"}),
         network=NetworkSpec(latency=UniformSpec(50, 2000), loss=0.2),
         join=tuple(Join(at_ms=at, node=2) for at in TIMES_MS[::2]),
         leave=tuple(Leave(at_ms=at, node=2) for at in TIMES_MS[1::2]),
