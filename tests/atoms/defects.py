@@ -9,21 +9,19 @@ from ordercast.core import GroupId, Message, NodeId
 from ordercast.protocols.atoms import registry as registry_module
 from ordercast.protocols.atoms.commands import Final
 from ordercast.protocols.atoms.distribution import Distribution
-from ordercast.protocols.atoms.log_keeping import LogKeeping
-from ordercast.protocols.atoms.messages import Entries, Got, Pull, Seal, Where
+from ordercast.protocols.atoms.messages import Entries, Got, Seal, Where
 from ordercast.protocols.atoms.ordering import Ordering
 from ordercast.protocols.atoms.records import GroupPlan, Placed
+from ordercast.protocols.atoms.sealing import Reports
 from ordercast.protocols.atoms.sequencing_node import LIFE, SequencingNode
-from ordercast.protocols.atoms.store import StoreReplica
 from ordercast.protocols.atoms.subscriber import Subscriber
 
 _on_start = SequencingNode.on_start
 _on_seal = SequencingNode._on_seal
 _run = SequencingNode._run
-_final = StoreReplica._final
+_final = Reports.final
 _inside = Ordering._inside
 _on_got = Distribution.on_got
-_on_pull = LogKeeping.on_pull
 _on_message = Subscriber.on_message
 
 
@@ -55,12 +53,6 @@ def send_early(node: SequencingNode, plan: GroupPlan, stage: int, position: int,
         node.env.multicast([one.node for one in plan.tenures], Entries(plan.group, position, (kept,)))
 
 
-def answer_no_pull(keeping: LogKeeping, source: NodeId, message: Pull) -> None:
-    """Say nothing about what is forgotten."""
-    if message.start >= keeping.logs[message.group].low:
-        _on_pull(keeping, source, message)
-
-
 # Distributors
 
 
@@ -75,24 +67,26 @@ def never_lower(distribution: Distribution, source: NodeId, message: Got) -> Non
 # The store
 
 
-def any_report(store: StoreReplica, plan: GroupPlan) -> Final | None:
+def any_report(reports: Reports, plan: GroupPlan) -> Final | None:
     """Take the report of a node that does not keep the log for that of the last holder."""
-    reports = store._reports.get((plan.group, plan.label), {})
-    others = [post.node for post in reports if post not in plan.holders]
+    found = reports._by_group.get((plan.group, plan.label), {})
+    holders = [post.node for post in plan.holders]
+    others = [node for node in found if node not in holders]
     if not others:
         return None
-    store._registry.__dict__["reporter"] = lambda plan: others[0]
+    registry = reports._registry
+    registry.__dict__["reporter"] = lambda plan: others[0]
     try:
-        return _final(store, plan)
+        return _final(reports, plan)
     finally:
-        del store._registry.__dict__["reporter"]
+        del registry.__dict__["reporter"]
 
 
-def altered_final(**changes: Any) -> Callable[[StoreReplica, GroupPlan], Final | None]:
+def altered_final(**changes: Any) -> Callable[[Reports, GroupPlan], Final | None]:
     """Lose a part of what is known of a log."""
 
-    def final(store: StoreReplica, plan: GroupPlan) -> Final | None:
-        found = _final(store, plan)
+    def final(reports: Reports, plan: GroupPlan) -> Final | None:
+        found = _final(reports, plan)
         return None if found is None else msgspec.structs.replace(found, **changes)
 
     return final

@@ -42,10 +42,10 @@ def kinds(*types: type[Message]) -> Chosen:
 
 
 class Strike(NamedTuple):
-    """What happens to the message number `count` of those that are chosen."""
+    """What happens to the message number `nth` of those that are chosen."""
 
     chosen: Chosen
-    count: int
+    nth: int
     how: str
     """`lost`: it is lost. `before`, `after`: its target crashes before it handles the message, or after that
     and before it sends anything. `sender`: its source crashes when it has sent it."""
@@ -131,8 +131,8 @@ class Lab:
             self.sent.append((source, to, message))
         strike = self.strike
         if strike is not None and strike.chosen(source, to, message):
-            self.strike = strike = strike._replace(count=strike.count - 1)
-            if strike.count == 0:
+            self.strike = strike = strike._replace(nth=strike.nth - 1)
+            if strike.nth == 0:
                 self._strike(strike.how, source, to, message)
                 return
         if self.lost(source, to, message):

@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 
 from ordercast.protocols.atoms import registry
 from ordercast.protocols.atoms.distribution import Distribution
-from ordercast.protocols.atoms.log_keeping import LogKeeping
 from ordercast.protocols.atoms.ordering import Ordering
 from ordercast.protocols.atoms.registry import Registry
+from ordercast.protocols.atoms.sealing import Reports
 from ordercast.protocols.atoms.sequencing_node import SequencingNode
-from ordercast.protocols.atoms.store import StoreReplica
 from ordercast.protocols.atoms.subscriber import Subscriber
 from tests.atoms import defects, plays
 
@@ -46,8 +45,8 @@ MUTANTS = (
     ),
     Mutant(
         "the store decides without the report of the last holder",
-        StoreReplica,
-        "_final",
+        Reports,
+        "final",
         defects.any_report,
         plays.the_last_holder_crashes_before_its_report,
         "total-order",
@@ -102,8 +101,8 @@ MUTANTS = (
     ),
     Mutant(
         "what is expected from publishers is not carried over",
-        StoreReplica,
-        "_final",
+        Reports,
+        "final",
         defects.altered_final(serials=()),
         plays.a_change_with_messages_on_their_way,
         "integrity",
@@ -111,8 +110,8 @@ MUTANTS = (
     Mutant(
         "the beginning of an epoch is lost",
         registry,
-        "_unknown_begins",
-        lambda before, final: (),
+        "_rare_begins",
+        lambda before, final, copies: (),
         plays.an_epoch_begins_where_no_reporter_knows_of_it,
         "validity",
     ),
@@ -140,16 +139,8 @@ MUTANTS = (
         plays.a_distributor_follows_that_knows_nothing_of_subscribers,
         "validity",
         (
-            (StoreReplica, "_final", defects.altered_final(low=0)),
-            (registry, "_unknown_begins", lambda before, final: ()),
+            (Reports, "final", defects.altered_final(low=0)),
+            (registry, "_rare_begins", lambda before, final, copies: ()),
         ),
-    ),
-    Mutant(
-        "nobody says that a part of a log is forgotten",
-        LogKeeping,
-        "on_pull",
-        defects.answer_no_pull,
-        plays.a_part_is_forgotten_before_it_is_pulled,
-        "quiet",
     ),
 )

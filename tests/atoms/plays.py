@@ -273,6 +273,30 @@ def a_part_is_forgotten_before_it_is_pulled() -> set[str]:
     return broken | ({"quiet"} if lab.count(Pull) > pulls else set())
 
 
+def a_subscriber_misses_more_than_is_kept() -> set[str]:
+    """It is taken out, so that the log ends somewhere, and told so when it is back. It may come again."""
+    lab = Lab((0, 1), (0, 1), history=5, suspect_ns=20_000_000)
+    lab.submit("a", 0)
+    lab.crash(1)
+    for count in range(20):
+        lab.submit(f"b{count}", 0)
+        lab.wait_ms(10)
+    kept = lab.process(lab.distributor(0))._keeping.logs[0].entries
+    lab.wait_ms(100)
+    found = {"history"} if len(kept) > 10 else set()
+    lab.start(1)
+    lab.wait_ms(100)
+    if lab.history.is_in(1, 0):
+        found.add("lost")
+    lab.submit("c", 1)
+    lab.join(1, 0)
+    lab.wait_ms(50)
+    lab.submit("d", 0)
+    broken = lab.finish()
+    assert lab.log(1) == ["a", "c", "d"]
+    return broken | found
+
+
 # The store
 
 
@@ -305,5 +329,6 @@ PLAYS = (
     an_epoch_begins_where_no_reporter_knows_of_it,
     a_restarted_node_hears_of_a_store_that_is_behind,
     a_part_is_forgotten_before_it_is_pulled,
+    a_subscriber_misses_more_than_is_kept,
     a_seal_and_its_reports_are_lost,
 )

@@ -131,7 +131,7 @@ def test_a_full_window_takes_nothing_more() -> None:
         (1, 0, Entries(0, 0, ()), "is no sequencing node, but sent Entries"),
         (1, 0, Where(0), "is no sequencing node, but sent Where"),
         (1, NODE, Forward(1, 0, 0, 1, 1, ENTRY), "is no sequencing node, but sent Forward"),
-        (1, NODE, Pull(0, 0, 1), "is no sequencing node, but sent Pull"),
+        (1, NODE, Pull(0, 1, 0, 1), "is no sequencing node, but sent Pull"),
         (1, NODE, Kept(0, 1), "is no sequencing node, but sent Kept"),
         (1, STORE, Alive(9, 9), "is no sequencing node, but sent Alive"),
         (1, STORE, Sealed(1, Post(1, 1), (), ()), "is no sequencing node, but sent Sealed"),
@@ -186,7 +186,7 @@ def test_a_report_that_contradicts_its_plan_is_refused() -> None:
     lie = Sealed(found.registry().change + 1, post, (plan.label,), (GroupReport(0, (), plan.base, 0, ()),))
     with pytest.raises(RemoteError, match=f"reports position {plan.base} of epoch {plan.label}"):
         found.drivers[STORE].receive(post.node, lie)
-    assert found.process(STORE)._final(plan) is None
+    assert found.process(STORE)._reports.final(plan) is None
     assert found.finish() == set()
 
 

@@ -26,7 +26,8 @@ def request(node: NodeId, group: GroupId, *, wants: bool, number: int = 1, life:
 def final(plan: GroupPlan, length: int = 5, gone: tuple[NodeId, ...] = ()) -> Final:
     """So many entries of the epoch are in the log."""
     end = plan.base + length
-    return Final(plan.group, end, 0, ((20, (1, 3)),), (Part(plan.holders[-1], 0, end),), gone)
+    parts = tuple(Part(post, 0, end) for post in plan.holders)
+    return Final(plan.group, end, 0, ((20, (1, 3)),), parts, gone)
 
 
 def decide(known: Registry, *leave_out: GroupId, length: int = 5, gone: Iterable[NodeId] = ()) -> None:
@@ -107,7 +108,7 @@ def test_the_next_epoch_begins_where_the_log_ended() -> None:
     change(known, request(3, 1, wants=True))
     plan = known.plans[1]
     assert plan.base == 5 and plan.serials == ((20, (1, 3)),)
-    assert plan.parts == (Part(plan.parts[0].post, 0, 5),)
+    assert [(part.start, part.stop) for part in plan.parts] == [(0, 5), (0, 5)]
     assert plan.tenures == (Tenure(1, 0), Tenure(2, 0), Tenure(3, 5))
     assert known.memberships[3][1] == Membership(1, plan.label, 5)
 
@@ -205,11 +206,14 @@ def test_the_last_node_is_never_given_up() -> None:
     assert len(known.up) == 1
 
 
-def test_groups_go_to_a_second_holder_as_soon_as_there_is_one() -> None:
+def test_a_change_waits_until_each_log_can_be_on_enough_nodes() -> None:
     known = registry()
-    change(known, down=(10, 11))
-    assert all(len(plan.holders) == 1 for plan in known.plans.values())
-    change(known, up=(Post(10, 2),))
+    known.apply(Prepare(1, down=(10, 11)))
+    decide(known)
+    assert known.change == 0 and known.planned is not None
+    known.apply(Prepare(1, up=(Post(10, 2),)))
+    decide(known)
+    assert known.change == 1
     assert all(len(plan.holders) == 2 for plan in known.plans.values())
 
 
@@ -241,7 +245,7 @@ def test_a_begin_that_nobody_has_reported_is_told_again() -> None:
     assert known.plans[1].begins == ((5, begin),)
     known.apply(Prepare(3, (request(3, 1, wants=True, number=3),)))
     decide(known, length=2)
-    assert known.plans[1].begins == ()
+    assert not known.plans[1].begins
 
 
 # Commands that do not fit

@@ -8,8 +8,8 @@ from unittest.mock import patch
 from ordercast.components.sequencing_graph import AtomId, Network, SequencingGraph, build
 from ordercast.core import GroupId
 from ordercast.protocols.atoms.ordering import Ordering
+from ordercast.protocols.atoms.sealing import Reports
 from ordercast.protocols.atoms.sequencing_node import SequencingNode
-from ordercast.protocols.atoms.store import StoreReplica
 from ordercast.scenario.changes import Join, Leave
 from ordercast.scenario.faults import Crash, Restart
 from ordercast.scenario.spec import NetworkSpec, UniformSpec, WorkloadSpec
@@ -114,9 +114,9 @@ ATOMS_MUTANTS = [
     _mutant(
         "what is expected from senders is not carried over",
         {"integrity"},
-        (StoreReplica, "_final", defects.altered_final(serials=())),
+        (Reports, "final", defects.altered_final(serials=())),
         MERGING,
-        frozenset({"stamp"}),
+        frozenset({"stamp", "total-order", "pair-order"}),
         network=NetworkSpec(latency=UniformSpec(50, 2000), loss=0.2),
         join=tuple(Join(at_ms=at, node=2) for at in TIMES_MS[::2]),
         leave=tuple(Leave(at_ms=at, node=2) for at in TIMES_MS[1::2]),

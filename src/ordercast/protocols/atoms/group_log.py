@@ -50,7 +50,7 @@ class GroupLog:
         if plan.version == self.version:
             return
         following = [base for version, base in plan.bases if version > self.version]
-        end = following[0] if self.version >= plan.bases[0][0] else 0
+        end = following[0] if following and self.version >= plan.bases[0][0] else 0
         for position in [one for one in self.entries if one >= end and self.entries[one].label != plan.label]:
             self._drop(position)
         self.next = 1 + max(self.entries, default=-1)

@@ -102,11 +102,11 @@ class Reports:
         """The parts of a log that too few nodes have. Where an epoch begins, its plan says what is there."""
         mine, reports = found
         low, end = self._low(plan, found), mine.next or plan.base + 1
-        begins = {plan.base, *(position for position, _ in plan.begins)}
+        begins = [plan.base, *(position for position, _ in plan.begins)]
         ranges = {node: report.ranges for node, (_, report) in reports.items()}
-        cuts = {low, end, *begins, *(position + 1 for position in begins)}
-        cuts |= {cut for own in ranges.values() for pair in own for cut in pair}
-        places = sorted(cut for cut in cuts if low <= cut <= end)
+        cuts = [low, end, *begins, *(position + 1 for position in begins)]
+        cuts += [cut for own in ranges.values() for pair in own for cut in pair]
+        places = sorted({cut for cut in cuts if low <= cut <= end})
         thin: list[Thin] = []
         for start, stop in pairwise(places):
             having = frozenset(
