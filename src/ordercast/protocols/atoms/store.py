@@ -335,15 +335,18 @@ class StoreReplica(Stack):
             return None
         end = mine.next or plan.base + 1
         low = max(plan.low, *(report.low for report in reports.values()))
-        parts = tuple(
+        parts = [
             Part(post, start, min(stop, end))
             for post, report in sorted(reports.items(), key=lambda item: item[0].node)
             for start, stop in report.ranges
             if start < end
-        )
+        ]
+        # Who has not reported still has what it was to keep until now; perhaps nobody else has pulled it yet.
+        told = {post.node for post in reports}
+        parts += (part for part in plan.parts if part.post.node not in told and part.stop > low)
         gone = tuple(sorted({node for report in reports.values() for node in report.gone}))
         serials = mine.serials if mine.next else plan.serials
-        return Final(plan.group, end, min(low, end), serials, parts, gone)
+        return Final(plan.group, end, min(low, end), serials, tuple(parts), gone)
 
     # Explanations
 
