@@ -88,6 +88,15 @@ def any_report(store: StoreReplica, plan: GroupPlan) -> Final | None:
         del store._registry.__dict__["reporter"]
 
 
+def reported_parts(store: StoreReplica, plan: GroupPlan) -> Final | None:
+    """Forget the parts of those who have not reported."""
+    found = _final(store, plan)
+    told = store._reports.get((plan.group, plan.label), {})
+    if found is None:
+        return None
+    return msgspec.structs.replace(found, parts=tuple(part for part in found.parts if part.post in told))
+
+
 def altered_final(**changes: Any) -> Callable[[StoreReplica, GroupPlan], Final | None]:
     """Lose a part of what is known of a log."""
 

@@ -145,6 +145,14 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "the store forgets the parts of those who have not reported",
+        StoreReplica,
+        "_final",
+        defects.reported_parts,
+        plays.a_part_is_not_reported_before_it_is_pulled,
+        "agreement",
+    ),
+    Mutant(
         "nobody says that a part of a log is forgotten",
         LogKeeping,
         "on_pull",

@@ -273,6 +273,25 @@ def a_part_is_forgotten_before_it_is_pulled() -> set[str]:
     return broken | ({"quiet"} if lab.count(Pull) > pulls else set())
 
 
+def a_part_is_not_reported_before_it_is_pulled() -> set[str]:
+    """The node that keeps it is slow to report: the new holder, which has reported, still finds it there."""
+    lab = Lab((0, 1), (0, 1), joiners=1)
+    lab.lost = to(1, Entries)
+    lab.submit("a", 0)
+    lab.crash(lab.distributor(0))
+    lab.lost = either(to(1, Entries), kinds(Pull))
+    lab.wait_ms(100)
+    keeper = lab.ingress(0)
+    assert lab.distributor(0) != keeper
+    lab.lost = either(
+        lab.lost, lambda source, target, message: source == keeper and isinstance(message, Sealed)
+    )
+    lab.join(2, 0)
+    lab.wait_ms(30)
+    assert lab.registry().planned is None
+    return lab.finish()
+
+
 def a_subscriber_misses_more_than_is_kept() -> set[str]:
     """It is taken out, so that the log ends somewhere, and told so when it is back. It may come again."""
     lab = Lab((0, 1), (0, 1), history=5, suspect_ns=20_000_000)
@@ -329,6 +348,7 @@ PLAYS = (
     an_epoch_begins_where_no_reporter_knows_of_it,
     a_restarted_node_hears_of_a_store_that_is_behind,
     a_part_is_forgotten_before_it_is_pulled,
+    a_part_is_not_reported_before_it_is_pulled,
     a_subscriber_misses_more_than_is_kept,
     a_seal_and_its_reports_are_lost,
 )
