@@ -230,15 +230,20 @@ class Subscriber(Receiver):
             return
         for membership in message.memberships:
             self._follow(membership)
-        if message.life == self._life or not self._asked:
+        if message.life == self._life:
             for number in [number for number in self._asked if number <= message.number]:
                 del self._asked[number]
-        if not self._asked and message.settled:
+        if message.settled and self._is_latest(message):
             self._is_settled = True
             self._ordering.horizon = None
         elif self._ordering.horizon is not None:
             self._ordering.horizon = max(self._ordering.horizon, message.horizon)
         self._ordering.advance(tuple(self._ordering.streams))
+
+    def _is_latest(self, message: Told) -> bool:
+        """Whether an answer is about the last request; an earlier one may come late and say less."""
+        asked_nothing = self._life == 1 and self._number == 0
+        return (message.life, message.number) == ((0, 0) if asked_nothing else (self._life, self._number))
 
     def _follow(self, membership: Membership) -> None:
         """Take note of one membership."""
