@@ -233,7 +233,9 @@ class Subscriber(Receiver):
         if message.life == self._life or not self._asked:
             for number in [number for number in self._asked if number <= message.number]:
                 del self._asked[number]
-        if not self._asked and message.settled:
+        # An answer from before the last request, which comes late, does not know of it.
+        is_last = message.number == self._number and (message.life == self._life or self._life == 1)
+        if not self._asked and message.settled and is_last:
             self._is_settled = True
             self._ordering.horizon = None
         elif self._ordering.horizon is not None:
