@@ -1,0 +1,71 @@
+"""Sequencing atoms on real processes: overlapping groups, one made under load, and nodes that are killed."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ordercast.cli import run as command
+from ordercast.core import LocalError
+from ordercast.lab.trial.run import LiveRun, run_live
+from ordercast.scenario.changes import Join
+from ordercast.scenario.faults import Crash
+from ordercast.scenario.file import load_scenario
+from ordercast.scenario.spec import Scenario, WorkloadSpec
+from ordercast.trace import Kind, events_of
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "faults"
+
+
+def delivered(run: LiveRun) -> Counter[tuple[int, int]]:
+    """How many messages each receiver got of each group."""
+    rows = [event for event in events_of(run.table) if event.kind is Kind.DELIVER]
+    return Counter((event.node, group) for event in rows for group in event.groups)
+
+
+def test_a_group_is_made_while_messages_flow(tmp_path: Path) -> None:
+    scenario = Scenario(
+        protocol="atoms",
+        live_options=True,
+        membership=((0, 1, 2), (0, 1), ()),
+        senders=3,
+        colocated=True,
+        options={"compact": True},
+        workload=WorkloadSpec(kind="periodic", messages=240, rate_per_s=40),
+        join=(Join(at_ms=300, node=2, group=1), Join(at_ms=500, node=1, group=2)),
+        settle_ms=1500,
+    )
+    run, _ = run_live(scenario, tmp_path)
+    assert run.violations == [] and run.hindrance == "" and run.complaints == ()
+    assert run.account.accepted == run.account.delivered == 240
+    got = delivered(run)
+    assert got[0, 0] == got[1, 0] == got[2, 0] > 0
+    assert 0 < got[2, 1] < got[0, 1] == got[1, 1]
+    assert 0 < got[1, 2] < got[0, 0], "what is sent before there is a member is for nobody"
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", ["atoms-node-killed", "atoms-compact-host-restarted"])
+def test_a_sequencing_node_is_killed_under_load_and_its_atoms_move(name: str, tmp_path: Path) -> None:
+    scenario = load_scenario(EXAMPLES / f"{name}.toml")
+    run, folder = run_live(scenario, tmp_path)
+    assert run.violations == [] and run.complaints == ()
+    account = run.account
+    assert account.missing == account.twice == account.disorder == 0
+    detection = scenario.all_options().detection_ns
+    assert account.limit_ns == 5 * detection and account.outage_ns <= account.limit_ns
+    killed = next(fault for fault in scenario.fault if isinstance(fault, Crash))
+    (silence,) = run.silences
+    assert silence.host == killed.host
+    joined = {(one.node, one.group) for one in scenario.join}
+    assert all(delivered(run)[pair] > 0 for pair in joined), "subscriptions took effect"
+    assert folder is not None
+    assert command(["check", str(tmp_path)]) == 0
+
+
+def test_compact_needs_as_many_receivers_as_nodes() -> None:
+    scenario = Scenario(protocol="atoms", receivers=2, options={"compact": True})
+    with pytest.raises(
+        LocalError, match=r"compact puts 3 sequencing nodes and 3 replicas .* only 2 receivers"
+    ):
+        scenario.plan()
