@@ -13,6 +13,7 @@ from ordercast.scenario.faults import Crash
 from ordercast.scenario.file import load_scenario
 from ordercast.scenario.spec import Scenario, WorkloadSpec
 from ordercast.trace import Kind, events_of
+from tests.live.cluster_files import write_cluster
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "faults"
 
@@ -20,7 +21,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "faults"
 def delivered(run: LiveRun) -> Counter[tuple[int, int]]:
     """How many messages each receiver got of each group."""
     rows = [event for event in events_of(run.table) if event.kind is Kind.DELIVER]
-    return Counter((event.node, group) for event in rows for group in event.groups)
+    return Counter((event.node, group) for event in rows for group in event.groups or ())
 
 
 def test_a_group_is_made_while_messages_flow(tmp_path: Path) -> None:
@@ -69,3 +70,27 @@ def test_compact_needs_as_many_receivers_as_nodes() -> None:
         LocalError, match=r"compact puts 3 sequencing nodes and 3 replicas .* only 2 receivers"
     ):
         scenario.plan()
+
+
+def test_a_store_refuses_the_saved_state_of_other_groups(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_cluster(
+        tmp_path,
+        protocol="atoms",
+        receivers=2,
+        top="senders = 1\ncolocated = true",
+        options="nodes = 1\nstore = 1\ncopies = 1",
+        hosts=(0, 1, 3),
+    )
+    ends = ("--config", str(path))
+    assert command(["cluster", "up", *ends]) == 0
+    assert command(["cluster", "down", *ends]) == 0
+    path.write_text(path.read_text().replace("= 2\n", "= [0]\nother = [1]\n", 1))
+    assert path.read_text().count("other") == 1
+    capsys.readouterr()
+    assert command(["cluster", "up", *ends]) == 2
+    assert "the saved state is that of other groups, nodes or options" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    command(["cluster", "down", *ends])

@@ -103,7 +103,9 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         Node(node, "publisher", deployment.sender_host(node), publisher) for node in deployment.sender_ids()
     ]
     fails = Crashes.ONE if options.copies > 1 else Crashes.NONE
-    everyone += [Node(node, "sequencing node", beside.get(node, node), sequencing_node, fails) for node in nodes]
+    everyone += [
+        Node(node, "sequencing node", beside.get(node, node), sequencing_node, fails) for node in nodes
+    ]
     everyone += [Node(node, "store", beside.get(node, node), replica, Crashes.MINORITY) for node in store]
     apart = len({deployment.sender_host(node) for node in deployment.sender_ids()}) == deployment.senders
     return Plan(
@@ -126,8 +128,8 @@ def _hosts(
         return dict(zip(store, nodes, strict=False))
     if receivers < max(options.nodes, options.store):
         raise LocalError(
-            f"{NAME}: compact puts {options.nodes} sequencing nodes and {options.store} replicas of the store on "
-            f"different hosts of receivers, but there are only {receivers} receivers"
+            f"{NAME}: compact puts {options.nodes} sequencing nodes and {options.store} replicas of the store"
+            f" on different hosts of receivers, but there are only {receivers} receivers"
         )
     return {node: host for those in (nodes, store) for host, node in enumerate(those)}
 
