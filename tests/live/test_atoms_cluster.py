@@ -1,5 +1,6 @@
 """Sequencing atoms on real processes: overlapping groups, one made under load, and nodes that are killed."""
 
+import asyncio
 from collections import Counter
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from ordercast.cli import run as command
 from ordercast.core import LocalError
 from ordercast.lab.trial.run import LiveRun, run_live
+from ordercast.net.api.join import join
 from ordercast.scenario.changes import Join
 from ordercast.scenario.faults import Crash
 from ordercast.scenario.file import load_scenario
@@ -15,6 +17,8 @@ from ordercast.scenario.spec import Scenario, WorkloadSpec
 from ordercast.trace import Kind, events_of
 from tests.live.cluster_files import write_cluster
 
+JOINER = 1
+"""A receiver that is in no group at the start."""
 EXAMPLES = Path(__file__).parents[2] / "examples" / "faults"
 
 
@@ -94,3 +98,39 @@ def test_a_store_refuses_the_saved_state_of_other_groups(
         capsys.readouterr().err.split()
     )
     command(["cluster", "down", *ends])
+
+
+def test_a_receiver_that_joined_later_can_be_watched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_cluster(
+        tmp_path,
+        protocol="atoms",
+        receivers=1,
+        top="senders = 1\ncolocated = true\njoiners = 1",
+        options="nodes = 1\nstore = 1\ncopies = 1",
+        hosts=(0, JOINER, 3),
+        spares=(JOINER,),
+    )
+    path.write_text(path.read_text().replace("= 1\n[[host]]", "= [0]\nlater = []\n[[host]]", 1))
+    ends = ("--config", str(path))
+    assert command(["cluster", "up", *ends]) == 0
+    try:
+        assert command(["tail", "later", *ends]) == 2
+        told = " ".join(capsys.readouterr().err.split())
+        assert "nobody that answers receives group 'later' now" in told and "--node 0, 1" in told
+        assert asyncio.run(watched(path)) == 0
+    finally:
+        command(["cluster", "down", *ends])
+
+
+async def watched(path: Path) -> int:
+    """Join a group that nobody receives, and watch it with the command until a message has come."""
+    async with join(path, "later", host=JOINER) as group:
+        assert group.joined == ("later",)
+        words = ["tail", "later", "-n", "1", "--config", str(path)]
+        watching = asyncio.create_task(asyncio.to_thread(command, words))
+        while not watching.done():
+            await asyncio.to_thread(command, ["send", "later", "hello", "--config", str(path)])
+            await asyncio.sleep(0.3)
+        return watching.result()

@@ -76,7 +76,7 @@ class Attendance:
 
 
 def host_details(host: LiveHost) -> dict[str, object]:
-    """The keys and the links of a host, its version of the roster, and the groups that its receivers are in."""
+    """The keys and the links of a host, its version of the roster, and the groups of its receivers."""
     receivers = {node: env.process for node, env in host.nodes.items() if isinstance(env.process, Receiver)}
     return {
         **host.details(),
