@@ -1,6 +1,7 @@
 """`ordercast tail`: show what a receiver of a running cluster delivers."""
 
 import base64
+from contextlib import suppress
 from typing import Annotated, Any
 
 import msgspec
@@ -10,7 +11,7 @@ from rich.text import Text
 from ordercast.cli.config import CONFIG, ConfigOption, read_config
 from ordercast.cli.hosts import reach_node
 from ordercast.cli.output import console, errors
-from ordercast.core import LocalError, NodeId, format_ns
+from ordercast.core import LocalError, Membership, NodeId, format_ns
 from ordercast.net.cluster.cluster import Cluster
 
 PAYLOAD_SHOWN = 200
@@ -45,6 +46,8 @@ def tail(
     """
     cluster = read_config(config)
     nodes = _receivers(cluster, group, node)
+    if node is None and cluster.plan().guarantees.membership is not Membership.FIXED:
+        nodes = _inside(cluster, group, nodes)
     left = count
     with reach_node(cluster, nodes, "a receiver of that group") as (receiver, client):
         lines = client.tail([group], receiver, count)
@@ -63,13 +66,35 @@ def tail(
 def _receivers(cluster: Cluster, group: str, node: NodeId | None) -> list[NodeId]:
     if group not in cluster.groups:
         raise LocalError(f"unknown group '{group}'; the groups are: {', '.join(cluster.groups)}")
-    members = list(cluster.plan().groups[list(cluster.groups).index(group)])
+    plan = cluster.plan()
+    members = list(plan.groups[list(cluster.groups).index(group)])
+    if plan.guarantees.membership is not Membership.FIXED:
+        everybody = {node for nodes in plan.groups.values() for node in nodes}.union(plan.joiners)
+        members += sorted(everybody.difference(members))
     if node is None:
         return members
     if node not in members:
         known = ", ".join(map(str, members))
         raise LocalError(f"node {node} is not a receiver of {group}; the receivers are: {known}")
     return [node]
+
+
+def _inside(cluster: Cluster, group: str, nodes: list[NodeId]) -> list[NodeId]:
+    """Those of the receivers that are in the group now, as their hosts say; all if no host answers."""
+    number, asked = list(cluster.groups).index(group), False
+    for node in nodes:
+        with suppress(LocalError), reach_node(cluster, [node], "a receiver") as (_, client):
+            joined = client.status().get("joined", {})
+            asked = True
+            if number in joined.get(str(node), ()):
+                return [node]
+    if asked:
+        names = ", ".join(map(str, nodes))
+        raise LocalError(
+            f"nobody that answers receives group '{group}' now; name a receiver to wait until it does:"
+            f" --node {names}"
+        )
+    return nodes
 
 
 def _show(line: dict[str, Any], json: bool) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Self
 
-from ordercast.core import NodeId
+from ordercast.core import NodeId, Receiver
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.host.live_host import LiveHost
 from ordercast.net.tools.exposition import MetricsServer
@@ -76,9 +76,11 @@ class Attendance:
 
 
 def host_details(host: LiveHost) -> dict[str, object]:
-    """The keys and the links of a host, and its version of the roster."""
+    """The keys and the links of a host, its version of the roster, and the groups of its receivers."""
+    receivers = {node: env.process for node, env in host.nodes.items() if isinstance(env.process, Receiver)}
     return {
         **host.details(),
+        "joined": {node: sorted(receiver.joined) for node, receiver in receivers.items()},
         "keys": [f"{key:08x}" for key in host.wire.seal.key_ids()],
         "links": {
             peer.host: {

@@ -25,6 +25,7 @@ from ordercast.core import (
     Groups,
     HostId,
     LocalError,
+    Membership,
     MessageId,
     Nanos,
     NodeId,
@@ -116,9 +117,8 @@ class ControlServer:
         self._clock = clock
         self._began = time.monotonic_ns()
         self._roles = {node.id: node.role for node in host.plan.nodes if node.host == host.host}
-        self._receivers = sorted(
-            {node for nodes in host.plan.groups.values() for node in nodes} & {*self._roles}
-        )
+        members = {node for nodes in host.plan.groups.values() for node in nodes}
+        self._receivers = sorted(members.union(host.plan.joiners) & {*self._roles})
         self._senders = [node for node in host.plan.senders if node in self._roles]
         self._feed = Feed()
         self._progress = {node: Progress() for node in self._receivers}
@@ -308,7 +308,9 @@ class ControlServer:
     ) -> tuple[object, Callable[[], Awaitable[None]]]:
         groups = [self._group(name) for name in request.groups]
         members = {node for group in groups for node in self._host.plan.groups[group]}
-        choices = [node for node in self._receivers if not groups or node in members]
+        # Where groups are not fixed, any receiver may be watched: it may be in the group now, or later.
+        fixed = self._host.plan.guarantees.membership is Membership.FIXED
+        choices = [node for node in self._receivers if not groups or not fixed or node in members]
         node = self._local(request.node, choices, "receiver of that group" if groups else "receiver")
         then = partial(self._stream, node, Watch(groups), request.count, writer)
         return {"node": node, "host": self._host.host}, then

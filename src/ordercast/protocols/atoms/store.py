@@ -16,6 +16,7 @@ from ordercast.core import (
     Env,
     Explanation,
     GroupId,
+    LocalError,
     Message,
     Nanos,
     NodeId,
@@ -53,6 +54,7 @@ from ordercast.protocols.atoms.registry import Registry
 from ordercast.protocols.atoms.sealing import Reports
 
 TICK = "tick"
+BEGINNING = "beginning"
 REQUESTS_MAX = 256
 """Requests of subscribers in one change."""
 UNHEARD_MAX = 1024
@@ -72,6 +74,7 @@ class StoreReplica(Stack):
     ) -> None:
         super().__init__(env)
         self._registry = registry
+        self._beginning = registry.digest()
         self._limits = limits
         self._options = options
         self._log = self.embed("log", partial(self._make_replica, replicas), CONSENSUS_MESSAGES)
@@ -94,7 +97,14 @@ class StoreReplica(Stack):
         return Replica(env, replicas, options, snapshot=registry.snapshot, restore=registry.restore)
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
-        """Start the log."""
+        """Start the log, which says what became of the groups of the beginning: they must be the same."""
+        if saved.get(BEGINNING, self._beginning) != self._beginning:
+            raise LocalError(
+                "atoms: the saved state is that of other groups, nodes or options than the plan has now;"
+                " go back to those, or begin anew without saved state"
+            )
+        if BEGINNING not in saved:
+            self.env.save(BEGINNING, self._beginning)
         super().on_start(saved)
         self.env.set_timer(TICK, self._options.heartbeat_ns)
 
