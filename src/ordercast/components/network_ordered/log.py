@@ -4,10 +4,14 @@ All replicas with the same tag have the same order, so a log is known by its end
 message up to the end but those.
 """
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
+from operator import attrgetter
 
 from ordercast.components.network_ordered.place import LogEntry, LogPlace, Rank, Slot
+
+_rank = attrgetter("rank")
 
 
 class SlotLog:
@@ -50,10 +54,7 @@ class SlotLog:
 
     def index_of(self, rank: Rank) -> int:
         """How many entries are up to a rank."""
-        index = len(self.entries)
-        while index and self.entries[index - 1].rank > rank:
-            index -= 1
-        return index
+        return bisect_right(self.entries, rank, key=_rank)
 
     def find(self, slot: Slot) -> LogEntry | None:
         """The entry in a slot, also if it is a little before the base."""

@@ -94,8 +94,8 @@ def _time(latency: Histogram, bundle: Bundle, now: Nanos) -> None:
     """Record how long the messages of a bundle took, or some of them."""
     times = bundle.times
     count = len(times)
-    if count == 1:
-        latency.record(now - times[0])
+    if count == 1 or type(times) is tuple:  # a bundle has a tuple of times if they are all equal
+        latency.record(now - times[0], count)
         return
     step = max(1, count // SAMPLES)
     for submitted in times[::step]:
