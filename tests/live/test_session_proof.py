@@ -4,7 +4,7 @@ import pytest
 
 from ordercast.core import SECOND, HostId
 from ordercast.net.links.session import ASK_AGAIN_NS, PAUSE_NS_MAX, REMINDERS_MAX
-from tests.live.wire_pairs import Net
+from tests.live.wire_pairs import Net, rejected
 
 
 def spoken() -> Net:
@@ -86,3 +86,16 @@ def test_who_talks_on_without_an_answer_is_challenged_rarely_and_let_in_at_last(
     net.sides[0].say(1, b"the network is whole again")
     net.carry()
     assert net.sides[1].bodies()[-1] == b"the network is whole again"
+
+
+def test_a_copy_is_refused_whatever_its_seal_says() -> None:
+    net = spoken()
+    net.carry()
+    net.sides[0].say(1, b"more")
+    ((_, datagram),) = net.sides[0].box.taken()
+    net.sides[1].wire.on_datagram(datagram)
+    before = rejected(net.sides[1])
+    net.sides[1].wire.on_datagram(datagram[:-1] + bytes([datagram[-1] ^ 1]))
+    after = rejected(net.sides[1])
+    assert after.get("replay", 0) == before.get("replay", 0) + 1, "its seal is not opened"
+    assert after.get("seal", 0) == before.get("seal", 0)
