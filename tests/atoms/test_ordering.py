@@ -83,12 +83,22 @@ def test_an_atom_of_three_groups_does_not_matter_to_one_who_is_in_two_of_them() 
 
 def test_a_group_that_is_left_in_an_epoch_counts_in_those_before() -> None:
     streams = Streams(0, 1)
-    streams.ordering.streams[1].out = 2
+    streams.ordering.streams[1].out, streams.ordering.streams[1].stop = 2, 2
     streams.gives(0, 0, begin(1, SHARED))
     streams.gives(1, 0, begin(1, SHARED))
     assert streams.ordering.streams[0].relevant == {7}
+    streams.gives(1, 1, begin(2))
     assert streams.gives(0, 1, begin(2, SHARED)) == ["0:2"]
     assert streams.ordering.streams[0].relevant == frozenset()
+
+
+def test_what_is_left_of_a_group_comes_before_a_group_that_is_joined_later() -> None:
+    streams = Streams(0)
+    streams.ordering.streams[0].out, streams.ordering.streams[0].stop = 2, 3
+    streams.gives(0, 0, begin(1))
+    streams.add(1, 3)
+    assert streams.gives(1, 0, begin(3), message("late", 3)) == [], "others may be in both groups"
+    assert streams.gives(0, 1, message("early", 1), begin(2)) == ["early", "left 0", "1:3", "late"]
 
 
 def test_a_group_that_is_joined_later_does_not_count_before() -> None:

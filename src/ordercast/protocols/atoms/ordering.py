@@ -186,9 +186,18 @@ class Ordering:
         return True
 
     def blockers(self, stream: Stream, begin: Begin) -> list[Stream]:
-        """The streams that have not come to the end of the epochs that end before another begins."""
-        others = (self.streams[group] for group in begin.kin if group in self.streams)
-        return [other for other in others if other is not stream and not other.has_come_to(begin.floor)]
+        """The streams that have not come to the end of the epochs that end before another begins.
+
+        Those of groups that it has left by then count too, kin or not: others may be in both.
+        """
+        leaves = stream.stop is not None and stream.next == stream.stop - 1
+        found: list[Stream] = []
+        for group, other in self.streams.items():
+            behind = group in begin.kin and not other.has_come_to(begin.floor)
+            left = not leaves and other.out is not None and other.out <= begin.label
+            if other is not stream and (behind or left):
+                found.append(other)
+        return found
 
     def _pass(self, stream: Stream, begin: Begin) -> bool:
         """Enter an epoch, or end the stream."""
