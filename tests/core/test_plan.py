@@ -22,6 +22,7 @@ from ordercast.core import (
     Plan,
     Process,
     Protocol,
+    screen_groups,
 )
 
 
@@ -122,14 +123,16 @@ def test_a_protocol_that_says_nothing_varies_no_options() -> None:
 
 @pytest.mark.parametrize("membership", Membership)
 def test_only_groups_to_which_receivers_subscribe_may_be_empty(membership: Membership) -> None:
-    nodes = tuple(Node(node, "role", node, Silent) for node in (0, 1))
     groups: dict[int, tuple[NodeId, ...]] = {0: (0,), 1: ()}
-
-    def make() -> Plan:
-        return Plan("sketch", Guarantees(membership=membership), nodes, groups, (1,), Codec([Nothing]))
-
     if membership is Membership.SUBSCRIPTIONS:
-        assert make().participants() == {0, 1}
+        screen_groups("sketch", membership, groups)
     else:
         with pytest.raises(LocalError, match="group 1 has no receiver; sketch needs one in every group"):
-            make()
+            screen_groups("sketch", membership, groups)
+
+
+def test_a_protocol_may_add_groups_without_receivers() -> None:
+    nodes = tuple(Node(node, "role", node, Silent) for node in (0, 1))
+    groups: dict[int, tuple[NodeId, ...]] = {0: (0,), 1: ()}
+    plan = Plan("sketch", Guarantees(), nodes, groups, (1,), Codec([Nothing]))
+    assert plan.participants() == {0, 1}

@@ -188,7 +188,6 @@ class Plan:
 
     def _check_membership(self) -> None:
         promised = self.guarantees
-        screen_groups(self.protocol, promised.membership, self.groups)
         if promised.membership is Membership.FIXED and self.joiners:
             raise LocalError(f"the groups of {self.protocol} are fixed, so nobody can join them later")
         if promised.membership is not Membership.FIXED and promised.gaps is Gaps.NOTIFIED:
@@ -236,7 +235,8 @@ class Plan:
 def screen_groups(
     protocol: str, membership: Membership, groups: Mapping[GroupId, tuple[NodeId, ...]]
 ) -> None:
-    """Refuse groups without a receiver, unless receivers subscribe to groups: then they may come later."""
+    """Refuse groups without a receiver that a user asks for, unless receivers subscribe: then they may come
+    later. A protocol may add groups without any to its plan."""
     empty = [group for group, members in groups.items() if not members]
     if empty and membership is not Membership.SUBSCRIPTIONS:
         raise LocalError(f"group {empty[0]} has no receiver; {protocol} needs one in every group")

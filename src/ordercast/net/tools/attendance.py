@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Self
 
-from ordercast.core import NodeId, Receiver
+from ordercast.core import Membership, NodeId, Receiver
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.host.live_host import LiveHost
 from ordercast.net.tools.exposition import MetricsServer
@@ -77,7 +77,9 @@ class Attendance:
 
 def host_details(host: LiveHost) -> dict[str, object]:
     """The keys and the links of a host, its version of the roster, and the groups of its receivers."""
-    receivers = {node: env.process for node, env in host.nodes.items() if isinstance(env.process, Receiver)}
+    comes_and_goes = host.plan.guarantees.membership is not Membership.FIXED
+    processes = {node: env.process for node, env in host.nodes.items()} if comes_and_goes else {}
+    receivers = {node: process for node, process in processes.items() if isinstance(process, Receiver)}
     return {
         **host.details(),
         "joined": {node: sorted(receiver.joined) for node, receiver in receivers.items()},
