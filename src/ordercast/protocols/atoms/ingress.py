@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ordercast.core import Env, GroupId, NodeId
+from ordercast.core import GroupId, NodeId
 from ordercast.protocols.atoms.messages import Publish
 from ordercast.protocols.atoms.records import Serial
 
@@ -13,10 +13,9 @@ EARLY_MAX = 1024
 class Ingress:
     """What is expected from each publisher of one group in one epoch."""
 
-    __slots__ = ("_early", "_env", "_expected", "group", "placed", "position")
+    __slots__ = ("_early", "_expected", "group", "placed", "position")
 
-    def __init__(self, env: Env, group: GroupId, position: int, serials: Mapping[NodeId, Serial]) -> None:
-        self._env = env
+    def __init__(self, group: GroupId, position: int, serials: Mapping[NodeId, Serial]) -> None:
         self.group = group
         self.position = position
         """The position of the next message."""
@@ -24,10 +23,6 @@ class Ingress:
         """What was expected when the epoch began: all before has its place."""
         self._expected = dict(serials)
         self._early: dict[NodeId, dict[int, Publish]] = {}
-
-    def serial(self, publisher: NodeId) -> Serial | None:
-        """What is expected next from a publisher."""
-        return self._expected.get(publisher)
 
     def take(self, source: NodeId, message: Publish) -> bool:
         """Take a message of a publisher, or hold it; False if it was taken before."""

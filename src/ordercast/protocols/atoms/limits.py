@@ -4,7 +4,7 @@ All processes of a cluster have its key, so nobody else sends anything; these bo
 that went wrong from stopping the others.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from ordercast.core import GroupId, Message, NodeId, RemoteError
 from ordercast.protocols.atoms.messages import (
@@ -40,9 +40,6 @@ class Limits:
         self._groups = frozenset(groups)
         self.nodes = frozenset(nodes)
         self._store = frozenset(store)
-
-    def know(self, roles: Mapping[NodeId, str]) -> None:
-        """Nodes that come later are subscribers and publishers, about whom nothing is known in advance."""
 
     def check(self, source: NodeId, message: Message) -> None:
         """Refuse what this source does not send, and what is about a group that does not exist."""

@@ -190,7 +190,7 @@ class SequencingNode(Process):
             self._open.add(plan.label)
         self._keeping.install(plan, mine)
         if plan.hops and plan.hops[0].post == mine:
-            ingress = self._ingresses[group] = Ingress(self.env, group, plan.base + 1, dict(plan.serials))
+            ingress = self._ingresses[group] = Ingress(group, plan.base + 1, dict(plan.serials))
             for publisher, serial in plan.serials:
                 self.env.send(publisher, Route(group, plan.version, self.env.me, serial))
             for (publisher, _), publish in self._waiting.pop(group, {}).items():
