@@ -9,8 +9,10 @@ from ordercast.core import GroupId, Message, NodeId
 from ordercast.protocols.atoms import registry as registry_module
 from ordercast.protocols.atoms.commands import Final
 from ordercast.protocols.atoms.distribution import Distribution
-from ordercast.protocols.atoms.messages import Entries, Got, Seal, Where
+from ordercast.protocols.atoms.ingress import Ingress
+from ordercast.protocols.atoms.messages import Entries, Got, Publish, Seal, Where
 from ordercast.protocols.atoms.ordering import Ordering
+from ordercast.protocols.atoms.publisher import LATEST, Publisher
 from ordercast.protocols.atoms.records import GroupPlan, Placed
 from ordercast.protocols.atoms.sealing import Reports
 from ordercast.protocols.atoms.sequencing_node import LIFE, SequencingNode
@@ -21,11 +23,28 @@ _on_seal = SequencingNode._on_seal
 _run = SequencingNode._run
 _final = Reports.final
 _inside = Ordering._inside
+_start_publisher = Publisher.on_start
+_take = Ingress.take
 _on_got = Distribution.on_got
 _on_message = Subscriber.on_message
 
 
+# Publishers
+
+
+def without_mark(publisher: Publisher, saved: Mapping[str, bytes]) -> None:
+    """Begin as if the earlier life had sent nothing."""
+    _start_publisher(publisher, {name: state for name, state in saved.items() if name != LATEST})
+
+
 # Sequencing nodes
+
+
+def any_life(ingress: Ingress, source: NodeId, message: Publish) -> bool:
+    """Take a message of an earlier life as the next one of its publisher."""
+    if message.life < ingress._expected.get(source, (-1, 0))[0]:
+        ingress._expected[source] = (message.life, message.number)
+    return _take(ingress, source, message)
 
 
 def same_life(node: SequencingNode, saved: Mapping[str, bytes]) -> None:

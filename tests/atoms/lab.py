@@ -69,7 +69,7 @@ class Lab:
             tuple(node.id for node in self.plan.nodes if node.role == role)
             for role in ("publisher", "sequencing node", "store")
         )
-        self.history = History(groups)
+        self.history = History(groups, causal=self.options.causal)
         self.now: Nanos = 1
         self.lost: Chosen = nothing
         self.hold: Chosen = nothing

@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 
 from ordercast.protocols.atoms import registry
 from ordercast.protocols.atoms.distribution import Distribution
+from ordercast.protocols.atoms.ingress import Ingress
 from ordercast.protocols.atoms.ordering import Ordering
+from ordercast.protocols.atoms.publisher import Publisher
 from ordercast.protocols.atoms.registry import Registry
 from ordercast.protocols.atoms.sealing import Reports
 from ordercast.protocols.atoms.sequencing_node import SequencingNode
@@ -142,5 +144,21 @@ MUTANTS = (
             (Reports, "final", defects.altered_final(low=0)),
             (registry, "_rare_begins", lambda before, final, copies: ()),
         ),
+    ),
+    Mutant(
+        "a publisher knows nothing of what its earlier life has sent",
+        Publisher,
+        "on_start",
+        defects.without_mark,
+        plays.a_publisher_restarts_with_a_message_on_its_way,
+        "causal",
+    ),
+    Mutant(
+        "messages of earlier lives get places after those of later ones",
+        Ingress,
+        "take",
+        defects.any_life,
+        plays.a_publisher_restarts_with_a_message_on_its_way,
+        "causal",
     ),
 )

@@ -10,6 +10,7 @@ from ordercast.protocols.atoms.messages import (
     Got,
     Kept,
     Plans,
+    Publish,
     Pull,
     Receipt,
     Seal,
@@ -257,6 +258,33 @@ def a_restarted_node_hears_of_a_store_that_is_behind() -> set[str]:
     return lab.finish()
 
 
+def a_publisher_restarts_with_a_message_on_its_way() -> set[str]:
+    """It arrives when the next life has sent to another group, and gets no place any more."""
+    lab = Lab((0, 1), (0, 1), causal=True)
+    lab.hold = lambda source, target, message: isinstance(message, Publish) and message.payload == b"a"
+    lab.submit("a", 0)
+    lab.crash(*lab.publishers)
+    lab.start(*lab.publishers)
+    lab.submit("b", 1)
+    lab.release()
+    lab.submit("c", 0)
+    return lab.finish()
+
+
+def a_publisher_restarts_before_its_message_has_come_far() -> set[str]:
+    """It has arrived, and has no place yet: the next life waits until it has one."""
+    lab = Lab((0, 1), (0, 1), causal=True)
+    lab.hold = kinds(Forward)
+    lab.submit("a", 0)
+    lab.crash(*lab.publishers)
+    lab.start(*lab.publishers)
+    assert not lab.submit("b", 1)
+    lab.release()
+    assert lab.submit("b", 1)
+    assert lab.log(0) == ["a", "b"]
+    return lab.finish()
+
+
 def a_part_is_forgotten_before_it_is_pulled() -> set[str]:
     """All subscribers have it meanwhile: who asks for it is told so, and is quiet from then on."""
     lab = Lab((0, 1), (0, 1), copies=2)
@@ -328,6 +356,8 @@ PLAYS = (
     a_distributor_follows_that_knows_nothing_of_subscribers,
     an_epoch_begins_where_no_reporter_knows_of_it,
     a_restarted_node_hears_of_a_store_that_is_behind,
+    a_publisher_restarts_with_a_message_on_its_way,
+    a_publisher_restarts_before_its_message_has_come_far,
     a_part_is_forgotten_before_it_is_pulled,
     a_subscriber_misses_more_than_is_kept,
     a_seal_and_its_reports_are_lost,

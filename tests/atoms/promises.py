@@ -30,14 +30,15 @@ class Tenure:
 class History:
     """What was submitted and delivered."""
 
-    def __init__(self, groups: tuple[tuple[NodeId, ...], ...]) -> None:
+    def __init__(self, groups: tuple[tuple[NodeId, ...], ...], *, causal: bool = False) -> None:
+        self.causal = causal
         self.submitted: dict[str, tuple[NodeId, GroupId]] = {}
         """By message: its publisher and its group."""
         self.crashed: set[NodeId] = set()
         """Publishers that have crashed: what they have sent may be lost."""
         self.delivered: dict[NodeId, list[Item]] = {}
         self.tenures: dict[tuple[NodeId, GroupId], list[Tenure]] = {}
-        self.numbers: dict[tuple[int, int, int], set[tuple[GroupId, bytes]]] = {}
+        self.numbers: dict[tuple[int, int, int], set[tuple[GroupId, bytes | None]]] = {}
         """By epoch, atom and number: the messages with it that somebody has seen."""
         for group, members in enumerate(groups):
             for node in members:
@@ -83,6 +84,8 @@ class History:
                 yield "tenure"
             if any(self._goes_back(items)):
                 yield "stamp-order"
+            if self.causal and any(self._overtakes(items)):
+                yield "causal"
         for one, other in combinations(self.delivered.values(), 2):
             both = {item.text for item in one} & {item.text for item in other}
             if [i.text for i in one if i.text in both] != [i.text for i in other if i.text in both]:
@@ -99,6 +102,15 @@ class History:
         for item in items:
             yield item.place <= last.get(item.group, -1)
             last[item.group] = item.place
+
+    def _overtakes(self, items: list[Item]) -> Iterator[bool]:
+        """Whether a message comes before one that its publisher submitted earlier, to any group."""
+        submitted = {text: number for number, text in enumerate(self.submitted)}
+        last: dict[NodeId, int] = {}
+        for item in items:
+            publisher, number = self.submitted[item.text][0], submitted[item.text]
+            yield number < last.get(publisher, 0)
+            last[publisher] = max(number, last.get(publisher, 0))
 
     def _lacking(self, order: dict[tuple[GroupId, int], str]) -> Iterator[str]:
         for (node, group), tenures in self.tenures.items():

@@ -46,6 +46,7 @@ class Streams:
         return stream
 
     def _deliver(self, stream: Stream, entry: Placed) -> None:
+        assert entry.payload is not None
         self.told.append(entry.payload.decode())
 
     def _enter(self, stream: Stream, begin: Begin) -> None:

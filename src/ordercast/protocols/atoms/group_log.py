@@ -115,7 +115,7 @@ class GroupLog:
         found: list[Entry] = []
         size = 0
         while len(found) < most and (entry := self.entries.get(start + len(found))) is not None:
-            size += len(entry.payload) if isinstance(entry, Placed) else 0
+            size += len(entry.payload or b"") if isinstance(entry, Placed) else 0
             if found and size > bytes_max:
                 break
             found.append(entry)

@@ -32,7 +32,8 @@ class Publish(Message, frozen=True, tag=1):
     """Counted from 0 in each life of the publisher, for each group."""
     floor: Natural
     """All lower numbers have a place."""
-    payload: Payload
+    payload: Payload | None
+    """None: a mark that takes a place, and is not delivered."""
 
 
 class Receipt(Message, frozen=True, tag=2):

@@ -13,7 +13,7 @@ it enters it; the *horizon* says for which epochs it knows.
 from collections.abc import Callable, Iterable
 
 from ordercast.components.sequencing_graph import AtomId
-from ordercast.core import GroupId
+from ordercast.core import GroupId, Nanos
 from ordercast.protocols.atoms.records import Begin, Entry, Placed, Stamps
 
 HELD_MAX = 8192
@@ -27,7 +27,7 @@ class Stream:
 
     __slots__ = (
         "atoms", "begins", "came", "first", "founder", "group", "label", "last", "next", "out", "received",
-        "relevant", "stop",
+        "relevant", "since", "stop",
     )  # fmt: skip
 
     def __init__(self, group: GroupId, first: int, start: int, founder: bool) -> None:
@@ -49,6 +49,8 @@ class Stream:
         self.came: dict[int, Entry] = {}
         self.begins: list[int] = []
         """Where epochs begin among the entries that came."""
+        self.since: Nanos = 0
+        """When the entry that it waits for, or one after it, could have been delivered first."""
         self.out: int | None = None
         """The first epoch in which the subscriber is no member any more."""
         self.stop: int | None = None

@@ -1,4 +1,9 @@
-"""A publisher: sends messages to groups, and keeps each until it has its place."""
+"""A publisher: sends messages to groups, and keeps each until it has its place.
+
+With causal order, all its messages to one group have their places before it sends to another. This holds over
+restarts: what an earlier life had on its way may still get a place, or may be lost. The new life first sends
+a *mark* to that group. Once the mark has a place, nothing of an earlier life gets one.
+"""
 
 from collections.abc import Mapping
 
@@ -22,6 +27,8 @@ from ordercast.protocols.atoms.records import NOBODY, GroupPlan
 
 RETRY = "retry"
 LIFE = "life"
+LATEST = "latest"
+"""The group to which it sent last."""
 BURST = 64
 """Messages that are repeated at once."""
 
@@ -37,7 +44,8 @@ class Flow:
         self.next = 0
         self.floor = 0
         """All lower numbers have their places."""
-        self.kept: dict[int, bytes] = {}
+        self.kept: dict[int, bytes | None] = {}
+        """By number: messages without a place, and None for a mark."""
         self.due: Nanos = 0
         self.since: Nanos = 0
         self.attempts = 0
@@ -63,6 +71,8 @@ class Publisher(Member):
         self._options = options
         self._flows = {group: Flow(plans.get(group)) for group in groups}
         self._life = 1
+        self._latest: GroupId | None = None
+        """In causal order: the only group that may have messages of any life on their way."""
         self._kept = 0
         self._is_armed = False
 
@@ -72,9 +82,13 @@ class Publisher(Member):
         return self._kept
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
-        """Begin a life of its own."""
+        """Begin a life of its own; in causal order, after what earlier lives have sent."""
         self._life = int.from_bytes(saved.get(LIFE, b""), "little") + 1
         self.env.save(LIFE, self._life.to_bytes(8, "little"))
+        if self._options.causal and LATEST in saved:
+            self._latest = int.from_bytes(saved[LATEST], "little")
+            if self._latest in self._flows:
+                self._publish(self._latest, None)
 
     def submit(self, groups: Groups, payload: bytes) -> bool:
         """Send a message to a group; False while too many are on their way."""
@@ -83,6 +97,15 @@ class Publisher(Member):
             return False
         if self._options.causal and self._kept > len(flow.kept):
             return False  # another group has not got all its messages yet
+        if self._options.causal and self._latest != groups[0]:
+            self._latest = groups[0]
+            self.env.save(LATEST, self._latest.to_bytes(8, "little"))
+        self._publish(groups[0], payload)
+        return True
+
+    def _publish(self, group: GroupId, payload: bytes | None) -> None:
+        """Send a message or a mark for the first time."""
+        flow = self._flows[group]
         number = flow.next
         flow.next += 1
         self._kept += 1
@@ -90,11 +113,10 @@ class Publisher(Member):
             flow.due, flow.since, flow.attempts = self.env.now + self._options.retry_ns, self.env.now, 0
         flow.kept[number] = payload
         if flow.ingress == NOBODY:
-            self._find(groups[0], flow)
+            self._find(group, flow)
         else:
-            self._send(groups[0], flow, number, flow.ingress)
+            self._send(group, flow, number, flow.ingress)
         self._arm()
-        return True
 
     def _check(self, groups: Groups, payload: bytes) -> Flow:
         if len(groups) != 1:
@@ -131,7 +153,8 @@ class Publisher(Member):
         if end <= flow.floor or end > flow.next:
             return
         for number in range(flow.floor, end):
-            if flow.kept.pop(number, None) is not None:
+            if number in flow.kept:
+                del flow.kept[number]
                 self._kept -= 1
         flow.floor = end
         flow.due, flow.since, flow.attempts = self.env.now + self._options.retry_ns, self.env.now, 0
@@ -175,7 +198,7 @@ class Publisher(Member):
         """The messages without a place."""
         waits = [
             Wait(
-                f"message {number} to group {group}",
+                f"message {number} to group {group}" if payload is not None else f"a mark in group {group}",
                 "its place"
                 if flow.ingress != NOBODY
                 else "a subscriber, or the store to say that there is none",

@@ -65,7 +65,8 @@ class Placed(Record, frozen=True, tag=2):
     publisher: Natural
     life: Natural
     number: Natural
-    payload: Payload
+    payload: Payload | None
+    """None: a mark, which is not delivered."""
 
 
 Entry: TypeAlias = Begin | Placed

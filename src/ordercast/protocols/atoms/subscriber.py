@@ -183,6 +183,8 @@ class Subscriber(Receiver):
             self._disown(source, group)
             return
         self._from[group] = source
+        if not stream.came:
+            stream.since = self.env.now
         fresh = False
         for position, entry in enumerate(message.entries, message.start):
             fresh |= stream.take(position, entry)
@@ -267,9 +269,12 @@ class Subscriber(Receiver):
     # What goes to the application
 
     def _deliver(self, stream: Stream, entry: Placed) -> None:
-        """Deliver a message in its place."""
+        """Deliver a message in its place; a mark has no message."""
+        stream.since = self.env.now
         cursor = _Cursor(stream.next + 1, stream.label, entry.stamps)
         self.env.save(f"cursor.{stream.group}", _encoder.encode(cursor))
+        if entry.payload is None:
+            return
         stamp = Stamp(stream.next, stream.group)
         self.env.deliver(Delivered(entry.payload, (stream.group,), entry.publisher, stamp))
 
@@ -278,6 +283,7 @@ class Subscriber(Receiver):
         if stream.stop is not None and stream.next == stream.stop - 1:
             self._part(stream, stream.next)
             return
+        stream.since = self.env.now
         self._save_frame(stream)
         cursor = _Cursor(stream.next + 1, stream.label, ())
         self.env.save(f"cursor.{stream.group}", _encoder.encode(cursor))
@@ -320,7 +326,7 @@ class Subscriber(Receiver):
         ordering, now = self._ordering, self.env.now
         waits: list[Wait] = []
         for group, stream in ordering.streams.items():
-            since = now
+            since = stream.since
             head = stream.head
             from_ = (self._from[group],) if group in self._from else ()
             if isinstance(head, Placed):
