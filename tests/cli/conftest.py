@@ -18,6 +18,7 @@ class Outcome(NamedTuple):
 
     def json(self) -> Any:
         """Standard output as the one object that it must be."""
+        assert self.out, f"nothing on standard output, exit code {self.code}: {self.err}"
         return json.loads(self.out)
 
 
