@@ -57,7 +57,9 @@ def _waits(replica: Replica) -> list[Wait]:
         case Standing.ADMITTED:
             waits.append(Wait("membership", "the state of the primary", replica.heard_at, on=primary))
     if place < log.end and replica.standing in (Standing.BACKUP, Standing.RECOVERING):
-        waits.append(Wait(f"place {place + 1}", "the message that is ordered there", replica.heard_at, on=primary))
+        waits.append(
+            Wait(f"place {place + 1}", "the message that is ordered there", replica.heard_at, on=primary)
+        )
     if replica.leads:
         waits += _waits_of_primary(replica)
     return waits

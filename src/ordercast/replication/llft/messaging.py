@@ -354,7 +354,9 @@ class Messaging:
                     if index <= connection.outgoing.passed:
                         self._transmit(connection, index)
             return
-        raise RemoteError(f"node {source} asks for messages of connection {message.link}, which is not its own")
+        raise RemoteError(
+            f"node {source} asks for messages of connection {message.link}, which is not its own"
+        )
 
     def _on_copy(self, source: NodeId, message: Copy) -> None:
         if source not in self.peers:

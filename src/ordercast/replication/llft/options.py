@@ -76,4 +76,6 @@ class LlftOptions(Options, frozen=True):
         again = self.retransmit_ns + self.ack_ns + 2 * self.heartbeat_ns + 6 * delay
         change = 8 * self.detect_ns + 2 * self.query_ns + self.attempts * 4 * self.heartbeat_ns
         join = 4 * (self.regroup_ns + self.attempts * self.heartbeat_ns) + 2 * self.close_ns
-        return Pace(16 * again + 9 * self.calls.retry_ns, change + join + 16 * again + 9 * self.calls.retry_ns)
+        return Pace(
+            16 * again + 9 * self.calls.retry_ns, change + join + 16 * again + 9 * self.calls.retry_ns
+        )

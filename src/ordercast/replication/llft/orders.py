@@ -148,7 +148,9 @@ class OrderLog:
 
     def runs(self, after: int) -> int:
         """How many entries there are for the places above `after`."""
-        return len(self._starts) - max(0, bisect_right(self._starts, after + 1) - 1) if after < self.end else 0
+        return (
+            len(self._starts) - max(0, bisect_right(self._starts, after + 1) - 1) if after < self.end else 0
+        )
 
     def extend(self, part: Slice) -> bool:
         """Take over what a slice has beyond this log; False if something between is missing."""
