@@ -102,7 +102,7 @@ class Admission:
         if not replica.leads:
             return
         if message.known > replica.view:
-            replica.succession.on_superseded(message.known)
+            replica.succession.give_way(message.known)
             return
         nodes = replica.setting.nodes
         for precedence, guest in self._guests.items():

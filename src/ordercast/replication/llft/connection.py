@@ -112,7 +112,7 @@ class Incoming:
 
     def take(self, index: int, kept: Kept, limit: int) -> bool:
         """Add a message to the received list; False if it was there, or is too far ahead."""
-        if index <= self.upto or index in self.kept or index > self.delivered + limit:
+        if index <= self.upto or index in self.kept or index > self.upto + limit:
             return False
         self.kept[index] = kept
         while (following := self.kept.get(self.upto + 1)) is not None:
@@ -134,6 +134,12 @@ class Incoming:
                 index += 1
             gaps.append((first, index - 1))
         return tuple(gaps)
+
+    def room(self, window: int) -> int:
+        """How many more messages there is room for. One is always, if the next message is not whole yet: it may
+        have more fragments than the window."""
+        left = window - (self.upto - self.delivered)
+        return left if left > 0 else int(not self.deliverable())
 
     def deliverable(self) -> int:
         """How many messages make the next whole one; 0 if it is not complete."""

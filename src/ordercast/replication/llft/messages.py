@@ -179,6 +179,8 @@ class Superseded(Message, frozen=True, tag=322):
 
     view: ViewId
     """The view that overtook it."""
+    ahead: bool = False
+    """Another replica has done more than the receiver could learn."""
 
 
 class NewPrimaryView(Message, frozen=True, tag=323):

@@ -29,6 +29,7 @@ from ordercast.replication.llft.messages import (
     Reset,
     Role,
     SecondAck,
+    Superseded,
     ViewAck,
 )
 from ordercast.replication.llft.names import Link, Party, ViewId
@@ -192,7 +193,7 @@ class Messaging:
             outgoing.passed,
             self.views.get(connection.remote),
             incoming.upto,
-            max(0, self._options.window - (incoming.upto - incoming.delivered)),
+            incoming.room(self._options.window),
             incoming.released if not self._group.alone else incoming.watermark,
             self.clock,
             self._group.orders(),
@@ -248,7 +249,7 @@ class Messaging:
         if isinstance(letter, Reply) is not (head.role == SERVER):
             raise RemoteError(f"node {source} sent a {type(letter).__name__} from end {head.role}")
         connection = self._find(source, head, creates=head.role == CLIENT)
-        if connection is None or not self._on_head(connection, head):
+        if connection is None or not self._on_head(source, connection, head):
             return
         self._take(connection, letter.index, Kept(letter.timestamp, letter.more, letter.payload))
         if self._group.leads and connection.owed_since is None:
@@ -271,7 +272,7 @@ class Messaging:
             return None
         return self.open(head.link, SERVER)
 
-    def _on_head(self, connection: Connection, head: Head) -> bool:
+    def _on_head(self, source: NodeId, connection: Connection, head: Head) -> bool:
         """What every message of a remote primary says; False if it is not the primary of the other end now."""
         incoming = connection.incoming
         if head.orders is not None:
@@ -279,6 +280,7 @@ class Messaging:
         if head.reflected is not None:
             self._group.on_orders(head.reflected)
         if not self._heeds(connection.remote, head.view):
+            self._put_right(source, connection.remote, head.view)
             return False
         if incoming.view != head.view:
             if incoming.view is not None:
@@ -307,10 +309,16 @@ class Messaging:
             self.views[party] = self.begun[party] = view
         return True
 
+    def _put_right(self, source: NodeId, party: Party, view: ViewId) -> None:
+        """A primary that another one has overtaken may be cut off from its group: tell it."""
+        known = self.views.get(party)
+        if self._group.leads and known is not None and view < known:
+            self._env.send(source, Superseded(known))
+
     def _on_first_ack(self, source: NodeId, message: FirstAck) -> None:
         head = message.head
         connection = self._find(source, head, creates=False)
-        if connection is None or not self._on_head(connection, head):
+        if connection is None or not self._on_head(source, connection, head):
             return
         group, outgoing = self._group, connection.outgoing
         if group.leads:
@@ -322,7 +330,7 @@ class Messaging:
 
     def _on_keep_alive(self, source: NodeId, message: KeepAlive) -> None:
         connection = self._find(source, message.head, creates=False)
-        if connection is not None and self._on_head(connection, message.head):
+        if connection is not None and self._on_head(source, connection, message.head):
             self.watch(connection)
 
     def _on_second_ack(self, source: NodeId, message: SecondAck) -> None:
@@ -333,7 +341,7 @@ class Messaging:
         if message.index >= connection.unconfirmed:
             connection.unconfirmed = 0
         incoming = connection.incoming
-        if incoming.upto < message.index <= incoming.delivered + 2 * self._options.window:
+        if incoming.upto < message.index <= incoming.upto + 2 * self._options.window:
             incoming.known = max(incoming.known, message.index)
             self.watch(connection)
 
@@ -379,8 +387,11 @@ class Messaging:
             raise RemoteError(f"node {source} reports a view of group {message.party}, which is not its own")
         party, view = message.party, message.lineage[-1].view
         known = self.views.get(party)
-        if not (self._group.leads or self._group.recovers) or (known is not None and view < known):
-            return  # if another primary has overtaken this one, it hears of that within its group
+        if not (self._group.leads or self._group.recovers):
+            return
+        if known is not None and view < known:
+            self._put_right(source, party, view)
+            return
         self.views[party] = view
         if message.final and self.begun.get(party) != view:
             self.begun[party] = view

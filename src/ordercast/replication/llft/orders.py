@@ -93,6 +93,17 @@ class Slice(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
         return self.after + sum(entry.places for entry in self.entries)
 
 
+def cut(entries: tuple[AnyEntry, ...], places: int) -> tuple[AnyEntry, ...]:
+    """As many of some entries as stand for so many places."""
+    kept: list[AnyEntry] = []
+    for entry in entries:
+        if places <= 0:
+            break
+        kept.append(entry if entry.places <= places else entry.cut(0, places))  # type: ignore[arg-type]
+        places -= entry.places
+    return tuple(kept)
+
+
 class OrderLog:
     """The ordering information that one member holds: a stretch of places without a gap."""
 

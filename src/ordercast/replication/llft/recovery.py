@@ -96,6 +96,10 @@ class Recovery:
         if replica.performer.place < replica.log.end:
             if self._env.now - self.since <= 2 * replica.options.query_ns:
                 return
+            if replica.options.require_majority:
+                if self._env.now - self.since > 4 * replica.options.query_ns:
+                    replica.exclude("nobody who can be reached has a message that was ordered", self._view)
+                return
             replica.log.truncate(replica.performer.place)  # nobody who can be reached has the message
         self._start(self._view)
 

@@ -143,6 +143,9 @@ class Replica(Process, Group):
         if isinstance(message, ViewAck):
             self.recovery.on_view_ack(source, message)
             return
+        if isinstance(message, Superseded):
+            self.succession.on_superseded(source, message)
+            return
         if source not in self.peers:
             raise RemoteError(f"node {source} is not of this group, and sent a {type(message).__name__}")
         match message:
@@ -154,8 +157,6 @@ class Replica(Process, Group):
                 self.succession.on_propose(source, message)
             case Accept():
                 self.succession.on_accept(source, message)
-            case Superseded():
-                self.succession.on_superseded(message.view)
             case ProposeBackup():
                 self.admission.on_propose(source, message)
             case AcceptBackup():

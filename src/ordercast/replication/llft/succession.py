@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ordercast.core import Nanos, NodeId, RemoteError
 from ordercast.replication.llft.messages import Accept, ProposePrimary, Superseded
 from ordercast.replication.llft.names import Precedence, ViewId, next_precedence
-from ordercast.replication.llft.orders import Slice
+from ordercast.replication.llft.orders import MessageOrder, Slice, cut
 from ordercast.replication.llft.standing import Standing, Turn
 
 if TYPE_CHECKING:
@@ -148,6 +148,10 @@ class Succession:
             # The proposer knows an older view only. Its work would replace what this replica and others have.
             self._env.send(source, Superseded(replica.view))
             return
+        if replica.options.require_majority and replica.remembers and not self._can_serve(message):
+            # The proposer could not perform what this replica has, and a majority may have it.
+            self._env.send(source, Superseded(replica.promised, ahead=True))
+            return
         member = replica.precedence in message.members
         if member and replica.standing in (Standing.BACKUP, Standing.PROPOSER):
             replica.promised = view
@@ -156,19 +160,34 @@ class Succession:
             replica.membership.adopt(message.members, 0)
             replica.heard_at = self._env.now
             self._accept(source, message)
-        elif replica.remembers and replica.standing in (Standing.BACKUP, Standing.OUTSIDE, Standing.PROPOSER):
-            replica.exclude(f"view {view} was proposed without it", view)
-            if replica.options.require_majority:
-                replica.promised = view
-                self._accept(source, message)
         else:
             replica.exclude(f"view {view} was proposed without it", view)
+            if replica.options.require_majority and replica.remembers:
+                self._accept(source, message)
+
+    def _can_serve(self, message: ProposePrimary) -> bool:
+        """Whether this replica still has all messages that a proposer lacks."""
+        replica, log = self._replica, self._replica.log
+        if message.lineage[-1].view != replica.view or message.ordered >= replica.performer.place:
+            return True
+        if message.ordered < log.after:
+            return False
+        connections = replica.messaging.connections
+        for place in range(message.ordered + 1, replica.performer.place + 1):
+            entry = log.at(place)
+            if isinstance(entry, MessageOrder):
+                connection = connections.get(entry.link)
+                if connection is None or entry.first not in connection.incoming.kept:
+                    return False
+        return True
 
     def _accept(self, source: NodeId, message: ProposePrimary) -> None:
         replica, log = self._replica, self._replica.log
         after = max(log.after, min(message.ordered, log.end))
         same = message.lineage[-1].view == replica.view
         entries = log.part(after) if same else ()
+        if replica.options.require_majority and same:
+            entries = cut(entries, replica.performer.place - after)
         part = Slice(
             replica.view,
             replica.begin,
@@ -179,8 +198,17 @@ class Succession:
         )
         self._env.send(source, Accept(message.view, replica.precedence, part))
 
-    def on_superseded(self, view: ViewId) -> None:
-        """A higher view is known: this replica gives up, and joins that."""
+    def on_superseded(self, source: NodeId, message: Superseded) -> None:
+        """Somebody knows a higher view, or a later state: this replica gives up, and joins that."""
+        replica = self._replica
+        if message.view.number - replica.promised.number > VIEWS_AHEAD_MAX:
+            raise RemoteError(f"node {source} knows view {message.view}, which is far in the future")
+        if message.ahead and replica.standing is Standing.PROPOSER:
+            replica.exclude("another replica has done more", replica.promised)
+        self.give_way(message.view)
+
+    def give_way(self, view: ViewId) -> None:
+        """A higher view is known."""
         replica = self._replica
         replica.membership.note(view.precedence)
         if view > replica.promised or (view == replica.promised and replica.view != view):
