@@ -78,6 +78,8 @@ class Admission:
         """When this replica began to ask for its present membership."""
         self.since: Nanos = replica.env.now
         """When it last heard of a primary, while it is outside."""
+        self._patience: Nanos = 0
+        """How long it waits for a primary until it appoints itself."""
         self._fetch: Fetch | None = None
         self._updated = 0
         """The place of the last state that backups were handed (semi-passive)."""
@@ -271,6 +273,7 @@ class Admission:
         replica.log = OrderLog(record.place)
         replica.view, replica.begin = record.lineage[-1]
         replica.remembers = True
+        replica.succession.behind = False
         replica.turn(Turn.RESTORE)
         replica.heard_at = self._env.now
         replica.tell_progress()
@@ -283,6 +286,17 @@ class Admission:
         self._guests.clear()
         self.birth = 0
         self.since = self._env.now
+        self._patience = self._draw_patience()
+
+    def _draw_patience(self) -> Nanos:
+        """How long it waits for a primary before it appoints itself: not all at a time, and those that have a
+        later state first."""
+        replica, unit = self._replica, self._replica.options.regroup_ns
+        seats = replica.setting.parties[replica.party]
+        turns = 1 + sum(node < self._env.me for node in seats)
+        if replica.succession.behind:
+            turns += 2 * len(seats)
+        return unit * turns + self._env.rng.randrange(unit // 2 + 1)
 
     def on_primary(self, view: ViewId) -> None:
         """A primary of this view, or a later one, is alive."""
@@ -298,9 +312,9 @@ class Admission:
             elif self._fetch is not None:
                 self._ask()
             return
-        rank = sum(node < self._env.me for node in replica.setting.parties[replica.party])
-        if replica.remembers and now - self.since > replica.options.regroup_ns * (1 + rank):
+        if replica.remembers and now - self.since > self._patience:
             self.since = now
+            self._patience = self._draw_patience()
             replica.succession.appoint()
             return
         if not self.birth:

@@ -191,7 +191,7 @@ class Messaging:
             self._group.view,
             outgoing.base,
             outgoing.passed,
-            self.views.get(connection.remote),
+            self.begun.get(connection.remote),
             incoming.upto,
             incoming.room(self._options.window),
             incoming.released if not self._group.alone else incoming.watermark,

@@ -182,7 +182,7 @@ class Performer:
     def _notice(self, previous: ViewId, members: tuple[int, ...], note: str = "") -> View:
         view, place = self.lineage[-1]
         nodes = tuple(sorted(member % self._setting.nodes for member in members))
-        stamp = Stamp(place, view.precedence, (previous.number, previous.precedence))
+        stamp = Stamp(max(0, place - 1), view.precedence, (previous.number, previous.precedence))
         return View(self._group, view.number, nodes, note, stamp=stamp)
 
     def _renumber(self, entry: ViewOrder) -> None:

@@ -296,13 +296,13 @@ class Replica(Process, Group):
 
     def exclude(self, reason: str, view: ViewId) -> None:
         """It is a member no longer, and asks to become one again."""
-        self.promised = max(self.promised, view)
         if self.standing is not Standing.OUTSIDE:
             self.turn(Turn.EXCLUDE)
             self.why_outside = reason
             self.succession.forget()
             self.recovery.forget()
             self.admission.begin()
+        self.promised = max(self.promised, view)
 
     # Ordering information
 

@@ -34,11 +34,17 @@ class Succession:
         self._members: tuple[Precedence, ...] = ()
         self._accepted: dict[NodeId, Precedence] = {}
         self._attempts = 0
+        self._before = replica.promised
+        """What it had promised before it appointed itself."""
         self.since: Nanos = 0
         """When it appointed itself."""
+        self.behind = False
+        """Whether another replica was found to have a later state."""
 
     def forget(self) -> None:
-        """Propose nothing any more."""
+        """Propose nothing any more. A promise to oneself ends with the proposal: nobody counts consents to it."""
+        if self._view is not None and self._view == self._replica.promised:
+            self._replica.promised = self._before
         self._view = None
         self._accepted.clear()
 
@@ -72,7 +78,7 @@ class Succession:
         self._accepted.clear()
         self._attempts = 0
         self.since = self._env.now
-        replica.promised = view
+        self._before, replica.promised = replica.promised, view
         self._send()
         self._count()
 
@@ -121,8 +127,9 @@ class Succession:
         if all(one in accepted for one in waited) and len(self._accepted) + 1 >= replica.quorum:
             replica.turn(Turn.ELECT)
             assert self._view is not None
-            replica.recovery.begin(self._view, self._members)
-            self.forget()
+            view, self._view = self._view, None
+            self._accepted.clear()
+            replica.recovery.begin(view, self._members)
 
     def lacks(self) -> list[NodeId]:
         """The members that have not accepted yet."""
@@ -154,9 +161,9 @@ class Succession:
             return
         member = replica.precedence in message.members
         if member and replica.standing in (Standing.BACKUP, Standing.PROPOSER):
+            self.forget()
             replica.promised = view
             replica.turn(Turn.YIELD)
-            self.forget()
             replica.membership.adopt(message.members, 0)
             replica.heard_at = self._env.now
             self._accept(source, message)
@@ -204,7 +211,8 @@ class Succession:
         if message.view.number - replica.promised.number > VIEWS_AHEAD_MAX:
             raise RemoteError(f"node {source} knows view {message.view}, which is far in the future")
         if message.ahead and replica.standing is Standing.PROPOSER:
-            replica.exclude("another replica has done more", replica.promised)
+            self.behind = True
+            replica.exclude("another replica has done more", self._before)
         self.give_way(message.view)
 
     def give_way(self, view: ViewId) -> None:
@@ -214,4 +222,5 @@ class Succession:
         if view > replica.promised or (view == replica.promised and replica.view != view):
             replica.exclude(f"view {view} has overtaken it", view)
         elif replica.standing is Standing.PROPOSER and view > replica.view:
-            replica.exclude(f"view {view} is of a later state", replica.promised)
+            self.behind = True
+            replica.exclude(f"view {view} is of a later state", self._before)
