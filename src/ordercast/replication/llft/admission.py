@@ -174,13 +174,10 @@ class Admission:
             self._env.send(precedence % replica.setting.nodes, offer)
 
     def on_progress(self, precedence: Precedence, performed: int) -> None:
-        """A member says how far it is: a newcomer that has the state takes full part."""
+        """A member says how far it is; it needs no checkpoint of an earlier place any more."""
         guest = self._guests.get(precedence)
-        peer = self._replica.primary.peers.get(precedence)
-        if guest is not None and peer is not None and guest.checkpoint is not None and not peer.synced:
-            if performed >= guest.place:
-                peer.synced = True
-                del self._guests[precedence]
+        if guest is not None and guest.checkpoint is not None and guest.birth and performed >= guest.place:
+            del self._guests[precedence]
 
     # Checkpoints on their way
 

@@ -233,7 +233,9 @@ class Client(Caller, Group):
                 undone.append(Stamp(end, issuer))
         if undone and not self._options.require_majority:
             first = min(undone, key=lambda stamp: stamp.clock)
-            self.env.deliver(Undone(message.party, first))
+            view = message.lineage[-1].view
+            place = Stamp(first.clock, first.issuer, (view.number, view.precedence))
+            self.env.deliver(Undone(message.party, place))
             self._answered[message.party] = {
                 issuer: (lowest, min(highest, first.clock))
                 for issuer, (lowest, highest) in known.items()

@@ -185,6 +185,7 @@ class Connection:
         "heard_at",
         "incoming",
         "link",
+        "losses",
         "nacked_at",
         "outgoing",
         "owed_since",
@@ -207,6 +208,8 @@ class Connection:
         """The index of the last `FirstAck`, if no `SecondAck` has confirmed it."""
         self.acked_at: Nanos = 0
         """When the last `FirstAck` was sent."""
+        self.losses = 0
+        """How often the remote group asked for messages that it had acknowledged."""
         self.first_acks = 0
         """How many `FirstAck`s have come for the last message."""
 

@@ -22,6 +22,7 @@ from ordercast.replication.llft.messages import (
     KeepAlive,
     Letter,
     LinkState,
+    Missing,
     Nack,
     NewPrimaryView,
     Reply,
@@ -39,6 +40,9 @@ from ordercast.replication.llft.setting import Setting
 AT_ONCE = 16
 """So many messages are sent again at a time."""
 BACK_OFF_MAX = 16
+FIRST_VIEW = ViewId(0, 0)
+LOST_MAX = 3
+"""If the remote group asks so often for messages that it has acknowledged before, it has lost them."""
 NUMBERS_AHEAD_MAX: Nanos = 1 << 56
 """Connection numbers come from clocks, which may be wrong, but not by more than two years."""
 
@@ -191,7 +195,7 @@ class Messaging:
             self._group.view,
             outgoing.base,
             outgoing.passed,
-            self.begun.get(connection.remote),
+            self._known_view(connection.remote),
             incoming.upto,
             incoming.room(self._options.window),
             incoming.released if not self._group.alone else incoming.watermark,
@@ -199,6 +203,12 @@ class Messaging:
             self._group.orders(),
             self.held.slice(connection.remote),
         )
+
+    def _known_view(self, party: Party) -> ViewId | None:
+        """The view of a remote group that this member takes part in; a lower one, if it knows that another has
+        come, but not where it began; None at the first contact."""
+        begun = self.begun.get(party)
+        return FIRST_VIEW if begun is None and party in self.views else begun
 
     def _send(self, connection: Connection, message: Message) -> None:
         connection.sent_at = self._env.now
@@ -268,6 +278,7 @@ class Messaging:
             return connection
         if self.is_closed(head.link) or not creates:
             if self._group.leads:
+                self._inform(head.link.client if head.role == CLIENT else head.link.server, head)
                 self._env.send(source, Reset(head.link, 1 - head.role))  # type: ignore[arg-type]
             return None
         return self.open(head.link, SERVER)
@@ -292,9 +303,13 @@ class Messaging:
             connection.outgoing.due = self._env.now + self._options.retransmit_ns
         connection.outgoing.release(head.back)
         self._group.on_room(connection)
-        if head.ack_view is not None and head.ack_view < self._group.view and self._group.leads:
-            self._group.on_outdated(connection.remote)
+        self._inform(connection.remote, head)
         return True
+
+    def _inform(self, party: Party, head: Head) -> None:
+        """Tell a remote group of the view of this one, if it does not know that."""
+        if head.ack_view is not None and head.ack_view < self._group.view and self._group.leads:
+            self._group.on_outdated(party)
 
     def _heeds(self, party: Party, view: ViewId) -> bool:
         """Whether this member listens to the primary of a view of a remote group."""
@@ -358,6 +373,7 @@ class Messaging:
             return
         if message.role == connection.role and source in self._setting.parties[connection.remote]:
             if self._group.leads:
+                self._notice_loss(connection, message.missing)
                 for index in _indexes(message.missing, connection.outgoing.sent):
                     if index <= connection.outgoing.passed:
                         self._transmit(connection, index)
@@ -365,6 +381,17 @@ class Messaging:
         raise RemoteError(
             f"node {source} asks for messages of connection {message.link}, which is not its own"
         )
+
+    def _notice_loss(self, connection: Connection, missing: Missing) -> None:
+        """Close a connection whose remote group has lost what it had received: its primary then was of a branch
+        that did not survive."""
+        outgoing = connection.outgoing
+        if all(last > outgoing.acked or last in outgoing.sent for _, last in missing):
+            return
+        connection.losses += 1
+        if connection.losses >= LOST_MAX:
+            self.tell(connection.remote, Reset(connection.link, connection.role))
+            self._group.on_reset(connection)
 
     def _on_copy(self, source: NodeId, message: Copy) -> None:
         if source not in self.peers:

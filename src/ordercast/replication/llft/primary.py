@@ -226,6 +226,7 @@ class Primary:
             raise RemoteError(f"node {source} is at place {message.performed}, which was never ordered")
         peer.heard_at = self._env.now
         peer.performed = max(peer.performed, message.performed)
+        peer.synced = True  # only a backup with the state of the group says this
         if message.change == replica.membership.change:
             peer.change, peer.attempts = message.change, 0
         replica.admission.on_progress(message.precedence, message.performed)

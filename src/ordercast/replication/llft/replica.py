@@ -368,7 +368,9 @@ class Replica(Process, Group):
         meeting = part(self.performer.lineage, lineage)
         if meeting is None or self.options.require_majority or meeting.place >= self.performer.settled:
             return
-        self.env.deliver(Undone(self.party, Stamp(meeting.place, meeting.view.precedence)))
+        view = lineage[-1].view
+        place = Stamp(meeting.place, meeting.view.precedence, (view.number, view.precedence))
+        self.env.deliver(Undone(self.party, place))
 
     def explain(self) -> Explanation:
         """What waits here, and for what."""
