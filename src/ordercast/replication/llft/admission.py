@@ -1,8 +1,9 @@
 """How replicas come into a group, and how they get its state (section IV.C; Figure 10).
 
-A replica that is not a member asks the primary (`ProposeBackup`). The primary gives it a precedence and tells all
-members (`AcceptBackup`). When all of them know, the primary takes a checkpoint, and the newcomer fetches it in
-parts; meanwhile it logs messages. Who founds the group is no question: its first members are those of the plan.
+A replica that is not a member asks the primary (`ProposeBackup`). The primary gives it a precedence and tells
+all members (`AcceptBackup`). When all of them know, the primary takes a checkpoint, and the newcomer fetches
+it in parts; meanwhile it logs messages. Who founds the group is no question: its first members are those of
+the plan.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A client of services: a process group of one, which is always its own primary.
 
-It opens a connection to each group that it calls, and sends each call as one request. Requests and replies are
-reliable while the connection lasts. If the connection is closed, it opens another one and calls again what has
-no answer; the replicas execute a call once.
+It opens a connection to each group that it calls, and sends each call as one request. Requests and replies
+are reliable while the connection lasts. If the connection is closed, it opens another one and calls again
+what has no answer; the replicas execute a call once.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ from ordercast.core import (
     Wait,
 )
 from ordercast.replication.llft.connection import Connection
+from ordercast.replication.llft.group import Group
 from ordercast.replication.llft.messages import CLIENT, NewPrimaryView
-from ordercast.replication.llft.messaging import Group, Messaging
+from ordercast.replication.llft.messaging import Messaging
 from ordercast.replication.llft.names import Link, Party, Precedence, ViewId
 from ordercast.replication.llft.orders import Slice
 from ordercast.replication.llft.setting import Setting
+from ordercast.replication.llft.upkeep import Upkeep
 
 PRIMARIES_MAX = 64
 """A client remembers the answers of so many primaries of a group."""
@@ -57,6 +59,7 @@ class Client(Caller, Group):
         self._party = setting.client_party(env.me)
         self.view = ViewId(env.me, 0)
         self.messaging = Messaging(env, setting, self._party, self)
+        self._upkeep = Upkeep(env, self._options, self.messaging, self)
         self._links: dict[GroupId, Link] = {}
         self._number = 0
         self._answered: dict[Party, dict[Precedence, tuple[int, int]]] = {}
@@ -77,7 +80,7 @@ class Client(Caller, Group):
 
     def _take(self, groups: Groups, payload: bytes, *, read: bool) -> bool:
         taken = self._calls.take(groups, payload, read=read)
-        self._arm()
+        self._upkeep.arm()
         return taken
 
     @property
@@ -114,25 +117,19 @@ class Client(Caller, Group):
         if not self.messaging.on_message(source, message):
             raise RemoteError(f"node {source} sent a {type(message).__name__} to a client")
         self._deliver()
-        self._arm()
+        self._upkeep.arm()
 
     def on_timer(self, name: str) -> None:
         """Repeat what is due."""
         match name:
             case "tick":
                 self.env.set_timer("tick", self._options.heartbeat_ns)
-                self.messaging.on_idle()
+                self._upkeep.on_idle()
             case "work":
-                self.messaging.armed = False
-                self.messaging.on_work()
+                self._upkeep.on_work()
             case Calls.TIMER:
                 self._calls.on_timer()
-        self._arm()
-
-    def _arm(self) -> None:
-        if not self.messaging.armed and not self.messaging.rest():
-            self.messaging.armed = True
-            self.env.set_timer("work", self._options.ack_ns)
+        self._upkeep.arm()
 
     def _deliver(self) -> None:
         """Take the replies that have come, in the order in which they came."""

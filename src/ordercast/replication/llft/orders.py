@@ -1,8 +1,9 @@
-"""Ordering information (section III.C, Figure 5): what the primary of a group did, in the order in which it did it.
+"""Ordering information (section III.C, Figure 5): what the primary of a group did, in the order in which it
+did it.
 
-Each operation of a group has a *place*: 1, 2, 3, ..., numbered over all its connections and views. An entry says
-what was done at one place, or at several in a row: consecutive messages of one connection share an entry. Entries
-are an open list of typed structures; a new kind of non-determinism is one more type.
+Each operation of a group has a *place*: 1, 2, 3, ..., numbered over all its connections and views. An entry
+says what was done at one place, or at several in a row: consecutive messages of one connection share an
+entry. Entries are an open list of typed structures; a new kind of non-determinism is one more type.
 """
 
 from __future__ import annotations

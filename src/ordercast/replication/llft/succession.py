@@ -1,9 +1,9 @@
 """The election of a new primary (section IV.B, first phase; Figure 9, lines 1 to 27).
 
-A backup that hears nothing of its primary appoints itself, with all members of higher precedence; each of them
-must accept, or is left out after a while. Of two proposers, the one of higher precedence goes on. With
-`require_majority`, a majority of the replicas of the group must accept, members or not, as long as they have a
-state; so what a majority had performed is known to the new primary.
+A backup that hears nothing of its primary appoints itself, with all members of higher precedence; each of
+them must accept, or is left out after a while. Of two proposers, the one of higher precedence goes on. With
+`require_majority`, a majority of the replicas of the group must accept, members or not, as long as they have
+a state; so what a majority had performed is known to the new primary.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Succession:
         """Whether another replica was found to have a later state."""
 
     def forget(self) -> None:
-        """Propose nothing any more. A promise to oneself ends with the proposal: nobody counts consents to it."""
+        """Propose nothing any more. A promise to oneself ends with the proposal: nobody counts consents to
+        it."""
         if self._view is not None and self._view == self._replica.promised:
             self._replica.promised = self._before
         self._view = None
