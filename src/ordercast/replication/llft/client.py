@@ -20,10 +20,12 @@ from ordercast.core import (
     GroupId,
     Groups,
     Message,
+    MessageId,
     NodeId,
     Payload,
     RemoteError,
     Stamp,
+    Unconfirmed,
     Undone,
     Wait,
 )
@@ -36,6 +38,8 @@ from ordercast.replication.llft.orders import Slice
 from ordercast.replication.llft.setting import Setting
 from ordercast.replication.llft.upkeep import Upkeep
 
+RECENT_MAX = 4096
+"""A client of a group without a service, which gets no answers, remembers so many bundles that were ordered."""
 PRIMARIES_MAX = 64
 """A client remembers the answers of so many primaries of a group."""
 
@@ -62,6 +66,8 @@ class Client(Caller, Group):
         self._upkeep = Upkeep(env, self._options, self.messaging, self)
         self._links: dict[GroupId, Link] = {}
         self._number = 0
+        self._recent: dict[MessageId, tuple[int, Pending]] = {}
+        """The last bundles that were ordered, with their places, if there is no service."""
         self._answered: dict[Party, dict[Precedence, tuple[int, int]]] = {}
         """For each group and primary: the lowest and the highest place of its answers."""
         self._calls = Calls(
@@ -155,6 +161,11 @@ class Client(Caller, Group):
         stamp = Stamp(*answer.place)
         view = connection.incoming.view
         replica = connection.remote if view is None else self._setting.primary_node(view)
+        call = self._calls.pending.get(answer.first)
+        if call is not None and self._setting.service is None:
+            self._recent[answer.first] = (stamp.clock, call)
+            if len(self._recent) > RECENT_MAX:
+                del self._recent[next(iter(self._recent))]
         if self._calls.settle(answer.first, answer.results, stamp, replica):
             known = self._answered.setdefault(connection.remote, {})
             lowest, highest = known.get(stamp.issuer, (stamp.clock, stamp.clock))
@@ -233,11 +244,19 @@ class Client(Caller, Group):
             view = message.lineage[-1].view
             place = Stamp(first.clock, first.issuer, (view.number, view.precedence))
             self.env.deliver(Undone(message.party, place))
+            self._return(message.party, first.clock)
             self._answered[message.party] = {
                 issuer: (lowest, min(highest, first.clock))
                 for issuer, (lowest, highest) in known.items()
                 if lowest <= first.clock
             }
+
+    def _return(self, party: Party, place: int) -> None:
+        """Give back what was ordered behind a place, to a sender that got no answers."""
+        for first, (clock, call) in list(self._recent.items()):
+            if call.group == party and clock > place:
+                del self._recent[first]
+                self.env.deliver(Unconfirmed(call.group, call.groups, call.bundle))
 
     def explain(self) -> Explanation:
         """The calls without an answer."""

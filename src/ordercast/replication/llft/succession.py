@@ -198,7 +198,7 @@ class Succession:
             entries = cut(entries, replica.performer.place - after)
         part = Slice(
             replica.view,
-            replica.begin,
+            replica.begin if same else 0,
             after if same else 0,
             entries,
             min(replica.primary.safe, after) if same else 0,
