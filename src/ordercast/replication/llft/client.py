@@ -39,7 +39,8 @@ from ordercast.replication.llft.setting import Setting
 from ordercast.replication.llft.upkeep import Upkeep
 
 RECENT_MAX = 4096
-"""A client of a group without a service, which gets no answers, remembers so many bundles that were ordered."""
+"""A client of a group without a service, which gets no answers, remembers so many bundles that were
+ordered."""
 PRIMARIES_MAX = 64
 """A client remembers the answers of so many primaries of a group."""
 

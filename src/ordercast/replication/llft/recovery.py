@@ -148,8 +148,8 @@ class Recovery:
         replica.messaging.tell(party, told)
 
     def on_primary_tick(self) -> None:
-        """From time to time, tell all groups with which there is no connection who the primary is: one of them may
-        know of another branch."""
+        """From time to time, tell all groups with which there is no connection who the primary is: one of
+        them may know of another branch."""
         replica = self._replica
         if self._env.now - self._told_all < replica.options.close_ns // 4:
             return
