@@ -351,12 +351,12 @@ class Lab:
     def connection(self, node: NodeId, client: int = 0) -> Connection:
         """A replica's end of the connection with a client."""
         party = self.replica(node).setting.client_party(self.clients[client])
-        found = [one for one in self.replica(node).messaging.states() if one.remote == party]
+        found = [one for one in self.replica(node).messaging.connections.values() if one.remote == party]
         return found[-1]
 
     def kept(self, node: NodeId) -> int:
         """How many messages a process keeps."""
-        states = self.drivers[node].process.messaging.states()
+        states = self.drivers[node].process.messaging.connections.values()
         return sum(len(one.incoming.kept) + len(one.outgoing.sent) for one in states)
 
     def count(self, *types: type[Message], source: NodeId | None = None) -> int:
