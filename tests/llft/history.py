@@ -42,7 +42,8 @@ class Life:
     def undo(self, place: int) -> None:
         """Take back what it has delivered after a place."""
         self.stretches = [[one for one in part if one.place <= place] for part in self.stretches]
-        self.views = [one for one in self.views if one.stamp is None or one.stamp.clock <= place]
+        # a view begins after the place that its stamp names
+        self.views = [one for one in self.views if one.stamp is None or one.stamp.clock < place]
         self.checkpoints = [one for one in self.checkpoints if one.stamp.clock <= place]
 
 
