@@ -212,7 +212,9 @@ class Messaging:
 
     def _take(self, connection: Connection, index: int, kept: Kept) -> None:
         incoming = connection.incoming
-        if incoming.take(index, kept, 2 * self._options.window):
+        # A backup has room for more: the primary, which is ahead, has told the remote group how much.
+        room = self._options.window if self._group.leads else 4 * self._options.window
+        if incoming.take(index, kept, room):
             self.ready.setdefault(connection.link)
 
     def _find(self, source: NodeId, head: Head, *, creates: bool) -> Connection | None:
