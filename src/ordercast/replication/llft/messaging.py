@@ -288,6 +288,7 @@ class Messaging:
             connection.first_acks += 1
             if connection.first_acks > self._options.first_acks_max:
                 group.slow_down()
+        group.catch_up()  # the acknowledgement may have brought the order of the message's cause
         if outgoing.produced >= head.ack and (not group.leads or group.alone):
             self.tell(connection.remote, SecondAck(head.link, connection.role, head.ack))
 
