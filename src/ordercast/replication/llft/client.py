@@ -198,6 +198,9 @@ class Client(Caller, Group):
     def on_orders(self, part: Slice) -> None:
         """Nobody follows."""
 
+    def catch_up(self) -> None:
+        """It sends what its application submits, at once."""
+
     def on_outdated(self, party: Party) -> None:
         """Its view is always the same."""
 

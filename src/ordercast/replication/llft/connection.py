@@ -113,8 +113,11 @@ class Incoming:
         """The highest index that somebody has named; the message exists, and may have been lost here."""
 
     def take(self, index: int, kept: Kept, limit: int) -> bool:
-        """Add a message to the received list; False if it was there, or is too far ahead."""
-        if index <= self.upto or index in self.kept or index > self.upto + limit:
+        """Add a message to the received list; False if it was there, or if there is no room for it: so
+        many may wait for their delivery, and more only if the first of them is not whole yet."""
+        if index <= self.upto or index in self.kept:
+            return False
+        if index > self.delivered + limit and (index > self.upto + limit or self.deliverable()):
             return False
         self.kept[index] = kept
         while (following := self.kept.get(self.upto + 1)) is not None:

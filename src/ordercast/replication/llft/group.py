@@ -39,6 +39,10 @@ class Group(ABC):
         """A remote group hands back ordering information of this group."""
 
     @abstractmethod
+    def catch_up(self) -> None:
+        """Perform what can be performed by now."""
+
+    @abstractmethod
     def on_lineage(self, message: NewPrimaryView) -> None:
         """A remote group tells of its views."""
 

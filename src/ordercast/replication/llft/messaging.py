@@ -212,7 +212,9 @@ class Messaging:
 
     def _take(self, connection: Connection, index: int, kept: Kept) -> None:
         incoming = connection.incoming
-        if incoming.take(index, kept, 2 * self._options.window):
+        # A backup has room for more: the primary, which is ahead, has told the remote group how much.
+        room = self._options.window if self._group.leads else 4 * self._options.window
+        if incoming.take(index, kept, room):
             self.ready.setdefault(connection.link)
 
     def _find(self, source: NodeId, head: Head, *, creates: bool) -> Connection | None:
@@ -286,6 +288,7 @@ class Messaging:
             connection.first_acks += 1
             if connection.first_acks > self._options.first_acks_max:
                 group.slow_down()
+        group.catch_up()  # the acknowledgement may have brought the order of the message's cause
         if outgoing.produced >= head.ack and (not group.leads or group.alone):
             self.tell(connection.remote, SecondAck(head.link, connection.role, head.ack))
 

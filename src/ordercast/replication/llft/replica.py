@@ -333,6 +333,11 @@ class Replica(Process, Group):
 
     # What messaging asks and tells
 
+    def catch_up(self) -> None:
+        """Follow the primary."""
+        if self.standing is Standing.BACKUP:
+            self.follow()
+
     def on_lineage(self, message: NewPrimaryView) -> None:
         """A remote group has begun a view; clients look at what is undone."""
 
