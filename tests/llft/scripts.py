@@ -4,8 +4,11 @@ A script goes on whoever is down: it acts only on processes that are up.
 """
 
 from collections.abc import Callable
+from typing import Any
 
-from tests.llft.lab import Lab
+from ordercast.core import MILLISECOND
+from ordercast.replication.llft.messages import Request
+from tests.llft.lab import Lab, nothing
 
 Script = Callable[[Lab], None]
 
@@ -88,6 +91,53 @@ def two_groups(lab: Lab) -> None:
     lab.wait_ms(100)
 
 
+def gaps(lab: Lab) -> None:
+    """Requests come late: first one at the primary, then one at a backup."""
+    lab.call("a")
+    lab.call("b", 1)
+    lab.wait_ms(4)
+    for late in (0, 2):
+        lab.hold = lambda source, to, message, late=late: (  # type: ignore[misc]
+            to == late and source == lab.clients[0] and isinstance(message, Request)
+        )
+        lab.call(f"late{late}")
+        lab.hold = nothing
+        lab.call(f"next{late}")
+        lab.wait_ms(8)
+        lab.release()
+    lab.wait_ms(12)
+
+
+def a_partition(lab: Lab) -> None:
+    """The primary and one client are cut off, and come back."""
+    lab.call("a")
+    lab.wait_ms(5)
+    lab.cut((0, 3), (1, 2, 4))
+    lab.call("b")
+    lab.call("c", 1)
+    lab.wait_ms(120)
+    lab.call("d")
+    lab.call("e", 1)
+    lab.wait_ms(10)
+    lab.blocked.clear()
+    lab.wait_ms(60)
+
+
+def a_silence(lab: Lab) -> None:
+    """A client is cut off until its connection is closed."""
+    lab.call("a")
+    lab.call("b", 1)
+    lab.wait_ms(5)
+    lab.isolate(3)
+    lab.wait_ms(70)
+    lab.call("c")
+    lab.wait_ms(60)
+    lab.blocked.clear()
+    lab.wait_ms(60)
+    lab.call("d")
+    lab.wait_ms(10)
+
+
 SCRIPTS: tuple[Script, ...] = (
     an_exchange,
     a_view_change,
@@ -95,9 +145,14 @@ SCRIPTS: tuple[Script, ...] = (
     a_join,
     the_primary_returns,
     two_groups,
+    gaps,
+    a_partition,
+    a_silence,
 )
 
 
-def lab_for(script: Script, **options: object) -> Lab:
+def lab_for(script: Script, **options: Any) -> Lab:
     """Three replicas a group, and two clients."""
+    if script is a_silence:
+        options["close_ns"] = 100 * MILLISECOND
     return Lab(3, groups=2 if script is two_groups else 1, clients=2, **options)
