@@ -326,20 +326,16 @@ class SequencingNode(Process):
             "entries kept": sum(len(log.entries) for log in self._keeping.logs.values()),
         }
         waits = [
-            Wait(
-                f"{count} messages on their paths",
-                f"an acknowledgement of node {node}",
-                self.env.now,
-                on=(node,),
-            )
-            for node, count in self._channels.unacknowledged()
+            Wait(f"{count} messages on their paths", f"an acknowledgement of node {node}", since, on=(node,))
+            for node, count, since in self._channels.unacknowledged()
         ]
         for group, distribution in self._keeping.distributions.items():
             behind = distribution.silent(self._options.suspect_ns)
             if behind:
                 names = ", ".join(map(str, behind))
+                since = min(distribution.subscribers[node].heard for node in behind)
                 waits.append(
-                    Wait(f"the log of group {group}", f"subscribers {names}", self.env.now, on=tuple(behind))
+                    Wait(f"the log of group {group}", f"subscribers {names}", since, on=tuple(behind))
                 )
         sealed = sorted({p.label for p in self._plans.values() if self._post in p.posts()} - self._open)
         behind_of = f"the plans that follow epoch {sealed[0]}" if sealed else ""
