@@ -27,6 +27,8 @@ class Publish(Message, frozen=True, tag=1):
     """A message to a group, to the first node of its path."""
 
     group: Natural
+    version: Natural
+    """The latest plan of the group that the publisher knows."""
     life: Natural
     number: Natural
     """Counted from 0 in each life of the publisher, for each group."""

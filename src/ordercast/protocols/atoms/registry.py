@@ -287,6 +287,7 @@ class Registry:
         self.plans[group] = GroupPlan(
             group,
             self.version,
+            before.opened if before is not None and before.hops else self.version,
             self._bases(before, final, base),
             base,
             begin,

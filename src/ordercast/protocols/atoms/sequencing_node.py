@@ -217,6 +217,9 @@ class SequencingNode(Process):
         self._take(found, plan, source, message)
 
     def _take(self, ingress: Ingress, plan: GroupPlan, source: NodeId, message: Publish) -> None:
+        if message.version < plan.opened:  # a late copy, or of a publisher that will send it again
+            self.env.send(source, Route(plan.group, plan.version, self.env.me))
+            return
         if not ingress.take(source, message):
             self._answer_again(ingress, plan, source, message)
         while (publish := ingress.ready(source)) is not None:
