@@ -185,7 +185,7 @@ class Seal(Message, frozen=True, tag=34):
 
 
 class Sealed(Message, frozen=True, tag=35):
-    """A report of a sequencing node."""
+    """A report of a sequencing node, or a part of it."""
 
     change: Natural
     post: Post

@@ -35,6 +35,7 @@ from ordercast.protocols.atoms.messages import (
     Sealed,
 )
 from ordercast.protocols.atoms.options import AtomsOptions
+from ordercast.protocols.atoms.parts import parts
 from ordercast.protocols.atoms.records import (
     NOBODY,
     GroupPlan,
@@ -311,8 +312,8 @@ class SequencingNode(Process):
         labels = frozenset(message.labels)
         self._open -= labels
         reports = [self._keeping.report(plan) for plan in self._plans.values() if plan.label in labels]
-        sealed = Sealed(message.change, self._post, message.labels, tuple(reports))
-        self.env.send(source, sealed)
+        for part in parts(reports):
+            self.env.send(source, Sealed(message.change, self._post, message.labels, part))
 
     # Explanations
 
