@@ -158,5 +158,9 @@ class Executor:
 
     def digest(self) -> tuple[int, int]:
         """The size and a check sum of the state: of the service and the client table."""
-        snapshot = self.snapshot()
-        return len(snapshot), crc32(snapshot)
+        return digest_of(self.snapshot())
+
+
+def digest_of(snapshot: bytes) -> tuple[int, int]:
+    """The size and a check sum of a state."""
+    return len(snapshot), crc32(snapshot)

@@ -10,7 +10,7 @@ once the certain part of the log has passed it.
 
 from typing import NamedTuple
 
-from ordercast.components.execution import Call, Execution, Executor, unpack_call
+from ordercast.components.execution import Call, Execution, Executor, digest_of, unpack_call
 from ordercast.components.network_ordered.log import SlotLog
 from ordercast.components.network_ordered.place import LogEntry, LogPlace, Rank
 from ordercast.core import RemoteError
@@ -47,8 +47,8 @@ class Ledger:
             done = None if call is None else self.executor.execute(call, entry.stamp)
             self.outcomes.append((call, done))
             if done is not None and done.fresh and self.executor.executed % self._every == 0:
-                place = self._log.place_at(self.executed)
-                self._taken.append(Taken(place, self.executor.snapshot(), self.executor.digest()))
+                place, state = self._log.place_at(self.executed), self.executor.snapshot()
+                self._taken.append(Taken(place, state, digest_of(state)))
 
     def roll_back(self, stop: int) -> None:
         """Undo what was executed beyond this many entries, state and client table."""
