@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 LOG_MAX = 1 << 16
 """The base does not stay any longer when the log behind it has so many entries."""
 HOLD = 16
-"""So many times `silence_ns` the base stays without a sign of the other replica. Where processors are busy, it
-is silent for longer than a leader may be, and a transfer that is long enough to be interrupted once is
-interrupted again when it has begun anew."""
+"""So many times `silence_ns` the base stays without a sign of the other replica. Where processors are busy,
+it is often silent for longer than a leader may be. A long transfer that began anew each time would never end.
+"""
 
 
 class Supply:
