@@ -2,7 +2,7 @@
 
 from ordercast.components.execution.call import Call, pack_call, unpack_call
 from ordercast.components.execution.calls import Calls, Pending
-from ordercast.components.execution.executor import Execution, Executor, digest_of
+from ordercast.components.execution.executor import Execution, Executor
 from ordercast.components.execution.options import CallOptions
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "Execution",
     "Executor",
     "Pending",
-    "digest_of",
     "pack_call",
     "unpack_call",
 ]

@@ -10,7 +10,7 @@ once the certain part of the log has passed it.
 
 from typing import NamedTuple
 
-from ordercast.components.execution import Call, Execution, Executor, digest_of, unpack_call
+from ordercast.components.execution import Call, Execution, Executor, unpack_call
 from ordercast.components.network_ordered.log import SlotLog
 from ordercast.components.network_ordered.place import LogEntry, LogPlace, Rank
 from ordercast.core import RemoteError
@@ -46,9 +46,8 @@ class Ledger:
             call = call_of(entry)
             done = None if call is None else self.executor.execute(call, entry.stamp)
             self.outcomes.append((call, done))
-            if done is not None and done.fresh and self.executor.executed % self._every == 0:
-                place, state = self._log.place_at(self.executed), self.executor.snapshot()
-                self._taken.append(Taken(place, state, digest_of(state)))
+            if done is not None and done.fresh and self.executor.is_checkpoint(self._every):
+                self._taken.append(Taken(self._log.place_at(self.executed), *self.executor.checkpoint()))
 
     def roll_back(self, stop: int) -> None:
         """Undo what was executed beyond this many entries, state and client table."""
