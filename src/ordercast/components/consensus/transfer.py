@@ -55,17 +55,15 @@ class Shelf:
     def give(self, to: NodeId, wanted: Want) -> None:
         """Send the chunk that was asked for, or the beginning of a newer snapshot."""
         name = Name(wanted.index, wanted.digest)
-        for find in (
-            lambda: self._asked,
-            self._find_newest,
-        ):  # in turn: the digest of the newest takes a while
-            known = find()
-            if known is not None and known[0] == name and wanted.offset <= len(known[1]) - bool(known[1]):
-                self._send(to, known, wanted.offset)
-                return
-        newest = self._find_newest()
-        if newest is not None and newest[0].slot >= name.slot:
-            self._send(to, newest, 0)
+        known = self._asked
+        if known is None or known[0] != name:
+            known = self._find_newest()  # whose digest takes a while
+        if known is None:
+            return
+        if known[0] == name and wanted.offset <= len(known[1]) - bool(known[1]):
+            self._send(to, known, wanted.offset)
+        elif known[0].slot >= name.slot:
+            self._send(to, known, 0)
 
     def _find_newest(self) -> tuple[Name, bytes] | None:
         journal = self._log.journal
