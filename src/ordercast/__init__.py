@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         ServiceFailed,
         State,
         StateWanted,
+        Undone,
         operation,
         read,
     )
@@ -38,6 +39,7 @@ _LIVE = {
     "State": "ordercast.core",
     "StateWanted": "ordercast.core",
     "UnconfirmedError": "ordercast.net.api.group",
+    "Undone": "ordercast.core",
     "Unknown": "ordercast.net.api.open_calls",
     "connect": "ordercast.net.api.connect",
     "connect_sync": "ordercast.net.api.sync_client",
@@ -59,6 +61,7 @@ __all__ = [
     "State",
     "StateWanted",
     "UnconfirmedError",
+    "Undone",
     "Unknown",
     "__version__",
     "connect",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ordercast
-from ordercast.core import LocalError, message_name
+from ordercast.core import LocalError, Stamp, message_name
 from ordercast.net.host.loop import run
 from ordercast.net.host.store import HostTaken
 from tests.live.processes import PATIENCE_S
@@ -37,6 +37,24 @@ def test_operations_and_reads_are_answered(tmp_path: Path) -> None:
             assert await store.get("b") is None
 
     serve(file, use)
+
+
+def test_a_program_is_told_that_answers_do_not_hold(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = write_service(tmp_path)
+    undone = ordercast.Undone(0, Stamp(900, 7))
+    told: list[ordercast.Undone] = []
+
+    async def use() -> None:
+        async with ordercast.connect(file, Store, on_undone=told.append) as store:
+            await store.put("a", "1")
+            calls = store._calls
+            calls.host.nodes[calls._node].deliver(undone)
+            calls.host.end_turn()
+            assert await store.get("a") == "1", "the client goes on"
+
+    serve(file, use)
+    assert told == [undone]
+    assert "answers with places behind (900, 7) do not hold" in caplog.text
 
 
 def test_many_calls_are_under_way_at_once(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.core import Checkpoint, RemoteError, Replied, Stamp, message_id
+from ordercast.core import Checkpoint, RemoteError, Replied, Stamp, Undone, message_id
 from ordercast.core.bundle import pack_bundle, unpack_bundle
 from ordercast.net.host.recording import spool_file as layout
 from ordercast.trace import READ, RESTORED, Kind, notice_event
@@ -49,6 +49,17 @@ def test_checkpoints_are_rows(tmp_path: Path) -> None:
     found = events_in(spool_at(spooler.path))
     assert found == [notice_event(30, 30, 1, plain), notice_event(31, 31, 1, restored)]
     assert [event.label for event in found] == [None, RESTORED]
+
+
+def test_what_is_taken_back_is_a_row(tmp_path: Path) -> None:
+    spooler = spooler_in(tmp_path)
+    plain, named = Undone(0, PLACE), Undone(0, Stamp(900, 7, (3, 11)))
+    spooler.noticed(30, 5, plain)
+    spooler.noticed(31, 1, named)
+    spooler.close()
+    found = events_in(spool_at(spooler.path))
+    assert found == [notice_event(30, 30, 5, plain), notice_event(31, 31, 1, named)]
+    assert [(event.kind, event.numbers) for event in found] == [(Kind.UNDONE, None), (Kind.UNDONE, (3, 11))]
 
 
 def test_an_answer_of_a_faulty_peer_that_does_not_fit_is_a_row_without_content(tmp_path: Path) -> None:

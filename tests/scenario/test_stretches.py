@@ -39,6 +39,7 @@ END = 1000 * MILLISECOND
 DELIVERY, RECOVERY = 20 * MILLISECOND, 100 * MILLISECOND
 MAJORITY = Guarantees(partition=Partition.MAJORITY_CONTINUES, crashes=Crashes.MINORITY)
 EACH_SIDE = Guarantees()
+SIDE_BRANCHES = Guarantees(partition=Partition.SIDE_BRANCHES_DISCARDED, crashes=Crashes.ALL_BUT_ONE)
 BLOCKS = Guarantees(partition=Partition.BLOCKS, crashes=Crashes.MINORITY)
 
 
@@ -106,6 +107,14 @@ def test_the_majority_side_of_a_partition_goes_on_and_the_minority_does_not() ->
 def test_each_side_goes_on_if_that_is_promised() -> None:
     _, *after = found(cut(200, 0, 3), plan=plan_of(EACH_SIDE))
     assert [one.receivers for one in after] == [(0,), (1, 2)]
+
+
+def test_each_side_goes_on_if_all_branches_but_one_are_discarded_later() -> None:
+    _, *after = found(cut(200, 0, 3), plan=plan_of(SIDE_BRANCHES))
+    assert [one.receivers for one in after] == [(0,), (1, 2)]
+    crashes = [faults.Crash(at_ms=150.0 * host, host=host) for host in range(3)]
+    *_, last = found(*crashes, plan=plan_of(SIDE_BRANCHES))
+    assert (last.end_ns, last.receivers) == (300 * MILLISECOND, (2,))
 
 
 def test_a_protocol_that_blocks_promises_nothing_while_a_receiver_is_cut_off() -> None:

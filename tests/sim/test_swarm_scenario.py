@@ -109,8 +109,10 @@ def test_no_more_receivers_of_a_group_are_down_for_good_than_the_contract_allows
                 assert 2 * dead < len(members), scenario.name
             elif crashes is Crashes.ONE:
                 assert dead <= min(1, len(members) - 1), scenario.name
+            elif crashes is Crashes.ALL_BUT_ONE:
+                assert dead < len(members), scenario.name
     bounds = {Crashes.NONE: 0, Crashes.ONE: 1, Crashes.MINORITY: 2}
-    assert most == {**bounds, Crashes.MINORITY_OF_ALL: 3, Crashes.ANY: 5}[crashes]
+    assert most == {**bounds, Crashes.MINORITY_OF_ALL: 3, Crashes.ALL_BUT_ONE: 4, Crashes.ANY: 5}[crashes]
 
 
 def test_faults_come_in_order_and_in_most_seeds_everything_heals_at_the_end() -> None:

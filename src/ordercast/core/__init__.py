@@ -19,6 +19,7 @@ from ordercast.core.delivery import (
     State,
     StateWanted,
     Unconfirmed,
+    Undone,
     View,
 )
 from ordercast.core.errors import LocalError, OrdercastError, RemoteError, exception_text
@@ -139,6 +140,7 @@ __all__ = [
     "StateWanted",
     "Stateful",
     "Unconfirmed",
+    "Undone",
     "View",
     "Wait",
     "cause_text",

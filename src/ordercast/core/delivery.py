@@ -236,4 +236,17 @@ class Checkpoint(Notice, frozen=True, gc=False):
     Operations up to this place that it has not delivered yet, it does not deliver."""
 
 
+class Undone(Notice, frozen=True, gc=False):
+    """Takes back deliveries or answers of a group: they were on a branch of its order that was discarded.
+
+    At a replica: what this node delivered of the group after the place counts as never delivered. It goes on
+    from the state of another replica. At a client: the answers that it got so far with places behind this one
+    do not hold. It is not known what becomes of these operations, and they are not called again.
+    """
+
+    stamp: Stamp
+    """The last place that the discarded branch has in common with the one that this node goes on with. Its
+    numbers may name that one: the number and the precedence of its last view that this node knows."""
+
+
 Delivery: TypeAlias = Carrier | Notice

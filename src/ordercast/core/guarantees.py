@@ -54,6 +54,8 @@ class Partition(StrEnum):
     MAJORITY_CONTINUES = "majority-continues"
     BLOCKS = "blocks"
     SIDE_BRANCHES_DISCARDED = "side-branches-discarded"
+    """Each side goes on. When sides meet again, the branch of one survives, and the others are taken back
+    (`Undone`). What else is promised holds within the branch that survives."""
 
 
 class Membership(StrEnum):
@@ -107,6 +109,8 @@ class Crashes(StrEnum):
     """One of each group, if another one is left."""
     MINORITY = "minority"
     MINORITY_OF_ALL = "minority-of-all"
+    ALL_BUT_ONE = "all-but-one"
+    """All of each group but one."""
     ANY = "any"
 
 

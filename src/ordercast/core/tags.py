@@ -29,6 +29,7 @@ ALLOTMENTS = (
     Allotment("ordercast.transactions", range(160, 180)),
     Allotment("ordercast.components.membership", range(180, 200)),
     Allotment("ordercast.components.consensus", range(200, 220)),
+    Allotment("ordercast.replication.llft", range(310, 340)),
     Allotment("ordercast.replication", range(220, 240), each=True),
     Allotment("ordercast.components.sampling", range(240, 250)),
     Allotment("ordercast.components.ticketing", range(250, 260)),

@@ -5,11 +5,12 @@ judges, the command line and the table in `docs/checks.md` read it from here.
 """
 
 from ordercast.core import Agreement as Agreed
-from ordercast.core import Causality, Consistency, Gaps, Membership, Order
+from ordercast.core import Causality, Consistency, Gaps, Membership, Order, Partition
 from ordercast.judge.columns import Case as Columns
 from ordercast.judge.columns.acyclic_order import acyclic_order
 from ordercast.judge.columns.agreement import agreement
 from ordercast.judge.columns.answers import answers
+from ordercast.judge.columns.branches import branches
 from ordercast.judge.columns.causal import causal
 from ordercast.judge.columns.clock import clock
 from ordercast.judge.columns.completion import completion
@@ -37,6 +38,7 @@ from ordercast.judge.columns.view_synchrony import view_synchrony
 from ordercast.judge.online.acyclic_order import AcyclicOrder
 from ordercast.judge.online.agreement import Agreement
 from ordercast.judge.online.answers import Answers
+from ordercast.judge.online.branches import Branches
 from ordercast.judge.online.causal import Causal
 from ordercast.judge.online.clock import Clocks
 from ordercast.judge.online.completion import Completion
@@ -273,6 +275,18 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             lambda run: run.guarantees.consistency is not Consistency.NONE,
             ReplicaState,
             replica_state,
+        ),
+        Property(
+            "branches",
+            "Each primary view has one primary, one view before it and one beginning, and along a branch"
+            " numbers and precedences grow. At the end of a complete run, all receivers that are up are in"
+            " the last view of the branch that survives, and each node was told that what it delivered or was"
+            " answered on another branch is undone. Nobody is told so of what survives.",
+            "`partition` is `side-branches-discarded`; who is in which view, and who was told, at the end of"
+            " a complete run",
+            lambda run: run.guarantees.partition is Partition.SIDE_BRANCHES_DISCARDED,
+            Branches,
+            branches,
         ),
         Property(
             "answers",

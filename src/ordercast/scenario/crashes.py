@@ -24,6 +24,7 @@ _RETURNS: dict[Crashes | None, tuple[State, ...]] = {
     Crashes.ONE: ("saved",),
     Crashes.MINORITY: ("saved",),
     Crashes.MINORITY_OF_ALL: ("saved",),
+    Crashes.ALL_BUT_ONE: ("saved",),
     Crashes.ANY: ("saved", "lost"),
 }
 """The states with which infrastructure may come back."""
@@ -247,6 +248,7 @@ def _bound(crashes: Crashes, count: int) -> int:
         Crashes.ONE: min(1, max(0, count - 1)),
         Crashes.MINORITY: minority,
         Crashes.MINORITY_OF_ALL: minority,
+        Crashes.ALL_BUT_ONE: max(0, count - 1),
         Crashes.ANY: count,
     }
     return bounds[crashes]

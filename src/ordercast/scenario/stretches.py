@@ -30,6 +30,8 @@ STANDARD_DEVIATIONS = 6
 HOPS = 6
 """The longest way through a network of links, in links; at most one of them has a full queue."""
 KIBIBITS = 8192
+EACH_SIDE = (Partition.EACH_SIDE_CONTINUES, Partition.SIDE_BRANCHES_DISCARDED)
+"""Each side of a partition goes on, however small it is."""
 
 
 def stretches_of(scenario: Scenario, plan: Plan, end: Nanos) -> tuple[Stretch, ...]:
@@ -208,7 +210,7 @@ def _enough_receivers(plan: Plan, hosts: AbstractSet[HostId]) -> bool:
         missing = sum(plan.nodes[node].host not in hosts for node in members)
         if too_many(promised.crashes, missing, len(members)):
             return False
-        if promised.partition is not Partition.EACH_SIDE_CONTINUES and 2 * missing >= max(1, len(members)):
+        if promised.partition not in EACH_SIDE and 2 * missing >= max(1, len(members)):
             return False
         if promised.partition is Partition.BLOCKS and missing:
             return False

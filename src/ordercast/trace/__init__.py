@@ -14,6 +14,7 @@ from ordercast.trace.deliveries import (
     REQUESTS,
     RETURNING,
     SETTLING,
+    UNDOING,
     given_event,
     notice_event,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "REQUESTS",
     "RETURNING",
     "SETTLING",
+    "UNDOING",
     "given_event",
     "notice_event",
     "ADDED",

@@ -27,6 +27,7 @@ from ordercast.core import (
     State,
     StateWanted,
     Unconfirmed,
+    Undone,
     View,
     outcome_of,
 )
@@ -55,6 +56,8 @@ class DeliveryKind(NamedTuple):
     """It says that its node receives a group no longer."""
     answers: bool = False
     """It answers an operation of a client."""
+    undoes: bool = False
+    """It takes back what its node delivered, or what it was answered."""
     columns: Callable[[Any], dict[str, object]] | None = None
     """For a notice: makes the columns of its row. All carriers have the same columns."""
 
@@ -149,6 +152,11 @@ def _checkpoint(notice: Checkpoint) -> dict[str, object]:
     return columns | _place(notice.stamp)
 
 
+def _undone(notice: Undone) -> dict[str, object]:
+    numbers = notice.stamp.numbers or None
+    return {"groups": (notice.group,), "numbers": numbers, **_place(notice.stamp)}
+
+
 def _place(stamp: Stamp | None) -> dict[str, object]:
     return {} if stamp is None else {"stamp_clock": stamp.clock, "stamp_issuer": stamp.issuer}
 
@@ -166,6 +174,7 @@ DELIVERY_KINDS = (
     DeliveryKind(State, Kind.STATE, columns=_state),
     DeliveryKind(Replied, Kind.REPLY, answers=True, columns=_replied),
     DeliveryKind(Checkpoint, Kind.CHECKPOINT, columns=_checkpoint),
+    DeliveryKind(Undone, Kind.UNDONE, undoes=True, columns=_undone),
 )
 """All kinds. Add new ones at the end: spool files number the carriers in this order."""
 
@@ -188,6 +197,8 @@ LEAVING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.leav
 """The kinds of rows which say that their node receives a group no longer."""
 ANSWERING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.answers)
 """The kinds of rows which answer an operation of a client."""
+UNDOING: tuple[Kind, ...] = tuple(one.kind for one in DELIVERY_KINDS if one.undoes)
+"""The kinds of rows which take back what their node delivered or was answered."""
 CHANGING: tuple[Kind, ...] = (*ENTERING, *LEAVING)
 """The kinds of rows which say that their node joined or left a group."""
 PROMISED: dict[Kind, str] = {one.kind: one.promise for one in DELIVERY_KINDS if one.promise}

@@ -35,6 +35,7 @@ class Kind(StrEnum):
     SEND = "send"
     RECEIVE = "receive"
     LOSE = "lose"
+    UNDONE = "undone"
 
 
 PACKETS = (Kind.SEND, Kind.RECEIVE, Kind.LOSE)

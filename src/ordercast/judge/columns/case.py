@@ -18,6 +18,7 @@ from ordercast.judge.columns.ledger import Ledger
 from ordercast.judge.columns.line import Line, sequences
 from ordercast.judge.columns.notices import Drop, InstalledView, drops_of, judge_changes, views_of
 from ordercast.judge.columns.restored import RestoredState, restored_states
+from ordercast.judge.columns.side_branches import SideBranches
 from ordercast.judge.columns.stamped import Stamped
 from ordercast.judge.columns.stays import Stays
 from ordercast.judge.columns.survival import lasting
@@ -36,8 +37,12 @@ class Admitted(NamedTuple):
 class Case:
     """One run, and what has been computed from it."""
 
-    def __init__(self, trace: Trace, replay: Replay | None = None) -> None:
+    def __init__(
+        self, trace: Trace, replay: Replay | None = None, side_branches: SideBranches | None = None
+    ) -> None:
+        """`side_branches` are given where void rows were taken out of the trace."""
         self.trace = trace
+        self.side_branches = side_branches
         self.replay = replay
         """The operations of the run, if they are known and can be executed again."""
         self.description = trace.description

@@ -14,6 +14,7 @@ from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.holes import holes
 from ordercast.judge.columns.node_order import NodeOrder
+from ordercast.judge.columns.side_branches import side_branches
 from ordercast.judge.columns.trace import Trace
 from ordercast.judge.finding import Replay, Verdict, in_order
 from ordercast.trace import RunDescription
@@ -33,7 +34,9 @@ def judge_columns(
 
     `order` are the rows of the table by node, if they have been sorted already.
     """
-    case = Case(Trace(description, table, order), replay)
+    trace = Trace(description, table, order)
+    side = side_branches(trace)
+    case = Case(trace if side is None else side.surviving(), replay, side)
     told = []
     for name, judge in judges:
         told.append(Findings(name))

@@ -10,10 +10,10 @@ import numpy as np
 
 from ordercast.core import GroupId, Nanos, NodeId, format_ns
 from ordercast.judge.columns.case import Case
-from ordercast.judge.columns.columns import Ints
+from ordercast.judge.columns.columns import Ints, null_of
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.finding import message_at
-from ordercast.trace import Stretch
+from ordercast.trace import RESTORED, UNDOING, Stretch
 
 
 class Silence(NamedTuple):
@@ -77,7 +77,19 @@ def _heard(case: Case, node: NodeId, group: GroupId) -> Ints:
     mine = (account.node == node) & account.going_to(group)[account.to]
     notices = [drop.time_ns for drop in case.admitted.drops if (drop.node, drop.group) == (node, group)]
     notices += [one.time_ns for one in case.restored if (one.node, one.group) == (node, group)]
-    return np.sort(np.concatenate([account.trace.time[account.row[mine]], np.array(notices, np.int64)]))
+    heard = np.concatenate([account.row[mine], _heard_in_vain(case, node, group)])
+    return np.sort(np.concatenate([account.trace.time[heard], np.array(notices, np.int64)]))
+
+
+def _heard_in_vain(case: Case, node: NodeId, group: GroupId) -> Ints:
+    """The void deliveries of a receiver, and void states that it took over."""
+    trace = case.trace
+    rows = trace.rows(*UNDOING)
+    rows = rows[trace.node[rows] == node]
+    about = np.array([group in groups for groups in (*trace.groups.tuples, ())], bool)
+    rows = rows[about[trace.groups.codes[rows]]]
+    found: Ints = rows[(trace.message[rows] != null_of(trace.message)) | trace.labelled(rows, RESTORED)]
+    return found
 
 
 def _tell(case: Case, findings: Findings, stretch: Stretch, silence: Silence) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from ordercast.judge.finding import Replay
 from ordercast.judge.online.ledger import Ledger
 from ordercast.judge.online.members import Members
+from ordercast.judge.online.side_branches import SideBranches
 from ordercast.trace import Event, Kind, RunDescription
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Case:
         """Who receives which group; the gate keeps it up to date."""
         self.oracles: list[Oracle] = []
         """In the order in which they see an event."""
+        self.side_branches: SideBranches | None = None
+        """Which rows are void, where side branches are discarded."""
         self.disordered = False
         """Whether the receivers of some group contradict each other in its order, as far as is known."""
         self._ledger: Ledger | None = None

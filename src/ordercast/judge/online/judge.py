@@ -10,6 +10,9 @@ they come. In a run of several machines the order of the stream is not reliable,
 the gate for its submission (`holdback.py`). A delivery of any run that is judged as a whole does so too,
 because there the order of rows of different hosts does not matter.
 
+Where side branches are discarded, all rows wait until the end of the run. Only then is it known which of them
+are void; other rows stand in their places (`side_branches.py`).
+
 Where agreement is not uniform and views are promised, a delivery also waits before the gate until it is known
 whether its node survives the view (`survival.py`).
 """
@@ -17,7 +20,7 @@ whether its node survives the view (`survival.py`).
 from collections.abc import Callable, Iterable, Sequence, Set
 from typing import TypeAlias
 
-from ordercast.core import MessageId, RemoteError
+from ordercast.core import MessageId, Partition, RemoteError
 from ordercast.judge.finding import Holes, Replay, Violation, in_order
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.holdback import Holdback
@@ -25,6 +28,7 @@ from ordercast.judge.online.holes import holes
 from ordercast.judge.online.integrity import Integrity
 from ordercast.judge.online.ledger import Ledger
 from ordercast.judge.online.oracle import Oracle
+from ordercast.judge.online.side_branches import SideBranches
 from ordercast.judge.online.survival import Survival, is_provisional
 from ordercast.trace import CARRYING, ENTERING, LEAVING, READ, Event, Kind, RunDescription
 
@@ -45,6 +49,10 @@ class OnlineJudge:
         _validate(description)
         self._description = description
         self._case = case = Case(description, replay)
+        if description.guarantees.partition is Partition.SIDE_BRANCHES_DISCARDED:
+            case.side_branches = SideBranches(description)
+        self._kept: list[Event] = []
+        """All rows so far, if they wait for the end."""
         for name, make in oracles:
             case.oracles.append(make(name, case))
         self._account: Ledger | None = case.ledger if description.counts_holes else None
@@ -92,6 +100,12 @@ class OnlineJudge:
 
     def observe_all(self, events: Iterable[Event]) -> None:
         """Take the next events of the run, faster than one by one."""
+        if self._case.side_branches is not None:
+            self._kept.extend(events)
+        else:
+            self._take(events)
+
+    def _take(self, events: Iterable[Event]) -> None:
         if self._holdback is not None:
             self._observe_patiently(events, self._holdback)
             return
@@ -164,6 +178,8 @@ class OnlineJudge:
         """End the run, and judge what only the end can show."""
         if not self._finished:
             self._finished = True
+            if self._case.side_branches is not None:
+                self._take(self._case.side_branches.surviving(self._kept))
             if self._holdback is not None:
                 self._holdback.finish()
             if self._survival is not None:

@@ -4,8 +4,8 @@ The description says in which stretches of time that is so, for which senders an
 silence may last. If one of these senders submits a message to a group, each of these receivers in that group
 delivers something of the group, or is notified of a drop, within that time. It need not be that message: a
 notification does not say which message it stands for. A replica that takes over a state hears something, too.
-A receiver that joins later is judged when it has been
-in the group for as long as a silence may last.
+So does one on a branch that is discarded later. A receiver that joins later is judged when it has been in the
+group for as long as a silence may last.
 """
 
 from bisect import bisect_left
@@ -14,7 +14,7 @@ from ordercast.core import GroupId, Nanos, NodeId, format_ns
 from ordercast.judge.finding import message_at
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
-from ordercast.trace import CARRYING, RESTORED, SETTLING, Event, Kind, Stretch
+from ordercast.trace import CARRYING, RESTORED, SETTLING, UNDOING, Event, Kind, Stretch
 
 
 class Progress(Oracle):
@@ -31,10 +31,16 @@ class Progress(Oracle):
     def handlers(self) -> dict[Kind, Handler]:
         """Submissions, deliveries and notifications."""
         heard: dict[Kind, Handler] = dict.fromkeys((*CARRYING, *SETTLING), self._on_heard)
+        heard |= dict.fromkeys(UNDOING, self._on_undone)
         return {**heard, Kind.CHECKPOINT: self._on_checkpoint, Kind.SUBMIT: self._submissions.append}
 
     def _on_checkpoint(self, event: Event) -> None:
         if event.label == RESTORED:
+            self._on_heard(event)
+
+    def _on_undone(self, event: Event) -> None:
+        """A void row counts if it was a delivery, or a state that was taken over."""
+        if event.message is not None or event.label == RESTORED:
             self._on_heard(event)
 
     def _on_heard(self, event: Event) -> None:

@@ -1,5 +1,6 @@
 """Connects to a replicated service: chooses a host with a client, and starts it from the cluster file."""
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -7,7 +8,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from ordercast.core import SECOND, GroupId, HostId, LocalError, Service, ServiceType
+from ordercast.core import SECOND, GroupId, HostId, LocalError, Service, ServiceType, Undone
 from ordercast.net.api.client import Client
 from ordercast.net.api.open_calls import OpenCalls
 from ordercast.net.api.program_host import free_first, open_program_host, start_on_free
@@ -31,6 +32,7 @@ class Calling:
         host: HostId | None,
         timeout_s: float | None,
         run: str,
+        on_undone: Callable[[Undone], None] | None = None,
     ) -> None:
         self._file = file
         self._service = service
@@ -38,6 +40,7 @@ class Calling:
         self._host = host
         self._timeout_s = timeout_s
         self._run = run
+        self._on_undone = on_undone
         self._exits = AsyncExitStack()
 
     async def __aenter__(self) -> OpenCalls:
@@ -64,6 +67,7 @@ class Calling:
         async def start(host: HostId, wait_s: float) -> OpenCalls:
             live = open_program_host(cluster, plan, host, self._run, wait_s)
             calls = OpenCalls(live, clients[host], group, self._timeout_s)
+            calls.on_undone = self._on_undone
             await calls.start()
             return calls
 
@@ -109,15 +113,17 @@ def connect(
     host: HostId | None = None,
     timeout: float | None = TIMEOUT_S,
     run: str = "",
+    on_undone: Callable[[Undone], None] | None = None,
 ) -> Connecting[S]:
     """Connect to a replicated service as the named host, or as the first host with a client that is free.
 
     `service` is the class of the service. `group` is needed if the cluster has several. A call that has no
     answer after `timeout` seconds raises `Unknown`; None: calls wait for ever. `run` names the run in traces.
+    `on_undone` is called if answers do not hold any more, which only protocols with side branches say.
     """
     if timeout is not None and not 0 < timeout <= 86_400:
         raise LocalError(f"timeout must be more than 0 and at most 86400 seconds, or None, not {timeout:g}")
-    return Connecting(Calling(Path(file), service, group, host, timeout, run), service)
+    return Connecting(Calling(Path(file), service, group, host, timeout, run, on_undone), service)
 
 
 def check_service(cluster: Cluster, service: type[Service]) -> None:

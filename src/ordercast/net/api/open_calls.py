@@ -10,6 +10,7 @@ on.
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import takewhile
@@ -25,6 +26,7 @@ from ordercast.core import (
     OperationType,
     OrdercastError,
     Unconfirmed,
+    Undone,
     message_name,
 )
 from ordercast.core.bundle import bundle_span
@@ -36,6 +38,8 @@ CLOSE_S = 5.0
 
 TOGETHER_S = 0.01
 """Deadlines that are so close are looked after together."""
+
+log = logging.getLogger(__name__)
 
 
 class Unknown(OrdercastError):
@@ -73,6 +77,8 @@ class OpenCalls:
         """Why no calls are taken any more."""
         self.on_submit: Callable[[MessageId, Sequence[bytes]], None] | None = None
         """Called with the first identity and the bytes of operations that were submitted together."""
+        self.on_undone: Callable[[Undone], None] | None = None
+        """Called when earlier answers do not hold any more."""
 
     async def call(self, kind: OperationType, payload: bytes) -> Any:
         """Call an operation with its packed arguments; returns its result, or raises what became of it."""
@@ -182,6 +188,15 @@ class OpenCalls:
             within = "" if self._timeout_s is None else f" within {self._timeout_s:g} s"
             for message in range(first, first + count):
                 self._give_up(message, f"no answer came{within}")
+        elif isinstance(delivered, Undone):
+            log.warning(
+                "answers with places behind (%d, %d) do not hold: they were on a branch that was discarded",
+                delivered.stamp.clock,
+                delivered.stamp.issuer,
+            )
+            if self.on_undone is not None:
+                # In a turn of its own: what a program raises there must not stop the host.
+                self._loop.call_soon(self.on_undone, delivered)
 
     def _give_up_to(self, last: MessageId) -> None:
         """Give up what still waits of the operations up to an identity."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from ordercast.core import HostId, LocalError, Service, ServiceType
+from ordercast.core import HostId, LocalError, Service, ServiceType, Undone
 from ordercast.net.api.client import Client, NoOperation
 from ordercast.net.api.connect import TIMEOUT_S, Connecting, connect
 from ordercast.net.api.loop_thread import LoopThread
@@ -91,9 +91,12 @@ def connect_sync(
     host: HostId | None = None,
     timeout: float | None = TIMEOUT_S,
     run: str = "",
+    on_undone: Callable[[Undone], None] | None = None,
 ) -> SyncConnecting[S]:
     """Connect to a replicated service, as `connect` does, from a script.
 
-    The result has the methods of the service; several threads may use it.
+    The result has the methods of the service; several threads may use it. `on_undone` is
+    called in the thread of the client.
     """
-    return SyncConnecting(connect(file, service, group=group, host=host, timeout=timeout, run=run), service)
+    connecting = connect(file, service, group=group, host=host, timeout=timeout, run=run, on_undone=on_undone)
+    return SyncConnecting(connecting, service)

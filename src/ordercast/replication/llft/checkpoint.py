@@ -1,0 +1,116 @@
+"""The checkpoint of a replica: all that another one needs to go on from the same place."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ordercast.core import LocalError, RemoteError
+from ordercast.replication.llft.connection import Connection, Kept, Outgoing
+from ordercast.replication.llft.lineage import Begun, Views
+from ordercast.replication.llft.messages import Role
+from ordercast.replication.llft.messaging import Messaging
+from ordercast.replication.llft.names import Link, Party, ViewId
+
+
+class LinkRecord(msgspec.Struct, frozen=True, array_like=True):
+    """One end of a connection."""
+
+    link: Link
+    role: Role
+    produced: int
+    base: int
+    acked: int
+    released: int
+    sent: tuple[tuple[int, Kept], ...]
+    view: ViewId | None
+    remote_base: int
+    delivered: int
+    watermark: int
+    partial: tuple[bytes, ...]
+
+
+class Record(msgspec.Struct, frozen=True, array_like=True):
+    """A replica after a place."""
+
+    place: int
+    lineage: tuple[Begun, ...]
+    clock: int
+    executor: bytes
+    links: tuple[LinkRecord, ...]
+    closed: tuple[tuple[Party, Party, int], ...]
+    views: dict[Party, ViewId]
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Record)
+
+
+def capture(place: int, lineage: Views, executor: bytes, messaging: Messaging) -> bytes:
+    """The checkpoint of a member that has performed everything up to a place."""
+    links = tuple(map(_record, messaging.states()))
+    closed = tuple((client, server, number) for (client, server), number in sorted(messaging.closed.items()))
+    views = dict(sorted(messaging.begun.items()))
+    return _encoder.encode(Record(place, lineage, messaging.clock, executor, links, closed, views))
+
+
+def read(data: bytes) -> Record:
+    """The checkpoint in some bytes, or `RemoteError`."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, LocalError) as error:
+        raise RemoteError(f"a checkpoint cannot be read: {error}") from error
+
+
+def _record(connection: Connection) -> LinkRecord:
+    outgoing, incoming = connection.outgoing, connection.incoming
+    return LinkRecord(
+        connection.link,
+        connection.role,
+        outgoing.produced,
+        outgoing.base,
+        outgoing.acked,
+        outgoing.released,
+        tuple(sorted(outgoing.sent.items())),
+        incoming.view,
+        incoming.base,
+        incoming.delivered,
+        incoming.watermark,
+        tuple(incoming.partial),
+    )
+
+
+def install(record: Record, messaging: Messaging, *, keeps_delivered: bool = False) -> None:
+    """Take over connections. Messages that this member has received itself, and that come after, are kept.
+
+    `keeps_delivered`: what this member has delivered beyond the checkpoint stays delivered: it has logged it.
+    """
+    messaging.clock = max(messaging.clock if keeps_delivered else 0, record.clock)
+    for client, server, number in record.closed:
+        messaging.close(Link(client, server, number))
+    known_links = {known.link for known in record.links}
+    for link in [link for link in messaging.connections if link not in known_links]:
+        if not keeps_delivered:
+            _begin_anew(messaging.connections[link])
+    for known in record.links:
+        connection = messaging.open(known.link, known.role)
+        outgoing, incoming = connection.outgoing, connection.incoming
+        outgoing.sent = dict(known.sent)
+        outgoing.produced, outgoing.base = known.produced, known.base
+        outgoing.acked, outgoing.released = known.acked, known.released
+        outgoing.passed = 0
+        outgoing.cleared = known.produced
+        incoming.partial = list(known.partial)
+        if keeps_delivered and incoming.delivered >= known.delivered:
+            continue
+        incoming.view, incoming.base = known.view, known.remote_base
+        incoming.restart(known.delivered, known.watermark)
+    for party, view in record.views.items():
+        messaging.views[party] = max(view, messaging.views.get(party, view))
+        messaging.begun[party] = max(view, messaging.begun.get(party, view))
+
+
+def _begin_anew(connection: Connection) -> None:
+    """Nothing of a connection was performed yet where the checkpoint was taken."""
+    connection.outgoing = Outgoing()
+    connection.incoming.partial = []
+    connection.incoming.restart(0, 0)

@@ -1,0 +1,252 @@
+"""A client of services: a process group of one, which is always its own primary.
+
+It opens a connection to each group that it calls, and sends each call as one request. Requests and replies are
+reliable while the connection lasts. If the connection is closed, it opens another one and calls again what has
+no answer; the replicas execute a call once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ordercast.components.execution import Calls, Pending
+from ordercast.components.execution.messages import Place
+from ordercast.core import (
+    Caller,
+    Env,
+    Explanation,
+    GroupId,
+    Groups,
+    Message,
+    NodeId,
+    Payload,
+    RemoteError,
+    Stamp,
+    Undone,
+    Wait,
+)
+from ordercast.replication.llft.connection import Connection
+from ordercast.replication.llft.messages import CLIENT, NewPrimaryView
+from ordercast.replication.llft.messaging import Group, Messaging
+from ordercast.replication.llft.names import Link, Party, Precedence, ViewId
+from ordercast.replication.llft.orders import Slice
+from ordercast.replication.llft.setting import Setting
+
+PRIMARIES_MAX = 64
+"""A client remembers the answers of so many primaries of a group."""
+
+
+class _Answer(msgspec.Struct, frozen=True, array_like=True):
+    first: int
+    results: Payload
+    place: Place
+
+
+_decoder = msgspec.msgpack.Decoder(_Answer)
+
+
+class Client(Caller, Group):
+    """One client of all services."""
+
+    def __init__(self, env: Env, setting: Setting) -> None:
+        super().__init__(env)
+        self._setting = setting
+        self._options = setting.options
+        self._party = setting.client_party(env.me)
+        self.view = ViewId(env.me, 0)
+        self.messaging = Messaging(env, setting, self._party, self)
+        self._links: dict[GroupId, Link] = {}
+        self._number = 0
+        self._answered: dict[Party, dict[Precedence, tuple[int, int]]] = {}
+        """For each group and primary: the lowest and the highest place of its answers."""
+        self._calls = Calls(
+            env, setting.groups, self._options.calls, self._send, answers=setting.service is not None
+        )
+
+    # The application
+
+    def submit(self, groups: Groups, payload: bytes) -> bool:
+        """Call with operations."""
+        return self._take(groups, payload, read=False)
+
+    def read(self, groups: Groups, payload: bytes) -> bool:
+        """Call with reads, which are ordered like operations."""
+        return self._take(groups, payload, read=True)
+
+    def _take(self, groups: Groups, payload: bytes, *, read: bool) -> bool:
+        taken = self._calls.take(groups, payload, read=read)
+        self._arm()
+        return taken
+
+    @property
+    def in_doubt(self) -> int:
+        """The operations without an answer."""
+        return self._calls.in_doubt
+
+    def _send(self, call: Pending) -> None:
+        """Send a call once on each connection: messaging repeats it there as long as is needed."""
+        connection = self._connect(call.group)
+        if call.attempts == 1 or not connection.outgoing.produced:
+            self._request(connection, call)
+
+    def _request(self, connection: Connection, call: Pending) -> None:
+        produced = self.messaging.produce(connection, call.packed(self._calls.floor))
+        connection.outgoing.cleared = produced[-1]
+        self.messaging.pass_on(connection)
+
+    def _connect(self, group: GroupId) -> Connection:
+        link = self._links.get(group)
+        if link is None:
+            self._number = max(self._number + 1, self.env.now)
+            link = self._links[group] = Link(self._party, group, self._number)
+        return self.messaging.open(link, CLIENT)
+
+    # Events
+
+    def on_start(self, saved: Mapping[str, bytes]) -> None:
+        """Look after connections from time to time."""
+        self.env.set_timer("tick", self._options.heartbeat_ns)
+
+    def on_message(self, source: NodeId, message: Message) -> None:
+        """A message of a connection."""
+        if not self.messaging.on_message(source, message):
+            raise RemoteError(f"node {source} sent a {type(message).__name__} to a client")
+        self._deliver()
+        self._arm()
+
+    def on_timer(self, name: str) -> None:
+        """Repeat what is due."""
+        match name:
+            case "tick":
+                self.env.set_timer("tick", self._options.heartbeat_ns)
+                self.messaging.on_idle()
+            case "work":
+                self.messaging.armed = False
+                self.messaging.on_work()
+            case Calls.TIMER:
+                self._calls.on_timer()
+        self._arm()
+
+    def _arm(self) -> None:
+        if not self.messaging.armed and not self.messaging.rest():
+            self.messaging.armed = True
+            self.env.set_timer("work", self._options.ack_ns)
+
+    def _deliver(self) -> None:
+        """Take the replies that have come, in the order in which they came."""
+        ready = self.messaging.ready
+        while ready:
+            link = next(iter(ready))
+            del ready[link]
+            connection = self.messaging.connections.get(link)
+            while connection is not None and (count := connection.incoming.deliverable()):
+                incoming = connection.incoming
+                pieces = [incoming.kept[incoming.delivered + turn] for turn in range(1, count + 1)]
+                incoming.delivered += count
+                self.messaging.clock = max(self.messaging.clock, pieces[-1].timestamp)
+                incoming.released = incoming.watermark
+                incoming.forget()
+                self._on_reply(connection, b"".join(piece.payload for piece in pieces))
+
+    def _on_reply(self, connection: Connection, payload: bytes) -> None:
+        try:
+            answer = _decoder.decode(payload)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise RemoteError(f"group {connection.remote} sent a malformed answer: {error}") from error
+        stamp = Stamp(*answer.place)
+        view = connection.incoming.view
+        replica = connection.remote if view is None else self._setting.primary_node(view)
+        if self._calls.settle(answer.first, answer.results, stamp, replica):
+            known = self._answered.setdefault(connection.remote, {})
+            lowest, highest = known.get(stamp.issuer, (stamp.clock, stamp.clock))
+            known[stamp.issuer] = (min(lowest, stamp.clock), max(highest, stamp.clock))
+            if len(known) > PRIMARIES_MAX:
+                del known[min(known)]
+
+    # What messaging asks and tells
+
+    @property
+    def leads(self) -> bool:
+        """It speaks for its group of one."""
+        return True
+
+    @property
+    def recovers(self) -> bool:
+        """It never does."""
+        return False
+
+    @property
+    def alone(self) -> bool:
+        """It has no backups."""
+        return True
+
+    def orders(self) -> Slice | None:
+        """Nobody follows."""
+        return None
+
+    def on_orders(self, part: Slice) -> None:
+        """Nobody follows."""
+
+    def on_outdated(self, party: Party) -> None:
+        """Its view is always the same."""
+
+    def slow_down(self) -> None:
+        """It has no backups."""
+
+    def on_room(self, connection: Connection) -> None:
+        """The replicas have taken requests."""
+        self.messaging.pass_on(connection)
+
+    def on_reset(self, connection: Connection) -> None:
+        """Open another connection, and call again what has no answer."""
+        group = connection.remote
+        self.messaging.close(connection.link)
+        if self._links.get(group) != connection.link:
+            return
+        del self._links[group]
+        waiting = [call for call in self._calls.pending.values() if call.group == group and call.attempts]
+        if waiting:
+            fresh = self._connect(group)
+            for call in waiting:
+                self._request(fresh, call)
+
+    def on_lineage(self, message: NewPrimaryView) -> None:
+        """A group has a new primary: say which answers of earlier ones do not survive."""
+        known = self._answered.get(message.party)
+        if not known:
+            return
+        ends: dict[Precedence, int] = {}
+        for begun, following in zip(message.lineage, message.lineage[1:], strict=False):
+            ends[begun.view.precedence] = following.place - 1
+        last = message.lineage[-1].view.precedence
+        oldest = message.lineage[0].view.precedence
+        undone: list[Stamp] = []
+        for issuer, (lowest, highest) in known.items():
+            if issuer == last or issuer < oldest:
+                continue
+            end = ends.get(issuer)
+            if end is None:
+                undone.append(Stamp(lowest - 1, issuer))
+            elif highest > end:
+                undone.append(Stamp(end, issuer))
+        if undone and not self._options.require_majority:
+            first = min(undone, key=lambda stamp: stamp.clock)
+            self.env.deliver(Undone(message.party, first))
+            self._answered[message.party] = {
+                issuer: (lowest, min(highest, first.clock))
+                for issuer, (lowest, highest) in known.items()
+                if lowest <= first.clock
+            }
+
+    def explain(self) -> Explanation:
+        """The calls without an answer."""
+        waits: list[Wait] = self._calls.waits("the reply of a primary")
+        believes = ", ".join(
+            f"view {self.messaging.begun[group]} of group {group}"
+            for group in self._links
+            if group in self.messaging.begun
+        )
+        state: dict[str, str | int] = {"role": "client", "calls under way": len(waits), "believes": believes}
+        return Explanation(state, tuple(waits))

@@ -1,0 +1,474 @@
+"""The Low Latency Messaging Protocol (section III) at one member: all its connections.
+
+A primary sends, acknowledges and retransmits; a backup receives the same messages, logs what it produces itself,
+and asks its own group for what it lacks. What is delivered when is decided by the group (`Group`), which
+this module only asks: a primary orders messages as they come, a backup follows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+from ordercast.core import Env, Message, Nanos, NodeId, RemoteError
+from ordercast.replication.llft.connection import Connection, Kept
+from ordercast.replication.llft.held import Holdings
+from ordercast.replication.llft.messages import (
+    CLIENT,
+    SERVER,
+    Copy,
+    FirstAck,
+    Head,
+    KeepAlive,
+    Letter,
+    LinkState,
+    Nack,
+    NewPrimaryView,
+    Reply,
+    Request,
+    Reset,
+    Role,
+    SecondAck,
+    ViewAck,
+)
+from ordercast.replication.llft.names import Link, Party, ViewId
+from ordercast.replication.llft.orders import Slice
+from ordercast.replication.llft.setting import Setting
+
+AT_ONCE = 16
+"""So many messages are sent again at a time."""
+BACK_OFF_MAX = 16
+NUMBERS_AHEAD_MAX: Nanos = 1 << 56
+"""Connection numbers come from clocks, which may be wrong, but not by more than two years."""
+
+
+class Group(ABC):
+    """What messaging asks of the process group of its node."""
+
+    view: ViewId
+
+    @property
+    @abstractmethod
+    def leads(self) -> bool:
+        """Whether this member is the primary, and speaks for the group."""
+
+    @property
+    @abstractmethod
+    def recovers(self) -> bool:
+        """Whether it will be, and already answers other groups that recover."""
+
+    @property
+    @abstractmethod
+    def alone(self) -> bool:
+        """Whether the primary has no backups."""
+
+    @abstractmethod
+    def orders(self) -> Slice | None:
+        """Ordering information that goes with every message: all that is not known to be safe."""
+
+    @abstractmethod
+    def on_orders(self, part: Slice) -> None:
+        """A remote group hands back ordering information of this group."""
+
+    @abstractmethod
+    def on_lineage(self, message: NewPrimaryView) -> None:
+        """A remote group tells of its views."""
+
+    @abstractmethod
+    def on_outdated(self, party: Party) -> None:
+        """A remote group does not know the view of this group yet."""
+
+    @abstractmethod
+    def on_room(self, connection: Connection) -> None:
+        """The remote group has taken messages of a connection."""
+
+    @abstractmethod
+    def on_reset(self, connection: Connection) -> None:
+        """The other end of a connection is gone."""
+
+    @abstractmethod
+    def slow_down(self) -> None:
+        """The backups seem to be behind."""
+
+
+class Messaging:
+    """All connections of one member."""
+
+    def __init__(self, env: Env, setting: Setting, party: Party, group: Group) -> None:
+        self._env = env
+        self._setting = setting
+        self._options = setting.options
+        self._group = group
+        self.party = party
+        self.peers = tuple(node for node in setting.parties[party] if node != env.me)
+        """The other nodes of the own group."""
+        self.connections: dict[Link, Connection] = {}
+        self.closed: dict[tuple[Party, Party], int] = {}
+        """The highest number of a closed connection, for each pair of groups."""
+        self.views: dict[Party, ViewId] = {}
+        """The last primary view of each remote group that this member knows of; older primaries are fenced off."""
+        self.begun: dict[Party, ViewId] = {}
+        """The last of them that has certainly begun. A primary listens to no other: where a view begins says what
+        of the last one is undone."""
+        self.held = Holdings()
+        self.clock = 0
+        """The Lamport clock of the group (Figure 4, `myTimestamp`). It moves only with what the group does in
+        order, so that it is the same at all replicas for the same message."""
+        self.ready: dict[Link, None] = {}
+        """Connections with something new to deliver, in the order in which it came."""
+        self._busy: dict[Link, None] = {}
+        """Connections that need a look soon."""
+        self.armed = False
+
+    # Connections
+
+    def open(self, link: Link, role: Role) -> Connection:
+        """This end of a connection; made at its first use."""
+        connection = self.connections.get(link)
+        if connection is None:
+            connection = self.connections[link] = Connection(link, role, self._env.now)
+        return connection
+
+    def close(self, link: Link) -> None:
+        """Forget a connection for good."""
+        pair = (link.client, link.server)
+        self.closed[pair] = max(self.closed.get(pair, -1), link.number)
+        self.connections.pop(link, None)
+        self.ready.pop(link, None)
+        self._busy.pop(link, None)
+
+    def is_closed(self, link: Link) -> bool:
+        """Whether a connection, or a later one of the same groups, was closed."""
+        return link.number <= self.closed.get((link.client, link.server), -1)
+
+    def older(self, link: Link) -> list[Link]:
+        """The connections of the same groups with lower numbers."""
+        return [other for other in self.connections if other[:2] == link[:2] and other.number < link.number]
+
+    # Sending
+
+    def produce(self, connection: Connection, payload: bytes) -> range:
+        """The application sends a message: it gets its indexes and its timestamp at every replica."""
+        size = self._options.fragment_bytes
+        pieces = [payload[at : at + size] for at in range(0, len(payload), size)] or [b""]
+        first = connection.outgoing.produced + 1
+        for place, piece in enumerate(pieces, 1):
+            self.clock += 1
+            connection.outgoing.produce(Kept(self.clock, place < len(pieces), piece))
+        return range(first, first + len(pieces))
+
+    def may_send(self, connection: Connection) -> bool:
+        """Whether the remote group has room for the next message (flow control between groups)."""
+        outgoing = connection.outgoing
+        return outgoing.passed - outgoing.acked < min(self._options.window, max(1, outgoing.room))
+
+    def pass_on(self, connection: Connection) -> None:
+        """Send what this primary may send, as far as the window allows."""
+        outgoing = connection.outgoing
+        if outgoing.passed < outgoing.acked:
+            outgoing.passed = outgoing.acked
+        while outgoing.passed < outgoing.cleared and self.may_send(connection):
+            outgoing.passed += 1
+            self._transmit(connection, outgoing.passed)
+            if outgoing.passed == outgoing.acked + 1:
+                outgoing.due = self._env.now + self._options.retransmit_ns
+
+    def _transmit(self, connection: Connection, index: int) -> None:
+        kept = connection.outgoing.sent.get(index)
+        if kept is None:
+            return
+        make = Reply if connection.role == SERVER else Request
+        self._send(connection, make(self._head(connection), index, kept.timestamp, kept.more, kept.payload))
+        connection.owed_since = None
+        self.watch(connection)
+
+    def _head(self, connection: Connection) -> Head:
+        incoming, outgoing = connection.incoming, connection.outgoing
+        return Head(
+            connection.link,
+            connection.role,
+            self._group.view,
+            outgoing.base,
+            outgoing.passed,
+            self.views.get(connection.remote),
+            incoming.upto,
+            max(0, self._options.window - (incoming.upto - incoming.delivered)),
+            incoming.released if not self._group.alone else incoming.watermark,
+            self.clock,
+            self._group.orders(),
+            self.held.slice(connection.remote),
+        )
+
+    def _send(self, connection: Connection, message: Message) -> None:
+        connection.sent_at = self._env.now
+        self._to_remote(connection, message)
+
+    def _to_remote(self, connection: Connection, message: Message) -> None:
+        self.tell(connection.remote, message)
+
+    def tell(self, party: Party, message: Message) -> None:
+        """Multicast to a remote group."""
+        self._env.multicast(self._setting.way_to(party, self.views.get(party)), message)
+
+    # Receiving
+
+    def on_message(self, source: NodeId, message: Message) -> bool:
+        """Handle a message of a connection; False if it is no such message."""
+        match message:
+            case Letter():
+                self._on_letter(source, message)
+            case FirstAck():
+                self._on_first_ack(source, message)
+            case KeepAlive():
+                self._on_keep_alive(source, message)
+            case SecondAck():
+                self._on_second_ack(source, message)
+            case Nack():
+                self._on_nack(source, message)
+            case Copy():
+                self._on_copy(source, message)
+            case Reset():
+                self._on_reset(source, message)
+            case NewPrimaryView():
+                self._on_new_primary_view(source, message)
+            case _:
+                return False
+        return True
+
+    def _check(self, source: NodeId, link: Link, role: Role) -> None:
+        """Refuse what does not come from the end of a connection that it claims to come from."""
+        sender, mine = (link.server, link.client) if role == SERVER else (link.client, link.server)
+        if mine != self.party or source not in self._setting.parties.get(sender, ()):
+            raise RemoteError(f"node {source} is not at end {role} of connection {link} with this group")
+        if link.number > self._env.now + NUMBERS_AHEAD_MAX:
+            raise RemoteError(f"node {source} names connection {link}, which is far in the future")
+
+    def _on_letter(self, source: NodeId, letter: Letter) -> None:
+        head = letter.head
+        if isinstance(letter, Reply) is not (head.role == SERVER):
+            raise RemoteError(f"node {source} sent a {type(letter).__name__} from end {head.role}")
+        connection = self._find(source, head, creates=head.role == CLIENT)
+        if connection is None or not self._on_head(connection, head):
+            return
+        self._take(connection, letter.index, Kept(letter.timestamp, letter.more, letter.payload))
+        if self._group.leads and connection.owed_since is None:
+            connection.owed_since = self._env.now
+        self.watch(connection)
+
+    def _take(self, connection: Connection, index: int, kept: Kept) -> None:
+        incoming = connection.incoming
+        if incoming.take(index, kept, 2 * self._options.window):
+            self.ready.setdefault(connection.link)
+
+    def _find(self, source: NodeId, head: Head, *, creates: bool) -> Connection | None:
+        self._check(source, head.link, head.role)
+        connection = self.connections.get(head.link)
+        if connection is not None:
+            return connection
+        if self.is_closed(head.link) or not creates:
+            if self._group.leads:
+                self._env.send(source, Reset(head.link, 1 - head.role))  # type: ignore[arg-type]
+            return None
+        return self.open(head.link, SERVER)
+
+    def _on_head(self, connection: Connection, head: Head) -> bool:
+        """What every message of a remote primary says; False if it is not the primary of the other end now."""
+        incoming = connection.incoming
+        if head.orders is not None:
+            self.held.note(connection.remote, head.orders)
+        if head.reflected is not None:
+            self._group.on_orders(head.reflected)
+        if not self._heeds(connection.remote, head.view):
+            return False
+        if incoming.view != head.view:
+            if incoming.view is not None:
+                incoming.discard_after(head.base)
+            incoming.view, incoming.base = head.view, head.base
+        connection.heard_at = self._env.now
+        if connection.outgoing.acknowledge(head.ack, head.room):
+            connection.first_acks = 0
+            connection.outgoing.due = self._env.now + self._options.retransmit_ns
+        connection.outgoing.release(head.back)
+        self._group.on_room(connection)
+        if head.ack_view is not None and head.ack_view < self._group.view and self._group.leads:
+            self._group.on_outdated(connection.remote)
+        return True
+
+    def _heeds(self, party: Party, view: ViewId) -> bool:
+        """Whether this member listens to the primary of a view of a remote group."""
+        known = self.views.get(party)
+        if known is None:
+            self.views[party] = self.begun[party] = view
+        elif view < known:
+            return False
+        elif self._group.leads or self._group.recovers:
+            return view == self.begun.get(party)  # else it has to be asked first what was received
+        else:
+            self.views[party] = self.begun[party] = view
+        return True
+
+    def _on_first_ack(self, source: NodeId, message: FirstAck) -> None:
+        head = message.head
+        connection = self._find(source, head, creates=False)
+        if connection is None or not self._on_head(connection, head):
+            return
+        group, outgoing = self._group, connection.outgoing
+        if group.leads:
+            connection.first_acks += 1
+            if connection.first_acks > self._options.first_acks_max:
+                group.slow_down()
+        if outgoing.produced >= head.ack and (not group.leads or group.alone):
+            self._to_remote(connection, SecondAck(head.link, connection.role, head.ack))
+
+    def _on_keep_alive(self, source: NodeId, message: KeepAlive) -> None:
+        connection = self._find(source, message.head, creates=False)
+        if connection is not None and self._on_head(connection, message.head):
+            self.watch(connection)
+
+    def _on_second_ack(self, source: NodeId, message: SecondAck) -> None:
+        self._check(source, message.link, message.role)
+        connection = self.connections.get(message.link)
+        if connection is None:
+            return
+        if message.index >= connection.unconfirmed:
+            connection.unconfirmed = 0
+        incoming = connection.incoming
+        if incoming.upto < message.index <= incoming.delivered + 2 * self._options.window:
+            incoming.known = max(incoming.known, message.index)
+            self.watch(connection)
+
+    def _on_nack(self, source: NodeId, message: Nack) -> None:
+        """Send again what this member has: what its group produced, or what it received itself."""
+        connection = self.connections.get(message.link)
+        if connection is None:
+            return
+        if source in self.peers and message.role != connection.role:
+            wanted = _indexes(message.missing, connection.incoming.kept)
+            for index in wanted:
+                kept = connection.incoming.kept[index]
+                self._env.send(source, Copy(message.link, message.role, index, *kept))
+            return
+        if message.role == connection.role and source in self._setting.parties[connection.remote]:
+            if self._group.leads:
+                for index in _indexes(message.missing, connection.outgoing.sent):
+                    if index <= connection.outgoing.passed:
+                        self._transmit(connection, index)
+            return
+        raise RemoteError(
+            f"node {source} asks for messages of connection {message.link}, which is not its own"
+        )
+
+    def _on_copy(self, source: NodeId, message: Copy) -> None:
+        if source not in self.peers:
+            raise RemoteError(f"node {source} of another group sent a copy of a message")
+        connection = self.connections.get(message.link)
+        if connection is not None and connection.role != message.role:
+            self._take(connection, message.index, Kept(message.timestamp, message.more, message.payload))
+
+    def _on_reset(self, source: NodeId, message: Reset) -> None:
+        self._check(source, message.link, message.role)
+        connection = self.connections.get(message.link)
+        if connection is not None and self._group.leads:
+            self._group.on_reset(connection)
+
+    # A new primary of a remote group
+
+    def _on_new_primary_view(self, source: NodeId, message: NewPrimaryView) -> None:
+        """Fence off the old primary, and say what it had sent (Figure 9, lines 36 to 41)."""
+        if source not in self._setting.parties.get(message.party, ()) or source in self.peers:
+            raise RemoteError(f"node {source} reports a view of group {message.party}, which is not its own")
+        party, view = message.party, message.lineage[-1].view
+        known = self.views.get(party)
+        if not (self._group.leads or self._group.recovers) or (known is not None and view < known):
+            return  # if another primary has overtaken this one, it hears of that within its group
+        self.views[party] = view
+        if message.final and self.begun.get(party) != view:
+            self.begun[party] = view
+            self._group.on_lineage(message)
+        states = []
+        for connection in self.connections.values():
+            if connection.remote != party:
+                continue
+            incoming = connection.incoming
+            if incoming.view != view:
+                incoming.view, incoming.base = view, incoming.upto
+                incoming.discard_after(incoming.upto)
+            connection.heard_at = self._env.now
+            states.append(LinkState(connection.link, incoming.base, connection.outgoing.passed))
+        held = self.held.slice(message.party)
+        self._env.send(source, ViewAck(self.party, view, tuple(states), held))
+
+    # Periodic processing
+
+    def watch(self, connection: Connection) -> None:
+        """Something of a connection may need a repetition soon."""
+        self._busy.setdefault(connection.link)
+
+    def rest(self) -> bool:
+        """Whether no connection needs a look soon."""
+        return not self._busy
+
+    def on_work(self) -> None:
+        """Look after the connections that are busy."""
+        for link in list(self._busy):
+            connection = self.connections.get(link)
+            if connection is None or not self._look_after(connection):
+                self._busy.pop(link, None)
+
+    def on_idle(self) -> None:
+        """Look after all connections: keep them alive, and notice those that are dead."""
+        now, options = self._env.now, self._options
+        if not self._group.leads:
+            return
+        for connection in list(self.connections.values()):
+            if now - connection.heard_at >= options.close_ns:
+                self._group.on_reset(connection)
+            elif now - connection.sent_at >= options.keep_alive_ns:
+                self._send(connection, KeepAlive(self._head(connection)))
+
+    def _look_after(self, connection: Connection) -> bool:
+        """Do what is due on a connection (Figure 6, periodic processing); False if nothing is to come."""
+        now, options = self._env.now, self._options
+        incoming, outgoing = connection.incoming, connection.outgoing
+        missing = incoming.missing() if incoming.kept or incoming.known > incoming.upto else ()
+        if missing and now - connection.nacked_at >= options.retransmit_ns // 2:
+            first = connection.nacked_at == 0
+            connection.nacked_at = now
+            if not first:
+                self._nack(connection, missing)
+        elif not missing:
+            connection.nacked_at = 0
+        if not self._group.leads:
+            return bool(missing)
+        if outgoing.passed > outgoing.acked and now >= outgoing.due:
+            wait = options.retransmit_ns * min(1 << outgoing.attempts, BACK_OFF_MAX)
+            outgoing.attempts += 1
+            outgoing.due = now + wait
+            for index in range(outgoing.acked + 1, min(outgoing.acked + AT_ONCE, outgoing.passed) + 1):
+                self._transmit(connection, index)
+        owed = connection.owed_since
+        again = connection.unconfirmed and now - connection.acked_at >= options.retransmit_ns
+        if (owed is not None and now - owed >= options.ack_ns) or again:
+            connection.owed_since = None
+            connection.acked_at = now
+            connection.unconfirmed = incoming.upto
+            self._send(connection, FirstAck(self._head(connection)))
+        unacked = outgoing.passed > outgoing.acked
+        return bool(missing or unacked or connection.unconfirmed or connection.owed_since is not None)
+
+    def _nack(self, connection: Connection, missing: tuple[tuple[int, int], ...]) -> None:
+        """A primary asks the remote group, a backup its own (section III.B)."""
+        wanted = Nack(connection.link, 1 - connection.role, missing)  # type: ignore[arg-type]
+        if self._group.leads or self._group.recovers:
+            self._to_remote(connection, wanted)
+        if not self._group.leads:
+            self._env.multicast(self.peers, wanted)
+
+    def states(self) -> Iterator[Connection]:
+        """All connections."""
+        return iter(self.connections.values())
+
+
+def _indexes(ranges: tuple[tuple[int, int], ...], known: dict[int, Kept]) -> list[int]:
+    """The known indexes in some ranges, at most so many as are sent at a time."""
+    return [index for index in known if any(first <= index <= last for first, last in ranges)][: 4 * AT_ONCE]

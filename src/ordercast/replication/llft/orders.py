@@ -1,0 +1,195 @@
+"""Ordering information (section III.C, Figure 5): what the primary of a group did, in the order in which it did it.
+
+Each operation of a group has a *place*: 1, 2, 3, ..., numbered over all its connections and views. An entry says
+what was done at one place, or at several in a row: consecutive messages of one connection share an entry. Entries
+are an open list of typed structures; a new kind of non-determinism is one more type.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+from ordercast.core import RemoteError
+from ordercast.replication.llft.names import Link, Natural, ViewId
+
+RUN_MAX = 1 << 20
+"""The most places that one entry stands for."""
+ENTRIES_MAX = 4096
+"""The most entries in one message."""
+POSITIONS_MAX = 65_536
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What the primary did, at one place or at several."""
+
+    @property
+    def places(self) -> int:
+        """How many places it stands for."""
+        return 1
+
+    def cut(self, skip: int, keep: int) -> Entry:
+        """The part that stands for some of its places."""
+        return self
+
+
+class MessageOrder(Entry, frozen=True, tag=1):
+    """It delivered messages that it received on a connection: so many, beginning with this one."""
+
+    link: Link
+    first: Natural
+    """The index of the first of them on the connection."""
+    count: Annotated[int, msgspec.Meta(ge=1, le=RUN_MAX)]
+
+    @property
+    def places(self) -> int:
+        return self.count
+
+    def cut(self, skip: int, keep: int) -> Entry:
+        return MessageOrder(self.link, self.first + skip, keep)
+
+
+class ViewOrder(Entry, frozen=True, tag=2):
+    """It began a primary view: the virtual synchrony point at which backups change their view."""
+
+    view: ViewId
+    members: Annotated[tuple[Natural, ...], msgspec.Meta(max_length=4096)]
+    """The precedences of the members of the view."""
+    received: Annotated[tuple[tuple[Link, Natural], ...], msgspec.Meta(max_length=POSITIONS_MAX)]
+    """For each connection that goes on: the index of the last message that the remote primary had received
+    without a gap. Messages that follow are numbered from one again."""
+
+
+class CloseOrder(Entry, frozen=True, tag=3):
+    """It closed a connection, whose other end is gone."""
+
+    link: Link
+
+
+AnyEntry: TypeAlias = MessageOrder | ViewOrder | CloseOrder
+Entries: TypeAlias = Annotated[tuple[AnyEntry, ...], msgspec.Meta(max_length=ENTRIES_MAX)]
+
+
+class Slice(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A part of the ordering information of a group, as it travels."""
+
+    view: ViewId
+    """The view of the primary that made it."""
+    begin: Natural
+    """The place at which this view began."""
+    after: Natural
+    """The place before the first entry."""
+    entries: Entries
+    safe: Natural
+    """All members of the group have everything up to this place."""
+    settled: Natural
+    """What is up to this place outlives the primary."""
+
+    @property
+    def end(self) -> int:
+        """The last place that it covers."""
+        return self.after + sum(entry.places for entry in self.entries)
+
+
+class OrderLog:
+    """The ordering information that one member holds: a stretch of places without a gap."""
+
+    __slots__ = ("_entries", "_starts", "after", "end")
+
+    def __init__(self, after: int = 0) -> None:
+        self._starts: list[int] = []
+        self._entries: list[AnyEntry] = []
+        self.after = after
+        """The place before the first that it holds."""
+        self.end = after
+        """The last place that it holds."""
+
+    def append(self, entry: AnyEntry) -> int:
+        """Add what was done next; return its first place."""
+        place = self.end + 1
+        last = self._entries[-1] if self._entries else None
+        if (
+            isinstance(entry, MessageOrder)
+            and isinstance(last, MessageOrder)
+            and last.link == entry.link
+            and last.first + last.count == entry.first
+            and last.count + entry.count <= RUN_MAX
+        ):
+            self._entries[-1] = MessageOrder(last.link, last.first, last.count + entry.count)
+        else:
+            self._starts.append(place)
+            self._entries.append(entry)
+        self.end += entry.places
+        return place
+
+    def at(self, place: int) -> AnyEntry:
+        """What was done at a place that it holds; a run of messages is cut to one."""
+        index = bisect_right(self._starts, place) - 1
+        entry = self._entries[index]
+        if isinstance(entry, MessageOrder):
+            return MessageOrder(entry.link, entry.first + place - self._starts[index], 1)
+        return entry
+
+    def part(self, after: int, limit: int = ENTRIES_MAX) -> tuple[AnyEntry, ...]:
+        """The entries for all places above `after`, at most so many entries."""
+        if after >= self.end:
+            return ()
+        if after < self.after:
+            raise ValueError(f"places up to {self.after} are forgotten; {after} was asked for")
+        first = bisect_right(self._starts, after + 1) - 1
+        entries = self._entries[first : first + limit]
+        skip = after + 1 - self._starts[first]
+        head = entries[0]
+        if skip and isinstance(head, MessageOrder):
+            entries[0] = MessageOrder(head.link, head.first + skip, head.count - skip)
+        return tuple(entries)
+
+    def runs(self, after: int) -> int:
+        """How many entries there are for the places above `after`."""
+        return (
+            len(self._starts) - max(0, bisect_right(self._starts, after + 1) - 1) if after < self.end else 0
+        )
+
+    def extend(self, part: Slice) -> bool:
+        """Take over what a slice has beyond this log; False if something between is missing."""
+        if part.end <= self.end:
+            return True
+        if part.after > self.end:
+            return False
+        place = part.after
+        for entry in part.entries:
+            skip = max(0, self.end - place)
+            place += entry.places
+            if skip < entry.places:
+                self.append(entry.cut(skip, entry.places - skip) if skip else entry)  # type: ignore[arg-type]
+        return True
+
+    def truncate(self, end: int) -> None:
+        """Forget what is above a place."""
+        while self._starts and self._starts[-1] > end:
+            self._starts.pop()
+            self._entries.pop()
+        if self._entries:
+            last, start = self._entries[-1], self._starts[-1]
+            if isinstance(last, MessageOrder) and start + last.count - 1 > end:
+                self._entries[-1] = MessageOrder(last.link, last.first, end - start + 1)
+        self.end = max(self.after, min(self.end, end))
+
+    def forget(self, upto: int) -> None:
+        """Forget what is up to a place, as far as whole entries go."""
+        count = bisect_right(self._starts, upto + 1) - 1
+        if count > 0:
+            del self._starts[:count], self._entries[:count]
+            self.after = self._starts[0] - 1
+        if upto >= self.end:
+            self._starts.clear()
+            self._entries.clear()
+            self.after = self.end
+
+
+def check_slice(part: Slice, ahead: int) -> None:
+    """Refuse a slice that no correct member makes: too far ahead, or at odds with itself."""
+    if part.after > ahead or part.end > ahead or part.begin > part.end + 1 or part.safe > part.end:
+        raise RemoteError(f"ordering information from {part.after} to {part.end} is not plausible")

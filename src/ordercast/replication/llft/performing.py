@@ -1,0 +1,259 @@
+"""Performs the operations of a group at one replica, in the order of its places.
+
+The primary performs what it has just ordered, a backup what the ordering information names, as soon as it has
+the message (semi-active). With semi-passive replication a backup logs operations instead, takes over states of
+the primary, and performs what it has logged after the last of them if it becomes the primary itself (section
+II.E). The application is told of an operation when the operation is settled.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import msgspec
+
+from ordercast.components.execution import Call, Executor, unpack_call
+from ordercast.components.execution.messages import place_of_stamp
+from ordercast.core import Checkpoint, Delivered, Env, GroupId, MessageId, RemoteError, Stamp, View
+from ordercast.core.delivery import ANEW, Delivery
+from ordercast.replication.llft.connection import Connection, Kept
+from ordercast.replication.llft.lineage import Views, begin, extended
+from ordercast.replication.llft.messages import SERVER
+from ordercast.replication.llft.messaging import Messaging
+from ordercast.replication.llft.names import Link, ViewId
+from ordercast.replication.llft.orders import AnyEntry, CloseOrder, MessageOrder, ViewOrder
+from ordercast.replication.llft.setting import Setting
+
+Answer = tuple[int, bytes, tuple[int, int, tuple[int, ...]] | None]
+_encoder = msgspec.msgpack.Encoder()
+
+
+class Settled(NamedTuple):
+    """What the application is told when a place is settled."""
+
+    place: int
+    notices: tuple[Delivery, ...]
+
+
+class Performer:
+    """The service, and what it has done."""
+
+    def __init__(
+        self, env: Env, setting: Setting, group: GroupId, messaging: Messaging, first: int, *, gated: bool
+    ) -> None:
+        """`first` is the precedence of the first primary. `gated`: what it sends waits until it is settled."""
+        self._env = env
+        self._setting = setting
+        self._group = group
+        self._messaging = messaging
+        self._every = setting.options.checkpoint_every
+        self._gated = gated
+        self.executor = Executor(env, setting.service)
+        self.place = 0
+        """The last operation that was performed, or logged."""
+        self.executed = 0
+        """The last operation that was performed."""
+        self.lineage: Views = begin(first)
+        self.settled = 0
+        """The application was told of everything up to this place."""
+        self._waiting: deque[Settled] = deque()
+        self._logged: deque[tuple[int, AnyEntry, Kept | None]] = deque()
+        """What a semi-passive backup has not performed: places, entries, and messages."""
+        self._log_partial: dict[Link, list[bytes]] = {}
+        self._log_seen: dict[MessageId, int] = {}
+        """The calls among them, with their places."""
+        self._outbox: deque[tuple[int, Link, int]] = deque()
+        """Messages that wait until a place is settled: the place, the connection, the index."""
+        self.active = True
+        """Whether operations are performed, not only logged."""
+
+    @property
+    def view(self) -> ViewId:
+        """The view in which the last operation was performed."""
+        return self.lineage[-1].view
+
+    def step(self, place: int, entry: AnyEntry) -> bool:
+        """Perform the operation at the next place; False if its message is missing."""
+        kept: Kept | None = None
+        if isinstance(entry, MessageOrder):
+            connection = self._messaging.open(entry.link, SERVER)
+            incoming = connection.incoming
+            if entry.first != incoming.delivered + 1:
+                raise RemoteError(
+                    f"place {place} names message {entry.first} of connection {entry.link} after message"
+                    f" {incoming.delivered}"
+                )
+            if entry.first > incoming.upto:
+                incoming.known = max(incoming.known, entry.first)
+                self._messaging.watch(connection)
+                return False
+            kept = incoming.kept[entry.first]
+            incoming.delivered = entry.first
+        self.place = place
+        if isinstance(entry, ViewOrder):
+            self._begin_view(place, entry)
+        if self.active:
+            self._execute(place, entry, kept)
+        else:
+            self._log(place, entry, kept)
+        return True
+
+    # Semi-passive backups
+
+    def _log(self, place: int, entry: AnyEntry, kept: Kept | None) -> None:
+        self._logged.append((place, entry, kept))
+        if not isinstance(entry, MessageOrder) or kept is None:
+            return
+        whole = _assemble(self._log_partial.setdefault(entry.link, []), kept)
+        call = None if whole is None else self._call(entry.link, whole)
+        if call is None or call.read or self._was_logged(call):
+            return
+        self._log_seen[call.first] = place
+        self._tell_call(place, call, self._stamp(place))
+
+    def _was_logged(self, call: Call) -> bool:
+        """Whether a call is a repetition, which is not performed again."""
+        return call.first in self._log_seen or self.executor.find(call.first, call.client) is not None
+
+    def wake(self) -> None:
+        """Perform what was logged: this replica becomes the primary."""
+        self.active = True
+        told = list(self._waiting)
+        for place, entry, kept in self._logged:
+            self._execute(place, entry, kept)
+        self._logged.clear()
+        self._log_seen.clear()
+        self._log_partial.clear()
+        self._waiting = deque(told)  # the application was told of these operations when they were logged
+
+    # Performing
+
+    def _execute(self, place: int, entry: AnyEntry, kept: Kept | None) -> None:
+        self.executed = place
+        match entry:
+            case MessageOrder() if kept is not None:
+                self._on_message(place, self._messaging.open(entry.link, SERVER), kept)
+            case CloseOrder():
+                self._messaging.close(entry.link)
+            case ViewOrder():
+                self._renumber(entry)
+
+    def _on_message(self, place: int, connection: Connection, kept: Kept) -> None:
+        for link in self._messaging.older(connection.link):
+            self._messaging.close(link)
+        self._messaging.clock = max(self._messaging.clock, kept.timestamp)
+        whole = _assemble(connection.incoming.partial, kept)
+        call = None if whole is None else self._call(connection.link, whole)
+        if call is None:
+            return
+        stamp = self._stamp(place)
+        done = self.executor.execute(call, stamp)
+        if done is None:
+            return
+        if done.fresh:
+            self._tell_call(place, call, stamp)
+            if self._every and self.executor.executed % self._every == 0:
+                self._tell(place, Checkpoint(self._group, stamp, *self.executor.digest()))
+        answer: Answer = (done.first, done.results, place_of_stamp(stamp if call.read else done.stamp))
+        for produced in self._messaging.produce(connection, _encoder.encode(answer)):
+            self._outbox.append((place, connection.link, produced))
+
+    def _tell_call(self, place: int, call: Call, stamp: Stamp) -> None:
+        carried = Delivered(call.bundle, (self._group,), call.client, stamp, config=self.view.number)
+        self._tell(place, carried)
+
+    def _call(self, link: Link, payload: bytes) -> Call | None:
+        client = self._setting.parties[link.client][0]
+        try:
+            return unpack_call(payload, client)
+        except RemoteError:  # all replicas find it alike, and no correct client waits for an answer
+            return None
+
+    def _stamp(self, place: int) -> Stamp:
+        return Stamp(place, self.view.precedence)
+
+    def _begin_view(self, place: int, entry: ViewOrder) -> None:
+        """The virtual synchrony point: from here on this replica is in the new view."""
+        previous = self.view
+        self.lineage = extended(self.lineage, entry.view, place)
+        self._tell(place, self._notice(previous, entry.members))
+
+    def _notice(self, previous: ViewId, members: tuple[int, ...], note: str = "") -> View:
+        view, place = self.lineage[-1]
+        nodes = tuple(sorted(member % self._setting.nodes for member in members))
+        stamp = Stamp(place, view.precedence, (previous.number, previous.precedence))
+        return View(self._group, view.number, nodes, note, stamp=stamp)
+
+    def _renumber(self, entry: ViewOrder) -> None:
+        """Number the messages of each connection from one again, and close those whose other end is silent."""
+        received = dict(entry.received)
+        for connection in list(self._messaging.states()):
+            index = received.get(connection.link)
+            if index is None:
+                if connection.incoming.delivered:
+                    self._messaging.close(connection.link)
+            else:
+                connection.outgoing.base = index
+
+    # What is settled
+
+    def _tell(self, place: int, *notices: Delivery) -> None:
+        self._waiting.append(Settled(place, notices))
+
+    def settle(self, place: int) -> None:
+        """Tell the application of what is settled now, in order."""
+        waiting = self._waiting
+        while waiting and waiting[0].place <= min(place, self.place):
+            for notice in waiting.popleft().notices:
+                self._env.deliver(notice)
+        self.settled = max(self.settled, min(place, self.place))
+
+    def pass_on(self, *, leads: bool) -> None:
+        """Send what may be sent: at once, or when it is settled. A backup notes what it would have sent."""
+        outbox, messaging = self._outbox, self._messaging
+        at_once = leads and not self._gated
+        while outbox and (at_once or outbox[0][0] <= self.settled):
+            _, link, index = outbox.popleft()
+            connection = messaging.connections.get(link)
+            if connection is not None:
+                connection.outgoing.cleared = index
+                if leads:
+                    messaging.pass_on(connection)
+
+    # States
+
+    def restore(self, place: int, lineage: Views, snapshot: bytes, members: tuple[int, ...]) -> None:
+        """Take over a state of the primary, and say so."""
+        self.executor.restore(snapshot)
+        self.place = self.executed = place
+        self.lineage = lineage
+        self._waiting.clear()
+        self._logged.clear()
+        self._log_seen.clear()
+        self._log_partial.clear()
+        self._outbox.clear()
+        self.settled = place
+        if self.executor.place is not None:
+            digest = self.executor.digest()
+            self._env.deliver(Checkpoint(self._group, self.executor.place, *digest, restored=True))
+        previous = lineage[-2].view if len(lineage) > 1 else lineage[0].view
+        self._env.deliver(self._notice(previous, members, ANEW))
+
+    def update(self, place: int, snapshot: bytes) -> None:
+        """Semi-passive: take over a state, instead of performing what was logged up to its place."""
+        self.executor.restore(snapshot)
+        self.executed = place
+        while self._logged and self._logged[0][0] <= place:
+            self._logged.popleft()
+        self._log_seen = {first: at for first, at in self._log_seen.items() if at > place}
+
+
+def _assemble(partial: list[bytes], kept: Kept) -> bytes | None:
+    """The whole message, with its fragments before this one; None if more follow."""
+    partial.append(kept.payload)
+    if kept.more:
+        return None
+    whole = b"".join(partial)
+    partial.clear()
+    return whole

@@ -1,0 +1,383 @@
+"""A replica of a service in LLFT: primary or backup of its process group.
+
+The primary orders the messages of clients as they come, performs them and answers at once; what it did
+travels with its messages, and comes back to its backups, which follow (section III). If the primary fails, a
+backup appoints itself (`succession.py`), advances to the state of the old primary (`recovery.py`) and begins a
+view. Members come and go by the decision of the primary alone (`admission.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ordercast.core import Env, Explanation, Message, NodeId, Process, RemoteError, Stamp, Undone, Wait
+from ordercast.replication.llft.admission import Admission
+from ordercast.replication.llft.connection import Connection
+from ordercast.replication.llft.explain import explain_replica
+from ordercast.replication.llft.lineage import Views, extended, part
+from ordercast.replication.llft.membership import Membership
+from ordercast.replication.llft.messages import (
+    SERVER,
+    Accept,
+    AcceptBackup,
+    Heartbeat,
+    MembersAck,
+    NewPrimaryView,
+    Progress,
+    ProposeBackup,
+    ProposePrimary,
+    RemoveBackup,
+    Reset,
+    State,
+    StateAsk,
+    StateOffer,
+    Superseded,
+    ViewAck,
+)
+from ordercast.replication.llft.messaging import Group, Messaging
+from ordercast.replication.llft.names import Party, ViewId
+from ordercast.replication.llft.orders import CloseOrder, MessageOrder, OrderLog, Slice, check_slice
+from ordercast.replication.llft.performing import Performer
+from ordercast.replication.llft.primary import Primary
+from ordercast.replication.llft.recovery import Recovery
+from ordercast.replication.llft.setting import Setting
+from ordercast.replication.llft.standing import STANDINGS, Standing, Turn
+from ordercast.replication.llft.succession import Succession
+
+PLACES_AHEAD_MAX = 1 << 32
+"""No correct member is so many places ahead."""
+
+
+class Replica(Process, Group):
+    """One replica."""
+
+    def __init__(self, env: Env, setting: Setting, party: Party) -> None:
+        super().__init__(env)
+        self.setting = setting
+        self.options = setting.options
+        self.party = party
+        seats = setting.parties[party]
+        self.membership = Membership(seats)
+        self.precedence = env.me
+        """Its own precedence, in its last membership."""
+        self.view = ViewId(seats[0], 0)
+        """The view to which it belongs, or belonged last."""
+        self.promised = self.view
+        """It listens to no primary of a lower view."""
+        self.begin = 0
+        """The place at which the view began."""
+        self.standing = Standing.BACKUP
+        self.remembers = True
+        """Whether it has a state of its group, be it an old one."""
+        self.messaging = Messaging(env, setting, party, self)
+        self.log = OrderLog()
+        self.performer = Performer(
+            env, setting, party, self.messaging, seats[0], gated=self.options.require_majority
+        )
+        self.performer.active = self.options.replication == "semi-active" or env.me == seats[0]
+        self.heard_at = env.now
+        """When the primary was last heard."""
+        self.ticked_at = env.now
+        self.primary = Primary(self)
+        self.succession = Succession(self)
+        self.recovery = Recovery(self)
+        self.admission = Admission(self)
+        self.why_outside = ""
+        self._told = 0
+        """The place that the primary was last told."""
+        self._progress_armed = False
+
+    # Roles
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is the primary."""
+        return self.standing is Standing.PRIMARY
+
+    @property
+    def recovers(self) -> bool:
+        """Whether it will be the primary."""
+        return self.standing is Standing.RECOVERING
+
+    @property
+    def alone(self) -> bool:
+        """Whether there are no backups with a state."""
+        return not self.primary.synced()
+
+    @property
+    def quorum(self) -> int:
+        """How many replicas a view needs."""
+        return len(self.setting.parties[self.party]) // 2 + 1 if self.options.require_majority else 1
+
+    @property
+    def peers(self) -> tuple[NodeId, ...]:
+        """The other nodes of the group."""
+        return self.messaging.peers
+
+    def turn(self, event: Turn) -> None:
+        """Change the standing by the table."""
+        self.standing = STANDINGS.after(self.standing, event)
+
+    # Events
+
+    def on_start(self, saved: Mapping[str, bytes]) -> None:
+        """Be a member at the very first start, and ask to become one in every later life."""
+        seats = self.setting.parties[self.party]
+        if saved or self.env.forgot:
+            self.standing, self.remembers = Standing.OUTSIDE, False
+            self.why_outside = "it has restarted without its state"
+        elif self.env.me == seats[0]:
+            self.standing = Standing.PRIMARY
+        self.env.save("started", b"1")
+        self.primary.begin(synced=True)
+        self.heard_at = self.env.now
+        self._tick()
+
+    def on_message(self, source: NodeId, message: Message) -> None:
+        """Handle a message, and do what follows from it."""
+        if not self.messaging.on_message(source, message):
+            self._on_own_message(source, message)
+        self.conclude()
+
+    def _on_own_message(self, source: NodeId, message: Message) -> None:
+        if isinstance(message, ViewAck):
+            self.recovery.on_view_ack(source, message)
+            return
+        if source not in self.peers:
+            raise RemoteError(f"node {source} is not of this group, and sent a {type(message).__name__}")
+        match message:
+            case Heartbeat():
+                self._on_heartbeat(source, message)
+            case Progress():
+                self.primary.on_progress(source, message)
+            case ProposePrimary():
+                self.succession.on_propose(source, message)
+            case Accept():
+                self.succession.on_accept(source, message)
+            case Superseded():
+                self.succession.on_superseded(message.view)
+            case ProposeBackup():
+                self.admission.on_propose(source, message)
+            case AcceptBackup():
+                self.admission.on_accept(source, message)
+            case RemoveBackup():
+                self.on_members(source, message.view, message.change, message.members)
+            case MembersAck():
+                self.primary.on_members_ack(source, message)
+            case StateOffer() | StateAsk() | State():
+                self.admission.on_transfer(source, message)
+            case _:
+                raise RemoteError(f"node {source} sent a {type(message).__name__} to a replica")
+
+    def on_timer(self, name: str) -> None:
+        """The time for periodic processing."""
+        match name:
+            case "tick":
+                self._tick()
+            case "work":
+                self.messaging.armed = False
+                self.messaging.on_work()
+            case "progress":
+                self._progress_armed = False
+                self.tell_progress()
+        self.conclude()
+
+    def _tick(self) -> None:
+        options, now = self.options, self.env.now
+        late = now - self.ticked_at > options.heartbeat_ns + options.detect_ns // 2
+        self.ticked_at = now
+        if late:  # this process stood still: nobody else was silent
+            self.heard_at = now
+            self.primary.forgive()
+        self.env.set_timer("tick", options.heartbeat_ns)
+        self.messaging.on_idle()
+        match self.standing:
+            case Standing.PRIMARY:
+                self.primary.on_tick()
+            case Standing.BACKUP:
+                self.tell_progress(marks=True)
+                self.succession.watch_primary()
+            case Standing.PROPOSER:
+                self.succession.on_tick()
+            case Standing.RECOVERING:
+                self.recovery.on_tick()
+            case Standing.OUTSIDE | Standing.ADMITTED:
+                self.admission.on_tick()
+
+    def conclude(self) -> None:
+        """Go on as far as possible after an event."""
+        if self.leads:
+            self.primary.order()
+        elif self.standing in (Standing.BACKUP, Standing.RECOVERING):
+            self.follow()
+        if self.recovers:
+            self.recovery.conclude()
+        self.performer.pass_on(leads=self.leads)
+        if self.leads:
+            self.primary.spread()
+        elif self.standing is Standing.BACKUP and self.performer.place > self._told:
+            self._arm_progress()
+        if not self.messaging.armed and not self.messaging.rest():
+            self.messaging.armed = True
+            self.env.set_timer("work", self.options.ack_ns)
+
+    # A backup
+
+    def follow(self) -> None:
+        """Perform what the ordering information names, as far as the messages are there."""
+        performer, log = self.performer, self.log
+        while performer.place < log.end:
+            place = performer.place + 1
+            if not performer.step(place, log.at(place)):
+                break
+
+    def _arm_progress(self) -> None:
+        if self.options.require_majority:
+            self.tell_progress()
+        elif not self._progress_armed:
+            self._progress_armed = True
+            self.env.set_timer("progress", self.options.progress_ns)
+
+    def tell_progress(self, *, marks: bool = False) -> None:
+        """Tell the primary how far this backup is."""
+        if self.standing is not Standing.BACKUP or self.view != self.promised:
+            return
+        self._told = self.performer.place
+        primary = self.setting.primary_node(self.view)
+        self.env.send(
+            primary,
+            Progress(
+                self.view,
+                self.precedence,
+                self.membership.change,
+                self.log.end,
+                self.performer.place,
+                self.primary.watermarks() if marks else (),
+            ),
+        )
+
+    def _on_heartbeat(self, source: NodeId, message: Heartbeat) -> None:
+        if source != self.setting.primary_node(message.view):
+            raise RemoteError(f"node {source} sent a heartbeat of view {message.view}, which is not its own")
+        if message.view < self.view:
+            self.env.send(source, Superseded(self.view))
+            return
+        if message.view < self.promised:
+            return
+        self.admission.on_primary(message.view)
+        if message.view > self.promised:
+            self.membership.note(*message.members)
+            self.exclude(f"view {message.view} has begun without it", message.view)
+            return
+        self.on_members(source, message.view, message.change, message.members)
+        if self.standing is Standing.BACKUP:
+            self.on_orders(message.orders)
+            if self.view == message.view:
+                self.performer.settle(message.orders.settled)
+                self.log.forget(min(message.orders.safe, self.performer.place))
+                self.primary.take_watermarks(message.watermarks)
+
+    def on_members(self, source: NodeId, view: ViewId, change: int, members: tuple[int, ...]) -> None:
+        """The primary has added or removed members (Figure 10, lines 43 to 46)."""
+        if view != self.promised or source != self.setting.primary_node(view) or self.leads:
+            return
+        if change < self.membership.change:
+            return  # it is older than what this member knows
+        if self.precedence not in members:
+            self.membership.note(*members)
+            self.exclude("the primary has removed it", view)
+            return
+        if change > self.membership.change:
+            self.membership.adopt(members, change)
+            if self.standing in (Standing.BACKUP, Standing.ADMITTED):
+                self.env.send(source, MembersAck(view, self.precedence, change))
+        self.heard_at = self.env.now
+
+    def exclude(self, reason: str, view: ViewId) -> None:
+        """It is a member no longer, and asks to become one again."""
+        self.promised = max(self.promised, view)
+        if self.standing is not Standing.OUTSIDE:
+            self.turn(Turn.EXCLUDE)
+            self.why_outside = reason
+            self.succession.forget()
+            self.recovery.forget()
+            self.admission.begin()
+
+    # Ordering information
+
+    def orders(self) -> Slice | None:
+        """What goes with every message: all that is not known to be safe."""
+        return self.primary.slice() if self.leads and not self.alone else None
+
+    def on_orders(self, found: Slice) -> None:
+        """Ordering information of this group came back, or came from a member."""
+        check_slice(found, self.log.end + PLACES_AHEAD_MAX)
+        if self.standing in (Standing.PROPOSER, Standing.RECOVERING):
+            if found.view == self.view:
+                self.log.extend(found)
+        elif self.standing is Standing.BACKUP:
+            if found.view == self.view == self.promised:
+                self.log.extend(found)
+            elif found.view == self.promised:
+                self._enter(found)
+
+    def _enter(self, found: Slice) -> None:
+        """The promised view has begun."""
+        if self.performer.place >= found.begin:
+            self.exclude("it has performed what the new primary does not know", found.view)
+            return
+        self.log.truncate(found.begin - 1)
+        if self.log.extend(found) and self.log.end >= found.begin:
+            self.view, self.begin = found.view, found.begin
+
+    # What messaging asks and tells
+
+    def on_lineage(self, message: NewPrimaryView) -> None:
+        """A remote group has begun a view; clients look at what is undone."""
+
+    def on_outdated(self, party: Party) -> None:
+        """A remote group does not know this view yet."""
+        if self.leads:
+            self.recovery.tell(party)
+
+    def on_room(self, connection: Connection) -> None:
+        """The remote group has taken messages."""
+        if self.leads:
+            self.messaging.pass_on(connection)
+
+    def on_reset(self, connection: Connection) -> None:
+        """Close a connection whose other end is gone, at all replicas at the same place."""
+        if self.leads and connection.link in self.messaging.connections:
+            self.primary.append(CloseOrder(connection.link))
+            self.messaging.tell(connection.remote, Reset(connection.link, SERVER))
+
+    def slow_down(self) -> None:
+        """Remote groups see no sign of the backups."""
+        self.primary.slow_until = self.env.now + self.options.ack_ns
+
+    # States
+
+    def known_lineage(self) -> Views:
+        """The views behind this replica, with the one whose beginning it has not performed yet."""
+        performed = self.performer.lineage
+        return performed if self.performer.view == self.view else extended(performed, self.view, self.begin)
+
+    def undo(self, lineage: Views) -> None:
+        """Say what of this replica's work does not survive, where it meets another lineage."""
+        meeting = part(self.performer.lineage, lineage)
+        if meeting is None or self.options.require_majority or meeting.place >= self.performer.settled:
+            return
+        self.env.deliver(Undone(self.party, Stamp(meeting.place, meeting.view.precedence)))
+
+    def explain(self) -> Explanation:
+        """What waits here, and for what."""
+        return explain_replica(self)
+
+    def next_order(self, connection: Connection) -> MessageOrder | None:
+        """The entry for the next message of a connection that can be delivered."""
+        count = connection.incoming.deliverable()
+        return MessageOrder(connection.link, connection.incoming.delivered + 1, count) if count else None
+
+    def waits(self) -> tuple[Wait, ...]:
+        """What waits at this replica."""
+        return explain_replica(self).waits

@@ -1,0 +1,51 @@
+"""What all nodes of a deployment know: the process groups, and where their members run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ordercast.core import GroupId, NodeId, ServiceSpec
+from ordercast.replication.llft.names import Party, ViewId
+from ordercast.replication.llft.options import LlftOptions
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The groups of replicas, and the groups of clients, each of one node."""
+
+    options: LlftOptions
+    service: ServiceSpec | None
+    groups: Mapping[GroupId, tuple[NodeId, ...]]
+    clients: tuple[NodeId, ...]
+    nodes: int
+    """How many replicas there are in all groups; a precedence modulo this number is the node of a replica."""
+    _ways: dict[tuple[Party, NodeId], tuple[NodeId, ...]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def parties(self) -> dict[Party, tuple[NodeId, ...]]:
+        """The nodes of each process group, by precedence at the start."""
+        groups = {group: tuple(sorted(members)) for group, members in self.groups.items()}
+        return groups | {self.client_party(node): (node,) for node in self.clients}
+
+    @cached_property
+    def homes(self) -> dict[NodeId, Party]:
+        """The process group of each node."""
+        return {node: party for party, nodes in self.parties.items() for node in nodes}
+
+    def client_party(self, node: NodeId) -> Party:
+        """The process group of a client."""
+        return len(self.groups) + node
+
+    def primary_node(self, view: ViewId) -> NodeId:
+        """The node of the primary of a view."""
+        return view.precedence % self.nodes
+
+    def way_to(self, party: Party, view: ViewId | None) -> tuple[NodeId, ...]:
+        """All nodes of a group, the primary that one knows first: it should get a multicast first."""
+        nodes = self.parties[party]
+        first = nodes[0] if view is None else self.primary_node(view)
+        way = self._ways.get((party, first))
+        if way is None:
+            way = (first, *(node for node in nodes if node != first)) if first in nodes else nodes
+            self._ways[party, first] = way
+        return way

@@ -1,0 +1,189 @@
+"""The election of a new primary (section IV.B, first phase; Figure 9, lines 1 to 27).
+
+A backup that hears nothing of its primary appoints itself, with all members of higher precedence; each of them
+must accept, or is left out after a while. Of two proposers, the one of higher precedence goes on. With
+`require_majority`, a majority of the replicas of the group must accept, members or not, as long as they have a
+state; so what a majority had performed is known to the new primary.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ordercast.core import Nanos, NodeId, RemoteError
+from ordercast.replication.llft.messages import Accept, ProposePrimary, Superseded
+from ordercast.replication.llft.names import Precedence, ViewId, next_precedence
+from ordercast.replication.llft.orders import Slice
+from ordercast.replication.llft.standing import Standing, Turn
+
+if TYPE_CHECKING:
+    from ordercast.replication.llft.replica import Replica
+
+VIEWS_AHEAD_MAX = 1 << 32
+"""No correct replica is so many views or memberships ahead."""
+
+
+class Succession:
+    """How a replica becomes primary, or lets another one."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        self._env = replica.env
+        self._view: ViewId | None = None
+        """The view that it proposes."""
+        self._members: tuple[Precedence, ...] = ()
+        self._accepted: dict[NodeId, Precedence] = {}
+        self._attempts = 0
+        self.since: Nanos = 0
+        """When it appointed itself."""
+
+    def forget(self) -> None:
+        """Propose nothing any more."""
+        self._view = None
+        self._accepted.clear()
+
+    # The proposer
+
+    def watch_primary(self) -> None:
+        """Suspect the primary if nothing was heard of it for too long."""
+        replica = self._replica
+        patience = replica.membership.patience(replica.precedence, replica.options.detect_ns)
+        if self._env.now - replica.heard_at > patience:
+            replica.turn(Turn.SUSPECT)
+            members = tuple(one for one in replica.membership.members if one >= replica.precedence)
+            self._propose(ViewId(replica.precedence, replica.promised.number + 1), members)
+
+    def appoint(self) -> None:
+        """No member seems to be left: go on with the state of an earlier membership."""
+        replica = self._replica
+        highest = max(replica.membership.highest, replica.promised.precedence)
+        replica.precedence = next_precedence(self._env.me, replica.setting.nodes, highest)
+        replica.membership.note(replica.precedence)
+        replica.turn(Turn.APPOINT)
+        self._propose(ViewId(replica.precedence, replica.promised.number + 1), (replica.precedence,))
+
+    def _propose(self, view: ViewId, members: tuple[Precedence, ...]) -> None:
+        replica = self._replica
+        if view <= replica.promised:  # it has accepted a view of a higher precedence, which did not begin
+            replica.membership.note(replica.promised.precedence)
+            replica.exclude("the view that it has accepted never began", replica.promised)
+            return
+        self._view, self._members = view, members
+        self._accepted.clear()
+        self._attempts = 0
+        self.since = self._env.now
+        replica.promised = view
+        self._send()
+        self._count()
+
+    def on_tick(self) -> None:
+        """Repeat the proposal; leave out who does not answer."""
+        self._attempts += 1
+        if self._attempts > self._replica.options.attempts:
+            nodes = self._replica.setting.nodes
+            mine = self._replica.precedence
+            heard = (mine, *(one for one in self._members if one % nodes in self._accepted))
+            self._members = tuple(sorted(set(heard)))
+            self._attempts = 0
+            self._count()
+        if self._replica.standing is Standing.PROPOSER:
+            self._send()
+
+    def _send(self) -> None:
+        if self._view is not None:
+            self.repeat(self._view, self._members)
+
+    def repeat(self, view: ViewId, members: tuple[Precedence, ...]) -> None:
+        """Multicast a proposal."""
+        replica = self._replica
+        if replica.peers:
+            proposal = ProposePrimary(view, members, replica.log.end, replica.known_lineage())
+            self._env.multicast(replica.peers, proposal)
+
+    def on_accept(self, source: NodeId, message: Accept) -> None:
+        """A member accepts, and brings what this one lacks."""
+        replica = self._replica
+        if replica.standing is not Standing.PROPOSER or message.view != self._view:
+            return
+        if message.precedence % replica.setting.nodes != source:
+            raise RemoteError(f"node {source} accepts in the name of precedence {message.precedence}")
+        replica.on_orders(message.orders)
+        if message.orders.view == replica.view and message.orders.end > replica.log.end:
+            return  # what it has does not join on here yet: it will accept again
+        self._accepted[source] = message.precedence
+        self._count()
+
+    def _count(self) -> None:
+        """Begin the second phase if all members have accepted."""
+        replica = self._replica
+        waited = [one for one in self._members if one != replica.precedence]
+        accepted = set(self._accepted.values())
+        if all(one in accepted for one in waited) and len(self._accepted) + 1 >= replica.quorum:
+            replica.turn(Turn.ELECT)
+            assert self._view is not None
+            replica.recovery.begin(self._view, self._members)
+            self.forget()
+
+    def lacks(self) -> list[NodeId]:
+        """The members that have not accepted yet."""
+        nodes = self._replica.setting.nodes
+        members = [one % nodes for one in self._members if one != self._replica.precedence]
+        return [node for node in members if node not in self._accepted]
+
+    # The others
+
+    def on_propose(self, source: NodeId, message: ProposePrimary) -> None:
+        """Another replica appoints itself (Figure 9, lines 17 to 27)."""
+        replica, view = self._replica, message.view
+        if view.precedence % replica.setting.nodes != source or view.precedence not in message.members:
+            raise RemoteError(f"node {source} proposes view {view}, whose primary it is not")
+        if view.number - replica.promised.number > VIEWS_AHEAD_MAX:
+            raise RemoteError(f"node {source} proposes view {view}, which is far in the future")
+        if view == replica.view:
+            return  # it has begun already
+        if view < replica.promised or view < replica.view:
+            self._env.send(source, Superseded(max(replica.promised, replica.view)))
+            return
+        if message.lineage[-1].view < replica.view and replica.remembers:
+            # The proposer knows an older view only. Its work would replace what this replica and others have.
+            self._env.send(source, Superseded(replica.view))
+            return
+        member = replica.precedence in message.members
+        if member and replica.standing in (Standing.BACKUP, Standing.PROPOSER):
+            replica.promised = view
+            replica.turn(Turn.YIELD)
+            self.forget()
+            replica.membership.adopt(message.members, 0)
+            replica.heard_at = self._env.now
+            self._accept(source, message)
+        elif replica.remembers and replica.standing in (Standing.BACKUP, Standing.OUTSIDE, Standing.PROPOSER):
+            replica.exclude(f"view {view} was proposed without it", view)
+            if replica.options.require_majority:
+                replica.promised = view
+                self._accept(source, message)
+        else:
+            replica.exclude(f"view {view} was proposed without it", view)
+
+    def _accept(self, source: NodeId, message: ProposePrimary) -> None:
+        replica, log = self._replica, self._replica.log
+        after = max(log.after, min(message.ordered, log.end))
+        same = message.lineage[-1].view == replica.view
+        entries = log.part(after) if same else ()
+        part = Slice(
+            replica.view,
+            replica.begin,
+            after if same else 0,
+            entries,
+            min(replica.primary.safe, after) if same else 0,
+            0,
+        )
+        self._env.send(source, Accept(message.view, replica.precedence, part))
+
+    def on_superseded(self, view: ViewId) -> None:
+        """A higher view is known: this replica gives up, and joins that."""
+        replica = self._replica
+        replica.membership.note(view.precedence)
+        if view > replica.promised or (view == replica.promised and replica.view != view):
+            replica.exclude(f"view {view} has overtaken it", view)
+        elif replica.standing is Standing.PROPOSER and view > replica.view:
+            replica.exclude(f"view {view} is of a later state", replica.promised)
