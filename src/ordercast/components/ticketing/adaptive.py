@@ -70,14 +70,15 @@ class AdaptiveMember(TicketMember):
         return wanted
 
     def _near_enough(self) -> list[NodeId]:
-        """The active members that are close enough for this one to be passive.
+        """The active members that are close enough: with one of them left, this one would stay passive.
 
         Neighbours that decide at the same time would otherwise all become passive, each relying on another
-        one, find themselves far from whoever is left, and all become active again.
+        one, find themselves far from whoever is left, and all become active again. A member whose delay is
+        not known yet counts as close enough.
         """
         interval, threshold = self._interval(), self._options.threshold
         delays = ((node, self.estimates.delay(node)) for node in self.ordering.configuration.actives)
-        return [node for node, delay in delays if wish(True, interval, delay, threshold) is Wish.PASSIVE]
+        return [node for node, delay in delays if wish(False, interval, delay, threshold) is not Wish.ACTIVE]
 
     def own_rate(self) -> str:
         """A member that became passive by its silence alone says so."""
