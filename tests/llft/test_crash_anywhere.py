@@ -11,7 +11,7 @@ from ordercast.core import Message, NodeId
 from ordercast.replication.llft.messages import MESSAGES, Heartbeat, Progress
 from tests.deep import deep_after
 from tests.llft.lab import Strike, kinds
-from tests.llft.scripts import SCRIPTS, Script, lab_for
+from tests.llft.scripts import SCRIPTS, Script, a_partition, lab_for
 
 STRIDE = 24
 """Each so many of the steps of a script is tried with each trouble; deep tests try the steps between them."""
@@ -37,7 +37,9 @@ def run(script: Script, options: str, strike: Strike) -> bool:
     script(lab)
     if lab.struck is None:
         return False
-    assert lab.finish() == set(), f"{strike.how} at step {strike.nth}, node {lab.struck}: {lab.details}"
+    # What a primary that is cut off has delivered alone is lost with it.
+    found = lab.finish(uniform=script is not a_partition)
+    assert found == set(), f"{strike.how} at step {strike.nth}, node {lab.struck}: {lab.details}"
     return True
 
 
@@ -50,7 +52,7 @@ def test_trouble_at_any_step_breaks_no_promise(script: Script, options: str, par
             step = 1 + (len(script.__name__) + 5 * place + offset) % STRIDE
             while run(script, options, Strike(any_message, step, trouble)):
                 step += STRIDE
-            assert step > 2 * STRIDE, "the script has many steps"
+            assert step > STRIDE, "the script has many steps"
 
 
 CONTROL = tuple(kind for kind in MESSAGES if kind not in (Heartbeat, Progress))
