@@ -25,6 +25,7 @@ from ordercast.core import (
 from ordercast.core.bundle import pack_bundle
 from ordercast.replication.llft.client import Client
 from ordercast.replication.llft.connection import Connection
+from ordercast.replication.llft.messages import SecondAck
 from ordercast.replication.llft.options import LlftOptions
 from ordercast.replication.llft.protocol import deploy
 from ordercast.replication.llft.replica import Replica
@@ -111,6 +112,8 @@ class Lab:
         self.strike: Strike | None = None
         self.struck: NodeId | None = None
         """Who has crashed by the strike, or was to get what was lost."""
+        self.confirmed: list[bool] = []
+        """For each `SecondAck`: whether its sender had produced the message."""
         self.refused: Counter[str] = Counter()
         self.details: list[tuple[str, str]] = []
         """What `finish` has found."""
@@ -226,6 +229,9 @@ class Lab:
     def _carry(self, source: NodeId, to: NodeId, message: Message) -> None:
         message = self.plan.codec.decode(self.plan.codec.encode(message))
         self.sent.append((source, to, message))
+        if isinstance(message, SecondAck) and source in self.drivers:
+            known = self.drivers[source].process.messaging.connections.get(message.link)
+            self.confirmed.append(known is not None and known.outgoing.produced >= message.index)
         strike = self.strike
         if strike is not None and strike.chosen(source, to, message):
             self.strike = strike = strike._replace(nth=strike.nth - 1)
