@@ -10,6 +10,7 @@ from ordercast.replication.llft.messages import (
     Copy,
     FirstAck,
     Heartbeat,
+    KeepAlive,
     Letter,
     NewPrimaryView,
     Progress,
@@ -61,6 +62,7 @@ def only_a_client_knows_the_order() -> set[str]:
     lab.call("b", 1)
     lab.crash(0)
     lab.release()
+    lab.lost = kinds(FirstAck, KeepAlive)
     lab.wait_ms(100)
     return certain(lab, lab.finish())
 
@@ -148,8 +150,10 @@ def a_backup_hears_no_heartbeat_and_no_acknowledgement() -> set[str]:
 def a_first_ack_comes_before_the_order() -> set[str]:
     """A backup that has not produced a reply does not confirm that it was received."""
     lab = Lab()
-    lab.lost = lambda source, to, message: to == 2 and isinstance(message, Request | Copy)
     lab.call("a")
+    lab.wait_ms(20)
+    lab.lost = lambda source, to, message: to == 2 and isinstance(message, Request | Copy)
+    lab.call("b")
     lab.wait_ms(30)
     lab.heal()
     lab.wait_ms(30)
@@ -232,12 +236,15 @@ def a_proposer_has_an_older_state() -> set[str]:
 
 
 def only_a_member_knows_the_order() -> set[str]:
-    """Another one proposes; the client has crashed."""
-    lab = Lab(require_majority=True)
-    lab.lost = lambda source, to, message: to == 1 and not isinstance(message, Request)
-    lab.call("a")
+    """Another one proposes, which got the requests the other way round; the clients have crashed."""
+    lab = Lab(clients=2, require_majority=True)
+    lab.hold = kinds(Request, source=3, to=1)
+    lab.lost = lambda source, to, message: 1 in (source, to) and not isinstance(message, Request)
+    lab.call("a", 0)
+    lab.call("b", 1)
+    lab.release()
     lab.wait_ms(10)
-    lab.crash(0, 3)
+    lab.crash(0, 3, 4)
     lab.heal()
     lab.wait_ms(100)
     return lab.finish()
