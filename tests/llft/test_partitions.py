@@ -65,6 +65,28 @@ def test_what_was_not_settled_anywhere_is_done_on_the_branch_that_survives() -> 
     assert lab.finish() == set()
 
 
+@pytest.mark.parametrize("lost", [1, 2, 5])
+@pytest.mark.parametrize("window", [1, 2, 256])
+def test_a_client_calls_on_after_its_requests_were_lost(window: int, lost: int) -> None:
+    """The branch that survives lacks requests that the other side had acknowledged: the connection is closed."""
+    lab = Lab(clients=2, window=window)
+    lab.call("common", 1)
+    lab.wait_ms(20)
+    lab.cut((0, 3), (1, 2, 4))
+    lab.wait_ms(APART_MS)
+    for turn in range(lost):
+        lab.call(f"left{turn}", 0)
+        lab.wait_ms(10)
+    lab.call("right", 1)
+    lab.wait_ms(10)
+    lab.isolate(3)
+    lab.call("again", 0)
+    lab.heal()
+    lab.wait_ms(500)
+    assert lab.answers().get("again") == "common right again"
+    assert lab.finish() == set()
+
+
 def test_clients_of_both_sides_learn_what_is_undone() -> None:
     """A client that reaches both sides has answers of both, and keeps those of the branch that survives."""
     lab = Lab(clients=2)
@@ -216,7 +238,7 @@ def test_an_answer_waits_for_a_majority() -> None:
 
 
 def test_a_replica_outside_the_membership_may_vote() -> None:
-    """A majority of all replicas counts, not of the last members: 0 and 1 are down in turn."""
+    """A majority of all replicas counts, not of the last members."""
     lab = Lab(5, require_majority=True)
     lab.call("a")
     lab.wait_ms(20)
