@@ -135,6 +135,20 @@ def a_backup_lacks_what_all_others_have_long_forgotten() -> set[str]:
     return lab.finish()
 
 
+def a_connection_is_closed_before_a_backup_has_its_messages() -> set[str]:
+    """The client is gone. The others have the request that the backup lacks, or give it a state."""
+    lab = Lab(clients=2, close_ns=100 * MILLISECOND, behind_max=4)
+    lab.lost = lambda source, to, message: to == 2 and isinstance(message, Request | Copy)
+    lab.call("a", 0)
+    lab.crash(3)
+    lab.wait_ms(300)
+    lab.heal()
+    for turn in range(8):
+        lab.call(f"b{turn}", 1)
+    lab.wait_ms(300)
+    return lab.finish()
+
+
 def a_backup_hears_no_heartbeat_and_no_acknowledgement() -> set[str]:
     """It gets the order later, when others are long done."""
     lab = Lab(detect_ns=1000 * MILLISECOND, close_ns=10_000 * MILLISECOND)
@@ -365,6 +379,25 @@ def two_sides_work_and_meet() -> set[str]:
     return lab.finish()
 
 
+def an_answer_of_a_lost_branch_had_fewer_fragments() -> set[str]:
+    """The client got a short answer from the side that loses. On the other side, the answer to the same request is
+    longer: what follows it must not be taken for its end."""
+    lab = Lab(clients=2, fragment_bytes=64)
+    lab.call("b", 1)
+    lab.wait_ms(20)
+    lab.cut((0,), (1, 2, 4))
+    lab.lost = lambda source, to, message: source in (1, 2) and to == 3
+    lab.wait_ms(200)
+    lab.call("y" * 200, 1)
+    lab.wait_ms(5)
+    lab.call("x", 0)
+    lab.wait_ms(20)
+    lab.heal()
+    lab.call("z", 0)
+    lab.wait_ms(300)
+    return lab.finish()
+
+
 def a_minority_is_called() -> set[str]:
     """With `require_majority` it does nothing."""
     lab = Lab(clients=2, require_majority=True)
@@ -398,6 +431,7 @@ PLAYS: tuple[Play, ...] = (
     a_reply_is_lost_before_a_change,
     a_call_follows_a_change,
     a_backup_lacks_what_all_others_have_long_forgotten,
+    a_connection_is_closed_before_a_backup_has_its_messages,
     a_backup_hears_no_heartbeat_and_no_acknowledgement,
     a_first_ack_comes_before_the_order,
     an_old_primary_answers,
@@ -412,6 +446,7 @@ PLAYS: tuple[Play, ...] = (
     two_clients_of_a_semi_passive_service,
     a_semi_passive_backup_has_no_state_yet,
     two_sides_work_and_meet,
+    an_answer_of_a_lost_branch_had_fewer_fragments,
     a_minority_is_called,
     backups_are_slow,
 )
