@@ -1,7 +1,7 @@
 """The promises of LLFT, judged by what replicas and clients have delivered in a lab.
 
-The service of the lab answers each call with all calls so far. So an answer shows everything before it, and the
-state of a primary is the whole order of its group.
+The service of the lab answers each call with all calls so far. So an answer shows everything before it, and
+the state of a primary is the whole order of its group.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
 """LLFT driven by hand: all replicas and clients of a deployment, and a network that does what a test says.
 
-Messages travel at once, in the order in which they were sent, unless the test loses or holds them. Time passes
-when the test says so. `Lab.finish` lets everything heal and names the promises that were broken.
+Messages travel at once, in the order in which they were sent, unless the test loses or holds them. Time
+passes when the test says so. `Lab.finish` lets everything heal and names the promises that were broken.
 """
 
 from collections import Counter, deque
@@ -58,8 +58,8 @@ class Strike(NamedTuple):
     nth: int
     how: str
     """`lost`: it is lost. `before`, `after`: its target crashes before it handles the message, or after that
-    and before it sends anything. `sender`: its source crashes when it has sent it. If too many would be down,
-    the message is lost, and nobody crashes."""
+    and before it sends anything. `sender`: its source crashes when it has sent it. `primaries`: the primaries
+    of all groups crash. If too many would be down, the message is lost, and nobody crashes."""
 
 
 class Story(StateMachine):
@@ -153,7 +153,9 @@ class Lab:
         if node in self.clients:
             return True
         majority = self.options.require_majority
-        others = [other for other in self.groups[self.history.home[node]] if other not in (node, *self.paused)]
+        others = [
+            other for other in self.groups[self.history.home[node]] if other not in (node, *self.paused)
+        ]
         left = [self.replica(other) for other in others if other in self.drivers]
         if majority:
             return sum(one.remembers for one in left) >= left[0].quorum if left else False
@@ -250,8 +252,12 @@ class Lab:
         self.struck = victim
         if how == "after" and to in self.drivers:
             self._handle(source, to, message)
-        if how != "lost" and self.may_crash(victim):
-            self.crash(victim)
+        victims = (
+            [self.primary(group) for group, _ in enumerate(self.groups)] if how == "primaries" else [victim]
+        )
+        for node in victims if how != "lost" else ():
+            if node is not None and self.may_crash(node):
+                self.crash(node)
         if how == "sender":
             self.give(source, to, message)
 
@@ -406,7 +412,9 @@ class Lab:
                 self.call(f"last-{client}-{group}-{self.now}", client, group)
         if not self.wait_ms(8000, until=lambda: not self._in_doubt()):
             self.details += [
-                ("validity", str(wait)) for n in self.clients for wait in self.drivers[n].process.explain().waits
+                ("validity", str(wait))
+                for n in self.clients
+                for wait in self.drivers[n].process.explain().waits
             ]
         self.wait_ms(150)
         self._judge(uniform=uniform)

@@ -1,4 +1,5 @@
-"""Replicas and clients that are broken on purpose, the play in which that shows, and the promise that it breaks."""
+"""Replicas and clients that are broken on purpose, the play in which that shows, and the promise that it
+breaks."""
 
 from typing import Any, NamedTuple
 

@@ -1,6 +1,7 @@
 """Plays: short stories of failures, each of which ends with the names of the promises that were broken.
 
-`test_plays.py` plays each; `test_mutants.py` plays it again with a replica or a client that is broken on purpose.
+`test_plays.py` plays each; `test_mutants.py` plays it again with a replica or a client that is broken on
+purpose.
 """
 
 from collections.abc import Callable
@@ -68,8 +69,8 @@ def only_a_client_knows_the_order() -> set[str]:
 
 
 def an_answer_rests_on_the_request_of_another_client() -> set[str]:
-    """Section III.C: the primary takes a request of one client, then of another, answers this one and dies. The
-    first client dies as well, and backups got its request last."""
+    """Section III.C: the primary takes a request of one client, then of another, answers this one and
+    dies. The first client dies as well, and backups got its request last."""
     lab = Lab(clients=2)
     lab.hold = to_others(3)
     lab.lost = kinds(Reply, to=3)
@@ -179,8 +180,8 @@ def a_first_ack_comes_before_the_order() -> set[str]:
 
 
 def an_old_primary_answers() -> set[str]:
-    """It was cut off from the other replicas, and does not know that there is a new view. It takes the requests
-    of two clients in another order than the new primary."""
+    """It was cut off from the other replicas, and does not know that there is a new view. It takes the
+    requests of two clients in another order than the new primary."""
     lab = Lab(clients=2)
     lab.call("a", 0)
     lab.call("b", 1)
@@ -380,8 +381,8 @@ def two_sides_work_and_meet() -> set[str]:
 
 
 def an_answer_of_a_lost_branch_had_fewer_fragments() -> set[str]:
-    """The client got a short answer from the side that loses. On the other side, the answer to the same request is
-    longer: what follows it must not be taken for its end."""
+    """The client got a short answer from the side that loses. On the other side, the answer to the same
+    request is longer: what follows it must not be taken for its end."""
     lab = Lab(clients=2, fragment_bytes=64)
     lab.call("b", 1)
     lab.wait_ms(20)

@@ -1,8 +1,8 @@
-"""A message is lost, or a process crashes, at any step of an exchange, of a change of the primary, of a join: no
-promise is broken.
+"""A message is lost, or a process crashes, at any step of an exchange, of a change of the primary, of a join:
+no promise is broken.
 
-Each script runs once for each message that it sends, and each trouble. Whoever has crashed comes back at the end,
-without its state.
+Each script runs once for each message that it sends, and each trouble. Whoever has crashed comes back at the
+end, without its state.
 """
 
 import pytest
@@ -16,7 +16,7 @@ from tests.llft.scripts import SCRIPTS, Script, a_partition, lab_for
 STRIDE = 24
 """Each so many of the steps of a script is tried with each trouble; deep tests try the steps between them."""
 PARTS = (range(1), *(range(first, first + 6) for first in (1, 7, 13)), range(19, STRIDE))
-TROUBLES = ("lost", "before", "after", "sender")
+TROUBLES = ("lost", "before", "after", "sender", "primaries")
 OPTIONS: dict[str, dict[str, object]] = {
     "semi-active": {},
     "majority": {"require_majority": True},
@@ -56,7 +56,6 @@ def test_trouble_at_any_step_breaks_no_promise(script: Script, options: str, par
 
 
 CONTROL = tuple(kind for kind in MESSAGES if kind not in (Heartbeat, Progress))
-
 
 
 @pytest.mark.parametrize("target", deep_after(1, [None, *range(5)]))

@@ -49,8 +49,8 @@ def test_a_newcomer_asks_with_a_new_birth_id_in_each_life() -> None:
 
 
 def test_a_newcomer_that_hears_nobody_does_not_found_a_group() -> None:
-    """Line 11 would let it be the first member. Two that start together would both be, and a newcomer that is cut
-    off would have no state, and the same precedence as the first member of the others."""
+    """Line 11 would let it be the first member. Two that start together would both be, and a newcomer that
+    is cut off would have no state, and the same precedence as the first member of the others."""
     lab = Lab()
     lab.call("a")
     lab.wait_ms(20)
@@ -152,7 +152,9 @@ def test_a_large_state_comes_in_parts() -> None:
     assert lab.finish() == set()
 
 
-@pytest.mark.parametrize("kind", [StateOffer, StateAsk, State, MembersAck, AcceptBackup, ProposeBackup, Progress])
+@pytest.mark.parametrize(
+    "kind", [StateOffer, StateAsk, State, MembersAck, AcceptBackup, ProposeBackup, Progress]
+)
 def test_a_join_goes_on_when_a_message_of_it_is_lost(kind: type) -> None:
     lab = Lab()
     lab.call("a" * 100_000)
@@ -170,8 +172,8 @@ def test_a_join_goes_on_when_a_message_of_it_is_lost(kind: type) -> None:
 
 @pytest.mark.parametrize(("node", "factor"), [(1, 1), (2, 3)])
 def test_a_primary_waits_for_a_backup_as_long_as_its_rank_wants_it(node: int, factor: int) -> None:
-    """Lines 27 to 29; section IV: the ranks "determine the timeouts for detection of faults in the primary or the
-    backups"."""
+    """Lines 27 to 29; section IV: the ranks "determine the timeouts for detection of faults in the primary
+    or the backups"."""
     lab = Lab()
     lab.isolate(node)
     silent = lab.now

@@ -37,8 +37,8 @@ def talking(**options: Any) -> Lab:
 
 
 def test_a_primary_multicasts_and_a_backup_only_logs() -> None:
-    """Figure 6, lines 1 to 17: the primary sends to all members of the group; a backup creates the same messages
-    with the same timestamps, and sends none."""
+    """Figure 6, lines 1 to 17: the primary sends to all members of the group; a backup creates the same
+    messages with the same timestamps, and sends none."""
     lab = Lab()
     lab.call("a")
     lab.call("b")
@@ -114,7 +114,9 @@ def test_a_backup_that_lacks_the_order_does_not_confirm() -> None:
     driver = lab.drivers[2]
     told = FirstAck(lab.client().messaging.head(next(iter(lab.client().messaging.connections.values()))))
     assert told.head.reflected is not None and told.head.ack == 1
-    without = FirstAck(type(told.head)(*(getattr(told.head, name) for name in told.head.__struct_fields__[:-1])))
+    without = FirstAck(
+        type(told.head)(*(getattr(told.head, name) for name in told.head.__struct_fields__[:-1]))
+    )
     driver.receive(3, without)
     assert not [message for _, message in driver.take_sent() if isinstance(message, SecondAck)]
     driver.receive(3, told)
@@ -131,7 +133,8 @@ def test_a_primary_with_backups_does_not_confirm() -> None:
 
 
 def test_a_primary_that_is_alone_confirms() -> None:
-    """Section III.B: "If there is no backup in group C, the primary in group C carries out this responsibility."
+    """Section III.B: "If there is no backup in group C, the primary in group C carries out this
+    responsibility."
     """
     lab = Lab(1)
     lab.call("a")
@@ -259,8 +262,8 @@ def test_backups_follow_the_order_of_the_primary_not_of_their_arrivals() -> None
 
 
 def test_orders_do_not_come_from_the_primary_but_from_remote_groups() -> None:
-    """Section III.C: "A backup in group C does not receive the ordering information directly from the primary in
-    group C. Instead, the primary in group S reflects back the ordering information"."""
+    """Section III.C: "A backup in group C does not receive the ordering information directly from the
+    primary in group C. Instead, the primary in group S reflects back the ordering information"."""
     lab = Lab()
     lab.lost = kinds(Heartbeat)
     lab.call("a")
@@ -278,8 +281,8 @@ def test_orders_reach_backups_if_the_remote_group_is_gone() -> None:
 
 
 def test_orders_are_sent_and_reflected_until_they_are_safe() -> None:
-    """Section III.C: the primary "includes the ordering information in each message it sends until it receives
-    that information reflected back to it"; here until all backups have performed it."""
+    """Section III.C: the primary "includes the ordering information in each message it sends until it
+    receives that information reflected back to it"; here until all backups have performed it."""
     lab = Lab(clients=2)
     lab.lost = lambda source, to, message: source == 2 and isinstance(message, Progress)
     lab.call("a", 0)
@@ -417,8 +420,8 @@ def test_a_client_sends_no_more_than_the_window(window: int) -> None:
 
 
 def test_a_primary_that_waits_lets_the_client_wait() -> None:
-    """Section III: flow control "to ensure that processing in the primary receiver, and in the backups, can keep
-    up with the primary sender"."""
+    """Section III: flow control "to ensure that processing in the primary receiver, and in the backups,
+    can keep up with the primary sender"."""
     lab = Lab(behind_max=2, window=4, detect_ns=1000 * MILLISECOND)
     lab.call("a")
     lab.wait_ms(10)

@@ -1,4 +1,7 @@
-"""Partitions: sides that go on by themselves and meet again, and sides that must not go on (section IV, II.B)."""
+"""Partitions: sides that go on by themselves and meet again, and sides that must not go on (section IV,
+II.B)."""
+
+from typing import Any
 
 import pytest
 
@@ -12,8 +15,9 @@ APART_MS = 10 * DETECT_MS
 """Sides that are apart for so long have views of their own."""
 
 
-def parted(**options: object) -> Lab:
-    """Node 0 with client 4, and nodes 1 and 2 with client 5, after a call that all know; then each side calls."""
+def parted(**options: Any) -> Lab:
+    """Node 0 with client 4, and nodes 1 and 2 with client 5, after a call that all know; then each side
+    calls."""
     lab = Lab(clients=2, **options)
     lab.call("common", 0)
     lab.wait_ms(20)
@@ -41,7 +45,8 @@ def test_each_side_goes_on() -> None:
 
 
 def test_the_side_of_higher_precedence_survives_and_the_other_is_pruned() -> None:
-    """Section II.B: "side branches" are terminated when the partition heals; all that is undone is reported."""
+    """Section II.B: "side branches" are terminated when the partition heals; all that is undone is
+    reported."""
     lab = parted()
     lab.heal()
     lab.wait_ms(300)
@@ -68,7 +73,8 @@ def test_what_was_not_settled_anywhere_is_done_on_the_branch_that_survives() -> 
 @pytest.mark.parametrize("lost", [1, 2, 5])
 @pytest.mark.parametrize("window", [1, 2, 256])
 def test_a_client_calls_on_after_its_requests_were_lost(window: int, lost: int) -> None:
-    """The branch that survives lacks requests that the other side had acknowledged: the connection is closed."""
+    """The branch that survives lacks requests that the other side had acknowledged: the connection is
+    closed."""
     lab = Lab(clients=2, window=window)
     lab.call("common", 1)
     lab.wait_ms(20)

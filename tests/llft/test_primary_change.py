@@ -252,9 +252,9 @@ def test_a_new_primary_gets_the_order_from_the_remote_group() -> None:
 
 
 def test_what_was_taken_before_an_answer_keeps_its_place() -> None:
-    """Section III.C sends with a message only the entries of its connection. A primary that took a request of one
-    client, then one of another, answered this one and died would leave a hole: its answer rests on the first
-    request, whose place nobody knows."""
+    """Section III.C sends with a message only the entries of its connection. A primary that took a request
+    of one client, then one of another, answered this one and died would leave a hole: its answer rests on
+    the first request, whose place nobody knows."""
     lab = Lab(clients=2)
     lab.lost = lambda source, to, message: to == 3 and isinstance(message, Reply)
     lab.call("first", 0)
@@ -277,8 +277,7 @@ def test_message_numbers_begin_again_in_a_new_view() -> None:
     lab.wait_ms(2 * DETECT_MS)
     lab.call("c")
     numbers = {
-        (message.head.view.number, message.index - message.head.base)
-        for _, _, message in lab.sent_of(Reply)
+        (message.head.view.number, message.index - message.head.base) for _, _, message in lab.sent_of(Reply)
     }
     assert numbers == {(0, 1), (0, 2), (1, 1)}
     assert lab.answers()["c"] == "a b c"

@@ -1,4 +1,5 @@
-"""Random troubles, one after the other and together: no promise is broken, and everything goes on afterwards."""
+"""Random troubles, one after the other and together: no promise is broken, and everything goes on
+afterwards."""
 
 from random import Random
 from typing import Any
@@ -46,7 +47,17 @@ class Storm:
     def run(self) -> set[str]:
         """Let things happen; the names of the promises that were broken."""
         rng, lab = self._rng, self.lab
-        doings = (self.call, self.call, self.crash, self.start, self.cut, self.heal, self.lose, self.pause, self.resume)
+        doings = (
+            self.call,
+            self.call,
+            self.crash,
+            self.start,
+            self.cut,
+            self.heal,
+            self.lose,
+            self.pause,
+            self.resume,
+        )
         for _ in range(rng.randrange(10, 60)):
             rng.choice(doings)()
             lab.wait_ms(rng.choice((0, 1, 3, 10, 40, 120)))
