@@ -44,7 +44,8 @@ class LiveAccount(msgspec.Struct, frozen=True, kw_only=True):
     dropped: int
     """Drops of which receivers were told."""
     unconfirmed: int
-    """Messages of which their senders were told that nobody knows what becomes of them."""
+    """Messages of which their senders were told that nobody knows what becomes of them, or that they are
+    undone."""
     in_flight: int
     """Messages that were being handed over at receivers when these were killed."""
     outage_ns: Nanos
@@ -112,7 +113,9 @@ class _Books:
         self._killed = frozenset(crash.host for crash in told.crashes)
         self._histories = histories_of(plan, diaries)
         self._sent = {one.message: one for diary in diaries for one in diary.sent}
-        self._unconfirmed = frozenset(message for diary in diaries for message in diary.unconfirmed)
+        self._unconfirmed = frozenset(
+            message for diary in diaries for message in (*diary.unconfirmed, *diary.undone)
+        )
         self._of_living = [one for diary in diaries if diary.host not in self._killed for one in diary.sent]
         """What was accepted from applications whose hosts lived."""
         self._anew = {node for diary in diaries for node in diary.anew}

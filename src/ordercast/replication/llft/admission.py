@@ -1,8 +1,9 @@
 """How replicas come into a group, and how they get its state (section IV.C; Figure 10).
 
-A replica that is not a member asks the primary (`ProposeBackup`). The primary gives it a precedence and tells all
-members (`AcceptBackup`). When all of them know, the primary takes a checkpoint, and the newcomer fetches it in
-parts; meanwhile it logs messages. Who founds the group is no question: its first members are those of the plan.
+A replica that is not a member asks the primary (`ProposeBackup`). The primary gives it a precedence and tells
+all members (`AcceptBackup`). When all of them know, the primary takes a checkpoint, and the newcomer fetches
+it in parts; meanwhile it logs messages. Who founds the group is no question: its first members are those of
+the plan.
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ class Admission:
         """When this replica began to ask for its present membership."""
         self.since: Nanos = replica.env.now
         """When it last heard of a primary, while it is outside."""
+        self._patience: Nanos = 0
+        """How long it waits for a primary until it appoints itself."""
         self._fetch: Fetch | None = None
         self._updated = 0
         """The place of the last state that backups were handed (semi-passive)."""
@@ -102,7 +105,7 @@ class Admission:
         if not replica.leads:
             return
         if message.known > replica.view:
-            replica.succession.on_superseded(message.known)
+            replica.succession.give_way(message.known)
             return
         nodes = replica.setting.nodes
         for precedence, guest in self._guests.items():
@@ -172,13 +175,10 @@ class Admission:
             self._env.send(precedence % replica.setting.nodes, offer)
 
     def on_progress(self, precedence: Precedence, performed: int) -> None:
-        """A member says how far it is: a newcomer that has the state takes full part."""
+        """A member says how far it is; it needs no checkpoint of an earlier place any more."""
         guest = self._guests.get(precedence)
-        peer = self._replica.primary.peers.get(precedence)
-        if guest is not None and peer is not None and guest.checkpoint is not None and not peer.synced:
-            if performed >= guest.place:
-                peer.synced = True
-                del self._guests[precedence]
+        if guest is not None and guest.checkpoint is not None and guest.birth and performed >= guest.place:
+            del self._guests[precedence]
 
     # Checkpoints on their way
 
@@ -271,6 +271,7 @@ class Admission:
         replica.log = OrderLog(record.place)
         replica.view, replica.begin = record.lineage[-1]
         replica.remembers = True
+        replica.succession.behind = False
         replica.turn(Turn.RESTORE)
         replica.heard_at = self._env.now
         replica.tell_progress()
@@ -283,6 +284,17 @@ class Admission:
         self._guests.clear()
         self.birth = 0
         self.since = self._env.now
+        self._patience = self._draw_patience()
+
+    def _draw_patience(self) -> Nanos:
+        """How long it waits for a primary before it appoints itself: not all at a time, and those that have a
+        later state first."""
+        replica, unit = self._replica, self._replica.options.regroup_ns
+        seats = replica.setting.parties[replica.party]
+        turns = 1 + sum(node < self._env.me for node in seats)
+        if replica.succession.behind:
+            turns += 2 * len(seats)
+        return unit * turns + self._env.rng.randrange(unit // 2 + 1)
 
     def on_primary(self, view: ViewId) -> None:
         """A primary of this view, or a later one, is alive."""
@@ -298,9 +310,9 @@ class Admission:
             elif self._fetch is not None:
                 self._ask()
             return
-        rank = sum(node < self._env.me for node in replica.setting.parties[replica.party])
-        if replica.remembers and now - self.since > replica.options.regroup_ns * (1 + rank):
+        if replica.remembers and now - self.since > self._patience:
             self.since = now
+            self._patience = self._draw_patience()
             replica.succession.appoint()
             return
         if not self.birth:

@@ -47,7 +47,7 @@ _decoder = msgspec.msgpack.Decoder(Record)
 
 def capture(place: int, lineage: Views, executor: bytes, messaging: Messaging) -> bytes:
     """The checkpoint of a member that has performed everything up to a place."""
-    links = tuple(map(_record, messaging.states()))
+    links = tuple(map(_record, messaging.connections.values()))
     closed = tuple((client, server, number) for (client, server), number in sorted(messaging.closed.items()))
     views = dict(sorted(messaging.begun.items()))
     return _encoder.encode(Record(place, lineage, messaging.clock, executor, links, closed, views))
@@ -74,7 +74,7 @@ def _record(connection: Connection) -> LinkRecord:
         incoming.view,
         incoming.base,
         incoming.delivered,
-        incoming.watermark,
+        incoming.delivered_watermark(),
         tuple(incoming.partial),
     )
 

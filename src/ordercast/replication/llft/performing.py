@@ -1,9 +1,9 @@
 """Performs the operations of a group at one replica, in the order of its places.
 
 The primary performs what it has just ordered, a backup what the ordering information names, as soon as it has
-the message (semi-active). With semi-passive replication a backup logs operations instead, takes over states of
-the primary, and performs what it has logged after the last of them if it becomes the primary itself (section
-II.E). The application is told of an operation when the operation is settled.
+the message (semi-active). With semi-passive replication a backup logs operations instead, takes over states
+of the primary, and performs what it has logged after the last of them if it becomes the primary itself
+(section II.E). The application is told of an operation when the operation is settled.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Performer:
     def __init__(
         self, env: Env, setting: Setting, group: GroupId, messaging: Messaging, first: int, *, gated: bool
     ) -> None:
-        """`first` is the precedence of the first primary. `gated`: what it sends waits until it is settled."""
+        """`first` is the precedence of the first primary. `gated`: what it sends waits until it is
+        settled."""
         self._env = env
         self._setting = setting
         self._group = group
@@ -182,13 +183,14 @@ class Performer:
     def _notice(self, previous: ViewId, members: tuple[int, ...], note: str = "") -> View:
         view, place = self.lineage[-1]
         nodes = tuple(sorted(member % self._setting.nodes for member in members))
-        stamp = Stamp(place, view.precedence, (previous.number, previous.precedence))
+        stamp = Stamp(max(0, place - 1), view.precedence, (previous.number, previous.precedence))
         return View(self._group, view.number, nodes, note, stamp=stamp)
 
     def _renumber(self, entry: ViewOrder) -> None:
-        """Number the messages of each connection from one again, and close those whose other end is silent."""
+        """Number the messages of each connection from one again, and close those whose other end is
+        silent."""
         received = dict(entry.received)
-        for connection in list(self._messaging.states()):
+        for connection in list(self._messaging.connections.values()):
             index = received.get(connection.link)
             if index is None:
                 if connection.incoming.delivered:

@@ -71,7 +71,8 @@ class Primary:
     # Ordering
 
     def order(self) -> None:
-        """Order and perform what has come, in the order in which it came (Figure 6, delivery at the primary)."""
+        """Order and perform what has come, in the order in which it came (Figure 6, delivery at the
+        primary)."""
         replica = self._replica
         messaging, ready = replica.messaging, replica.messaging.ready
         while ready:
@@ -160,6 +161,7 @@ class Primary:
         if silent:
             self.remove(*silent)
         replica.admission.on_primary_tick()
+        replica.recovery.on_primary_tick()
         self.settle()
         self.release()
         self._beat(marks=True)
@@ -179,7 +181,7 @@ class Primary:
         )
         released = tuple(
             (connection.link, CLIENT, connection.incoming.released)
-            for connection in (replica.messaging.states() if marks else ())
+            for connection in (replica.messaging.connections.values() if marks else ())
         )
         self._env.multicast(
             replica.peers, Heartbeat(replica.view, members.change, members.members, part, released)
@@ -226,6 +228,7 @@ class Primary:
             raise RemoteError(f"node {source} is at place {message.performed}, which was never ordered")
         peer.heard_at = self._env.now
         peer.performed = max(peer.performed, message.performed)
+        peer.synced = True  # only a backup with the state of the group says this
         if message.change == replica.membership.change:
             peer.change, peer.attempts = message.change, 0
         replica.admission.on_progress(message.precedence, message.performed)
@@ -244,7 +247,7 @@ class Primary:
         """Up to which timestamp this member has received the messages of each connection."""
         return tuple(
             (connection.link, CLIENT, connection.incoming.watermark)
-            for connection in self._replica.messaging.states()
+            for connection in self._replica.messaging.connections.values()
         )
 
     def _note_watermarks(self, precedence: Precedence, watermarks: Watermarks) -> None:
@@ -256,7 +259,7 @@ class Primary:
         if replica.admission.places():
             return  # a newcomer may lack what the others have
         marks = [self._marks.get(precedence, {}) for precedence in self.peers]
-        for connection in replica.messaging.states():
+        for connection in replica.messaging.connections.values():
             incoming = connection.incoming
             lowest = min([incoming.watermark, *(known.get(connection.link, 0) for known in marks)])
             if lowest > incoming.released:
