@@ -1,10 +1,10 @@
 """A switched Ethernet: frames, wire time, one queue for each direction of each cable, and true multicasts.
 
-A message travels in as many frames as it needs. It leaves its host at the rate of the cable, when all that left
-before is gone; the switch stores a frame before it passes it on, and passes on the frames of a message while others
-still arrive. A multicast leaves its host once, and the switch copies it, as it does for IP multicast. Queues do not
-overflow. The CPU is charged for a message, not for a frame: the frames of a large one are handled while
-others are still on the wire, which is longer.
+A message travels in as many frames as it needs. It leaves its host at the rate of the cable, when all that
+left before is gone; the switch stores a frame before it passes it on, and passes on the frames of a message
+while others still arrive. A multicast leaves its host once, and the switch copies it, as it does for IP
+multicast. Queues do not overflow. The CPU is charged for a message, not for a frame: the frames of a large
+one are handled while others are still on the wire, which is longer.
 """
 
 from random import Random

@@ -5,9 +5,9 @@ The times come from the packets of the replica that takes over:
 - *detection*: from the crash to its first `ProposePrimary`;
 - *view change*: from there to its first `NewPrimaryView`. Then its view is determined: all members that it
   proposed have accepted. With two replicas there is nobody whose acceptance it needs;
-- *recovery*: from the first `ProposePrimary` to the first `NewPrimaryView` that says where its view begins. By then
-  the clients have told what they know of the old primary, and the replica has done all that it had done. This is
-  the sum of view change latency and virtual synchrony latency (section VI.C).
+- *recovery*: from the first `ProposePrimary` to the first `NewPrimaryView` that says where its view begins.
+  By then the clients have told what they know of the old primary, and the replica has done all that it had
+  done. This is the sum of view change latency and virtual synchrony latency (section VI.C).
 
 *Outage* is what a client sees: the longest time between two of its answers.
 """
@@ -46,9 +46,7 @@ class Change(msgspec.Struct, frozen=True):
     """How many acceptances the new primary waited for before its view was determined."""
 
 
-def fail(
-    *, replicas: int, clients: int, packet_ns: int, link_us: float, seed: int
-) -> dict[str, float]:
+def fail(*, replicas: int, clients: int, packet_ns: int, link_us: float, seed: int) -> dict[str, float]:
     """Let the primary crash, with so many clients that call; with none, there is one that never calls."""
     scenario = testbed(LLFT, replicas=replicas, clients=max(1, clients), size=SIZE, seed=seed)
     world = started(scenario, Hardware(packet_ns, link_us), packets=True)

@@ -1,4 +1,4 @@
-"""End-to-end latency of one client: by the size of messages (Figure 12) and the number of replicas (Figure 14).
+"""End-to-end latency of one client: by size of messages (Figure 12) and number of replicas (Figure 14).
 
 *Small* and *large* are the two ends of Figure 12 here: 16 bytes and 64 KiB. The paper does not say what its
 sizes were. Claims are about requests of a size with short replies; the note has short requests with replies
@@ -11,7 +11,7 @@ from ordercast.experiments.experiment import Case, CaseValues, Evaluation, Measu
 from ordercast.experiments.llft.calibration import Hardware
 from ordercast.experiments.llft.sensitivity import MODEL, PAPER, Effort, on_testbed
 from ordercast.experiments.llft.testbed import ECHO, GIVE, LLFT, NAMES, TAKE, TCP, counted, testbed
-from ordercast.experiments.llft.throughput import cases_13, figure_13
+from ordercast.experiments.llft.throughput import cases_13, figures_13
 from ordercast.experiments.published import published
 from ordercast.report.figures import Axis, Curve, Figure, Point, Reference, over_seeds
 
@@ -105,9 +105,7 @@ def evaluate_12(results: Results) -> Evaluation:
             f" {median(overhead(results, size, TAKE, MEAN)):.3f}; replies of this size"
             f" {median(overhead(results, size, GIVE)):.3f}; the time of LLFT's own code is not charged"
         )
-        measurements.append(
-            Measurement(claim=claim, value=median(overhead(results, size, TAKE)), note=note)
-        )
+        measurements.append(Measurement(claim=claim, value=median(overhead(results, size, TAKE)), note=note))
     tcp = results.where(system=TCP, service=TAKE)
     references = tuple(
         Reference(
@@ -124,27 +122,28 @@ def evaluate_12(results: Results) -> Evaluation:
         x=Axis(label="bytes", scale="log"),
         y=Axis(label="median latency (us)", scale="log"),
         curves=tuple(
-            Curve(label=f"{name}, {pattern}", points=_by(results.where(system=system, service=service), "size"))
+            Curve(
+                label=f"{name}, {pattern}", points=_by(results.where(system=system, service=service), "size")
+            )
             for system, name in NAMES.items()
             for service, pattern in PATTERNS.items()
         ),
         references=references,
     )
-    figures = (figure, figure_13(results)) if _throughput(results) else (figure,)
-    return Evaluation(measurements=tuple(measurements), figures=figures)
+    return Evaluation(measurements=tuple(measurements), figures=(figure, *figures_13(results)))
 
 
 def evaluate_14(results: Results) -> Evaluation:
     """The latency with most replicas over that with two."""
     multicast, unicast = (results.where(copies=copies) for copies in (False, True))
     note = (
-        f"{REPLICAS[-1]} replicas over {REPLICAS[0]}; means {median(_growth(multicast, MEAN)):.3f}; with one send"
-        f" for each copy {median(_growth(unicast, P50)):.3f}, means {median(_growth(unicast, MEAN)):.3f}"
+        f"{REPLICAS[-1]} replicas over {REPLICAS[0]}; means {median(_growth(multicast, MEAN)):.3f}; with one"
+        f" send for each copy {median(_growth(unicast, P50)):.3f}, means {median(_growth(unicast, MEAN)):.3f}"
     )
     figure = Figure(
         id="llft-14",
         title="End-to-end latency over the number of replicas",
-        caption=f"After Figure 14 of {PAPER}: one client, requests and replies of {CLAIM_SIZE} bytes. {MODEL}",
+        caption=f"After Figure 14 of {PAPER}: one client, {CLAIM_SIZE} bytes both ways. {MODEL}",
         x=Axis(label="replicas", whole=True),
         y=Axis(label="mean latency (us)", low=0.0),
         curves=(
@@ -170,8 +169,8 @@ def _by(results: Results, parameter: str, value: str = P50) -> tuple[Point, ...]
 EXPERIMENTS = (
     on_testbed(
         name="llft-12",
-        title="Latency by message size",
-        source="section VI.A, Figure 12",
+        title="Latency by message size, and throughput by clients",
+        source="section VI.A, Figures 12 and 13",
         claims=(SMALL_CLAIM, LARGE_CLAIM),
         cases=cases_12,
         evaluate=evaluate_12,

@@ -1,4 +1,4 @@
-"""The primary crashes: detection, change of the view by replicas (Figure 16), recovery by clients (Figure 17)."""
+"""The primary crashes: detection, view change by replicas (Figure 16), recovery by clients (Figure 17)."""
 
 from statistics import median
 
@@ -52,7 +52,8 @@ def evaluate_16(results: Results) -> Evaluation:
     figure = Figure(
         id="llft-16",
         title="Primary view change latency over the number of replicas",
-        caption=f"After Figure 16 of {PAPER}: from the suspicion to a determined view; no client calls. {MODEL}",
+        caption=f"After Figure 16 of {PAPER}: from the suspicion to a determined view; no client calls."
+        f" {MODEL}",
         x=Axis(label="replicas before the crash", whole=True),
         y=Axis(label="latency (us)", low=0.0),
         curves=(
@@ -84,7 +85,7 @@ def evaluate_16(results: Results) -> Evaluation:
 
 
 def evaluate_17(results: Results) -> Evaluation:
-    """The recovery with two replicas against that with three; the number of clients that is worst for it counts."""
+    """Recovery with two replicas against that with three; the number of clients that is worst counts."""
     medians = {
         replicas: {
             int(clients): median(each.values("recovery_ns"))
@@ -105,7 +106,7 @@ def evaluate_17(results: Results) -> Evaluation:
     figure = Figure(
         id="llft-17",
         title="Recovery latency over the number of clients",
-        caption=f"After Figure 17 of {PAPER}: from the suspicion to the beginning of the new view, under load."
+        caption=f"After Figure 17 of {PAPER}: from the suspicion to the beginning of the view, under load."
         f" {MODEL}",
         x=Axis(label="clients", scale="log", whole=True),
         y=Axis(label="latency (us)", low=0.0),
@@ -123,8 +124,8 @@ def evaluate_17(results: Results) -> Evaluation:
     measured = Measurement(
         claim=RECOVERY_CLAIM,
         value=max(ratios.values()),
-        note=f"the largest ratio: {said}; a client waits {outages[TWO]:.1f} and {outages[THREE]:.1f} ms for its"
-        " next answer, most of it for the detection",
+        note=f"the largest ratio: {said}; a client waits {outages[TWO]:.1f} and {outages[THREE]:.1f} ms for"
+        " its next answer, most of it for the detection",
     )
     return Evaluation(measurements=(measured,), figures=(figure,))
 

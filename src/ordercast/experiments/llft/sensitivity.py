@@ -1,7 +1,7 @@
 """Experiments on the testbed, and how much each claim depends on the testbed's two free numbers.
 
-Every experiment runs with the published numbers (`calibration.py`), which decide its claims. It runs again with a few
-other numbers, smaller, for the notes.
+Every experiment runs with the published numbers (`calibration.py`), which decide its claims. It runs again
+with a few other numbers, smaller, for the notes.
 """
 
 from collections.abc import Callable, Sequence

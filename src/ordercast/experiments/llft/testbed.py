@@ -1,17 +1,17 @@
 """The testbed of LLFT's evaluation (section VI) as a world.
 
-Hosts with one CPU for the process at one switch, every client on a host of its own, so that the CPUs of clients
-are never the limit. *Plain TCP* is one server without replicas on the same hosts and cables.
+Hosts with one CPU for the process at one switch, every client on a host of its own, so that the CPUs of
+clients are never the limit. *Plain TCP* is one server without replicas on the same hosts and cables.
 
 Choices that matter, made before anything was measured:
 
-- **A multicast is one send, and the switch copies it.** The paper sends to groups by UDP multicast. So its sender
-  is charged one packet of CPU and one passage of its own cable, and each receiver a packet. Figure 14 also has
-  the other case, one send for each copy.
-- **A message of LLFT fits one frame.** The paper fragments large messages in user space. Headers have up to 170
-  bytes before the frame is full; ordering information that needs more makes a second frame.
-- **Timeouts are the defaults** of the protocol: a heartbeat every 5 ms, and 30 ms of silence before the first
-  backup suspects the primary. The paper says that its parameters give about 30 ms.
+- **A multicast is one send, and the switch copies it.** The paper sends to groups by UDP multicast. So its
+  sender is charged one packet of CPU and one passage of its own cable, and each receiver a packet. Figure
+  14 also has the other case, one send for each copy.
+- **A message of LLFT fits one frame.** The paper fragments large messages in user space. Headers have up to
+  170 bytes before the frame is full; ordering information that needs more makes a second frame.
+- **Timeouts are the defaults** of the protocol: a heartbeat every 5 ms, and 30 ms of silence before the
+  first backup suspects the primary. The paper says that its parameters give about 30 ms.
 - Executing an operation costs nothing, for both.
 """
 
@@ -56,9 +56,7 @@ def testbed(
 
 
 @collector_paused()
-def started(
-    scenario: Scenario, hardware: Hardware, *, copies: bool = False, packets: bool = False
-) -> World:
+def started(scenario: Scenario, hardware: Hardware, *, copies: bool = False, packets: bool = False) -> World:
     """A world in which all processes run. `copies`: a multicast costs one send for each copy."""
     transport = UDP_BYTES if scenario.protocol == LLFT else TCP_BYTES
 

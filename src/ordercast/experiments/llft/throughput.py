@@ -1,7 +1,7 @@
 """Throughput over the number of concurrent clients, with and without replication (section VI.A, Figure 13).
 
-Each client calls without think time, with requests and replies of 1 KB. The paper has words for it, and no number: the
-reduction is moderate under light loads, and more prominent under heavy ones.
+Each client calls without think time, with requests and replies of 1 KB. The paper has words for it, and no
+number: the reduction is moderate under light loads, and more prominent under heavy ones.
 """
 
 from statistics import median
@@ -16,9 +16,7 @@ SIZE = 1_024
 RATE = "calls_per_s"
 
 
-def serve(
-    *, system: str, clients: int, packet_ns: int, link_us: float, seed: int, calls: int
-) -> CaseValues:
+def serve(*, system: str, clients: int, packet_ns: int, link_us: float, seed: int, calls: int) -> CaseValues:
     """The throughput with so many clients."""
     scenario = testbed(system, replicas=3, clients=clients, size=SIZE, seed=seed)
     found = counted(scenario, Hardware(packet_ns, link_us), calls)
@@ -41,19 +39,21 @@ def cases_13(effort: Effort) -> list[Case]:
     ]
 
 
-def figure_13(results: Results) -> Figure:
-    """Throughput by clients, and in the caption what replication takes."""
+def figures_13(results: Results) -> tuple[Figure, ...]:
+    """Throughput by clients, and in the caption what replication takes; nothing if it was not measured."""
     served = Results(result for result in results.all if "clients" in result.case.parameters)
+    if not served.all:
+        return ()
     kept = {
         clients: median(each.where(system=LLFT).values(RATE)) / median(each.where(system=TCP).values(RATE))
         for clients, each in served.by("clients").items()
     }
     said = ", ".join(f"{share:.2f} with {clients}" for clients, share in kept.items())
-    return Figure(
+    figure = Figure(
         id="llft-13",
         title="Throughput over the number of clients, three replicas",
-        caption=f"After Figure 13 of {PAPER}: requests and replies of 1 KB, each client on a host of its own. LLFT"
-        f" has this share of plain TCP's throughput: {said} clients. {MODEL}",
+        caption=f"After Figure 13 of {PAPER}: requests and replies of 1 KB, each client on a host of its own."
+        f" LLFT has this share of plain TCP's throughput: {said} clients. {MODEL}",
         x=Axis(label="clients", scale="log", whole=True),
         y=Axis(label="1000 calls/s", low=0.0),
         curves=tuple(
@@ -67,3 +67,4 @@ def figure_13(results: Results) -> Figure:
             for system, name in NAMES.items()
         ),
     )
+    return (figure,)
