@@ -10,7 +10,7 @@ from statistics import median
 from ordercast.experiments.experiment import Case, CaseValues, Evaluation, Measurement, Results
 from ordercast.experiments.llft.calibration import Hardware
 from ordercast.experiments.llft.sensitivity import MODEL, PAPER, Effort, on_testbed
-from ordercast.experiments.llft.testbed import ECHO, GIVE, LLFT, NAMES, TAKE, TCP, counted, testbed
+from ordercast.experiments.llft.testbed import ECHO, GIVE, LLFT, NAMES, TAKE, TCP, counted, scenario_of
 from ordercast.experiments.llft.throughput import cases_13, figures_13
 from ordercast.experiments.published import published
 from ordercast.report.figures import Axis, Curve, Figure, Point, Reference, over_seeds
@@ -43,7 +43,7 @@ def measure(
     copies: bool = False,
 ) -> CaseValues:
     """The latency of one client, of so many calls."""
-    scenario = testbed(system, replicas=replicas, clients=1, size=size, service=service, seed=seed)
+    scenario = scenario_of(system, replicas=replicas, clients=1, size=size, service=service, seed=seed)
     found = counted(scenario, Hardware(packet_ns, link_us), calls, copies=copies)
     return CaseValues(numbers={P50: found.p50_ns, MEAN: found.mean_ns, "seconds": found.seconds})
 

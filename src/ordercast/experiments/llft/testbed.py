@@ -39,7 +39,7 @@ MESSAGES_MAX = 100_000_000
 """For clients that go on until the run is cut off."""
 
 
-def testbed(
+def scenario_of(
     system: str, *, replicas: int, clients: int, size: int, service: str = ECHO, seed: int
 ) -> Scenario:
     """Closed-loop clients, each with one call under way."""

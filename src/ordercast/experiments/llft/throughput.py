@@ -9,7 +9,7 @@ from statistics import median
 from ordercast.experiments.experiment import Case, CaseValues, Results
 from ordercast.experiments.llft.calibration import Hardware
 from ordercast.experiments.llft.sensitivity import MODEL, PAPER, Effort
-from ordercast.experiments.llft.testbed import LLFT, NAMES, TCP, counted, testbed
+from ordercast.experiments.llft.testbed import LLFT, NAMES, TCP, counted, scenario_of
 from ordercast.report.figures import Axis, Curve, Figure, over_seeds
 
 SIZE = 1_024
@@ -18,7 +18,7 @@ RATE = "calls_per_s"
 
 def serve(*, system: str, clients: int, packet_ns: int, link_us: float, seed: int, calls: int) -> CaseValues:
     """The throughput with so many clients."""
-    scenario = testbed(system, replicas=3, clients=clients, size=SIZE, seed=seed)
+    scenario = scenario_of(system, replicas=3, clients=clients, size=SIZE, seed=seed)
     found = counted(scenario, Hardware(packet_ns, link_us), calls)
     return CaseValues(numbers={RATE: found.messages_per_s, "seconds": found.seconds})
 
