@@ -21,6 +21,7 @@ from ordercast.protocols.atoms.subscriber import Subscriber
 _on_start = SequencingNode.on_start
 _on_seal = SequencingNode._on_seal
 _run = SequencingNode._run
+_take_publish = SequencingNode._take
 _final = Reports.final
 _inside = Ordering._inside
 _start_publisher = Publisher.on_start
@@ -45,6 +46,13 @@ def any_life(ingress: Ingress, source: NodeId, message: Publish) -> bool:
     if message.life < ingress._expected.get(source, (-1, 0))[0]:
         ingress._expected[source] = (message.life, message.number)
     return _take(ingress, source, message)
+
+
+def any_plan(
+    node: SequencingNode, ingress: Ingress, plan: GroupPlan, source: NodeId, message: Publish
+) -> None:
+    """Take a message that was sent before the group had members."""
+    _take_publish(node, ingress, msgspec.structs.replace(plan, opened=0), source, message)
 
 
 def same_life(node: SequencingNode, saved: Mapping[str, bytes]) -> None:

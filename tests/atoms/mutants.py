@@ -161,4 +161,12 @@ MUTANTS = (
         plays.a_publisher_restarts_with_a_message_on_its_way,
         "causal",
     ),
+    Mutant(
+        "a message gets a place in a group that has got its members since",
+        SequencingNode,
+        "_take",
+        defects.any_plan,
+        plays.a_copy_comes_when_its_group_has_members_again,
+        "causal",
+    ),
 )

@@ -285,6 +285,25 @@ def a_publisher_restarts_before_its_message_has_come_far() -> set[str]:
     return lab.finish()
 
 
+def a_copy_comes_when_its_group_has_members_again() -> set[str]:
+    """Its publisher was told that it is for nobody, and has sent to another group since."""
+    lab = Lab((0, 1), (0, 1), causal=True)
+    lab.hold = lambda source, target, message: (
+        isinstance(message, Publish) and message.payload == b"a" and not lab.held
+    )
+    lab.submit("a", 0)
+    for node in (0, 1):
+        lab.leave(node, 0)
+    lab.wait_ms(60)
+    assert lab.submit("b", 1)
+    for node in (0, 1):
+        lab.join(node, 0)
+    lab.wait_ms(60)
+    lab.release()
+    lab.submit("c", 0)
+    return lab.finish()
+
+
 def a_part_is_forgotten_before_it_is_pulled() -> set[str]:
     """All subscribers have it meanwhile: who asks for it is told so, and is quiet from then on."""
     lab = Lab((0, 1), (0, 1), copies=2)
@@ -358,6 +377,7 @@ PLAYS = (
     a_restarted_node_hears_of_a_store_that_is_behind,
     a_publisher_restarts_with_a_message_on_its_way,
     a_publisher_restarts_before_its_message_has_come_far,
+    a_copy_comes_when_its_group_has_members_again,
     a_part_is_forgotten_before_it_is_pulled,
     a_subscriber_misses_more_than_is_kept,
     a_seal_and_its_reports_are_lost,

@@ -24,12 +24,12 @@ def test_a_publisher_waits_until_slow_subscribers_have_delivered() -> None:
     limits = Limits((0,), (NODE,), (STORE,))
     driver = ProcessDriver(lambda env: SequencingNode(env, plans, (STORE,), limits, options), me=NODE)
     for number in range(8):
-        driver.receive(PUBLISHER, Publish(0, 1, number, 0, b"x"))
+        driver.receive(PUBLISHER, Publish(0, 1, 1, number, 0, b"x"))
     assert receipts(driver) == [1, 2, 3, 4], "the entry of the epoch and four messages fill the log"
-    driver.receive(PUBLISHER, Publish(0, 1, 7, 4, b"x"))
+    driver.receive(PUBLISHER, Publish(0, 1, 1, 7, 4, b"x"))
     assert receipts(driver) == [], "a repeated message gets no receipt either"
     for subscriber in SUBSCRIBERS:
         driver.receive(subscriber, Got(0, 9, 9))
     driver.fire(REPEAT)
-    driver.receive(PUBLISHER, Publish(0, 1, 7, 4, b"x"))
+    driver.receive(PUBLISHER, Publish(0, 1, 1, 7, 4, b"x"))
     assert receipts(driver) == [8]

@@ -1,13 +1,19 @@
 """What `ordercast why` shows: each process names the number, the entry or the process that it waits for."""
 
-from ordercast.core import Message, NodeId
+from ordercast.core import MILLISECOND, Message, NodeId
 from ordercast.protocols.atoms.messages import Entries, Forward, Got, Receipt, Sealed, Told
 from tests.atoms.lab import Chosen, Lab, kinds, nothing
+from tests.atoms.plays import either
 
 
 def waits(lab: Lab, node: NodeId) -> list[tuple[str, str]]:
     """The subject and the blocker of each wait."""
     return [(subject, blocker) for subject, blocker, _ in lab.drivers[node].waits()]
+
+
+def since(lab: Lab, node: NodeId) -> list[int]:
+    """Since when it waits, in milliseconds before now."""
+    return [(lab.now - at) // MILLISECOND for _, _, at in lab.drivers[node].waits()]
 
 
 def entries_of(group: int, to: NodeId) -> Chosen:
@@ -101,3 +107,27 @@ def test_the_store_names_the_nodes_that_have_not_reported() -> None:
     assert waits(lab, lab.store[0]) == [("change 1", f"a report from nodes {last}")]
     assert "the plans that follow epoch" in lab.process(last).explain().behind
     assert lab.finish() == set()
+
+
+def test_a_wait_tells_since_when() -> None:
+    lab = Lab((0, 1), (0, 1), joiners=1, heartbeat_ns=MILLISECOND)
+    lab.lost = entries_of(0, 1)
+    lab.submit("a", 0)
+    lab.wait_ms(2)
+    lab.submit("b", 1)
+    lab.wait_ms(3)
+    lab.submit("c", 1)
+    assert since(lab, 1) == [3], "since the first one could be delivered, but for another"
+    lab.lost = either(entries_of(0, 1), kinds(Forward), kinds(Told))
+    lab.submit("d", 0)
+    lab.wait_ms(4)
+    lab.submit("e", 0)
+    assert since(lab, lab.ingress(0)) == [4], "since the first message without an answer"
+    lab.join(2, 0)
+    lab.wait_ms(5)
+    assert since(lab, 2) == [5], "since the request"
+    assert lab.finish() == set()
+    lab.lost = kinds(Got)
+    lab.submit("f", 0)
+    lab.wait_ms(60)
+    assert since(lab, lab.distributor(0))[0] >= 60, "since the last sign of a subscriber"

@@ -121,6 +121,33 @@ def test_another_donor_goes_on_where_the_first_stopped() -> None:
     assert chunks and all(chunk.offset > 0 for chunk in chunks), "nothing was sent twice"
 
 
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_transfer_goes_on_after_pauses(durable: bool) -> None:
+    """Whoever is silent for a while has its processor taken away; newer snapshots are made meanwhile."""
+    options = ConsensusOptions(window=8, log_limit=400, checkpoint=10, chunk_bytes=10)
+    world = LogWorld(3, 0, options, transfers=True, durable=durable)
+    world.crash(2)
+    work(world, 400)
+    world.restart(2)
+    download = world.replica(2)._catchup.download
+    while not download.active:
+        world.run_ms(0.05)
+    parts = len(world.node(0)._snapshot()) // options.chunk_bytes
+    for _ in range(20):
+        world.run_ms(40)
+        cut(world, (0, 2), (1, 2))
+        work(world, 15)
+        world.run_ms(60)
+        cut(world)
+        if world.node(2).restored:
+            break
+    assert world.node(2).restored == 1
+    chunks = [message for message in world.arrived if isinstance(message, Chunk)]
+    assert parts < len(chunks) < 2 * parts
+    world.run_ms(100)
+    assert world.node(2).applied == world.node(0).applied
+
+
 def test_the_snapshot_that_is_being_sent_is_kept_while_newer_ones_are_made() -> None:
     world = transferring()
     world.crash(2)

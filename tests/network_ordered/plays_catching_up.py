@@ -8,10 +8,11 @@ from ordercast.components.network_ordered.messages import (
     Entries,
     FetchEntries,
     GapCommit,
+    StartView,
     SyncPrepare,
 )
-from ordercast.core import Message, NodeId
-from tests.network_ordered.lab import OPTIONS, Lab
+from ordercast.core import MILLISECOND, Message, NodeId
+from tests.network_ordered.lab import OPTIONS, Lab, Lost
 from tests.network_ordered.plays import without
 from tests.network_ordered.plays_traps import ahead_options
 
@@ -114,7 +115,75 @@ def entries_come_one_by_one() -> None:
     lab.finish(*"abcdefgh")
 
 
+def _large_state() -> tuple[Lab, int]:
+    """Replica 2 comes back without its disk; the state has many parts. Returns how many."""
+    lab = Lab(options=msgspec.structs.replace(OPTIONS, checkpoint_every=2, keep=0, chunk_bytes=16))
+    lab.lost = lambda source, to, message: 2 in (source, to)
+    for number in range(20):
+        lab.call(f"early{number}", 0, 1)
+        lab.wait_ms(2)
+    lab.wait_ms(20)
+    lab.crash(2)
+    lab.disks[2] = {}
+    return lab, len(lab.replica(0).ledger.state) // 16
+
+
+def _come_back(lab: Lab, lost: Lost) -> int:
+    """Start replica 2, and call until it is there; returns how many parts of a state were sent."""
+    before = lab.kinds(BaseChunk)
+    lab.lost = lost
+    lab.start(2, forgot=True)
+    lab.tell()
+    for number in range(100):
+        lab.call(f"late{number}", 0, 1)
+        lab.wait_ms(20)
+        if lab.replica(2).is_normal:
+            break
+    assert lab.replica(2).is_normal
+    assert number > 4, "it took a while"
+    return lab.kinds(BaseChunk) - before
+
+
+def a_state_is_fetched_with_pauses() -> None:
+    """Pauses that are longer than a leader may be silent do not take the state away."""
+    lab, parts = _large_state()
+    ends, count = lab.now, 0
+
+    def pauses(source: NodeId, to: NodeId, message: Message) -> bool:
+        nonlocal ends, count
+        if isinstance(message, BaseRequest) and lab.now >= ends:
+            count += 1
+            if count % 20 == 0:
+                ends = lab.now + 3 * OPTIONS.silence_ns
+        return isinstance(message, BaseRequest) and lab.now < ends
+
+    assert _come_back(lab, pauses) < 2 * parts, "it goes on where it stopped"
+    lab.finish("early0", "early19", "late0")
+
+
+def the_leader_changes_while_a_state_is_fetched() -> None:
+    """Who has given a part of the state gives the rest, also if another one leads."""
+    lab, parts = _large_state()
+    leaders: set[NodeId] = set()
+    last = lab.now
+
+    def change(source: NodeId, to: NodeId, message: Message) -> bool:
+        nonlocal last
+        if isinstance(message, StartView) and to == 2:
+            leaders.add(source)
+        if isinstance(message, BaseRequest):
+            slow, last = lab.now < last + MILLISECOND, max(last, lab.now)
+            return slow
+        return isinstance(message, SyncPrepare) and lab.now // (100 * MILLISECOND) % 2 == 1
+
+    assert _come_back(lab, change) < 2 * parts, "it goes on where it stopped"
+    assert leaders == {0, 1} and lab.replica(0).view > 3
+    lab.finish("early0", "early19", "late0")
+
+
 CATCHING_UP = (
+    a_state_is_fetched_with_pauses,
+    the_leader_changes_while_a_state_is_fetched,
     a_noop_is_behind_the_base,
     a_commit_of_what_was_not_agreed_to,
     entries_of_a_removed_sequencer,

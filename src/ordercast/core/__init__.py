@@ -1,6 +1,7 @@
 """The contract that protocols, drivers and checks share. It imports nothing else of ordercast."""
 
 from ordercast.core.chain import Chain, cause_text, chain_text, follow
+from ordercast.core.checkpoint_pace import CheckpointPace
 from ordercast.core.delivery import (
     ANEW,
     CARRIERS,
@@ -160,6 +161,7 @@ __all__ = [
     "protocol_failed",
     "Caller",
     "Checkpoint",
+    "CheckpointPace",
     "Consistency",
     "Context",
     "OperationType",

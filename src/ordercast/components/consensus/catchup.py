@@ -62,7 +62,7 @@ class Catchup:
             self._asked = self._asked + 1 if log.committed == self._reached else 0
             self._reached = log.committed
             if self.download.active:
-                self.download.ask_another()
+                self.download.ask_again()
             elif leader is not None:
                 log.env.send(leader, Fetch(log.committed))
             log.env.set_timer("fetch", log.options.retry_ns << min(self._asked, BACKOFF_MAX))

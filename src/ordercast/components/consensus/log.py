@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 from ordercast.components.consensus.journal import NOOP, Journal
 from ordercast.components.consensus.options import ConsensusOptions
-from ordercast.core import Delivered, Env, LocalError, NodeId, Stamp
+from ordercast.core import CheckpointPace, Delivered, Env, LocalError, NodeId, Stamp
+
+RARE = 8
+"""A large snapshot is made at the latest when the log has grown by one part in so many of its limit."""
 
 
 class Group:
@@ -54,7 +57,7 @@ class Owner:
 class Log:
     """Slots in order: the journal, the committed prefix, and the owner's state after it."""
 
-    __slots__ = ("committed", "env", "group", "journal", "options", "owner")
+    __slots__ = ("_pace", "committed", "env", "group", "journal", "options", "owner")
 
     def __init__(
         self,
@@ -69,6 +72,7 @@ class Log:
         self.options = options
         self.owner = owner
         self.journal = journal(env, len(group.peers), durable=owner.durable, keeps_state=owner.transfers)
+        self._pace = CheckpointPace()
         self.committed = 0
         """Slots below are committed and delivered, or in the snapshot that was restored."""
 
@@ -79,12 +83,22 @@ class Log:
         self.committed = slot + 1
         if value != NOOP:
             self.env.deliver(Delivered(value, (), self.env.me, Stamp(slot, 0)))
-        if snapshot and self.committed - self.journal.stable >= self.options.checkpoint:
-            self.journal.checkpoint(self.committed, snapshot())
+        self._pace.count(len(value))
+        if snapshot and self._is_checkpoint():
+            state = snapshot()
+            self._pace.taken(len(state))
+            self.journal.checkpoint(self.committed, state)
+
+    def _is_checkpoint(self) -> bool:
+        """Whether a snapshot is due. All replicas make them at the same slots."""
+        since, options = self.committed - self.journal.stable, self.options
+        rare = max(options.checkpoint, options.log_limit // RARE)
+        return since >= options.checkpoint and (self._pace.is_worthwhile or since >= rare)
 
     def restore(self, state: bytes | None) -> None:
         """Begin with the snapshot of an earlier life."""
         self.committed = self.journal.stable
+        self._pace.taken(len(state or b""))
         if state is not None and self.owner.restore is not None:
             self.owner.restore(state)
 

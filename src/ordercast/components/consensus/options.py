@@ -32,7 +32,7 @@ class ConsensusOptions(Options, frozen=True):
     log_limit: int = 65_536
     """How many slots may be kept because some replica has no snapshot of them; beyond, `propose` fails."""
     checkpoint: int = 1024
-    """Slots between two snapshots of the owner's state."""
+    """Slots between two snapshots of the owner's state. If that is large, there may be more."""
     chunk_bytes: int = 64 << 10
     """The largest size of a Promise or a Learn in bytes; one entry always fits."""
     burst: int = 64

@@ -23,6 +23,7 @@ more lose it, those that are left decide nothing more: nobody can tell what was 
 
 from ordercast.components.consensus.log import Log
 from ordercast.components.consensus.messages import Chunk, Recover, Recovered
+from ordercast.components.consensus.options import BACKOFF_MAX
 from ordercast.components.consensus.transfer import Download
 from ordercast.core import Message, NodeId, Wait
 
@@ -78,10 +79,11 @@ class Recovery:
     def ask(self) -> None:
         """Ask all others, again and again: a leader may have to be elected first."""
         if self._download.active:
-            self._download.ask_another()
+            self._download.ask_again()
         else:
             self._log.env.multicast(self._log.group.others, Recover(self.life, self._cursor))
-        self._log.env.set_timer("tick", self._log.options.retry_ns)
+        silent = self._download.silent if self._download.active else 0
+        self._log.env.set_timer("tick", self._log.options.retry_ns << min(silent, BACKOFF_MAX))
 
     def on_message(self, source: NodeId, message: Message) -> bool:
         """Take an answer and ask for more; whether this replica may vote again."""

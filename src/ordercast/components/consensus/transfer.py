@@ -5,6 +5,9 @@ its bytes. All replicas make the same snapshot at the same slot, so any of them 
 replica that gets no answer asks another one and goes on where it stopped. Chunks of two snapshots are never
 put together. The digest is checked at the end, and a snapshot that does not match is thrown away.
 
+What has come is not given up soon. A donor that makes a snapshot itself, or waits for a processor, is silent
+for a while, and a large snapshot would never be complete if each silence meant to begin anew.
+
 A donor keeps the snapshot that was last asked for, besides its newest one. Otherwise a log that grows quickly
 would take the snapshot away from under every transfer that takes a while.
 """
@@ -15,6 +18,9 @@ from typing import NamedTuple
 from ordercast.components.consensus.log import Log
 from ordercast.components.consensus.messages import Chunk, Want
 from ordercast.core import NodeId, Wait
+
+PATIENCE = 16
+"""After so many questions in a row without an answer, another snapshot is taken than the one on its way."""
 
 
 class Name(NamedTuple):
@@ -49,13 +55,15 @@ class Shelf:
     def give(self, to: NodeId, wanted: Want) -> None:
         """Send the chunk that was asked for, or the beginning of a newer snapshot."""
         name = Name(wanted.index, wanted.digest)
-        newest = self._find_newest()
-        for known in (self._asked, newest):
-            if known is not None and known[0] == name and wanted.offset <= len(known[1]) - bool(known[1]):
-                self._send(to, known, wanted.offset)
-                return
-        if newest is not None and newest[0].slot >= name.slot:
-            self._send(to, newest, 0)
+        known = self._asked
+        if known is None or known[0] != name:
+            known = self._find_newest()  # whose digest takes a while
+        if known is None:
+            return
+        if known[0] == name and wanted.offset <= len(known[1]) - bool(known[1]):
+            self._send(to, known, wanted.offset)
+        elif known[0].slot >= name.slot:
+            self._send(to, known, 0)
 
     def _find_newest(self) -> tuple[Name, bytes] | None:
         journal = self._log.journal
@@ -73,14 +81,19 @@ class Shelf:
 class Download:
     """The snapshot that comes to this replica, if one does."""
 
-    __slots__ = ("_asked", "_data", "_donor", "_log", "_name", "_since", "refused")
+    __slots__ = ("_came", "_data", "_donor", "_giver", "_log", "_name", "_since", "refused", "silent")
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self._name: Name | None = None
         self._donor: NodeId = log.env.me
-        self._asked = 0
-        """Replicas asked in a row without a new chunk."""
+        """Who was asked last."""
+        self._giver: NodeId = log.env.me
+        """Who has sent the last chunk."""
+        self._came = False
+        """Whether a chunk has come since it was last time to ask again."""
+        self.silent = 0
+        """Questions in a row without a new chunk."""
         self._data = bytearray()
         self._since = 0
         self.refused = 0
@@ -103,23 +116,27 @@ class Download:
         if name != self._name or chunk.offset != len(self._data):
             return False
         self._data += chunk.data
-        self._donor = source
-        self._asked = 0
+        self._donor = self._giver = source
+        self._came = True
+        self.silent = 0
         if len(self._data) < chunk.size:
             self._ask()
             return False
         return self._install(name)
 
-    def ask_another(self) -> None:
-        """Nothing came: go on with the next replica, which may have the snapshot as well.
+    def ask_again(self) -> None:
+        """It is time to. If nothing came, go on with the next replica, which may have the snapshot as well.
 
         If nobody has it any more, the transfer is over, and a leader will offer another snapshot.
         """
+        if self._came:
+            self._came = False
+            return
         others = self._log.group.others
-        if self._asked >= len(others):
+        if self.silent >= PATIENCE + len(others):
             self.stop()
             return
-        self._asked += 1
+        self.silent += 1
         self._donor = others[(others.index(self._donor) + 1) % len(others)]
         self._ask()
 
@@ -136,15 +153,16 @@ class Download:
         return [Wait(subject, f"its next part from node {self._donor}", self._since, on=(self._donor,))]
 
     def _is_replaced(self, source: NodeId, chunk: Chunk) -> bool:
-        """Whether the donor that was asked does not have the snapshot any more, and begins with another."""
+        """Whether another is to be taken: who gave this one begins with another, or is silent for long."""
         assert self._name is not None
-        return source == self._donor and chunk.offset == 0 and chunk.index >= self._name.slot
+        counts = source == self._donor and (source == self._giver or self.silent > PATIENCE)
+        return counts and chunk.offset == 0 and chunk.index >= self._name.slot
 
     def _begin(self, source: NodeId, name: Name) -> None:
         self.stop()
         self._name = name
-        self._donor = source
-        self._asked = 0
+        self._donor = self._giver = source
+        self.silent = 0
         self._since = self._log.env.now
 
     def _ask(self) -> None:

@@ -15,6 +15,7 @@ from ordercast.components.execution.call import Call
 from ordercast.components.execution.client_table import ClientTable, Executed, PackedTable
 from ordercast.components.execution.results import pack_results
 from ordercast.core import (
+    CheckpointPace,
     Context,
     Env,
     LocalError,
@@ -53,6 +54,10 @@ _decoder = msgspec.msgpack.Decoder(_Snapshot)
 _encoder = msgspec.msgpack.Encoder()
 
 
+RARE = 64
+"""After so many times the calls between two checkpoints there is one, however large the state is."""
+
+
 class Executor:
     """One replica of a service, with its client table."""
 
@@ -63,6 +68,7 @@ class Executor:
         self._machine = spec.make() if spec is not None else None
         self._table = ClientTable()
         self._now_ns: Nanos = 0
+        self._pace = CheckpointPace()
         self.place: Stamp | None = None
         """The place of the last call that was executed."""
         self.executed = 0
@@ -86,6 +92,7 @@ class Executor:
         self._table.note(client, call.first, Executed(stamp, results))
         self.place = stamp
         self.executed += 1
+        self._pace.count(len(call.bundle))
         return Execution(call.first, results, stamp, fresh=True)
 
     def _read_in_place(self, call: Call, stamp: Stamp) -> Execution | None:
@@ -123,6 +130,18 @@ class Executor:
         self._env.executed(count)
         return pack_results(bundle, results)
 
+    def is_checkpoint(self, every: int) -> bool:
+        """Whether a checkpoint follows the last call, if there may be one after every so many calls."""
+        if self.executed % every:
+            return False
+        return self._pace.is_worthwhile or self.executed % (RARE * every) == 0
+
+    def checkpoint(self) -> tuple[bytes, tuple[int, int]]:
+        """The state at a checkpoint, and its digest."""
+        state = self.snapshot()
+        self._pace.taken(len(state))
+        return state, (len(state), crc32(state))
+
     def snapshot(self) -> bytes:
         """Everything that a replica needs to go on from here."""
         place = self.place
@@ -155,6 +174,7 @@ class Executor:
         self.place = None if found.place is None else Stamp(*found.place)
         self.executed = found.executed
         self._now_ns = found.now_ns
+        self._pace.taken(len(snapshot))
 
     def digest(self) -> tuple[int, int]:
         """The size and a check sum of the state: of the service and the client table."""

@@ -216,8 +216,8 @@ class LoggedService(Stack):
             self._note_delivered(place.clock)
             self.env.deliver(Delivered(call.bundle, (self._group,), call.client, place))
             every = self._options.checkpoint_every
-            if every and self.executor.executed % every == 0:
-                self._deliver_checkpoint(place)
+            if every and self.executor.is_checkpoint(every):
+                self.env.deliver(Checkpoint(self._group, place, *self.executor.checkpoint()[1]))
         if asked or self.log.is_leader:
             self._answer(call, done.results, self.executor.place if call.read else done.stamp)
 

@@ -26,6 +26,8 @@ CATCH_UP = "catch-up"
 """The timer of the replica to ask again."""
 SLOTS_MAX = 512
 """How many slots are asked for at once."""
+UNANSWERED_MAX = 8
+"""So many times in a row who has given a part of a state is asked in vain for the next."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -70,6 +72,8 @@ class CatchUp:
         """Who was last asked for a state."""
         self._donor: NodeId | None = None
         """Who has offered a state without being asked."""
+        self._unanswered = 0
+        """Questions for a state since its last part has come."""
 
     def begin(self, target: Target, done: Callable[[], None]) -> None:
         """Get a log, then call `done`; both may happen at once."""
@@ -89,7 +93,7 @@ class CatchUp:
         if target is None:
             return
         if replica.log.synced_rank < target.base.rank:
-            self._ask_for_state(target.base_source)
+            self._ask_for_state(self._giver(target))
             return
         if not replica.ordering.may_take(target.place):
             self._arm()  # until the change of the sequencers is decided
@@ -111,6 +115,16 @@ class CatchUp:
             self._arm()
         else:
             self._finish(target, entries)
+
+    def _giver(self, target: Target) -> NodeId:
+        """Who has the state for a target: who has given a part of one that will do, as long as it answers.
+
+        A new leader would begin another one."""
+        transfer = self._transfer
+        is_given = transfer is not None and transfer.base.rank >= target.base.rank
+        if transfer is not None and is_given and self._unanswered < UNANSWERED_MAX:
+            return transfer.source
+        return target.base_source
 
     def _finish(self, target: Target, entries: list[LogEntry]) -> None:
         done = self._done
@@ -178,6 +192,7 @@ class CatchUp:
         if chunk.total != transfer.total:
             raise RemoteError(f"a state of {transfer.total} bytes goes on as one of {chunk.total} bytes")
         transfer.got += chunk.data
+        self._unanswered = 0
         if len(transfer.got) < chunk.total:
             self._ask_for_state(source)
         elif replica.ordering.may_take(chunk.base):
@@ -203,6 +218,7 @@ class CatchUp:
         transfer = self._transfer
         rank, offset = (transfer.base.rank, len(transfer.got)) if transfer else ((0, 0), 0)
         self._asked = source
+        self._unanswered += 1
         self._replica.env.send(source, BaseRequest(*rank, offset))
         self._arm()
 

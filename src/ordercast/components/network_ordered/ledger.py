@@ -46,9 +46,8 @@ class Ledger:
             call = call_of(entry)
             done = None if call is None else self.executor.execute(call, entry.stamp)
             self.outcomes.append((call, done))
-            if done is not None and done.fresh and self.executor.executed % self._every == 0:
-                place = self._log.place_at(self.executed)
-                self._taken.append(Taken(place, self.executor.snapshot(), self.executor.digest()))
+            if done is not None and done.fresh and self.executor.is_checkpoint(self._every):
+                self._taken.append(Taken(self._log.place_at(self.executed), *self.executor.checkpoint()))
 
     def roll_back(self, stop: int) -> None:
         """Undo what was executed beyond this many entries, state and client table."""

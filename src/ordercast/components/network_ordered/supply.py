@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 LOG_MAX = 1 << 16
 """The base does not stay any longer when the log behind it has so many entries."""
+HOLD = 16
+"""So many times `silence_ns` the base stays without a sign of the other replica. Where processors are busy,
+it is often silent for longer than a leader may be. A long transfer that began anew each time would never end.
+"""
 
 
 class Supply:
@@ -33,14 +37,20 @@ class Supply:
     def __init__(self, replica: NetworkReplica) -> None:
         self._replica = replica
         self._asked: Nanos | None = None
-        """When another replica asked for the state, or for the log behind it."""
+        """When another replica asked for the state, or for the log behind it, or to return."""
 
     @property
     def holds_base(self) -> bool:
         """Whether another replica is fetching the state at the base, and what lies behind it."""
         replica = self._replica
-        recent = self._asked is not None and replica.env.now - self._asked < replica.options.silence_ns
+        patience = HOLD * replica.options.silence_ns
+        recent = self._asked is not None and replica.env.now - self._asked < patience
         return recent and len(replica.log.entries) < LOG_MAX
+
+    def hold_base(self) -> None:
+        """Another replica has lost its memory. Whoever leads when it returns, the state that it fetches must
+        still be there, so all keep theirs."""
+        self._asked = self._replica.env.now
 
     def send_entries(self, to: NodeId, entries: list[LogEntry], lacking: tuple[Slot, ...] = ()) -> None:
         """Send entries, and say which slots are missing here too."""

@@ -228,6 +228,7 @@ class Views:
         if message.life > known:
             self._lives[source] = message.life
             self._votes.discard(source)
+        self._replica.supply.hold_base()
         if self._replica.is_normal:
             if (source, message.life) in self._returns:
                 self.tell(source)

@@ -119,6 +119,10 @@ class SequencingGraph:
         atom = next(iter(own)) if len(own) == 1 else None
         return atom if atom is not None and len(self._groups[atom]) == 1 else None
 
+    def highest(self, group: GroupId) -> AtomId:
+        """The first of a group's own atoms."""
+        return min(self._own_of(group), key=self._forest.level)
+
     def lowest(self, group: GroupId) -> AtomId:
         """The last of a group's own atoms."""
         return max(self._own_of(group), key=self._forest.level)

@@ -21,7 +21,7 @@ from ordercast.lab.trial.account_rules import (
 from ordercast.lab.trial.diary import LifeDiary, Sent
 from ordercast.lab.trial.history import History, histories_of
 from ordercast.lab.trial.stage import CrashTime, latency_us
-from ordercast.scenario.faults import FaultSpec, Heal, Partition, Weather
+from ordercast.scenario.faults import FaultSpec, Heal, Sides, Weather
 from ordercast.scenario.spec import Scenario
 
 DETECTION_TIMES = 5
@@ -75,13 +75,13 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def hosts_hit(faults: Iterable[FaultSpec]) -> frozenset[HostId]:
-    """The hosts at which faults are aimed. A partition is aimed at all its sides but the largest."""
+    """The hosts at which faults are aimed. What happens between sides is aimed at all but the largest."""
     found: set[HostId] = set()
     for fault in faults:
         match fault:
             case Heal() | Weather():
                 continue
-            case Partition():
+            case Sides():
                 largest = max(fault.sides, key=len)
                 found.update(host for side in fault.sides if side is not largest for host in side)
             case _:

@@ -23,12 +23,14 @@ ACKS = "acks"
 class Output:
     """What was sent on a channel and is not acknowledged."""
 
-    __slots__ = ("attempts", "due", "next", "waiting")
+    __slots__ = ("attempts", "due", "next", "since", "waiting")
 
     def __init__(self) -> None:
         self.next = 0
         self.waiting: dict[int, Forward] = {}
         self.due: Nanos = 0
+        self.since: Nanos = 0
+        """When the first of them was sent, or the last one before it acknowledged."""
         self.attempts = 0
 
 
@@ -60,7 +62,7 @@ class Channels:
         output = self._outputs.setdefault((label, to), Output())
         message = Forward(label, output.next, group, stage, position, entry)  # type: ignore[arg-type]
         if not output.waiting:
-            output.due, output.attempts = self._env.now + self._retry, 0
+            self._begin(output)
         output.waiting[output.next] = message
         output.next += 1
         self._env.send(to, message)
@@ -72,7 +74,11 @@ class Channels:
             return
         while output.waiting and (first := next(iter(output.waiting))) < message.next:
             del output.waiting[first]
-            output.due, output.attempts = self._env.now + self._retry, 0
+            self._begin(output)
+
+    def _begin(self, output: Output) -> None:
+        """Wait for an acknowledgement from now on."""
+        output.due, output.since, output.attempts = self._env.now + self._retry, self._env.now, 0
 
     def take(self, source: NodeId, message: Forward) -> bool:
         """Keep what came; whether the next message of the channel may be there."""
@@ -141,8 +147,8 @@ class Channels:
         for key in [key for key in self._inputs if key[0] < label]:
             del self._inputs[key]
 
-    def unacknowledged(self) -> Iterator[tuple[NodeId, int]]:
-        """Other ends that have not acknowledged something, and how much."""
+    def unacknowledged(self) -> Iterator[tuple[NodeId, int, Nanos]]:
+        """Other ends that have not acknowledged something, how much, and since when."""
         for (_, to), output in self._outputs.items():
             if output.waiting:
-                yield to, len(output.waiting)
+                yield to, len(output.waiting), output.since

@@ -43,7 +43,7 @@ class Prepare(Record, frozen=True, tag=1):
 
 
 class Decide(Record, frozen=True, tag=2):
-    """End a change."""
+    """Say how far logs have come. When that is known of all logs, the change ends."""
 
     change: Natural
     finals: tuple[Final, ...]

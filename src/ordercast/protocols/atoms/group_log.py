@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from ordercast.core import Env, GroupId, NodeId
+from ordercast.protocols.atoms.parts import size_of
 from ordercast.protocols.atoms.records import Entry, GroupPlan, Placed, Serial
 
 _encoder = msgspec.msgpack.Encoder()
@@ -115,7 +116,7 @@ class GroupLog:
         found: list[Entry] = []
         size = 0
         while len(found) < most and (entry := self.entries.get(start + len(found))) is not None:
-            size += len(entry.payload or b"") if isinstance(entry, Placed) else 0
+            size += len(entry.payload or b"") if isinstance(entry, Placed) else size_of(entry)
             if found and size > bytes_max:
                 break
             found.append(entry)

@@ -27,6 +27,8 @@ class Publish(Message, frozen=True, tag=1):
     """A message to a group, to the first node of its path."""
 
     group: Natural
+    version: Natural
+    """The latest plan of the group that the publisher knows."""
     life: Natural
     number: Natural
     """Counted from 0 in each life of the publisher, for each group."""
@@ -183,7 +185,7 @@ class Seal(Message, frozen=True, tag=34):
 
 
 class Sealed(Message, frozen=True, tag=35):
-    """A report of a sequencing node."""
+    """A report of a sequencing node, or a part of it."""
 
     change: Natural
     post: Post

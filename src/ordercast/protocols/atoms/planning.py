@@ -18,11 +18,17 @@ def members_of(graph: SequencingGraph, group: GroupId) -> tuple[NodeId, ...]:
 
 def trees(graph: SequencingGraph, groups: Iterable[GroupId]) -> dict[GroupId, AtomId]:
     """The root of the tree of each group."""
-    roots: dict[GroupId, AtomId] = {}
+    roots: dict[AtomId, AtomId] = {}
+    found: dict[GroupId, AtomId] = {}
     for group in groups:
-        *_, root = graph.forest.upwards(graph.ingress(group))
-        roots[group] = root
-    return roots
+        way: list[AtomId] = []
+        for atom in graph.forest.upwards(graph.highest(group)):
+            way.append(atom)
+            if atom in roots:
+                break
+        found[group] = roots.get(way[-1], way[-1])
+        roots.update(dict.fromkeys(way, found[group]))
+    return found
 
 
 def hops_of(

@@ -30,6 +30,7 @@ from ordercast.core import (
 from ordercast.protocols.atoms.limits import Limits
 from ordercast.protocols.atoms.messages import MESSAGES
 from ordercast.protocols.atoms.options import AtomsOptions
+from ordercast.protocols.atoms.parts import check_processes
 from ordercast.protocols.atoms.publisher import Publisher
 from ordercast.protocols.atoms.registry import Registry
 from ordercast.protocols.atoms.sequencing_node import SequencingNode
@@ -74,6 +75,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     """Subscribers and publishers, then the sequencing nodes, then the store."""
     if not isinstance(options, AtomsOptions):
         raise LocalError(f"{NAME} takes AtomsOptions, not {type(options).__name__}")
+    check_processes(deployment.receivers, deployment.senders)
     groups = dict(enumerate(deployment.groups))
     first = deployment.receivers + deployment.senders
     nodes = tuple(range(first, first + options.nodes))

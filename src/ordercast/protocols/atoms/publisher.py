@@ -128,7 +128,7 @@ class Publisher(Member):
         return self._flows[groups[0]]
 
     def _send(self, group: GroupId, flow: Flow, number: int, to: NodeId) -> None:
-        self.env.send(to, Publish(group, self._life, number, flow.floor, flow.kept[number]))
+        self.env.send(to, Publish(group, flow.version, self._life, number, flow.floor, flow.kept[number]))
 
     def _find(self, group: GroupId, flow: Flow) -> None:
         """Nobody receives the group, as far as this node knows: ask the store whether that is so."""

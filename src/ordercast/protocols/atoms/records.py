@@ -94,6 +94,9 @@ class GroupPlan(Record, frozen=True):
     group: Natural
     version: Natural
     """Plans of all groups have different versions; a later plan has a higher one."""
+    opened: Natural
+    """Of this plan and those before, the first since which the group has always had members. Messages that
+    were sent by earlier plans are for nobody, and their publishers were told so."""
     bases: tuple[tuple[Natural, Natural], ...]
     """Of this plan and of those before, oldest first: version and base. Whoever has obeyed a plan knows that
     its log is in the order up to the base of the next one, and not beyond. Older plans do not matter."""

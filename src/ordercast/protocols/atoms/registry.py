@@ -51,6 +51,8 @@ class Planned(Record, frozen=True):
 
     groups: tuple[Natural, ...]
     moves: tuple[tuple[Natural, Natural, bool, bool], ...]
+    finals: tuple[Final, ...] = ()
+    """How far logs have come, as far as that is decided."""
 
 
 class _Snapshot(Record, frozen=True):
@@ -111,6 +113,11 @@ class Registry:
         groups = () if self.planned is None else self.planned.groups
         return [self.plans[group] for group in groups if group in self.plans]
 
+    def undecided(self) -> list[GroupPlan]:
+        """Those of them of which it is not decided how far their logs have come."""
+        known = set() if self.planned is None else {final.group for final in self.planned.finals}
+        return [plan for plan in self.sealing() if plan.group not in known]
+
     def reporter(self, plan: GroupPlan) -> NodeId | None:
         """Who says how far a log has come: everything that a subscriber may have seen is there."""
         return next((post.node for post in reversed(plan.holders) if post.node in self.up), None)
@@ -163,7 +170,7 @@ class Registry:
         for group, node in command.lost:
             moves += [(*move[:3], True) for move in self._move(node, group, wants=False)]
         touched = {move[1] for move in moves} | set(before.groups) | self._failed()
-        self.planned = Planned(tuple(sorted(self._closure(touched))), tuple(moves))
+        self.planned = Planned(tuple(sorted(self._closure(touched))), tuple(moves), before.finals)
 
     def _is_next(self, request: Request) -> bool:
         life, number = self.asked.get(request.node, (request.life, 0))
@@ -207,8 +214,12 @@ class Registry:
         return found
 
     def _decide(self, planned: Planned, finals: tuple[Final, ...]) -> None:
-        known = {final.group: final for final in finals}
-        if known.keys() != {plan.group for plan in self.sealing()} or not self.has_enough:
+        sealed = {plan.group for plan in self.sealing()}
+        known = {final.group: final for final in (*finals, *planned.finals)}
+        if not known.keys() <= sealed:
+            return
+        if len(known) < len(sealed) or not self.has_enough:
+            self.planned = msgspec.structs.replace(planned, finals=tuple(known.values()))
             return
         self.change += 1
         self.planned = None
@@ -287,6 +298,7 @@ class Registry:
         self.plans[group] = GroupPlan(
             group,
             self.version,
+            before.opened if before is not None and before.hops else self.version,
             self._bases(before, final, base),
             base,
             begin,

@@ -35,6 +35,7 @@ from ordercast.protocols.atoms.messages import (
     Sealed,
 )
 from ordercast.protocols.atoms.options import AtomsOptions
+from ordercast.protocols.atoms.parts import parts
 from ordercast.protocols.atoms.records import (
     NOBODY,
     GroupPlan,
@@ -217,6 +218,9 @@ class SequencingNode(Process):
         self._take(found, plan, source, message)
 
     def _take(self, ingress: Ingress, plan: GroupPlan, source: NodeId, message: Publish) -> None:
+        if message.version < plan.opened:  # a late copy, or of a publisher that will send it again
+            self.env.send(source, Route(plan.group, plan.version, self.env.me))
+            return
         if not ingress.take(source, message):
             self._answer_again(ingress, plan, source, message)
         while (publish := ingress.ready(source)) is not None:
@@ -308,8 +312,8 @@ class SequencingNode(Process):
         labels = frozenset(message.labels)
         self._open -= labels
         reports = [self._keeping.report(plan) for plan in self._plans.values() if plan.label in labels]
-        sealed = Sealed(message.change, self._post, message.labels, tuple(reports))
-        self.env.send(source, sealed)
+        for part in parts(reports):
+            self.env.send(source, Sealed(message.change, self._post, message.labels, part))
 
     # Explanations
 
@@ -326,20 +330,16 @@ class SequencingNode(Process):
             "entries kept": sum(len(log.entries) for log in self._keeping.logs.values()),
         }
         waits = [
-            Wait(
-                f"{count} messages on their paths",
-                f"an acknowledgement of node {node}",
-                self.env.now,
-                on=(node,),
-            )
-            for node, count in self._channels.unacknowledged()
+            Wait(f"{count} messages on their paths", f"an acknowledgement of node {node}", since, on=(node,))
+            for node, count, since in self._channels.unacknowledged()
         ]
         for group, distribution in self._keeping.distributions.items():
             behind = distribution.silent(self._options.suspect_ns)
             if behind:
                 names = ", ".join(map(str, behind))
+                since = min(distribution.subscribers[node].heard for node in behind)
                 waits.append(
-                    Wait(f"the log of group {group}", f"subscribers {names}", self.env.now, on=tuple(behind))
+                    Wait(f"the log of group {group}", f"subscribers {names}", since, on=tuple(behind))
                 )
         sealed = sorted({p.label for p in self._plans.values() if self._post in p.posts()} - self._open)
         behind_of = f"the plans that follow epoch {sealed[0]}" if sealed else ""

@@ -7,6 +7,7 @@ collected is lost with it: its successor asks again, and nodes report again, the
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import islice
 
 from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.components.consensus import Barrier, Replica
@@ -49,6 +50,7 @@ from ordercast.protocols.atoms.messages import (
     Unheard,
 )
 from ordercast.protocols.atoms.options import AtomsOptions
+from ordercast.protocols.atoms.parts import parts
 from ordercast.protocols.atoms.records import Post
 from ordercast.protocols.atoms.registry import Registry
 from ordercast.protocols.atoms.sealing import Reports
@@ -56,7 +58,7 @@ from ordercast.protocols.atoms.sealing import Reports
 TICK = "tick"
 BEGINNING = "beginning"
 REQUESTS_MAX = 256
-"""Requests of subscribers in one change."""
+"""Requests of subscribers in one change, and subscribers that have missed too much."""
 UNHEARD_MAX = 1024
 """Questions about groups without members that wait for the log."""
 
@@ -153,8 +155,8 @@ class StoreReplica(Stack):
         plans = sorted(
             (plan for plan in self._registry.plans.values() if plan.version > since), key=lambda p: p.version
         )
-        first = tuple(plans[:BATCH])
-        upto = latest if len(plans) <= BATCH else first[-1].version
+        first = next(parts(plans, BATCH))
+        upto = latest if len(first) == len(plans) else first[-1].version
         self.env.send(node, Plans(since, upto, latest, first))
 
     def _on_ask(self, source: NodeId, message: Ask) -> None:
@@ -278,7 +280,7 @@ class StoreReplica(Stack):
         if down or up:
             return Prepare(registry.change + 1, (), up, down)
         finals = self._finals() if registry.has_enough else None
-        return None if finals is None else Decide(registry.change + 1, finals)
+        return None if finals is None else Decide(registry.change + 1, next(parts(finals), ()))
 
     def _requests(self) -> tuple[Request, ...]:
         """The next requests of subscribers, each subscriber's without a gap."""
@@ -311,11 +313,12 @@ class StoreReplica(Stack):
 
     def _left_behind(self) -> tuple[tuple[GroupId, NodeId], ...]:
         plans = self._registry.plans
-        return tuple(
+        lost = (
             (group, node)
             for group, node in sorted(self._lagging)
             if group in plans and any(one.node == node and one.stop is None for one in plans[group].tenures)
         )
+        return tuple(islice(lost, REQUESTS_MAX))
 
     def _seal(self) -> None:
         """Have the epochs sealed that the change under way ends."""
@@ -326,14 +329,14 @@ class StoreReplica(Stack):
         if labels:
             nodes = sorted(registry.up)
             self.env.multicast(nodes, Seal(registry.change + 1, registry.version, labels))
-            for plan in registry.sealing():
+            for plan in registry.undecided():
                 for node, copy in self._reports.copies(plan):
                     self.env.send(node, copy)
 
     def _finals(self) -> tuple[Final, ...] | None:
-        """How far each log has come; None if somebody has not said so."""
+        """How far each log has come, if that is not decided; None if somebody has not said so."""
         finals: list[Final] = []
-        for plan in self._registry.sealing():
+        for plan in self._registry.undecided():
             final = self._reports.final(plan)
             if final is None:
                 return None
@@ -357,7 +360,7 @@ class StoreReplica(Stack):
         waits: list[Wait] = []
         if registry.planned is not None and self._log.is_leader:
             lacking = sorted(
-                {node for plan in registry.sealing() if (node := self._reports.lacking(plan)) is not None}
+                {node for plan in registry.undecided() if (node := self._reports.lacking(plan)) is not None}
             )
             if not registry.has_enough:
                 lacking = sorted(registry.lives.keys() - registry.up)

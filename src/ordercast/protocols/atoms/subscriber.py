@@ -17,6 +17,7 @@ from ordercast.core import (
     Joined,
     Left,
     Message,
+    Nanos,
     NodeId,
     Receiver,
     Stamp,
@@ -85,7 +86,8 @@ class Subscriber(Receiver):
         self._life = 1
         self._number = 0
         """Of the last request."""
-        self._asked: dict[int, Ask] = {}
+        self._asked: dict[int, tuple[Ask, Nanos]] = {}
+        """What is not answered, and since when."""
         self._is_settled = True
         self._ended: dict[GroupId, int] = {}
         """Where its last time in a group began, if that is over."""
@@ -108,7 +110,7 @@ class Subscriber(Receiver):
         else:
             self._resume(saved)
             self._is_settled = False
-            self._asked[0] = Ask(self._life, 0)
+            self._asked[0] = Ask(self._life, 0), self.env.now
             self._set_horizon()
             self._ask()
         self.env.set_timer(CHECK, CHECKS * self._options.retry_ns)
@@ -141,7 +143,7 @@ class Subscriber(Receiver):
 
     def _request(self, group: GroupId, wants: bool) -> None:
         self._number += 1
-        self._asked[self._number] = Ask(self._life, self._number, group, wants)
+        self._asked[self._number] = Ask(self._life, self._number, group, wants), self.env.now
         self._is_settled = False
         self._set_horizon()
         self._ask()
@@ -154,8 +156,8 @@ class Subscriber(Receiver):
 
     def _ask(self) -> None:
         """Send what is not answered, or just ask how things are."""
-        asks = list(self._asked.values()) or [Ask(self._life, self._number)]
-        for ask in asks:
+        asks = [ask for ask, _ in self._asked.values()]
+        for ask in asks or [Ask(self._life, self._number)]:
             self.env.multicast(self._store, ask)
         self.env.set_timer(ASK, self._options.retry_ns)
 
@@ -323,7 +325,7 @@ class Subscriber(Receiver):
 
     def explain(self) -> Explanation:
         """For which number, which entry or which answer each message waits."""
-        ordering, now = self._ordering, self.env.now
+        ordering = self._ordering
         waits: list[Wait] = []
         for group, stream in ordering.streams.items():
             since = stream.since
@@ -355,9 +357,9 @@ class Subscriber(Receiver):
             elif stream.came:
                 what = f"entry {stream.next} of its log"
                 waits.append(Wait(f"{len(stream.came)} entries of group {group}", what, since, on=from_))
-        for ask in self._asked.values():
-            verb = "a request" if ask.group is not None else "this node"
-            waits.append(Wait(verb, "an answer of the store", now, on=self._store))
+        for ask, since in self._asked.values():
+            subject = "a request" if ask.group is not None else "this node"
+            waits.append(Wait(subject, "an answer of the store", since, on=self._store))
         state: dict[str, str | int] = {
             "role": "subscriber",
             "groups": ", ".join(f"{group} up to {one.next}" for group, one in ordering.streams.items())

@@ -30,8 +30,8 @@ class Replica:
         done = self.executor.execute(call, place)
         if done is not None and done.fresh:
             self._env.deliver(Delivered(call.bundle, (self._group,), call.client, done.stamp))
-            if self._every and self.executor.executed % self._every == 0:
-                self._env.deliver(Checkpoint(self._group, done.stamp, *self.executor.digest()))
+            if self._every and self.executor.is_checkpoint(self._every):
+                self._env.deliver(Checkpoint(self._group, done.stamp, *self.executor.checkpoint()[1]))
         return done
 
     def prune(self) -> None:

@@ -49,7 +49,7 @@ def capture(place: int, lineage: Views, executor: bytes, messaging: Messaging) -
     """The checkpoint of a member that has performed everything up to a place."""
     links = tuple(map(_record, messaging.connections.values()))
     closed = tuple((client, server, number) for (client, server), number in sorted(messaging.closed.items()))
-    views = dict(sorted(messaging.begun.items()))
+    views = dict(sorted(messaging.views.begun.items()))
     return _encoder.encode(Record(place, lineage, messaging.clock, executor, links, closed, views))
 
 
@@ -104,9 +104,7 @@ def install(record: Record, messaging: Messaging, *, keeps_delivered: bool = Fal
             continue
         incoming.view, incoming.base = known.view, known.remote_base
         incoming.restart(known.delivered, known.watermark)
-    for party, view in record.views.items():
-        messaging.views[party] = max(view, messaging.views.get(party, view))
-        messaging.begun[party] = max(view, messaging.begun.get(party, view))
+    messaging.views.install(record.views)
 
 
 def _begin_anew(connection: Connection) -> None:

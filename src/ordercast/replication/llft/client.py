@@ -266,9 +266,9 @@ class Client(Caller, Group):
         """The calls without an answer."""
         waits: list[Wait] = self._calls.waits("the reply of a primary")
         believes = ", ".join(
-            f"view {self.messaging.begun[group]} of group {group}"
+            f"view {self.messaging.views.begun[group]} of group {group}"
             for group in self._links
-            if group in self.messaging.begun
+            if group in self.messaging.views.begun
         )
         state: dict[str, str | int] = {"role": "client", "calls under way": len(waits), "believes": believes}
         return Explanation(state, tuple(waits))

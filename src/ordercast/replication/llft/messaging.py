@@ -32,9 +32,9 @@ from ordercast.replication.llft.messages import (
     ViewAck,
 )
 from ordercast.replication.llft.names import Link, Party, ViewId
+from ordercast.replication.llft.remote_views import RemoteViews
 from ordercast.replication.llft.setting import Setting
 
-FIRST_VIEW = ViewId(0, 0)
 ANSWERED_MAX = 64
 """So many missing messages are sent again at a time."""
 LOST_MAX = 3
@@ -57,12 +57,7 @@ class Messaging:
         self.connections: dict[Link, Connection] = {}
         self.closed: dict[tuple[Party, Party], int] = {}
         """The highest number of a closed connection, for each pair of groups."""
-        self.views: dict[Party, ViewId] = {}
-        """The last primary view of each remote group that this member knows of; older primaries are fenced
-        off."""
-        self.begun: dict[Party, ViewId] = {}
-        """The last of them that has certainly begun. A primary listens to no other: where a view begins says
-        what of the last one is undone."""
+        self.views = RemoteViews()
         self.held = Holdings()
         self.clock = 0
         """The Lamport clock of the group (Figure 4, `myTimestamp`). It moves only with what the group does in
@@ -142,7 +137,7 @@ class Messaging:
             self._group.view,
             outgoing.base,
             outgoing.passed,
-            self._known_view(connection.remote),
+            self.views.named(connection.remote),
             incoming.upto,
             incoming.room(self._options.window),
             incoming.released if not self._group.alone else incoming.watermark,
@@ -151,19 +146,13 @@ class Messaging:
             self.held.slice(connection.remote),
         )
 
-    def _known_view(self, party: Party) -> ViewId | None:
-        """The view of a remote group that this member takes part in; a lower one, if it knows that another
-        has come, but not where it began; None at the first contact."""
-        begun = self.begun.get(party)
-        return FIRST_VIEW if begun is None and party in self.views else begun
-
     def send(self, connection: Connection, message: Message) -> None:
         connection.sent_at = self._env.now
         self.tell(connection.remote, message)
 
     def tell(self, party: Party, message: Message) -> None:
         """Multicast to a remote group."""
-        self._env.multicast(self._setting.way_to(party, self.views.get(party)), message)
+        self._env.multicast(self._setting.way_to(party, self.views.last.get(party)), message)
 
     # Receiving
 
@@ -237,7 +226,8 @@ class Messaging:
             self.held.note(connection.remote, head.orders)
         if head.reflected is not None:
             self._group.on_orders(head.reflected)
-        if not self._heeds(connection.remote, head.view):
+        speaks = self._group.leads or self._group.recovers
+        if not self.views.heeds(connection.remote, head.view, speaks=speaks):
             self._put_right(source, connection.remote, head.view)
             return False
         if incoming.view != head.view:
@@ -259,24 +249,10 @@ class Messaging:
         if head.ack_view is not None and head.ack_view < self._group.view and self._group.leads:
             self._group.on_outdated(party)
 
-    def _heeds(self, party: Party, view: ViewId) -> bool:
-        """Whether this member listens to the primary of a view of a remote group."""
-        known = self.views.get(party)
-        if known is None:
-            self.views[party] = self.begun[party] = view
-        elif view < known:
-            return False
-        elif self._group.leads or self._group.recovers:
-            return view == self.begun.get(party)  # else it has to be asked first what was received
-        else:
-            self.views[party] = self.begun[party] = view
-        return True
-
     def _put_right(self, source: NodeId, party: Party, view: ViewId) -> None:
         """A primary that another one has overtaken may be cut off from its group: tell it."""
-        known = self.views.get(party)
-        if self._group.leads and known is not None and view < known:
-            self._env.send(source, Superseded(known))
+        if self._group.leads and self.views.overtaken(party, view):
+            self._env.send(source, Superseded(self.views.last[party]))
 
     def _on_first_ack(self, source: NodeId, message: FirstAck) -> None:
         head = message.head
@@ -366,15 +342,13 @@ class Messaging:
         if source not in self._setting.parties.get(message.party, ()) or source in self.peers:
             raise RemoteError(f"node {source} reports a view of group {message.party}, which is not its own")
         party, view = message.party, message.lineage[-1].view
-        known = self.views.get(party)
         if not (self._group.leads or self._group.recovers):
             return
-        if known is not None and view < known:
+        if self.views.overtaken(party, view):
             self._put_right(source, party, view)
             return
-        self.views[party] = view
-        if message.final and self.begun.get(party) != view:
-            self.begun[party] = view
+        self.views.fence(party, view)
+        if message.final and self.views.begin(party, view):
             self._group.on_lineage(message)
         states = []
         for connection in self.connections.values():

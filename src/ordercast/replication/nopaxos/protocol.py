@@ -170,6 +170,7 @@ PROTOCOL = Protocol(
             "sync_ns": 50 * MILLISECOND,
             "silence_ns": 500 * MILLISECOND,
             "view_ns": 100 * MILLISECOND,
+            "chunk_bytes": 64 << 10,
         },
         "calls": LIVE_CALLS,
     },

@@ -97,8 +97,8 @@ class Server(Process):
         self.env.send(source, Answer(done.first, done.results, place_of_stamp(stamp)))
 
     def _checkpoint(self, stamp: Stamp) -> None:
-        if self._every and self._executor.executed % self._every == 0:
-            self.env.deliver(Checkpoint(self._group, stamp, *self._executor.digest()))
+        if self._every and self._executor.is_checkpoint(self._every):
+            self.env.deliver(Checkpoint(self._group, stamp, *self._executor.checkpoint()[1]))
 
     def explain(self) -> Explanation:
         """Nothing waits at a server."""
