@@ -15,7 +15,7 @@ from ordercast.experiments.llft.calibration import (
     PUBLISHED,
     QUICK_GRID,
     ROUND_TRIPS_PER_S,
-    hardware_of,
+    costs_of,
 )
 from ordercast.experiments.llft.ethernet import TCP_BYTES, UDP_BYTES, Ethernet
 from ordercast.experiments.llft.failing import change_of, fail
@@ -26,7 +26,7 @@ from ordercast.sim.scheduler import Scheduler
 from ordercast.sim.world import PACKET_OVERHEAD_BYTES
 from tests.experiments import made_up
 
-HARDWARE: dict[str, Any] = {"packet_ns": PUBLISHED.packet_ns, "link_us": PUBLISHED.link_us}
+COSTS: dict[str, Any] = {"packet_ns": PUBLISHED.packet_ns, "link_us": PUBLISHED.link_us}
 SMALLEST_NS = FRAME_BYTES_MIN * 8
 """The time of the smallest frame at 1 Gb/s."""
 FULL_NS = 1_538 * 8
@@ -45,7 +45,7 @@ def test_every_claim_but_that_of_the_determinizer_has_an_experiment() -> None:
 
 
 def test_a_packet_and_a_link_follow_from_publications_about_tcp() -> None:
-    assert hardware_of(CYCLES_A_BIT, 1e6 / ROUND_TRIPS_PER_S, 10.0) == PUBLISHED
+    assert costs_of(CYCLES_A_BIT, 1e6 / ROUND_TRIPS_PER_S, 10.0) == PUBLISHED
     assert (PUBLISHED.packet_ns, PUBLISHED.link_us) == (5_792, 2.75)
     assert GRID[0] == QUICK_GRID[0] == PUBLISHED
 
@@ -156,7 +156,7 @@ def test_large_messages_take_the_wire_in_one_direction(service: str) -> None:
 def test_replication_costs_throughput_and_more_of_it_under_load() -> None:
     def share(clients: int) -> float:
         ours, theirs = (
-            throughput.serve(system=system, clients=clients, seed=0, calls=200, **HARDWARE).numbers
+            throughput.serve(system=system, clients=clients, seed=0, calls=200, **COSTS).numbers
             for system in (LLFT, TCP)
         )
         return ours[throughput.RATE] / theirs[throughput.RATE]
@@ -177,7 +177,7 @@ def test_every_copy_costs_a_send_where_nothing_copies() -> None:
 def test_a_new_primary_waits_for_the_other_backups_and_the_last_replica_for_nobody(
     replicas: int, waited_for: int
 ) -> None:
-    found = fail(replicas=replicas, clients=0, seed=1, **HARDWARE)
+    found = fail(replicas=replicas, clients=0, seed=1, **COSTS)
     assert found["waited_for"] == waited_for
     assert (found["view_change_ns"] == 0) is (waited_for == 0)
     assert 25 * MILLISECOND < found["detection_ns"] < 40 * MILLISECOND
@@ -185,7 +185,7 @@ def test_a_new_primary_waits_for_the_other_backups_and_the_last_replica_for_nobo
 
 
 def test_clients_wait_for_the_detection_and_the_recovery() -> None:
-    few, many = (fail(replicas=2, clients=clients, seed=1, **HARDWARE) for clients in (1, 8))
+    few, many = (fail(replicas=2, clients=clients, seed=1, **COSTS) for clients in (1, 8))
     for found in (few, many):
         assert found["outage_ns"] > found["detection_ns"]
     assert few["recovery_ns"] < many["recovery_ns"]

@@ -38,7 +38,7 @@ FRAME_BYTES_MIN = 84
 """On the wire: the smallest frame with its preamble and the gap behind it."""
 
 
-class Hardware(msgspec.Struct, frozen=True):
+class Costs(msgspec.Struct, frozen=True):
     """What hosts and links of a testbed cost."""
 
     packet_ns: Nanos
@@ -47,24 +47,24 @@ class Hardware(msgspec.Struct, frozen=True):
     """Latency of a link besides the bytes; a packet from host to host takes two."""
 
 
-def hardware_of(cycles_a_bit: float, round_trip_us: float, gbps: float) -> Hardware:
+def costs_of(cycles_a_bit: float, round_trip_us: float, gbps: float) -> Costs:
     """The rule above, from the round trip of a small packet between two hosts with a cable between them."""
     packet_us = cycles_a_bit * SEGMENT_BYTES * 8 / HERTZ * SECOND / MICROSECOND
     frames_us = 2 * FRAME_BYTES_MIN * 8 / gbps / MICROSECOND
     links_us = round_trip_us - PACKETS_OF_A_ROUND_TRIP * packet_us - frames_us
-    return Hardware(round(packet_us * MICROSECOND), round(links_us / LINKS_OF_A_ROUND_TRIP, 2))
+    return Costs(round(packet_us * MICROSECOND), round(links_us / LINKS_OF_A_ROUND_TRIP, 2))
 
 
-PUBLISHED = hardware_of(CYCLES_A_BIT, SECOND / MICROSECOND / ROUND_TRIPS_PER_S, 10.0)
+PUBLISHED = costs_of(CYCLES_A_BIT, SECOND / MICROSECOND / ROUND_TRIPS_PER_S, 10.0)
 """5.792 us for a packet, and 2.75 us for a link."""
-SLOW_LINKS = hardware_of(CYCLES_A_BIT, 46.298, 1.0)
+SLOW_LINKS = costs_of(CYCLES_A_BIT, 46.298, 1.0)
 """From another round trip: by UDP between two servers with Xeons and 1 Gbit/s cards (Li: An Investigation
 into Transport Protocols and Data Transport Applications Over High Performance Networks, University College
 London, 2006, Figure A.8)."""
 GRID = (
     PUBLISHED,
-    Hardware(PUBLISHED.packet_ns // 2, PUBLISHED.link_us),
-    Hardware(PUBLISHED.packet_ns * 2, PUBLISHED.link_us),
+    Costs(PUBLISHED.packet_ns // 2, PUBLISHED.link_us),
+    Costs(PUBLISHED.packet_ns * 2, PUBLISHED.link_us),
     SLOW_LINKS,
 )
 """The published numbers decide the claims. With the others, notes tell what the claims would be."""

@@ -20,7 +20,7 @@ import msgspec
 
 from ordercast.core import MILLISECOND, SECOND, LocalError, Nanos, NodeId
 from ordercast.experiments.hydra.bench import check
-from ordercast.experiments.llft.calibration import Hardware
+from ordercast.experiments.llft.calibration import Costs
 from ordercast.experiments.llft.testbed import LLFT, scenario_of, started
 from ordercast.replication.llft.messages import Accept, NewPrimaryView, ProposePrimary
 from ordercast.sim.build import build_workload
@@ -49,7 +49,7 @@ class Change(msgspec.Struct, frozen=True):
 def fail(*, replicas: int, clients: int, packet_ns: int, link_us: float, seed: int) -> dict[str, float]:
     """Let the primary crash, with so many clients that call; with none, there is one that never calls."""
     scenario = scenario_of(LLFT, replicas=replicas, clients=max(1, clients), size=SIZE, seed=seed)
-    world = started(scenario, Hardware(packet_ns, link_us), packets=True)
+    world = started(scenario, Costs(packet_ns, link_us), packets=True)
     if clients:
         build_workload(scenario, world).start()
     crash = world.now + LOADED_NS + Random(f"{seed}/crash").randrange(CRASH_SPAN_NS)

@@ -8,8 +8,8 @@ of a size, which the paper found to be the same.
 from statistics import median
 
 from ordercast.experiments.experiment import Case, CaseValues, Evaluation, Measurement, Results
-from ordercast.experiments.llft.calibration import Hardware
-from ordercast.experiments.llft.sensitivity import MODEL, PAPER, Effort, on_testbed
+from ordercast.experiments.llft.calibration import Costs
+from ordercast.experiments.llft.sensitivity import MODEL, PAPER, Amount, on_testbed
 from ordercast.experiments.llft.testbed import ECHO, GIVE, LLFT, NAMES, TAKE, TCP, counted, scenario_of
 from ordercast.experiments.llft.throughput import cases_13, figures_13
 from ordercast.experiments.published import published
@@ -44,28 +44,28 @@ def measure(
 ) -> CaseValues:
     """The latency of one client, of so many calls."""
     scenario = scenario_of(system, replicas=replicas, clients=1, size=size, service=service, seed=seed)
-    found = counted(scenario, Hardware(packet_ns, link_us), calls, copies=copies)
+    found = counted(scenario, Costs(packet_ns, link_us), calls, copies=copies)
     return CaseValues(numbers={P50: found.p50_ns, MEAN: found.mean_ns, "seconds": found.seconds})
 
 
-def cases_12(effort: Effort) -> list[Case]:
+def cases_12(amount: Amount) -> list[Case]:
     """Both systems, and both patterns."""
     return [
         Case(
             parameters={"system": system, "replicas": 3, "size": size, "service": service},
             seed=seed,
             function=f"{__name__}:measure",
-            arguments={"calls": effort.calls},
+            arguments={"calls": amount.calls},
             weight=size,
         )
         for service in PATTERNS
-        for size in (SIZES if effort.thorough else (SMALL_BYTES, LARGE_BYTES))
+        for size in (SIZES if amount.thorough else (SMALL_BYTES, LARGE_BYTES))
         for system in NAMES
-        for seed in range(effort.seeds)
-    ] + cases_13(effort)
+        for seed in range(amount.seeds)
+    ] + cases_13(amount)
 
 
-def cases_14(effort: Effort) -> list[Case]:
+def cases_14(amount: Amount) -> list[Case]:
     """From two replicas on, with a multicast that the switch copies and with one send for each copy."""
     return [
         Case(
@@ -78,11 +78,11 @@ def cases_14(effort: Effort) -> list[Case]:
             },
             seed=seed,
             function=f"{__name__}:measure",
-            arguments={"calls": effort.calls},
+            arguments={"calls": amount.calls},
         )
         for copies in (False, True)
-        for replicas in (REPLICAS if effort.thorough else (REPLICAS[0], REPLICAS[-1]))
-        for seed in range(effort.seeds)
+        for replicas in (REPLICAS if amount.thorough else (REPLICAS[0], REPLICAS[-1]))
+        for seed in range(amount.seeds)
     ]
 
 

@@ -4,7 +4,7 @@ from statistics import median
 
 from ordercast.core import MICROSECOND, MILLISECOND
 from ordercast.experiments.experiment import Case, Evaluation, Measurement, Results
-from ordercast.experiments.llft.sensitivity import MODEL, PAPER, Effort, on_testbed
+from ordercast.experiments.llft.sensitivity import MODEL, PAPER, Amount, on_testbed
 from ordercast.report.figures import Axis, Curve, Figure, over_seeds
 
 REPLICAS = (2, 3, 4, 5, 6, 7, 8)
@@ -18,16 +18,16 @@ DETECTION_CLAIM, VIEW_CLAIM, RECOVERY_CLAIM = (
 _FUNCTION = "ordercast.experiments.llft.failing:fail"
 
 
-def cases_16(effort: Effort) -> list[Case]:
+def cases_16(amount: Amount) -> list[Case]:
     """No client calls."""
     return [
         Case(parameters={"replicas": replicas, "clients": 0}, seed=seed, function=_FUNCTION)
-        for replicas in (REPLICAS if effort.thorough else (TWO, THREE, REPLICAS[-1]))
-        for seed in range(4 * effort.seeds)
+        for replicas in (REPLICAS if amount.thorough else (TWO, THREE, REPLICAS[-1]))
+        for seed in range(4 * amount.seeds)
     ]
 
 
-def cases_17(effort: Effort) -> list[Case]:
+def cases_17(amount: Amount) -> list[Case]:
     """Two and three replicas, under load."""
     return [
         Case(
@@ -37,8 +37,8 @@ def cases_17(effort: Effort) -> list[Case]:
             weight=clients,
         )
         for replicas in (TWO, THREE)
-        for clients in (CLIENTS if effort.thorough else (CLIENTS[0], CLIENTS[-1]))
-        for seed in range(effort.seeds)
+        for clients in (CLIENTS if amount.thorough else (CLIENTS[0], CLIENTS[-1]))
+        for seed in range(amount.seeds)
     ]
 
 

@@ -10,7 +10,7 @@ from functools import partial
 import msgspec
 
 from ordercast.experiments.experiment import Case, Evaluation, Experiment, Measurement, Results, Setup
-from ordercast.experiments.llft.calibration import GRID, PUBLISHED, QUICK_GRID, Hardware
+from ordercast.experiments.llft.calibration import GRID, PUBLISHED, QUICK_GRID, Costs
 
 PAPER = "LLFT (Zhao, Melliar-Smith, Moser)"
 MODEL = (
@@ -19,7 +19,7 @@ MODEL = (
 )
 
 
-class Effort(msgspec.Struct, frozen=True):
+class Amount(msgspec.Struct, frozen=True):
     """How much is run for an experiment."""
 
     seeds: int
@@ -31,10 +31,10 @@ class Effort(msgspec.Struct, frozen=True):
     """Numbers of clients for the figure of throughput, which no claim needs."""
 
 
-FULL = Effort(3, 400, True, (1, 2, 4, 8, 16, 32, 64))
-QUICK, SMALL = Effort(2, 100, False, (1, 8, 32)), Effort(1, 100, False, ())
+FULL = Amount(3, 400, True, (1, 2, 4, 8, 16, 32, 64))
+QUICK, SMALL = Amount(2, 100, False, (1, 8, 32)), Amount(1, 100, False, ())
 
-Cases = Callable[[Effort], Sequence[Case]]
+Cases = Callable[[Amount], Sequence[Case]]
 Evaluate = Callable[[Results], Evaluation]
 
 
@@ -55,33 +55,33 @@ def on_testbed(
 def _all_cases(cases: Cases, setup: Setup) -> list[Case]:
     first, *others = QUICK_GRID if setup.quick else GRID
     found = _placed(cases(QUICK if setup.quick else FULL), first)
-    for hardware in others:
-        found += _placed(cases(SMALL), hardware)
+    for costs in others:
+        found += _placed(cases(SMALL), costs)
     return found
 
 
-def _placed(cases: Sequence[Case], hardware: Hardware) -> list[Case]:
+def _placed(cases: Sequence[Case], costs: Costs) -> list[Case]:
     """The cases on a testbed with these numbers."""
-    numbers = msgspec.structs.asdict(hardware)
+    numbers = msgspec.structs.asdict(costs)
     return [msgspec.structs.replace(case, parameters=case.parameters | numbers) for case in cases]
 
 
 def _evaluate_all(evaluate: Evaluate, results: Results) -> Evaluation:
-    found = {hardware: results.where(**msgspec.structs.asdict(hardware)) for hardware in GRID}
+    found = {costs: results.where(**msgspec.structs.asdict(costs)) for costs in GRID}
     main = evaluate(found[PUBLISHED])
     others = {
-        hardware: {each.claim: each.value for each in evaluate(there).measurements}
-        for hardware, there in found.items()
-        if there.all and hardware != PUBLISHED
+        costs: {each.claim: each.value for each in evaluate(there).measurements}
+        for costs, there in found.items()
+        if there.all and costs != PUBLISHED
     }
     measurements = tuple(_told(each, others) for each in main.measurements)
     return Evaluation(measurements=measurements, figures=main.figures)
 
 
-def _told(measured: Measurement, others: dict[Hardware, dict[str, float]]) -> Measurement:
+def _told(measured: Measurement, others: dict[Costs, dict[str, float]]) -> Measurement:
     """The measurement with the others in its note."""
     said = ", ".join(
-        f"{hardware.packet_ns / 1e3:.3g} and {hardware.link_us:.3g} us: {values[measured.claim]:.4g}"
-        for hardware, values in others.items()
+        f"{costs.packet_ns / 1e3:.3g} and {costs.link_us:.3g} us: {values[measured.claim]:.4g}"
+        for costs, values in others.items()
     )
     return msgspec.structs.replace(measured, note=f"{measured.note}; with packets and links of {said}")

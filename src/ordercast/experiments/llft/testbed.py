@@ -20,7 +20,7 @@ from typing import Any
 
 from ordercast.core import MILLISECOND
 from ordercast.experiments.hydra.bench import Counted, count
-from ordercast.experiments.llft.calibration import Hardware
+from ordercast.experiments.llft.calibration import Costs
 from ordercast.experiments.llft.ethernet import TCP_BYTES, UDP_BYTES, Ethernet
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.spec import Scenario, WorkloadSpec
@@ -56,20 +56,20 @@ def scenario_of(
 
 
 @collector_paused()
-def started(scenario: Scenario, hardware: Hardware, *, copies: bool = False, packets: bool = False) -> World:
+def started(scenario: Scenario, costs: Costs, *, copies: bool = False, packets: bool = False) -> World:
     """A world in which all processes run. `copies`: a multicast costs one send for each copy."""
     transport = UDP_BYTES if scenario.protocol == LLFT else TCP_BYTES
 
     def network(scheduler: Scheduler, rng: Random) -> Network:
-        return Ethernet(scheduler, rng, hardware.link_us, transport)
+        return Ethernet(scheduler, rng, costs.link_us, transport)
 
-    cpu = Cpu(receive_ns=hardware.packet_ns, send_ns=hardware.packet_ns, copies=copies)
+    cpu = Cpu(receive_ns=costs.packet_ns, send_ns=costs.packet_ns, copies=copies)
     world = World(scenario.plan(), scenario.seed, network, cpu=cpu, record_packets=packets)
     world.run(START_NS)
     return world
 
 
-def counted(scenario: Scenario, hardware: Hardware, calls: int, *, copies: bool = False) -> Counted:
+def counted(scenario: Scenario, costs: Costs, calls: int, *, copies: bool = False) -> Counted:
     """The latencies and the rate of so many calls, or more if there are many clients."""
-    world = started(scenario, hardware, copies=copies)
+    world = started(scenario, costs, copies=copies)
     return count(scenario, world, clients=scenario.senders, messages=calls)

@@ -7,8 +7,8 @@ number: the reduction is moderate under light loads, and more prominent under he
 from statistics import median
 
 from ordercast.experiments.experiment import Case, CaseValues, Results
-from ordercast.experiments.llft.calibration import Hardware
-from ordercast.experiments.llft.sensitivity import MODEL, PAPER, Effort
+from ordercast.experiments.llft.calibration import Costs
+from ordercast.experiments.llft.sensitivity import MODEL, PAPER, Amount
 from ordercast.experiments.llft.testbed import LLFT, NAMES, TCP, counted, scenario_of
 from ordercast.report.figures import Axis, Curve, Figure, over_seeds
 
@@ -19,23 +19,23 @@ RATE = "calls_per_s"
 def serve(*, system: str, clients: int, packet_ns: int, link_us: float, seed: int, calls: int) -> CaseValues:
     """The throughput with so many clients."""
     scenario = scenario_of(system, replicas=3, clients=clients, size=SIZE, seed=seed)
-    found = counted(scenario, Hardware(packet_ns, link_us), calls)
+    found = counted(scenario, Costs(packet_ns, link_us), calls)
     return CaseValues(numbers={RATE: found.messages_per_s, "seconds": found.seconds})
 
 
-def cases_13(effort: Effort) -> list[Case]:
+def cases_13(amount: Amount) -> list[Case]:
     """Both systems."""
     return [
         Case(
             parameters={"system": system, "clients": clients},
             seed=seed,
             function=f"{__name__}:serve",
-            arguments={"calls": 4 * effort.calls},
+            arguments={"calls": 4 * amount.calls},
             weight=1_000 * clients,
         )
         for system in NAMES
-        for clients in effort.loads
-        for seed in range(effort.seeds)
+        for clients in amount.loads
+        for seed in range(amount.seeds)
     ]
 
 
