@@ -28,7 +28,8 @@
   mixes over time.
 - Further storms of joins, leaves and crashes in which applications get states, and such runs live.
 - What protocols with tickets send for a message, beyond the first two.
-- The soak, the attack and overlapping groups, the benchmarks that check themselves on a live cluster.
+- The soak, the attack, overlapping groups and kills of LLFT's primary, the benchmarks that check themselves
+  on a live cluster.
 """
 
 from collections.abc import Iterable

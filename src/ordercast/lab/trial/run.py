@@ -73,7 +73,9 @@ class LiveRun:
         clocks = clocks_of(scenario, hosts_of(plan))
         ahead = {host: clock.read(0) for host, clock in clocks.items()}
         start = conducted.started_ns
-        self.silences: list[Silence] = silences(self.table, plan, conducted.stage.crashes, start, ahead)
+        self.crashes = tuple(conducted.stage.crashes)
+        """When which host was killed."""
+        self.silences: list[Silence] = silences(self.table, plan, self.crashes, start, ahead)
         self.account, self.operations = conducted.accounts()
         """What the applications saw, independently of the trace; and what clients of a service saw."""
         open_ended = bool(scenario.changes) or may_branch(scenario, plan)
