@@ -364,6 +364,41 @@ def a_semi_passive_backup_has_no_state_yet() -> set[str]:
     return certain(lab, lab.finish())
 
 
+def a_request_of_a_replaced_connection_is_left_at_backups() -> set[str]:
+    """Only semi-passive backups got it. Its call was performed on the next connection, and the client
+    waits for it no longer: a new primary and its backups must not take it for a new one."""
+    lab = Lab(replication="semi-passive", update_every=1, close_ns=100 * MILLISECOND)
+    lab.lost = kinds(Request, to=0)
+    lab.call("x")
+    lab.wait_ms(5)
+    lab.isolate(3)
+    lab.wait_ms(200)
+    lab.heal()
+    lab.wait_ms(60)
+    for text in ("y", "z"):
+        lab.call(text)
+        lab.wait_ms(20)
+    lab.crash(0)
+    lab.wait_ms(100)
+    return certain(lab, lab.finish())
+
+
+def an_order_is_left_whose_message_nobody_has() -> set[str]:
+    """Only the primary had performed it, and crashes; the client has another connection by now."""
+    lab = Lab(require_majority=True, close_ns=100 * MILLISECOND)
+    lab.call("a")
+    lab.wait_ms(20)
+    lab.lost = lambda source, to, message: to in (1, 2) and isinstance(message, Request | Copy)
+    lab.call("b")
+    lab.wait_ms(10)
+    lab.isolate(3)
+    lab.crash(0)
+    lab.wait_ms(300)
+    lab.heal()
+    lab.wait_ms(300)
+    return lab.finish()
+
+
 # Partitions
 
 
@@ -446,6 +481,8 @@ PLAYS: tuple[Play, ...] = (
     a_state_comes_with_half_a_message,
     two_clients_of_a_semi_passive_service,
     a_semi_passive_backup_has_no_state_yet,
+    a_request_of_a_replaced_connection_is_left_at_backups,
+    an_order_is_left_whose_message_nobody_has,
     two_sides_work_and_meet,
     an_answer_of_a_lost_branch_had_fewer_fragments,
     a_minority_is_called,

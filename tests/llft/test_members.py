@@ -5,6 +5,7 @@ import pytest
 from ordercast.core import MILLISECOND
 from ordercast.replication.llft.messages import (
     AcceptBackup,
+    Copy,
     Heartbeat,
     MembersAck,
     Progress,
@@ -263,6 +264,23 @@ def test_a_primary_that_is_left_alone_goes_on() -> None:
     lab.call("c")
     assert lab.answers()["c"] == "a b c"
     assert lab.delivered(0) == ["a", "b", "c"], "it is settled: nobody else could lack it"
+    assert lab.finish() == set()
+
+
+def test_a_newcomer_without_a_state_does_not_count_as_slow() -> None:
+    """The backup that holds the group up is removed, not the one that still fetches its state."""
+    lab = Lab(behind_max=2, slow_backup="remove")
+    lab.call("a")
+    lab.wait_ms(20)
+    lab.lost = lambda source, to, message: (
+        (to == 1 and isinstance(message, State)) or (to == 2 and isinstance(message, Request | Copy))
+    )
+    restarted(lab, 1)
+    for turn in range(6):
+        lab.call(f"b{turn}")
+    lab.wait_ms(500)
+    assert len(lab.told(0)) == 7
+    assert {message.members for _, _, message in lab.sent_of(RemoveBackup)} >= {(0, 2), (0, 4)}
     assert lab.finish() == set()
 
 
