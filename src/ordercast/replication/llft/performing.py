@@ -136,13 +136,13 @@ class Performer:
             case MessageOrder() if kept is not None:
                 self._on_message(place, self._messaging.open(entry.link, SERVER), kept)
             case CloseOrder():
-                self._messaging.close(entry.link)
+                self._messaging.close(entry.link, place)
             case ViewOrder():
-                self._renumber(entry)
+                self._renumber(place, entry)
 
     def _on_message(self, place: int, connection: Connection, kept: Kept) -> None:
         for link in self._messaging.older(connection.link):
-            self._messaging.close(link)
+            self._messaging.close(link, place)
         self._messaging.clock = max(self._messaging.clock, kept.timestamp)
         whole = _assemble(connection.incoming.partial, kept)
         call = None if whole is None else self._call(connection.link, whole)
@@ -186,7 +186,7 @@ class Performer:
         stamp = Stamp(max(0, place - 1), view.precedence, (previous.number, previous.precedence))
         return View(self._group, view.number, nodes, note, stamp=stamp)
 
-    def _renumber(self, entry: ViewOrder) -> None:
+    def _renumber(self, place: int, entry: ViewOrder) -> None:
         """Number the messages of each connection from one again, and close those whose other end is
         silent."""
         received = dict(entry.received)
@@ -194,7 +194,7 @@ class Performer:
             index = received.get(connection.link)
             if index is None:
                 if connection.incoming.delivered:
-                    self._messaging.close(connection.link)
+                    self._messaging.close(connection.link, place)
             else:
                 connection.outgoing.base = index
 
@@ -236,9 +236,9 @@ class Performer:
         self._log_partial.clear()
         self._outbox.clear()
         self.settled = place
-        if self.executor.place is not None:
+        if place:
             digest = self.executor.digest()
-            self._env.deliver(Checkpoint(self._group, self.executor.place, *digest, restored=True))
+            self._env.deliver(Checkpoint(self._group, self._stamp(place), *digest, restored=True))
         previous = lineage[-2].view if len(lineage) > 1 else lineage[0].view
         self._env.deliver(self._notice(previous, members, ANEW))
 

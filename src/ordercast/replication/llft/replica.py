@@ -276,6 +276,7 @@ class Replica(Process, Group):
             if self.view == message.view:
                 self.performer.settle(message.orders.settled)
                 self.log.forget(min(message.orders.safe, self.performer.place))
+                self.messaging.forget_buried(message.orders.safe)
                 self.primary.take_watermarks(message.watermarks)
 
     def on_members(self, source: NodeId, view: ViewId, change: int, members: tuple[int, ...]) -> None:
