@@ -271,6 +271,22 @@ def test_a_state_goes_on_with_the_messages_that_were_logged() -> None:
     assert (incoming.delivered, incoming.upto, incoming.watermark) == (2, 4, 40)
 
 
+def test_a_watermark_does_not_pass_what_is_not_delivered() -> None:
+    """A newcomer that takes over a state has received nothing beyond what is delivered there."""
+    incoming = Incoming()
+    assert incoming.delivered_watermark() == 0
+    for index in (1, 2, 3, 4):
+        incoming.take(index, kept(10 * index), 100)
+    incoming.released = 30  # all members have received three of them
+    assert incoming.delivered_watermark() < 10
+    incoming.delivered = 1
+    incoming.forget()
+    assert set(incoming.kept) == {2, 3, 4}
+    assert 10 <= incoming.delivered_watermark() < 20
+    incoming.delivered = 4
+    assert incoming.delivered_watermark() == 40
+
+
 def test_the_ends_of_a_connection() -> None:
     client, server = Connection(LINK, 0, 0), Connection(LINK, 1, 0)
     assert (client.party, client.remote) == (4, 0) == (server.remote, server.party)
