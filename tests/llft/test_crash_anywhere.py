@@ -8,7 +8,7 @@ end, without its state.
 import pytest
 
 from ordercast.core import Message, NodeId
-from ordercast.replication.llft.messages import MESSAGES, Heartbeat, Progress
+from ordercast.replication.llft.messages import MESSAGES
 from tests.deep import deep_after
 from tests.llft.lab import Strike, kinds
 from tests.llft.scripts import SCRIPTS, Script, a_partition, lab_for
@@ -55,11 +55,8 @@ def test_trouble_at_any_step_breaks_no_promise(script: Script, options: str, par
             assert step > STRIDE, "the script has many steps"
 
 
-CONTROL = tuple(kind for kind in MESSAGES if kind not in (Heartbeat, Progress))
-
-
 @pytest.mark.parametrize("target", deep_after(1, [None, *range(5)]))
-@pytest.mark.parametrize("kind", CONTROL, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
 def test_every_message_may_be_lost(kind: type[Message], target: NodeId | None) -> None:
     """The first of its type, and the first three; or the first ones to one process."""
     sent = 0

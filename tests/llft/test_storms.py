@@ -10,7 +10,7 @@ from ordercast.core import MILLISECOND, Message, NodeId
 from tests.deep import deep_after
 from tests.llft.lab import Lab
 
-SEEDS = 400
+SEEDS = 2000
 PART = 20
 
 
