@@ -12,7 +12,7 @@ from ordercast.replication.llft.remote_views import RemoteViews
 from ordercast.replication.llft.replica import Replica
 from ordercast.replication.llft.succession import Succession
 from ordercast.replication.llft.upkeep import Upkeep
-from tests.llft import defects, plays
+from tests.llft import defects, plays, plays_semi_passive
 from tests.llft.plays import Play
 
 
@@ -148,7 +148,7 @@ MUTANTS = (
         Performer,
         "update",
         defects.keep_log,
-        plays.two_clients_of_a_semi_passive_service,
+        plays_semi_passive.two_clients_of_a_semi_passive_service,
         "exactly-once",
     ),
     Mutant(
@@ -156,7 +156,7 @@ MUTANTS = (
         Performer,
         "wake",
         defects.wake_without_log,
-        plays.a_semi_passive_backup_has_no_state_yet,
+        plays_semi_passive.a_semi_passive_backup_has_no_state_yet,
         "answers",
     ),
     Mutant(

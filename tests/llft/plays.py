@@ -18,9 +18,6 @@ from ordercast.replication.llft.messages import (
     ProposePrimary,
     Reply,
     Request,
-    State,
-    StateAsk,
-    StateOffer,
 )
 from tests.llft.lab import Chosen, Lab, kinds
 
@@ -336,53 +333,6 @@ def a_state_comes_with_half_a_message() -> set[str]:
     return certain(lab, lab.finish())
 
 
-def two_clients_of_a_semi_passive_service() -> set[str]:
-    """Section II.E."""
-    lab = Lab(clients=2, replication="semi-passive", update_every=1)
-    lab.call("a", 0)
-    lab.wait_ms(20)
-    lab.lost = kinds(Reply, to=3)
-    lab.call("first", 0)
-    lab.call("second", 1)
-    lab.wait_ms(20)
-    lab.crash(0)
-    lab.heal()
-    lab.wait_ms(100)
-    return certain(lab, lab.finish())
-
-
-def a_semi_passive_backup_has_no_state_yet() -> set[str]:
-    """It performs what it has logged."""
-    lab = Lab(clients=2, replication="semi-passive", update_every=2)
-    lab.lost = kinds(StateOffer, StateAsk, State)
-    for turn in range(5):
-        lab.call(f"a{turn}", turn % 2)
-        lab.wait_ms(5)
-    lab.crash(0)
-    lab.heal()
-    lab.wait_ms(100)
-    return certain(lab, lab.finish())
-
-
-def a_request_of_a_replaced_connection_is_left_at_backups() -> set[str]:
-    """Only semi-passive backups got it. Its call was performed on the next connection, and the client
-    waits for it no longer: a new primary and its backups must not take it for a new one."""
-    lab = Lab(replication="semi-passive", update_every=1, close_ns=100 * MILLISECOND)
-    lab.lost = kinds(Request, to=0)
-    lab.call("x")
-    lab.wait_ms(5)
-    lab.isolate(3)
-    lab.wait_ms(200)
-    lab.heal()
-    lab.wait_ms(60)
-    for text in ("y", "z"):
-        lab.call(text)
-        lab.wait_ms(20)
-    lab.crash(0)
-    lab.wait_ms(100)
-    return certain(lab, lab.finish())
-
-
 def an_order_is_left_whose_message_nobody_has() -> set[str]:
     """Only the primary had performed it, and crashes; the client has another connection by now."""
     lab = Lab(require_majority=True, close_ns=100 * MILLISECOND)
@@ -479,9 +429,6 @@ PLAYS: tuple[Play, ...] = (
     an_answer_before_a_majority_has_it,
     a_newcomer_becomes_primary_and_a_call_is_repeated,
     a_state_comes_with_half_a_message,
-    two_clients_of_a_semi_passive_service,
-    a_semi_passive_backup_has_no_state_yet,
-    a_request_of_a_replaced_connection_is_left_at_backups,
     an_order_is_left_whose_message_nobody_has,
     two_sides_work_and_meet,
     an_answer_of_a_lost_branch_had_fewer_fragments,

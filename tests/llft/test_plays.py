@@ -4,9 +4,10 @@ import pytest
 
 from tests.llft import plays
 from tests.llft.plays import PLAYS, Play
+from tests.llft.plays_semi_passive import SEMI_PASSIVE
 
 
-@pytest.mark.parametrize("play", PLAYS, ids=lambda play: play.__name__)
+@pytest.mark.parametrize("play", (*PLAYS, *SEMI_PASSIVE), ids=lambda play: play.__name__)
 def test_promises_are_kept(play: Play) -> None:
     assert play() == set()
 
