@@ -97,8 +97,11 @@ class Messaging:
             del self.buried[link]
 
     def is_closed(self, link: Link) -> bool:
-        """Whether a connection, or a later one of the same groups, was closed."""
-        return link.number <= self.closed.get((link.client, link.server), -1)
+        """Whether a connection, or a later one of the same groups, was closed, or is in use."""
+        if link.number <= self.closed.get((link.client, link.server), -1):
+            return True
+        same = (one for one in self.connections.values() if one.link[:2] == link[:2])
+        return any(one.link > link and one.incoming.delivered for one in same)
 
     def older(self, link: Link) -> list[Link]:
         """The connections of the same groups with lower numbers."""

@@ -15,7 +15,7 @@ import msgspec
 
 from ordercast.components.execution import Call, Executor, unpack_call
 from ordercast.components.execution.messages import place_of_stamp
-from ordercast.core import Checkpoint, Delivered, Env, GroupId, MessageId, RemoteError, Stamp, View
+from ordercast.core import Checkpoint, Delivered, Env, GroupId, MessageId, NodeId, RemoteError, Stamp, View
 from ordercast.core.delivery import ANEW, Delivery
 from ordercast.replication.llft.connection import Connection, Kept
 from ordercast.replication.llft.lineage import Views, begin, extended
@@ -64,6 +64,8 @@ class Performer:
         self._log_partial: dict[Link, list[bytes]] = {}
         self._log_seen: dict[MessageId, int] = {}
         """The calls among them, with their places."""
+        self._log_floors: dict[NodeId, MessageId] = {}
+        """Clients that have logged calls wait for nothing below."""
         self._outbox: deque[tuple[int, Link, int]] = deque()
         """Messages that wait until a place is settled: the place, the connection, the index."""
         self.active = True
@@ -114,8 +116,12 @@ class Performer:
         self._tell_call(place, call, self._stamp(place))
 
     def _was_logged(self, call: Call) -> bool:
-        """Whether a call is a repetition, which is not performed again."""
-        return call.first in self._log_seen or self.executor.find(call.first, call.client) is not None
+        """Whether a call is not performed: as a repetition, or because its client does not wait for it."""
+        client = call.client
+        floor = max(call.floor, self.executor.floor(client), self._log_floors.get(client, 0))
+        self._log_floors[client] = floor
+        logged = call.first in self._log_seen or self.executor.find(call.first, client) is not None
+        return logged or call.first < floor
 
     def wake(self) -> None:
         """Perform what was logged: this replica becomes the primary."""
@@ -125,6 +131,7 @@ class Performer:
             self._execute(place, entry, kept)
         self._logged.clear()
         self._log_seen.clear()
+        self._log_floors.clear()
         self._log_partial.clear()
         self._waiting = deque(told)  # the application was told of these operations when they were logged
 
@@ -233,6 +240,7 @@ class Performer:
         self._waiting.clear()
         self._logged.clear()
         self._log_seen.clear()
+        self._log_floors.clear()
         self._log_partial.clear()
         self._outbox.clear()
         self.settled = place

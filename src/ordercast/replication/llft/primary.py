@@ -157,8 +157,8 @@ class Primary:
             if now - peer.heard_at > patience or peer.attempts > replica.options.attempts:
                 silent.append(precedence)
         if self._holds_up(now):
-            slowest = min(self.peers, key=lambda one: self.peers[one].performed, default=None)
-            silent += [] if slowest is None else [slowest]
+            ready = [one for one, peer in self.peers.items() if peer.synced]
+            silent += sorted(ready, key=lambda one: self.peers[one].performed)[:1]
         if silent:
             self.remove(*silent)
         replica.admission.on_primary_tick()

@@ -315,7 +315,8 @@ class Replica(Process, Group):
         """Ordering information of this group came back, or came from a member."""
         check_slice(found, self.log.end + PLACES_AHEAD_MAX)
         if self.standing in (Standing.PROPOSER, Standing.RECOVERING):
-            if found.view == self.view:
+            settled = self.recovers and self.options.require_majority
+            if found.view == self.view and not settled:
                 self.log.extend(found)
         elif self.standing is Standing.BACKUP:
             if found.view == self.view == self.promised:
