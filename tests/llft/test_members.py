@@ -17,6 +17,7 @@ from ordercast.replication.llft.messages import (
     StateAsk,
     StateOffer,
 )
+from ordercast.replication.llft.names import Link
 from ordercast.replication.llft.options import LlftOptions
 from ordercast.replication.llft.standing import Standing
 from tests.llft.lab import Lab, kinds
@@ -25,6 +26,11 @@ OPTIONS = LlftOptions()
 DETECT_MS, BEAT_MS = OPTIONS.detect_ns / MILLISECOND, OPTIONS.heartbeat_ns / MILLISECOND
 JOIN_MS = 12 * BEAT_MS
 """A backup that is down for so long was removed, and one that comes back has joined."""
+
+
+def link_of(message: Request | Copy) -> Link:
+    """The connection of a message."""
+    return message.link if isinstance(message, Copy) else message.head.link
 
 
 def restarted(lab: Lab, node: int) -> None:
@@ -264,6 +270,33 @@ def test_a_primary_that_is_left_alone_goes_on() -> None:
     lab.call("c")
     assert lab.answers()["c"] == "a b c"
     assert lab.delivered(0) == ["a", "b", "c"], "it is settled: nobody else could lack it"
+    assert lab.finish() == set()
+
+
+def test_a_newcomer_gets_messages_that_all_others_had_received_before() -> None:
+    """The primary waits for a backup, so it has not delivered them where the state is taken. When it does,
+    it may not forget them yet."""
+    lab = Lab(clients=2, behind_max=2)
+    for client in (0, 1):
+        lab.call(f"first{client}", client)
+    lab.wait_ms(40)
+    link = lab.connection(0).link
+    lab.lost = lambda source, to, message: (
+        (to == 1 and isinstance(message, Request | Copy) and link_of(message) == link)
+        or (to == 2 and isinstance(message, Copy))
+    )
+    lab.call("a", 0)
+    for turn in range(4):
+        lab.call(f"b{turn}", 1)
+    lab.wait_ms(20)
+    assert lab.told(0) == ["first0", "first1", "a", "b0"], "the backup lacks a"
+    restarted(lab, 2)
+    lab.wait_ms(JOIN_MS)
+    lab.lost = kinds(Copy, to=2)
+    lab.wait_ms(20)
+    lab.heal()
+    lab.wait_ms(60)
+    assert lab.told(2) == lab.told(0) == ["first0", "first1", "a", "b0", "b1", "b2", "b3"]
     assert lab.finish() == set()
 
 
