@@ -53,6 +53,20 @@ def a_request_of_a_replaced_connection_is_left_at_backups() -> set[str]:
     return certain(lab, lab.finish())
 
 
+def a_connection_is_replaced_that_only_backups_know() -> set[str]:
+    """No state tells them of it: they see it by the next connection of the client."""
+    lab = Lab(replication="semi-passive", update_every=100, close_ns=100 * MILLISECOND)
+    lab.lost = kinds(Request, to=0)
+    lab.call("x")
+    lab.wait_ms(5)
+    lab.isolate(3)
+    lab.wait_ms(200)
+    lab.heal()
+    lab.wait_ms(60)
+    lab.call("y")
+    return certain(lab, lab.finish())
+
+
 def a_backup_wakes_that_has_logged_a_view() -> set[str]:
     """The connection was opened behind the beginning of that view, and stays open."""
     lab = Lab(4, replication="semi-passive", update_every=1)
@@ -81,5 +95,6 @@ SEMI_PASSIVE: tuple[Play, ...] = (
     two_clients_of_a_semi_passive_service,
     a_semi_passive_backup_has_no_state_yet,
     a_request_of_a_replaced_connection_is_left_at_backups,
+    a_connection_is_replaced_that_only_backups_know,
     a_backup_wakes_that_has_logged_a_view,
 )
