@@ -1,5 +1,7 @@
 """Members of hybrid order that are close to each other do not follow each other from role to role."""
 
+from typing import Literal, TypeAlias, get_args
+
 import pytest
 
 from ordercast.core import MILLISECOND
@@ -13,7 +15,11 @@ RATE_PER_S = 100
 """A message every 10 ms: more than the delay between neighbours, less than that to the others."""
 
 
-def run(protocol: str, sites: tuple[tuple[int, ...], ...], kind: str) -> Run:
+Sites: TypeAlias = tuple[tuple[int, ...], ...]
+Kinds: TypeAlias = Literal["periodic", "poisson"]
+
+
+def run(protocol: str, sites: Sites, kind: Kinds) -> Run:
     """Members at some sites that all send equally often, for six seconds."""
     members = sum(map(len, sites))
     latency = SitesSpec(sites=sites, near=ConstantSpec(NEAR_MS * 1000), far=ConstantSpec(FAR_MS * 1000))
@@ -39,11 +45,11 @@ def latency_ms(found: Run) -> float:
 
 
 TWO_AND_ONE, TWICE_THREE = ((0, 1), (2,)), ((0, 1, 2), (3, 4, 5))
-CASES = [(sites, kind) for sites in (TWO_AND_ONE, TWICE_THREE) for kind in ("periodic", "poisson")]
+CASES = [(sites, kind) for sites in (TWO_AND_ONE, TWICE_THREE) for kind in get_args(Kinds)]
 
 
 @pytest.mark.parametrize(("sites", "kind"), deep_after(1, CASES))
-def test_one_member_of_each_site_stays_active(sites: tuple[tuple[int, ...], ...], kind: str) -> None:
+def test_one_member_of_each_site_stays_active(sites: Sites, kind: Kinds) -> None:
     hybrid = run("hybrid", sites, kind)
     assert hybrid.violations == []
     roles = [

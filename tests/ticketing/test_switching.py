@@ -1,5 +1,6 @@
 """Every transition of section 5 of the hybrid paper, by hand, and several at the same time."""
 
+from operator import methodcaller
 from pathlib import Path
 
 import pytest
@@ -112,7 +113,7 @@ def test_a_member_stays_active_if_those_that_it_relied_on_leave_before_it() -> N
     hall = Hall(3, [0, 1, 2])
     for node, other in ((0, 1), (1, 0)):
         hall.say(node, f"{node}.0")
-        hall.do(node, lambda member, other=other: member.go_passive({other}))
+        hall.do(node, methodcaller("go_passive", {other}))
         hall.say(node, f"{node}.1")
     assert len(settle(hall)) == 4
     assert sorted(hall.modes()[:2]) == ["active", "passive"]
@@ -121,9 +122,9 @@ def test_a_member_stays_active_if_those_that_it_relied_on_leave_before_it() -> N
 
 def test_one_of_those_that_it_relied_on_is_enough() -> None:
     hall = Hall(4, [0, 1, 2, 3])
-    hall.do(0, lambda member: member.go_passive({1, 2, 3}))
-    hall.do(1, lambda member: member.go_passive({0, 2}))
-    hall.do(2, lambda member: member.go_passive({0, 1}))
+    hall.do(0, methodcaller("go_passive", {1, 2, 3}))
+    hall.do(1, methodcaller("go_passive", {0, 2}))
+    hall.do(2, methodcaller("go_passive", {0, 1}))
     settle(hall)
     assert sorted(hall.modes()[:3]) == ["active", "passive", "passive"]
     assert hall.modes()[3] == "active"
