@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordercast.core import Consistency, Guarantees, Membership, Order, RemoteError, message_id
+from ordercast.core import Consistency, Guarantees, Membership, Order, Partition, RemoteError, message_id
 from ordercast.judge import PROPERTIES, Judge, judge, properties_of, verdict
 from ordercast.trace import Event, Kind
 from tests.check.test_order import ACROSS, triangle
@@ -89,7 +89,9 @@ def test_oracles_follow_the_promises() -> None:
     assert names(Guarantees(membership=Membership.VIEWS)) == [*record[:3], "tenure", *record[3:], *always]
     replicated = Guarantees(consistency=Consistency.LINEARIZABLE)
     assert names(replicated) == [*record, *always, "linearizable", "replica-state"]
-    described = {"progress", "probe", "tenure", "joining", "state-transfer", "answers", "replies"}
+    partition = Partition.SIDE_BRANCHES_DISCARDED
+    assert names(Guarantees(partition=partition)) == [*record, *always, "branches"]
+    described = {"branches", "progress", "probe", "tenure", "joining", "state-transfer", "answers", "replies"}
     assert both | {*names(replicated)} | described == {declared.name for declared in PROPERTIES}
 
 

@@ -7,14 +7,14 @@ import msgspec
 import pytest
 
 from ordercast.catalogue import find_protocol, protocol_names
-from ordercast.core import LocalError, RemoteError
+from ordercast.core import LocalError, RemoteError, message_name
 from ordercast.judge import Violation
 from ordercast.judge.histories import explained, judge_history
 from ordercast.scenario.run_history import history_of_run, history_of_stored
 from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.scenario.swarm import swarm_scenario
 from ordercast.sim.run import Run, simulate
-from ordercast.trace import find_runs, read_run
+from ordercast.trace import Event, Kind, find_runs, read_run
 from ordercast.trace.values import HISTORY, VALUES, read_values
 from tests.deep import deep_after
 from tests.sim.mutants_service import Hasty, Lying, Repeating, Stale, forgetful, served_by
@@ -55,6 +55,33 @@ def test_what_the_witness_accepts_has_an_order(part: int) -> None:
         run = simulate(msgspec.structs.replace(scenario, service=service))
         assert by_places(run) == []
         assert by_values(run) is True, (scenario.protocol, seed)
+
+
+def test_the_outcome_of_what_was_undone_is_unknown() -> None:
+    run = simulate(scenario_of(1))
+    events = run.events()
+    replies = [event for event in events if event.kind is Kind.REPLY]
+    last = replies[-1]
+    places = sorted(
+        one.stamp_clock for one in replies if one.node == last.node and one.stamp_clock is not None
+    )
+    place = places[len(places) // 2]
+    undone = Event(
+        last.time_ns, last.clock_ns, last.node, Kind.UNDONE, groups=(0,), stamp_clock=place, stamp_issuer=0
+    )
+    told = history_of_run(run.description, [*events, undone], run.values).operations
+    before = history_of_run(run.description, events, run.values).operations
+    lost = {
+        f"message {message_name(one.message or 0)}"
+        for one in replies
+        if one.node == last.node and one.stamp_clock is not None and one.stamp_clock > place
+    }
+    assert lost
+    for one, other in zip(before, told, strict=True):
+        if one.source in lost:
+            assert one.answered is not None and (other.answered, other.result) == (None, None)
+        else:
+            assert one == other
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -1,21 +1,38 @@
 """Hydra whole, with senders that keep: sequencers crash, are deaf or cut off, and no message is lost."""
 
+import json
+from pathlib import Path
+
+import msgspec
 import pytest
 
 from ordercast.core import Message, NodeId
+from ordercast.pipeline.sweep_file import load_sweep
 from ordercast.protocols.hydra.messages import Receipt, Report, Stamped
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.scenario.faults import SetClock
+from ordercast.scenario.spec import Scenario
 from ordercast.sim.run import simulate
 from ordercast.trace import REMOVED, Kind
 from tests.hydra.cluster import Cluster
 from tests.sim.hydra_scenes import SEQUENCER, scene
+
+EVERY_PROTOCOL = Path(__file__).parents[2] / "examples" / "every-protocol.toml"
 
 
 def lost_of(cluster: Cluster, count: int) -> list[tuple[int, int]]:
     """How many messages each receiver delivered, and how many different ones, where that is not all."""
     found = [(len(order), len(set(order))) for order in map(cluster.order, cluster.receivers)]
     return [one for one in found if one != (count, count)]
+
+
+def test_the_calm_case_of_the_sweep_of_all_protocols_delivers_everything() -> None:
+    calm = {"case": "calm", "network.loss": 0}
+    rows = [row for row in load_sweep(EVERY_PROTOCOL).rows if row.protocol == "hydra"]
+    scenarios = [row.scenario for row in rows if json.loads(row.parameters).items() >= calm.items()]
+    runs = [simulate(msgspec.json.decode(scenario, type=Scenario)) for scenario in scenarios]
+    found = [(run.summary().submitted, run.summary().delivered, run.summary().dropped) for run in runs]
+    assert found == [(300, 900, 0)] * 5
 
 
 def test_a_sequencer_that_crashes_takes_no_message_with_it() -> None:

@@ -22,7 +22,8 @@ from tests.live.processes import PATIENCE_S, alive, until
 from tests.live.wires import until as until_in_loop
 
 PEERS = 5
-ROUND_NS = 50_000_000
+OPTIONS = {"round_ns": 100_000_000, "ttl": 180, "fanout": 3, "sampling": '"cyclon"', "contacts": 1}
+"""An event lives for about five seconds. A peer that a busy machine holds up for longer would lose it."""
 
 
 @contextmanager
@@ -33,7 +34,7 @@ def cluster_of(folder: Path) -> Iterator[Cluster]:
         protocol="epto",
         receivers=PEERS,
         top=f"senders = {PEERS}\ncolocated = true",
-        options=f'round_ns = {ROUND_NS}\nttl = 90\nsampling = "cyclon"\ncontacts = 1',
+        options="\n".join(f"{name} = {value}" for name, value in OPTIONS.items()),
         hosts=tuple(range(PEERS)),
     )
     with ended(load_cluster(path)) as cluster:

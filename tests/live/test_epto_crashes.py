@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from ordercast.core import NodeId
+from ordercast.core import SECOND, NodeId
 from ordercast.judge import audit
 from ordercast.lab.trial.run import LiveRun
 from ordercast.scenario.faults import Crash, FaultSpec, Restart
 from ordercast.scenario.file import load_scenario
-from ordercast.scenario.spec import Scenario, WorkloadSpec
+from ordercast.scenario.spec import ConstantSpec, NetworkSpec, Scenario, WorkloadSpec
 from ordercast.sim.run import simulate
 from ordercast.trace import Event, Kind, events_of
 from tests.live.flowing import run_flowing
@@ -20,13 +21,19 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 PEERS = 24
 VICTIMS = range(0, PEERS, 3)
 """A third, and among them one of the three whom every peer knows at its start."""
-OPTIONS = {"round_ns": 200_000_000, "ttl": 60, "relay_bytes": 1 << 20}
-"""A peer that a busy machine holds up for as long as an event lives loses it: here that is some seconds."""
+OPTIONS = {"round_ns": 500_000_000, "ttl": 250, "fanout": 8, "relay_bytes": 1 << 20}
+LIFE_NS = 10 * SECOND
+"""A peer that a busy machine holds up for as long as an event lives loses it. On a fast network an event is
+relayed many times within a round, and the more often the more peers a ball goes to: it does not live for TTL
+rounds. By these options it lives longer than this, and with rounds of 200 ms, a TTL of 60 and the fan-out of
+the lemmas for one second only."""
+SETTLE_MS = 30_000
+"""Longer than an event lives, so that a run does not end while an event is on its way."""
 
 
-def run_peers(*faults: FaultSpec, messages: int, rate_per_s: float, **options: object) -> LiveRun:
-    """Peers that all send, struck while messages flow."""
-    scenario = Scenario(
+def peers(*faults: FaultSpec, messages: int, rate_per_s: float, **options: object) -> Scenario:
+    """Peers that all send."""
+    return Scenario(
         protocol="epto",
         receivers=PEERS,
         senders=PEERS,
@@ -34,10 +41,9 @@ def run_peers(*faults: FaultSpec, messages: int, rate_per_s: float, **options: o
         seed=4,
         options=OPTIONS | options,
         workload=WorkloadSpec(messages=messages, rate_per_s=rate_per_s),
-        settle_ms=5_000,
+        settle_ms=SETTLE_MS,
         fault=faults,
     )
-    return run_flowing(scenario)
 
 
 def delivered(run: LiveRun) -> dict[NodeId, list[int]]:
@@ -63,13 +69,23 @@ def _is_later(event: Event, recoveries: dict[NodeId, Event]) -> bool:
     return recovery is not None and event.time_ns > recovery.time_ns
 
 
+@pytest.mark.parametrize("sampling", ["uniform", "cyclon"])
+def test_an_event_lives_longer_than_a_busy_machine_holds_up_a_peer(sampling: str) -> None:
+    scenario = peers(messages=48, rate_per_s=1, sampling=sampling)
+    fast = NetworkSpec(latency=ConstantSpec(50))
+    run = simulate(msgspec.structs.replace(scenario, network=fast))
+    sent = {event.message: event.time_ns for event in run.events() if event.kind is Kind.SUBMIT}
+    lives = [e.time_ns - sent[e.message] for e in run.events() if e.kind is Kind.DELIVER]
+    assert len(lives) == 48 * PEERS and min(lives) > LIFE_NS
+
+
 def judged(run: LiveRun) -> None:
     assert run.violations == [] and run.hindrance == ""
     assert audit(run.description, run.table).violations == []
 
 
 def test_many_peers_deliver_everything_in_one_order_and_end() -> None:
-    run = run_peers(messages=80, rate_per_s=1)
+    run = run_flowing(peers(messages=80, rate_per_s=1))
     judged(run)
     orders = delivered(run)
     assert len(orders[0]) == len(submitted(run)) == 80, "no holes"
@@ -82,9 +98,10 @@ def test_a_third_is_killed_and_comes_back_and_the_others_go_on(sampling: str, st
     kept = state == "saved"
     killed = [Crash(at_ms=100, host=host) for host in VICTIMS]
     again = [Restart(at_ms=1_500, host=host, state="saved" if kept else "lost") for host in VICTIMS]
-    # Messages for a minute: on a busy machine, the first delivery and the start of eight hosts take half of
-    # it, and an event needs 12 s.
-    run = run_peers(*killed, *again, messages=720, rate_per_s=0.5, sampling=sampling, durable=kept)
+    # Messages for 80 s: on a busy machine, the first delivery and the start of eight hosts take half of it,
+    # and an event needs 13 s.
+    scenario = peers(*killed, *again, messages=960, rate_per_s=0.5, sampling=sampling, durable=kept)
+    run = run_flowing(scenario)
     judged(run)
     assert run.beyond_contract == []
     orders, all_of_them = delivered(run), submitted(run)

@@ -144,6 +144,21 @@ def test_latency_delays_all_and_keeps_their_order() -> None:
     asyncio.run(run())
 
 
+def test_only_what_goes_to_a_slow_host_takes_longer() -> None:
+    async def run() -> None:
+        notebook, transport = made(Impairment(slowed=((1, 30_000), (4, 0))))
+        begin = asyncio.get_running_loop().time()
+        transport.send_many((1, 2, 4), b"many")
+        assert notebook.sent == [(2, b"many"), (4, b"many")]
+        await until(lambda: len(notebook.sent) == 3)
+        assert asyncio.get_running_loop().time() - begin >= 0.03
+        transport.set_impairment(Impairment())
+        transport.send(1, b"as fast as before")
+        assert notebook.sent[2:] == [(1, b"many"), (1, b"as fast as before")]
+
+    asyncio.run(run())
+
+
 def test_nothing_goes_to_a_blocked_host_nor_what_was_under_way_to_it() -> None:
     async def run() -> None:
         notebook, transport = made(Impairment(latency_us=10_000))
@@ -197,7 +212,16 @@ def test_closing_forgets_what_is_held_back() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"loss": 1.5}, {"loss": "much"}, {"lose": 0.1}, {"latency_us": -1}, {"blocked": [0.5]}, 7]
+    "settings",
+    [
+        {"loss": 1.5},
+        {"loss": "much"},
+        {"lose": 0.1},
+        {"latency_us": -1},
+        {"blocked": [0.5]},
+        {"slowed": [1]},
+        7,
+    ],
 )
 def test_settings_that_mean_nothing_are_refused(settings: object) -> None:
     with pytest.raises(LocalError, match="impairment"):
@@ -206,6 +230,7 @@ def test_settings_that_mean_nothing_are_refused(settings: object) -> None:
 
 def test_settings_are_read_as_they_come_in_json() -> None:
     assert read_impairment({"loss": 0.1, "blocked": [2, 3]}) == Impairment(loss=0.1, blocked=(2, 3))
+    assert read_impairment({"slowed": [[2, 500]]}) == Impairment(slowed=((2, 500.0),))
 
 
 def test_hosts_that_come_later_are_passed_on() -> None:

@@ -21,7 +21,9 @@ from ordercast.core import (
     Nanos,
     OutOfOrder,
     Plan,
+    Stamp,
     Unconfirmed,
+    Undone,
     View,
     message_id,
 )
@@ -342,6 +344,10 @@ def test_a_diary_is_read_as_it_was_written_and_a_torn_line_is_not(tmp_path: Path
     bundle = Bundle(77, [0, 0], [b"", b""])
     for kind in (Delivered, OutOfOrder):
         host.listeners[1](DeliveredBundle(kind(b"", (0,), 4), bundle, 5))
+    for clock in (8, 9):
+        at = Delivered(b"", (0,), 4, Stamp(clock, 6))
+        host.listeners[1](DeliveredBundle(at, Bundle(90 + clock, [0], [b""]), 5))
+    host.listeners[1](Undone(0, Stamp(8, 6)))
     host.listeners[1](Dropped(0, 6, 40, 1, 3))
     host.listeners[1](View(0, 1, (0, 1)))
     host.listeners[4](View(0, 2, (0, 1), ANEW))
@@ -358,7 +364,7 @@ def test_a_diary_is_read_as_it_was_written_and_a_torn_line_is_not(tmp_path: Path
     assert first.began_ns <= first.sent[0].time_ns <= last.began_ns
     assert [(one.message, one.groups) for one in first.sent] == [(77, (0, 2))]
     got = [(one.message, one.in_order) for one in first.got[1]]
-    assert got == [(77, True), (78, True), (77, False), (78, False)]
+    assert got == [(77, True), (78, True), (77, False), (78, False), (98, True)], "99 was taken back"
     assert first.told == {1: [Told(0, 6, 40, 3)]} and first.unconfirmed == [77, 78]
     assert (first.anew, last.anew) == ({4}, set())
     assert [one.message for one in last.sent] == [99]

@@ -19,6 +19,7 @@ from ordercast.core import (
     Replied,
     ServiceType,
     Stamp,
+    Undone,
     message_id,
 )
 from ordercast.core.bundle import pack_bundle, unpack_bundle
@@ -150,6 +151,16 @@ def test_a_long_wait_for_answers_is_complained_of() -> None:
     assert account(broken, limit_ns=None).complaints == ()
 
 
+def test_an_answer_that_was_taken_back_leaves_an_unknown_outcome() -> None:
+    found = diaries()
+    found[2].note("undone", 0, (2, 0, 17))
+    taken = account(found)
+    assert (taken.undone, taken.unknown, taken.answered, taken.complaints) == (1, 1, COUNT - 1, ())
+    assert found[2].undone == [name(19)]
+    found[1].note("undone", 0, (1, 5, 0))
+    assert account(found) == taken, "that was of another group"
+
+
 class OneHost:
     """As much of a host as a diary needs."""
 
@@ -176,6 +187,7 @@ def test_what_is_written_down_is_read_again(tmp_path: Path, operation: bytes) ->
     diary.called(first, (2,), operation, read=True)
     replied = Replied(2, pack_bundle(first, [5, 5], [b"\0x", b"\2no"]), Stamp(8, 3), 0)
     host.answers[1](RepliedBundle(replied, unpack_bundle(replied.payload), 9))
+    host.listeners[1](Undone(2, Stamp(8, 3)))
     host.listeners[0](Checkpoint(2, Stamp(8, 3), 10, 11, restored=True))
     diary.close()
     (found,) = read_diaries(tmp_path)

@@ -6,14 +6,17 @@ import msgspec
 import pytest
 
 from ordercast.catalogue import find_protocol
-from ordercast.core import Agreement, Crashes, Deployment, Plan
+from ordercast.core import Agreement, Crashes, Deployment, Partition, Plan
 from ordercast.scenario.ending import (
     Finish,
     cluster_finish,
     ending_of,
     hindrance_of,
+    may_branch,
     receiving_hosts,
 )
+from ordercast.scenario.faults import Crash
+from ordercast.scenario.spec import NetworkSpec, Scenario
 
 
 def plan_of(name: str, receivers: int = 3) -> Plan:
@@ -86,6 +89,17 @@ def test_holes_are_of_interest_without_some_hosts_if_every_receiver_took_part() 
     assert found == Finish(settled=True, gone=frozenset({1}))
     assert cluster_finish(plan, hosts, {1}, dead=True, settle=unsettled) == Finish()
     assert cluster_finish(plan, hosts - {2}, {1}, dead=True, settle=not_asked) == Finish()
+
+
+def test_only_silence_shows_the_end_where_branches_may_be_discarded() -> None:
+    plan = plan_of("unordered")
+    discarding = msgspec.structs.replace(plan.guarantees, partition=Partition.SIDE_BRANCHES_DISCARDED)
+    branching = replace(plan, guarantees=discarding)
+    calm = Scenario(protocol="unordered")
+    lossy = Scenario(protocol="unordered", network=NetworkSpec(loss=0.1))
+    struck = Scenario(protocol="unordered", fault=(Crash(at_ms=10, host=0),))
+    assert [may_branch(scenario, branching) for scenario in (calm, lossy, struck)] == [False, True, True]
+    assert not any(may_branch(scenario, plan) for scenario in (calm, lossy, struck))
 
 
 def test_a_minority_is_counted_in_each_group_or_among_all() -> None:

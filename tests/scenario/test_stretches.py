@@ -159,6 +159,16 @@ def test_loss_reordering_and_pauses_leave_no_stretch_but_duplication_does() -> N
     assert (before.end_ns, after.begin_ns) == (200 * MILLISECOND, 500 * MILLISECOND + RECOVERY)
 
 
+def test_slow_links_leave_no_stretch_until_all_are_as_fast_as_before() -> None:
+    sides = ((0, 1), (2, 3))
+    slow = faults.Delay(at_ms=200, sides=sides, by_us=100)
+    assert [one.end_ns for one in found(slow)] == [200 * MILLISECOND]
+    half = faults.Delay(at_ms=300, sides=sides, by_us=0, one_way=True)
+    assert [one.end_ns for one in found(slow, half)] == [200 * MILLISECOND]
+    for end in (faults.Delay(at_ms=500, sides=sides, by_us=0), faults.Heal(at_ms=500)):
+        assert found(slow, half, end)[1].begin_ns == 500 * MILLISECOND + RECOVERY
+
+
 def test_a_pause_within_another_makes_it_longer() -> None:
     pauses = [faults.Pause(at_ms=at_ms, host=1, for_ms=100) for at_ms in (200, 250)]
     assert found(*pauses)[-1].begin_ns == 400 * MILLISECOND + RECOVERY

@@ -4,7 +4,7 @@ import pytest
 
 from ordercast.core import MILLISECOND, LocalError
 from ordercast.scenario.conditions import Conditions
-from ordercast.scenario.faults import Heal, Partition, Weather
+from ordercast.scenario.faults import Delay, Heal, Partition, Weather
 from ordercast.trace import Event, Kind
 from tests.sim.probes import ProbeWorld
 
@@ -143,10 +143,43 @@ def test_weather_changes_and_healing_calms_it() -> None:
     assert world.probe(1).texts() == ["heard"]
 
 
+def times(world: ProbeWorld) -> dict[tuple[int, int], int]:
+    """How long a packet takes now from each to each."""
+    start = world.now
+    for a in range(4):
+        for b in range(4):
+            if a != b:
+                world.say(a, b, f"{start}", at=start)
+    world.run(start + 10 * MILLISECOND)
+    return {
+        (source, node): time - start
+        for node in range(4)
+        for time, source, text in world.probe(node).heard
+        if text == f"{start}"
+    }
+
+
+def test_links_between_the_sides_become_slow_until_something_else_is_said() -> None:
+    world = ProbeWorld(range(4))
+    usual = times(world)
+    assert usual.keys() == ALL
+    Delay(at_ms=0, sides=((0,), (1, 2)), by_us=3000).strike(world)
+    both = {(0, 1), (0, 2), (1, 0), (2, 0)}
+    assert times(world) == {link: usual[link] + 3 * MILLISECOND * (link in both) for link in ALL}
+    Delay(at_ms=0, sides=((0,), (1, 2)), by_us=0, one_way=True).strike(world)
+    back = {(1, 0), (2, 0)}
+    assert times(world) == {link: usual[link] + 3 * MILLISECOND * (link in back) for link in ALL}
+    Delay(at_ms=0, sides=((1,), (0,)), by_us=1000, one_way=True).strike(world)
+    Heal(at_ms=0).strike(world)
+    assert times(world) == usual
+
+
 @pytest.mark.parametrize("sides", [(), ((0, 1),), ((0, 1), (1, 2))])
 def test_a_partition_has_sides_that_do_not_overlap(sides: tuple[tuple[int, ...], ...]) -> None:
-    with pytest.raises(LocalError, match="at least two sides"):
+    with pytest.raises(LocalError, match="a partition must have at least two sides"):
         Partition(at_ms=0, sides=sides)
+    with pytest.raises(LocalError, match="a delay must have at least two sides"):
+        Delay(at_ms=0, sides=sides, by_us=1)
 
 
 def test_recorded_packets_say_sent_received_and_lost() -> None:

@@ -1,11 +1,13 @@
 """From a scenario to a judged run: its numbers, its end, and whether it is complete."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from ordercast import core
 from ordercast.core import (
     MILLISECOND,
     SECOND,
@@ -265,3 +267,13 @@ def test_rows_of_a_run_are_in_order_of_time() -> None:
     assert [event.time_ns for event in events] == sorted(event.time_ns for event in events)
     kinds = [event.kind for event in events if event.node == 0 and event.time_ns == MILLISECOND]
     assert kinds[:2] == [Kind.CRASH, Kind.RECOVER]
+
+
+def test_a_run_whose_sides_may_have_split_goes_on_until_it_is_quiet() -> None:
+    split = scenario(Partition(at_ms=2, sides=((0,), (1, 2))), Heal(at_ms=4), network=NetworkSpec())
+    split = msgspec.structs.replace(split, protocol="atomic_multicast")
+    plan = split.plan()
+    promised = msgspec.structs.replace(plan.guarantees, partition=core.Partition.SIDE_BRANCHES_DISCARDED)
+    usual, branching = simulate(split), simulate(split, dataclasses.replace(plan, guarantees=promised))
+    assert usual.ending == branching.ending == "settled"
+    assert usual.duration_ns < split.settle_ms * MILLISECOND < branching.duration_ns

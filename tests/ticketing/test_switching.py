@@ -107,6 +107,28 @@ def test_of_all_active_members_that_leave_at_once_the_last_one_stays() -> None:
     assert sorted(hall.modes()) == ["active", "passive", "passive"]
 
 
+def test_a_member_stays_active_if_those_that_it_relied_on_leave_before_it() -> None:
+    """Nodes 0 and 1 are close to each other, and node 2 is far away: each of the two relies on the other."""
+    hall = Hall(3, [0, 1, 2])
+    for node, other in ((0, 1), (1, 0)):
+        hall.say(node, f"{node}.0")
+        hall.do(node, lambda member, other=other: member.go_passive({other}))
+        hall.say(node, f"{node}.1")
+    assert len(settle(hall)) == 4
+    assert sorted(hall.modes()[:2]) == ["active", "passive"]
+    assert hall.modes()[2] == "active"
+
+
+def test_one_of_those_that_it_relied_on_is_enough() -> None:
+    hall = Hall(4, [0, 1, 2, 3])
+    hall.do(0, lambda member: member.go_passive({1, 2, 3}))
+    hall.do(1, lambda member: member.go_passive({0, 2}))
+    hall.do(2, lambda member: member.go_passive({0, 1}))
+    settle(hall)
+    assert sorted(hall.modes()[:3]) == ["active", "passive", "passive"]
+    assert hall.modes()[3] == "active"
+
+
 def test_three_switches_at_once() -> None:
     hall = Hall(4, [0, 1])
     hall.do(1, Participant.go_passive)

@@ -55,8 +55,8 @@ def add_host(
     their peers. For a host on another machine, copy the cluster file and the key there afterwards, and run
     `ordercast node` with its id.
 
-    EpTO takes in peers (role [bold]peer[/]) and, if senders have hosts of their own, senders (role
-    [bold]publisher[/]). Hydra takes in sequencers. The hosts of other protocols are fixed.
+    Which roles can come depends on the protocol: members, senders, sequencers. If its hosts are fixed, the
+    command says so.
 
     [bold]Examples[/]
 
@@ -93,7 +93,7 @@ def remove_host(
     file keeps its table, marked as removed, because its id is never used again; another host may get its
     address. Messages that the host had not passed on are lost, as when it crashes.
 
-    The last receiver of a group, the last sender and the last sequencer cannot be removed.
+    A host that the others cannot do without, such as the last receiver of a group, cannot be removed.
 
     [bold]Example[/]
 

@@ -58,13 +58,13 @@ def restart(
     """Restart a host with its saved state, or all hosts one after the other.
 
     A named host that is running is killed first, as in a crash. With [bold]--rolling[/], each host stops in
-    good order and starts again with its saved state. The next host follows when all hosts have caught up: a
-    sequencer has its number, a receiver has heard from all sequencers and misses no message, a replica knows
-    its leader and what was decided. Hosts that programs run, and spares that are not running, are left out.
+    good order and starts again with its saved state. The next host follows when all hosts have caught up:
+    no node lacks a message, a number or a leader. Hosts that programs run, and spares that are not running,
+    are left out.
 
     [bold]Examples[/]
 
-    ordercast cluster restart sequencer-0
+    ordercast cluster restart receiver-0
 
     ordercast cluster restart --rolling
     """

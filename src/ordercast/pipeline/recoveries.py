@@ -35,7 +35,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from ordercast.pipeline.events import stored_runs
 from ordercast.pipeline.schemas import RECOVERIES
-from ordercast.scenario.faults import FaultSpec, Partition
+from ordercast.scenario.faults import FaultSpec, Sides
 from ordercast.trace import CARRYING, Kind, RunDescription, StoredRun
 
 
@@ -176,7 +176,7 @@ def _submissions(table: pa.Table, description: RunDescription, start: int) -> di
 
 
 def _named(fault: FaultSpec) -> Sequence[int]:
-    if isinstance(fault, Partition):
+    if isinstance(fault, Sides):
         return [host for side in fault.sides for host in side]
     host = getattr(fault, "host", None)
     return [] if host is None else [host]

@@ -7,8 +7,9 @@ ended under conditions in which the protocol does not promise to make progress.
 from collections.abc import Callable, Set
 from typing import Literal, NamedTuple, TypeAlias
 
-from ordercast.core import Agreement, HostId, NodeId, Plan
+from ordercast.core import Agreement, HostId, NodeId, Partition, Plan
 from ordercast.scenario.crashes import by_role, counted_together, too_many
+from ordercast.scenario.spec import Scenario
 
 Ending: TypeAlias = Literal["settled", "settled after healing", "deliveries missing", "protocol failed"]
 """How a run ended: all expected deliveries came under the conditions of the scenario, or only after the
@@ -20,6 +21,16 @@ def ending_of(*, missing: bool, healed: bool) -> Ending:
     if missing:
         return "deliveries missing"
     return "settled after healing" if healed else "settled"
+
+
+def may_branch(scenario: Scenario, plan: Plan) -> bool:
+    """Whether the receivers of a group may split, and discard what some of them delivered.
+
+    Then nobody can tell before the end which deliveries are to come, and that all have come does not mean
+    that the sides have met again: only silence shows the end.
+    """
+    discards = plan.guarantees.partition is Partition.SIDE_BRANCHES_DISCARDED
+    return discards and bool(scenario.fault or scenario.network.loss)
 
 
 def hindrance_of(plan: Plan, down: Set[NodeId], *, finished: bool, cut: bool) -> str:

@@ -34,11 +34,14 @@ class FaultTarget(Protocol):
     def cut(self, links: Iterable[tuple[HostId, HostId]]) -> None:
         """Cut these links, from one host to another, in addition to those that are cut already."""
 
+    def slow(self, links: Iterable[tuple[HostId, HostId]], by_ns: Nanos) -> None:
+        """Let packets on these links take so much longer from now on; 0: as long as before."""
+
     def set_conditions(self, conditions: Conditions) -> None:
         """Change loss, duplication and reordering from now on."""
 
     def heal(self) -> None:
-        """End all cuts, and all loss, duplication and reordering."""
+        """End all cuts, all slowness of links, and all loss, duplication and reordering."""
 
 
 DiskTrouble: TypeAlias = Literal[
@@ -101,10 +104,10 @@ class Pause(_Fault, frozen=True, tag="pause"):
         target.pause(self.host, round(self.for_ms * MILLISECOND))
 
 
-class Partition(_Fault, frozen=True, tag="partition"):
-    """Hosts on different sides cannot reach each other; hosts on no side reach everybody.
+class Sides(_Fault, frozen=True):
+    """Something happens to the links between hosts on different sides; hosts on no side have none of it.
 
-    With `one_way`, the first side cannot reach the others, but they can reach it.
+    With `one_way`, it happens to the links from the first side to the others.
     """
 
     sides: tuple[tuple[HostId, ...], ...]
@@ -113,24 +116,42 @@ class Partition(_Fault, frozen=True, tag="partition"):
     def __post_init__(self) -> None:
         named = [host for side in self.sides for host in side]
         if len(self.sides) < 2 or len(set(named)) != len(named):
-            raise LocalError("a partition must have at least two sides, and no host may be on two of them")
+            kind = self.__struct_config__.tag
+            raise LocalError(f"a {kind} must have at least two sides, and no host may be on two of them")
+
+    def links(self) -> list[tuple[HostId, HostId]]:
+        """The links between the sides, each as (from, to)."""
+        links = []
+        for index, side in enumerate(self.sides):
+            for other in self.sides[index + 1 :]:
+                pairs = [(one, two) for one in side for two in other]
+                links += pairs if self.one_way else pairs + [(two, one) for one, two in pairs]
+        return links
+
+
+class Partition(Sides, frozen=True, tag="partition"):
+    """Hosts on different sides cannot reach each other; hosts on no side reach everybody.
+
+    With `one_way`, the first side cannot reach the others, but they can reach it.
+    """
 
     def strike(self, target: FaultTarget) -> None:
         """Cut the links, in addition to those that are cut already."""
         target.cut(self.links())
 
-    def links(self) -> list[tuple[HostId, HostId]]:
-        """The links that the partition cuts, each as (from, to)."""
-        cut = []
-        for index, side in enumerate(self.sides):
-            for other in self.sides[index + 1 :]:
-                pairs = [(one, two) for one in side for two in other]
-                cut += pairs if self.one_way else pairs + [(two, one) for one, two in pairs]
-        return cut
+
+class Delay(Sides, frozen=True, kw_only=True, tag="delay"):
+    """Packets between hosts on different sides take longer from now on; 0: as long as before."""
+
+    by_us: Annotated[float, msgspec.Meta(ge=0, le=60e6)]
+
+    def strike(self, target: FaultTarget) -> None:
+        """Slow the links down, or end that."""
+        target.slow(self.links(), round(self.by_us * MICROSECOND))
 
 
 class Heal(_Fault, frozen=True, tag="heal"):
-    """All partitions end, and the network stops losing, duplicating and reordering packets."""
+    """All partitions and delays end, and the network stops losing, duplicating and reordering packets."""
 
     def strike(self, target: FaultTarget) -> None:
         """Heal the network."""
@@ -183,4 +204,4 @@ class Disk(_Fault, frozen=True, tag="disk"):
         target.strike_disk(self.host, self.what, round(self.for_ms * MILLISECOND))
 
 
-FaultSpec: TypeAlias = Crash | Restart | Pause | Partition | Heal | Weather | SetClock | Disk
+FaultSpec: TypeAlias = Crash | Restart | Pause | Partition | Delay | Heal | Weather | SetClock | Disk

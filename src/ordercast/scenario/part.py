@@ -11,7 +11,7 @@ import msgspec
 
 from ordercast.core import GroupId, HostId, NodeId, Plan
 from ordercast.scenario.changes import Join, Leave
-from ordercast.scenario.faults import FaultSpec, Heal, Partition, Weather
+from ordercast.scenario.faults import FaultSpec, Heal, Sides, Weather
 from ordercast.scenario.spec import LatencySpec, Scenario, SitesSpec, SubmissionSpec, WorkloadSpec
 
 C = TypeVar("C", Join, Leave)
@@ -126,7 +126,7 @@ def _moved_fault(fault: FaultSpec, hosts: dict[HostId, HostId]) -> FaultSpec | N
     match fault:
         case Heal() | Weather():
             return fault
-        case Partition():
+        case Sides():
             sides = (tuple(hosts[host] for host in side if host in hosts) for side in fault.sides)
             left = tuple(side for side in sides if side)
             distinct = {host for side in left for host in side}

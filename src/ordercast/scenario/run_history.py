@@ -1,6 +1,7 @@
 """The history of a run with a service: its operations as values, for the search of an order.
 
-Only what clients saw counts: what they called, what they were answered, and when. Places and replicas do not.
+Only what clients saw counts: what they called, what they were answered, and when. Places and replicas do not,
+except that an answer may be taken back by its place: then the outcome is unknown.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -12,7 +13,7 @@ from ordercast.core import LocalError, MessageId, Outcome, RemoteError, ServiceT
 from ordercast.core.service_class import OperationType
 from ordercast.judge.histories import History, Model, Operation, Register, TextMap
 from ordercast.services import BUILT_IN, service_class
-from ordercast.trace import ANSWERING, Event, Kind, RunDescription, StoredRun, events_of
+from ordercast.trace import ANSWERING, UNDOING, Event, Kind, RunDescription, StoredRun, events_of
 from ordercast.trace.values import Values, read_values
 
 
@@ -64,21 +65,32 @@ def history_of_run(description: RunDescription, events: Iterable[Event], values:
     clocks = description.clocks()
     clients: set[int] = set()
     invoked: dict[MessageId, Event] = {}
-    answered: dict[MessageId, int] = {}
+    answered: dict[MessageId, Event] = {}
     for event in events:
+        if event.kind in UNDOING:
+            for undone in [one for one in answered.values() if _takes_back(event, one)]:
+                del answered[undone.message or 0]
         if event.message is None:
             continue
         if event.kind is Kind.SUBMIT:
             invoked[event.message] = event
             clients.add(clocks[event.node])
         elif event.kind in ANSWERING:
-            answered.setdefault(event.message, event.time_ns)
+            answered.setdefault(event.message, event)
     if len(clients) > 1:
         raise LocalError(f"{description.run}: its clients have no common clock, so their times say nothing")
     model, translate = MODELS[description.service]
     reader = _Reader(description.service, translate, values)
     made = [reader.operation(event, answered.get(message)) for message, event in invoked.items()]
     return History(model, tuple(operation for operation in made if operation is not None))
+
+
+def _takes_back(notice: Event, answer: Event) -> bool:
+    """Whether a client is told that an answer does not hold."""
+    if (notice.node, notice.groups) != (answer.node, answer.groups):
+        return False
+    place, clock = notice.stamp_clock, answer.stamp_clock
+    return place is not None and clock is not None and clock > place
 
 
 class _Reader:
@@ -90,13 +102,13 @@ class _Reader:
         self._translate = translate
         self._values = values
 
-    def operation(self, event: Event, answered: int | None) -> Operation | None:
+    def operation(self, event: Event, answer: Event | None) -> Operation | None:
         """The operation of a submission; None if it is not one of the service, which changes nothing."""
         assert event.message is not None
         packed = self._values.operations.get(event.message)
         if packed is None:
             raise RemoteError(f"the values of {message_name(event.message)} are missing")
-        result = self._values.results.get(event.message)
+        result = None if answer is None else self._values.results.get(event.message)
         read = self._read(packed)
         if read is None or (result is not None and outcome_of(result) is Outcome.FAILED):
             return None
@@ -106,7 +118,7 @@ class _Reader:
             client=event.node,
             call=call,
             invoked=event.time_ns,
-            answered=None if result is None else answered,
+            answered=None if result is None or answer is None else answer.time_ns,
             arguments=rest,
             result=None if result is None else self._told(kind, result),
             key=(event.groups, key),

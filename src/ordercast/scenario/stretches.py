@@ -77,6 +77,7 @@ class _Surroundings:
         self.up = {node.host for node in plan.nodes}
         self._damaged: set[HostId] = set()
         self.cut_links: set[tuple[HostId, HostId]] = set()
+        self.slow_links: set[tuple[HostId, HostId]] = set()
         self.conditions: Conditions = scenario.network
         self.paused = 0
 
@@ -105,16 +106,23 @@ class _Surroundings:
     def cut(self, links: Iterable[tuple[HostId, HostId]]) -> None:
         self.cut_links.update(links)
 
+    def slow(self, links: Iterable[tuple[HostId, HostId]], by_ns: Nanos) -> None:
+        if by_ns:
+            self.slow_links.update(links)
+        else:
+            self.slow_links.difference_update(links)
+
     def set_conditions(self, conditions: Conditions) -> None:
         self.conditions = conditions
 
     def heal(self) -> None:
         self.cut_links.clear()
+        self.slow_links.clear()
         self.conditions = Conditions()
 
     def good(self) -> bool:
         """Whether no packet is lost or held up."""
-        return not (self.conditions.loss or self.conditions.reordering or self.paused)
+        return not (self.conditions.loss or self.conditions.reordering or self.paused or self.slow_links)
 
 
 def _sides(scenario: Scenario, plan: Plan, end: Nanos) -> Iterator[tuple[Nanos, Nanos, frozenset[HostId]]]:

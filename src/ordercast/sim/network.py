@@ -36,6 +36,8 @@ class Network(ABC):
         self.scheduler = scheduler
         self.rng = rng
         self.blocked: set[tuple[HostId, HostId]] = set()
+        self.slowed: dict[tuple[HostId, HostId], Nanos] = {}
+        """How much longer packets take on links that are slow."""
         self.lost = 0
         self.set_conditions(conditions)
 
@@ -53,6 +55,8 @@ class Network(ABC):
         if self.blocked and packet.link in self.blocked:
             self.lost += 1
             return False
+        if self.slowed:
+            departure += self.slowed.get(packet.link, 0)
         if self.calm:
             return self.carry(departure, packet)
         rng, conditions = self.rng, self.conditions

@@ -1,7 +1,7 @@
 """Probes at the end of a run: does the protocol still deliver what is submitted after all faults?
 
-The network loses, duplicates and reorders nothing any more, and the protocol gets the time in which it
-promises to recover. Then each sender that is up submits a message to each group.
+The network loses, duplicates, delays and reorders nothing any more, and the protocol gets the time in which
+it promises to recover. Then each sender that is up submits a message to each group.
 """
 
 from ordercast.core import MILLISECOND, Groups, MessageId, Nanos, NodeId
@@ -31,6 +31,7 @@ class Probing:
         """Probe after the time of recovery; wait for the deliveries no longer than the patience."""
         world = self._world
         world.set_conditions(Conditions())
+        world.network.slowed.clear()
         world.network.steady()
         world.run(world.now + recovery)
         self._submit()

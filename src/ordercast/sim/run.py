@@ -35,7 +35,7 @@ from ordercast.core import (
 from ordercast.judge import END_OF_RUN, Replay, Violation, verdict
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.contract import beyond_contract
-from ordercast.scenario.ending import Ending, ending_of, hindrance_of
+from ordercast.scenario.ending import Ending, ending_of, hindrance_of, may_branch
 from ordercast.scenario.receipts import Receipts
 from ordercast.scenario.settling import TIME_MAX, SettlingRun
 from ordercast.scenario.spec import Scenario, run_name
@@ -198,10 +198,10 @@ def _drive(scenario: Scenario, world: World, workload: Workload, progress: Progr
         world.run(max(world.now + STEP, world.scheduler.next_ns))
         if progress:
             progress(workload.budget.taken, wanted)
-    settling = _Settling(world)
+    settling = _Settling(world, branching=may_branch(scenario, world.plan))
     patience = round(scenario.settle_ms * MILLISECOND)
     healed = settling.settle(patience)
-    ending = ending_of(missing=not settling.complete and not world.members.changed, healed=healed)
+    ending = ending_of(missing=not settling.complete and not settling.open_ended, healed=healed)
     hindrance = _hindrance(world, finished=workload.finished)
     pace = None if hindrance else pace_of(scenario, world.plan)
     if pace is not None:
@@ -215,8 +215,10 @@ class _Settling(SettlingRun):
     STEP = STEP
     LINGER = LINGER
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, branching: bool) -> None:
+        """`branching`: the receivers of a group may split, and discard what some of them delivered."""
         self._world = world
+        self._branching = branching
         self._replicated = world.plan.guarantees.consistency is not Consistency.NONE
         self._receipts = Receipts(replicated=self._replicated)
         self._next = 0
@@ -233,18 +235,23 @@ class _Settling(SettlingRun):
 
     @property
     def complete(self) -> bool:
-        """Whether everything expected has been delivered or announced as dropped.
-
-        Where receivers join and leave, nobody can tell before the end; then a run settles when it is quiet.
-        """
+        """Whether everything expected has been delivered or announced as dropped."""
         world = self._world
         short = self.arrived < world.expected and not self._replicated
-        if short or world.members.changed:
+        if short or self.open_ended:
             return False
         for row in islice(world.rows, self._next, None):
             self._receipts.note(Event._make(row))
         self._next = len(world.rows)
         return len(self._receipts) >= world.expected
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether nobody can tell what is to be delivered, so that a run settles when it is quiet.
+
+        Receivers join and leave, or branches are discarded.
+        """
+        return self._branching or self._world.members.changed
 
     @property
     def calm(self) -> bool:

@@ -350,13 +350,18 @@ class World:
         """Cut these links, in addition to those that are cut already."""
         self.network.blocked.update(links)
 
+    def slow(self, links: Iterable[tuple[HostId, HostId]], by_ns: Nanos) -> None:
+        """Let packets on these links take so much longer."""
+        self.network.slowed.update(dict.fromkeys(links, by_ns))
+
     def set_conditions(self, conditions: Conditions) -> None:
         """Change the network's loss, duplication and reordering."""
         self.network.set_conditions(conditions)
 
     def heal(self) -> None:
-        """End all cuts, and all loss, duplication and reordering."""
+        """End all cuts, all slowness of links, and all loss, duplication and reordering."""
         self.network.blocked.clear()
+        self.network.slowed.clear()
         self.network.set_conditions(Conditions())
 
     def _host(self, host_id: HostId) -> Host:

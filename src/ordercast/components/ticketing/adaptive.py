@@ -7,7 +7,7 @@ from ordercast.components.ticketing.modes import Mode
 from ordercast.components.ticketing.options import TicketOptions
 from ordercast.components.ticketing.participant import MakeViews, Setting
 from ordercast.components.ticketing.switching import Wish, is_nearer, wish
-from ordercast.core import MILLISECOND, Env, LocalError, Nanos
+from ordercast.core import MILLISECOND, Env, LocalError, Nanos, NodeId
 
 
 class AdaptiveOptions(TicketOptions, frozen=True):
@@ -53,7 +53,7 @@ class AdaptiveMember(TicketMember):
             case Wish.ACTIVE:
                 self.go_active()
             case Wish.PASSIVE:
-                self.go_passive()
+                self.go_passive(self._near_enough())
             case Wish.NEARER:
                 self.change_sequencer()
 
@@ -68,6 +68,17 @@ class AdaptiveMember(TicketMember):
             current = self.estimates.delay(self.sequencer.node)
             return Wish.NEARER if is_nearer(closest, current, self._options.threshold) else Wish.STAY
         return wanted
+
+    def _near_enough(self) -> list[NodeId]:
+        """The active members that are close enough: with one of them left, this one would stay passive.
+
+        Neighbours that decide at the same time would otherwise all become passive, each relying on another
+        one, find themselves far from whoever is left, and all become active again. A member whose delay is
+        not known yet counts as close enough.
+        """
+        interval, threshold = self._interval(), self._options.threshold
+        delays = ((node, self.estimates.delay(node)) for node in self.ordering.configuration.actives)
+        return [node for node, delay in delays if wish(False, interval, delay, threshold) is not Wish.ACTIVE]
 
     def own_rate(self) -> str:
         """A member that became passive by its silence alone says so."""

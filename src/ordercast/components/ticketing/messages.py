@@ -72,6 +72,8 @@ class Switch(Envelope, frozen=True, tag=251):
     count: Number
     sequencer: Sequencer
     active: bool
+    instead: tuple[Number, ...] = ()
+    """To passive: the members on whom the sender relies. If none of them is active then, nothing changes."""
 
 
 class Reassign(Envelope, frozen=True, tag=252):

@@ -39,7 +39,8 @@ class Effect(Enum):
     DATA = "data"
     SWITCHED = "switched"
     ABORTED = "aborted"
-    """A switch that changes nothing: the last active member stays active."""
+    """A switch that changes nothing: the last active member stays active, or the last one that its sender
+    relied on is passive now."""
 
 
 class Entry(msgspec.Struct):
@@ -160,7 +161,8 @@ class Ordering(msgspec.Struct):
         self.place += 1
         if isinstance(message, DataMessage):
             return Ordered(ticket, message, Effect.DATA)
-        switched = self.configuration.switch(key.sender, message.active)
+        in_vain = not message.active and not set(message.instead).intersection(self.configuration.actives)
+        switched = not in_vain and self.configuration.switch(key.sender, message.active)
         return Ordered(ticket, message, Effect.SWITCHED if switched else Effect.ABORTED)
 
     # Views

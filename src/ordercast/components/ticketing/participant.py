@@ -125,24 +125,25 @@ class Participant(Stack):
 
     def go_active(self) -> None:
         """Become active, once the wish is ordered."""
-        self._switch(ModeEvent.WANT_ACTIVE, active=True)
+        self._switch(ModeEvent.WANT_ACTIVE)
 
-    def go_passive(self) -> None:
-        """Become passive, once the wish is ordered, unless nobody else is active then."""
-        self._switch(ModeEvent.WANT_PASSIVE, active=False)
+    def go_passive(self, instead: Collection[NodeId] | None = None) -> None:
+        """Become passive, once that is ordered, unless none of these is active then (default: any other)."""
+        relied = set(self.ordering.configuration.actives if instead is None else instead)
+        self._switch(ModeEvent.WANT_PASSIVE, tuple(sorted(relied - {self.env.me})))
 
     def change_sequencer(self) -> None:
         """Take the closest active member as sequencer, once all own messages are ordered."""
         self._become(ModeEvent.WANT_SEQUENCER)
         self._settle()
 
-    def _switch(self, event: ModeEvent, *, active: bool) -> None:
+    def _switch(self, event: ModeEvent, instead: tuple[NodeId, ...] = ()) -> None:
         self._become(event)
         assert self.sequencer is not None
-        count = self.outbound.next_count()
+        count, active = self.outbound.next_count(), event is ModeEvent.WANT_ACTIVE
         if not active:
             self._issue_own(count)
-        self.postbox.post(Switch(self._header(), count, self.sequencer, active))
+        self.postbox.post(Switch(self._header(), count, self.sequencer, active, instead))
 
     def _become(self, event: ModeEvent) -> None:
         self.mode = MODES.after(self.mode, event)

@@ -36,8 +36,8 @@ class ViewRow(NamedTuple):
         return self.name[0] == 0 or (self.begin is not None and self.before is not None)
 
 
-class Stretch(NamedTuple):
-    """The clocks behind `begin`, up to `end`, of one issuer; None for no limit, and for any issuer."""
+class ClockRange(NamedTuple):
+    """Clocks behind `begin` and up to `end`, of one issuer; None for no limit, and for any issuer."""
 
     issuer: int | None
     begin: int | None
@@ -161,37 +161,37 @@ class Branch:
         return frozenset(name for name in self.chain if name[0] == 0 or name in self.first)
 
     @cached_property
-    def _stretches(self) -> list[Stretch]:
+    def _ranges(self) -> list[ClockRange]:
         found, end = [], None
         for name in self.chain:
             if name[0] == 0:
-                found.append(Stretch(name[1], None, end))
+                found.append(ClockRange(name[1], None, end))
                 return found
             if name not in self.first:
                 break
             begin = self.first[name].begin
-            found.append(Stretch(name[1], begin, end))
+            found.append(ClockRange(name[1], begin, end))
             end = begin if end is None or begin is None else min(begin, end)
-        return [*found, Stretch(None, None, end)]
+        return [*found, ClockRange(None, None, end)]
 
     def holds(self, clock: Ints, issuer: Ints, from_begin: Flags) -> Flags:
         """Which of some places are on the branch; `from_begin`: where a view begins counts as in it."""
         on = np.zeros(len(clock), bool)
-        for stretch in self._stretches:
+        for one in self._ranges:
             inside = np.ones(len(clock), bool)
-            if stretch.issuer is not None:
-                inside &= issuer == stretch.issuer
-            if stretch.begin is not None:
-                inside &= (clock > stretch.begin) | (from_begin & (clock == stretch.begin))
-            if stretch.end is not None:
-                inside &= clock <= stretch.end
+            if one.issuer is not None:
+                inside &= issuer == one.issuer
+            if one.begin is not None:
+                inside &= (clock > one.begin) | (from_begin & (clock == one.begin))
+            if one.end is not None:
+                inside &= clock <= one.end
             on |= inside
         return on
 
     def discarded(self) -> Ints:
         """The rows of views that are not on the branch."""
         strange = [view for view in self.rows if self._known(view.name) not in self.names]
-        end = self._stretches[-1].end
+        end = self._ranges[-1].end
         if self.lacking is not None and end is not None:  # all that may have come before counts
             strange = [view for view in strange if view.begin is not None and view.begin > end]
         return np.array([view.row for view in strange], np.int64)

@@ -42,6 +42,8 @@ class _Judged:
         self._side = side
         self._trace = side.trace
         self._findings = findings
+        groups = self._trace.description.groups
+        self._receivers = max(1, len({node for members in groups.values() for node in members}))
 
     def views(self, branch: Branch) -> None:
         """Judge all rows of views."""
@@ -57,7 +59,7 @@ class _Judged:
             first = branch.first[view.name]
             if (view.begin, view.before) != (first.begin, first.before):
                 self._tell(view, branch, f"in another way than node {first.node}", [first])
-            primary = sorted(branch.receivers)[(view.name[1] or 0) % len(branch.receivers)]
+            primary = (view.name[1] or 0) % self._receivers
             if primary not in view.members:
                 self._tell(view, branch, f"of which its primary, node {primary}, is no member")
         for view in branch.first.values():

@@ -54,14 +54,14 @@ class Branches(Oracle):
         for event, name in branch.initials:
             if name != branch.initial:
                 self._tell(event, branch, f"and named {name} as the first one; it was {branch.initial}")
-        seats = sorted(branch.receivers)
+        receivers = {node for members in self.description.groups.values() for node in members}
         for row in branch.rows:
             first = branch.views[row.name]
             if (row.previous, row.clock) != (first.previous, first.clock):
                 ours, theirs = (f"behind {one.previous} at {one.clock}" for one in (row, first))
                 what = f"{ours}; node {first.event.node} installed it {theirs}"
                 self._tell(row.event, branch, what, first.event)
-            primary = seats[(row.name.precedence or 0) % len(seats)] if seats else None
+            primary = (row.name.precedence or 0) % max(1, len(receivers))
             if primary not in (row.event.members or ()):
                 self._tell(row.event, branch, f"without node {primary}, its primary")
         for row, wrong in branch.crossings():

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from ordercast.core import LocalError, NodeId
 from ordercast.lab.model.explorer_case import Case
 from ordercast.lab.model.explorer_closing import close
-from ordercast.lab.model.explorer_words import describe, name
+from ordercast.lab.model.explorer_text import describe, name
 from ordercast.lab.model.explorer_world import Boot, History, Jump, Packet, Timer, World, node_of
 
 PROLOGUE_MAX = 1000

@@ -21,7 +21,7 @@ from ordercast.lab.trial.account_rules import (
 from ordercast.lab.trial.diary import LifeDiary, Sent
 from ordercast.lab.trial.history import History, histories_of
 from ordercast.lab.trial.stage import CrashTime, latency_us
-from ordercast.scenario.faults import FaultSpec, Heal, Partition, Weather
+from ordercast.scenario.faults import FaultSpec, Heal, Sides, Weather
 from ordercast.scenario.spec import Scenario
 
 DETECTION_TIMES = 5
@@ -44,7 +44,8 @@ class LiveAccount(msgspec.Struct, frozen=True, kw_only=True):
     dropped: int
     """Drops of which receivers were told."""
     unconfirmed: int
-    """Messages of which their senders were told that nobody knows what becomes of them."""
+    """Messages of which their senders were told that nobody knows what becomes of them, or that they are
+    undone."""
     in_flight: int
     """Messages that were being handed over at receivers when these were killed."""
     outage_ns: Nanos
@@ -74,13 +75,13 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def hosts_hit(faults: Iterable[FaultSpec]) -> frozenset[HostId]:
-    """The hosts at which faults are aimed. A partition is aimed at all its sides but the largest."""
+    """The hosts at which faults are aimed. What happens between sides is aimed at all but the largest."""
     found: set[HostId] = set()
     for fault in faults:
         match fault:
             case Heal() | Weather():
                 continue
-            case Partition():
+            case Sides():
                 largest = max(fault.sides, key=len)
                 found.update(host for side in fault.sides if side is not largest for host in side)
             case _:
@@ -112,7 +113,9 @@ class _Books:
         self._killed = frozenset(crash.host for crash in told.crashes)
         self._histories = histories_of(plan, diaries)
         self._sent = {one.message: one for diary in diaries for one in diary.sent}
-        self._unconfirmed = frozenset(message for diary in diaries for message in diary.unconfirmed)
+        self._unconfirmed = frozenset(
+            message for diary in diaries for message in (*diary.unconfirmed, *diary.undone)
+        )
         self._of_living = [one for diary in diaries if diary.host not in self._killed for one in diary.sent]
         """What was accepted from applications whose hosts lived."""
         self._anew = {node for diary in diaries for node in diary.anew}

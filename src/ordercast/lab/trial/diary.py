@@ -24,6 +24,8 @@ from ordercast.core import (
     NodeId,
     Stamp,
     Unconfirmed,
+    Undone,
+    message_sender,
     outcome_of,
 )
 from ordercast.core.bundle import bundle_span
@@ -46,6 +48,8 @@ class Got(NamedTuple):
     time_ns: Nanos
     message: MessageId
     in_order: bool = True
+    clock: int | None = None
+    """The clock of its place in the order."""
 
 
 class Called(NamedTuple):
@@ -107,13 +111,17 @@ class Diary:
     def _on_delivery(self, node: NodeId, delivered: BundleOrNotice) -> None:
         if isinstance(delivered, DeliveredBundle):
             what = "got" if KIND_OF[type(delivered.delivery)] in ORDERED else "late"
-            self._write(what, node, delivered.bundle.first, len(delivered.bundle.payloads))
+            stamp = delivered.delivery.stamp
+            clock = () if stamp is None else (stamp.clock,)
+            self._write(what, node, delivered.bundle.first, len(delivered.bundle.payloads), *clock)
         elif KIND_OF[type(delivered)] in SETTLING:
             row = notice_event(0, 0, node, delivered)
             numbers = row.numbers or (0,)
             self._write("dropped", node, delivered.group, row.stamp_issuer or 0, numbers[0], delivered.rows)
         elif isinstance(delivered, Unconfirmed):
             self._write("unconfirmed", *bundle_span(delivered.payload))
+        elif isinstance(delivered, Undone):
+            self._write("undone", node, delivered.group, delivered.stamp.clock)
         elif delivered.begins_anew or (isinstance(delivered, Checkpoint) and delivered.restored):
             self._write("anew", node)
 
@@ -143,6 +151,8 @@ class LifeDiary:
         self.called: list[Called] = []
         self.answered: list[Answered] = []
         self.unconfirmed: list[MessageId] = []
+        self.undone: list[MessageId] = []
+        """Operations whose answers were taken back."""
         self.anew: set[NodeId] = set()
         """Receivers that were told that they start anew: they missed what came before. Replicas that took the
         state of others have not delivered what it stands for."""
@@ -152,17 +162,33 @@ class LifeDiary:
         match what, numbers:
             case "sent", (message, *groups):
                 self.sent.append(Sent(time_ns, message, tuple(groups)))
-            case (("got" | "late"), (node, first, count)):
-                own = self.got.setdefault(node, [])
-                own += [Got(time_ns, message, what == "got") for message in range(first, first + count)]
+            case (("got" | "late"), (node, first, count, *rest)):
+                own, clock = self.got.setdefault(node, []), rest[0] if rest else None
+                own += [
+                    Got(time_ns, message, what == "got", clock) for message in range(first, first + count)
+                ]
             case "dropped", (node, group, issuer, number, count):
                 self.told.setdefault(node, []).append(Told(group, issuer, number, count))
             case "unconfirmed", (first, count):
                 self.unconfirmed += range(first, first + count)
+            case "undone", (node, group, clock):
+                self._take_back(node, group, clock)
             case "answered", (message, clock, issuer, outcome, digest):
                 self.answered.append(Answered(time_ns, message, (clock, issuer), outcome, digest))
             case "anew", (node,):
                 self.anew.add(node)
+
+    def _take_back(self, node: NodeId, group: GroupId, clock: int) -> None:
+        """What a node got or was answered behind a place does not count; nobody knows what becomes of it."""
+        self.got[node] = [one for one in self.got.get(node, ()) if one.clock is None or one.clock <= clock]
+        called = {one.message for one in self.called if one.group == group}
+        answered, self.answered = self.answered, []
+        for one in answered:
+            mine = message_sender(one.message) == node and one.message in called
+            if mine and one.place[0] > clock:
+                self.undone.append(one.message)
+            else:
+                self.answered.append(one)
 
     def note_call(self, time_ns: Nanos, words: Sequence[str]) -> None:
         """Take up the entry of a call, whose operation is in hexadecimal."""

@@ -4,7 +4,8 @@
 2. No call is answered twice.
 3. The answers are those of a single service: in the order of the places that replies name, a fresh service
    gives the same ones, and no call was answered before one with an earlier place was made. If some outcomes
-   are unknown, it is not known what the service executed, and only the order in time is judged.
+   are unknown, it is not known what the service executed, and only the order in time is judged. An answer
+   that was taken back does not count, and the outcome is unknown.
 4. Nobody waits too long for the next answer while calls are made.
 """
 
@@ -44,6 +45,8 @@ class OperationsAccount(msgspec.Struct, frozen=True, kw_only=True):
     """Answers that say that the operation failed in the service."""
     unknown: int
     """Operations whose outcome nobody knows: their client was told so, or did not live to hear."""
+    undone: int
+    """Those of them that were answered, and whose answers were taken back."""
     checked: int
     """Answers that were compared with those of a single service."""
     outage_ns: Nanos
@@ -75,7 +78,8 @@ class _Calls:
         self._called = {one.message: one for diary in diaries for one in diary.called}
         self._answers = [one for diary in diaries for one in diary.answered]
         self._answered: Mapping[MessageId, Answered] = {one.message: one for one in self._answers}
-        self._unconfirmed = {message for diary in diaries for message in diary.unconfirmed}
+        self._undone = {message for diary in diaries for message in diary.undone}
+        self._unconfirmed = self._undone.union(*(diary.unconfirmed for diary in diaries))
 
     def account(self) -> OperationsAccount:
         """The account."""
@@ -93,6 +97,7 @@ class _Calls:
             refused=outcomes[Outcome.REFUSED],
             failed=outcomes[Outcome.FAILED],
             unknown=len(open_calls),
+            undone=len(self._undone - self._answered.keys()),
             checked=len(self._answered) if whole else 0,
             outage_ns=longest.lasted_ns,
             outage_begin_ns=max(0, longest.begin_ns - start),

@@ -32,7 +32,7 @@ from ordercast.net.transports.address import free_ports
 from ordercast.scenario.clock import clocks_of
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.contract import beyond_contract, check_changes, check_faults
-from ordercast.scenario.ending import ending_of, hindrance_of
+from ordercast.scenario.ending import ending_of, hindrance_of, may_branch
 from ordercast.scenario.faults import Crash, Disk
 from ordercast.scenario.receipts import Receipts, receipts_wanted
 from ordercast.scenario.schedule import schedule
@@ -73,10 +73,13 @@ class LiveRun:
         clocks = clocks_of(scenario, hosts_of(plan))
         ahead = {host: clock.read(0) for host, clock in clocks.items()}
         start = conducted.started_ns
-        self.silences: list[Silence] = silences(self.table, plan, conducted.stage.crashes, start, ahead)
+        self.crashes = tuple(conducted.stage.crashes)
+        """When which host was killed."""
+        self.silences: list[Silence] = silences(self.table, plan, self.crashes, start, ahead)
         self.account, self.operations = conducted.accounts()
         """What the applications saw, independently of the trace; and what clients of a service saw."""
-        missing = not scenario.changes and _missing(self.table, plan) > 0
+        open_ended = bool(scenario.changes) or may_branch(scenario, plan)
+        missing = not open_ended and _missing(self.table, plan) > 0
         self.ending = ending_of(missing=missing, healed=conducted.healed)
         self._conducted = conducted
 
@@ -236,10 +239,10 @@ class Conductor(SettlingRun):
         """Whether the reports say that everything was delivered.
 
         Deliveries that a killed host did not report are unknown. So is who delivers a message, if receivers
-        join and leave; then only silence shows the end.
+        join and leave, or discard what some delivered; then only silence shows the end.
         """
-        changes = self.scenario.changes
-        if changes or any(isinstance(fault, Crash | Disk) for fault in self.scenario.fault):
+        open_ended = self.scenario.changes or may_branch(self.scenario, self.plan)
+        if open_ended or any(isinstance(fault, Crash | Disk) for fault in self.scenario.fault):
             return False
         reports = self.stage.hosts.reports()
         waiting = sum(report.waiting for report in reports)

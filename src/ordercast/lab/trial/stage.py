@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import NamedTuple
 
-from ordercast.core import GroupId, HostId, Nanos, NodeId, Plan
+from ordercast.core import MICROSECOND, GroupId, HostId, Nanos, NodeId, Plan
 from ordercast.kernel.memberships import Request
 from ordercast.lab.trial.disk_files import damage_files
 from ordercast.lab.trial.hosts import Hosts
@@ -52,6 +52,8 @@ class Stage(FaultTarget, ChangeTarget):
         self._disk_rng = Random(f"{setting.scenario.seed}/disks")
         self.blocked: set[tuple[HostId, HostId]] = set()
         """From, to."""
+        self._slowed: dict[tuple[HostId, HostId], float] = {}
+        """By links: how many microseconds longer datagrams take."""
         self.crashes: list[CrashTime] = []
         self._conditions: Conditions = setting.scenario.network
         self._latency_us = latency_us(setting.scenario)
@@ -94,6 +96,7 @@ class Stage(FaultTarget, ChangeTarget):
     def heal(self) -> None:
         """Repair the network."""
         self.blocked.clear()
+        self._slowed.clear()
         self.set_conditions(Conditions())
 
     def set_conditions(self, conditions: Conditions) -> None:
@@ -104,6 +107,11 @@ class Stage(FaultTarget, ChangeTarget):
     def cut(self, links: Iterable[tuple[HostId, HostId]]) -> None:
         """Cut the way from one host to another, in addition to earlier cuts."""
         self.blocked.update(links)
+        self._impair()
+
+    def slow(self, links: Iterable[tuple[HostId, HostId]], by_ns: Nanos) -> None:
+        """Let datagrams from one host to another take so much longer."""
+        self._slowed.update(dict.fromkeys(links, by_ns / MICROSECOND))
         self._impair()
 
     def crash(self, host_id: HostId) -> None:
@@ -191,4 +199,5 @@ class Stage(FaultTarget, ChangeTarget):
             reorder_us=min(conditions.reorder_us, 60e6),
             latency_us=self._latency_us,
             blocked=tuple(sorted(to for source, to in self.blocked if source == host)),
+            slowed=tuple((to, us) for (source, to), us in sorted(self._slowed.items()) if source == host),
         )

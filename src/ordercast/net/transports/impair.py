@@ -37,6 +37,8 @@ class Impairment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Delay of every datagram, in microseconds; the clock of the event loop counts in steps of about 1 ms."""
     blocked: tuple[HostId, ...] = ()
     """Hosts to which nothing is sent."""
+    slowed: tuple[tuple[HostId, Microseconds], ...] = ()
+    """Hosts to which datagrams take longer, and by how many microseconds."""
 
 
 def read_impairment(settings: object) -> Impairment:
@@ -75,6 +77,7 @@ class ImpairedTransport(Transport):
         self.impairment = impairment
         self._calm = impairment == Impairment(reorder_us=impairment.reorder_us)
         self._blocked = frozenset(impairment.blocked)
+        self._slowed = dict(impairment.slowed)
 
     async def start(self, receive: Receive, drained: Callable[[], None]) -> None:
         """Listen; incoming datagrams are not impaired, because their sender has done that."""
@@ -124,19 +127,21 @@ class ImpairedTransport(Transport):
             return False
         if impairment.duplication and rng.random() < impairment.duplication:
             self.duplicated += 1
-            self._hold(host, datagram, self._delay_us())  # also without a delay: it follows in the next turn
-        delay_us = self._delay_us()
+            # Also without a delay: it follows in the next turn.
+            self._hold(host, datagram, self._delay_us(host))
+        delay_us = self._delay_us(host)
         if not delay_us:
             return True
         self.delayed += 1
         self._hold(host, datagram, delay_us)
         return False
 
-    def _delay_us(self) -> float:
+    def _delay_us(self, host: HostId) -> float:
         impairment = self.impairment
+        delay_us = impairment.latency_us + self._slowed.get(host, 0.0)
         if impairment.reordering and self._rng.random() < impairment.reordering:
-            return impairment.latency_us + self._rng.uniform(0, impairment.reorder_us)
-        return impairment.latency_us
+            return delay_us + self._rng.uniform(0, impairment.reorder_us)
+        return delay_us
 
     def _hold(self, host: HostId, datagram: bytes, delay_us: float) -> None:
         if self._held_bytes + len(datagram) > HELD_BYTES_MAX:

@@ -1,8 +1,9 @@
 """How replicas come into a group, and how they get its state (section IV.C; Figure 10).
 
-A replica that is not a member asks the primary (`ProposeBackup`). The primary gives it a precedence and tells all
-members (`AcceptBackup`). When all of them know, the primary takes a checkpoint, and the newcomer fetches it in
-parts; meanwhile it logs messages. Who founds the group is no question: its first members are those of the plan.
+A replica that is not a member asks the primary (`ProposeBackup`). The primary gives it a precedence and tells
+all members (`AcceptBackup`). When all of them know, the primary takes a checkpoint, and the newcomer fetches
+it in parts; meanwhile it logs messages. Who founds the group is no question: its first members are those of
+the plan.
 """
 
 from __future__ import annotations
@@ -37,13 +38,12 @@ STATE_BYTES_MAX = 1 << 34
 class Guest:
     """A newcomer, as the primary sees it; in semi-passive replication also a backup that gets an update."""
 
-    __slots__ = ("birth", "checkpoint", "heard_at", "place")
+    __slots__ = ("birth", "checkpoint", "place")
 
-    def __init__(self, birth: int, now: Nanos) -> None:
+    def __init__(self, birth: int) -> None:
         self.birth = birth
         self.checkpoint: bytes | None = None
         self.place = 0
-        self.heard_at = now
 
 
 class Fetch:
@@ -78,6 +78,8 @@ class Admission:
         """When this replica began to ask for its present membership."""
         self.since: Nanos = replica.env.now
         """When it last heard of a primary, while it is outside."""
+        self._patience: Nanos = 0
+        """How long it waits for a primary until it appoints itself."""
         self._fetch: Fetch | None = None
         self._updated = 0
         """The place of the last state that backups were handed (semi-passive)."""
@@ -102,7 +104,7 @@ class Admission:
         if not replica.leads:
             return
         if message.known > replica.view:
-            replica.succession.on_superseded(message.known)
+            replica.succession.give_way(message.known)
             return
         nodes = replica.setting.nodes
         for precedence, guest in self._guests.items():
@@ -115,7 +117,7 @@ class Admission:
         precedence = next_precedence(source, nodes, replica.membership.highest)
         members = (*replica.membership.members, precedence)
         replica.membership.adopt(members, replica.membership.change + 1)
-        guest = self._guests[precedence] = Guest(message.birth, self._env.now)
+        guest = self._guests[precedence] = Guest(message.birth)
         replica.primary.add(precedence)
         self._welcome(precedence, guest)
 
@@ -161,7 +163,7 @@ class Admission:
         self._updated = place
         for precedence, peer in replica.primary.peers.items():
             if peer.synced:
-                guest = self._guests[precedence] = Guest(0, self._env.now)
+                guest = self._guests[precedence] = Guest(0)
                 self._capture(guest)
                 self._offer(precedence, guest)
 
@@ -172,13 +174,10 @@ class Admission:
             self._env.send(precedence % replica.setting.nodes, offer)
 
     def on_progress(self, precedence: Precedence, performed: int) -> None:
-        """A member says how far it is: a newcomer that has the state takes full part."""
+        """A member says how far it is; it needs no checkpoint of an earlier place any more."""
         guest = self._guests.get(precedence)
-        peer = self._replica.primary.peers.get(precedence)
-        if guest is not None and peer is not None and guest.checkpoint is not None and not peer.synced:
-            if performed >= guest.place:
-                peer.synced = True
-                del self._guests[precedence]
+        if guest is not None and guest.checkpoint is not None and guest.birth and performed >= guest.place:
+            del self._guests[precedence]
 
     # Checkpoints on their way
 
@@ -200,7 +199,9 @@ class Admission:
             data = guest.checkpoint
             if data is None or message.view != replica.view:
                 continue
-            guest.heard_at = self._env.now
+            peer = replica.primary.peers.get(precedence)
+            if peer is not None:
+                peer.heard_at = self._env.now
             if not message.parts:  # an update has arrived
                 del self._guests[precedence]
                 return
@@ -271,6 +272,7 @@ class Admission:
         replica.log = OrderLog(record.place)
         replica.view, replica.begin = record.lineage[-1]
         replica.remembers = True
+        replica.succession.behind = False
         replica.turn(Turn.RESTORE)
         replica.heard_at = self._env.now
         replica.tell_progress()
@@ -283,6 +285,17 @@ class Admission:
         self._guests.clear()
         self.birth = 0
         self.since = self._env.now
+        self._patience = self._draw_patience()
+
+    def _draw_patience(self) -> Nanos:
+        """How long it waits for a primary before it appoints itself: not all at a time, and those that have a
+        later state first."""
+        replica, unit = self._replica, self._replica.options.regroup_ns
+        seats = replica.setting.parties[replica.party]
+        turns = 1 + sum(node < self._env.me for node in seats)
+        if replica.succession.behind:
+            turns += 2 * len(seats)
+        return unit * turns + self._env.rng.randrange(unit // 2 + 1)
 
     def on_primary(self, view: ViewId) -> None:
         """A primary of this view, or a later one, is alive."""
@@ -298,9 +311,9 @@ class Admission:
             elif self._fetch is not None:
                 self._ask()
             return
-        rank = sum(node < self._env.me for node in replica.setting.parties[replica.party])
-        if replica.remembers and now - self.since > replica.options.regroup_ns * (1 + rank):
+        if replica.remembers and now - self.since > self._patience:
             self.since = now
+            self._patience = self._draw_patience()
             replica.succession.appoint()
             return
         if not self.birth:

@@ -47,9 +47,9 @@ _decoder = msgspec.msgpack.Decoder(Record)
 
 def capture(place: int, lineage: Views, executor: bytes, messaging: Messaging) -> bytes:
     """The checkpoint of a member that has performed everything up to a place."""
-    links = tuple(map(_record, messaging.states()))
+    links = tuple(map(_record, messaging.connections.values()))
     closed = tuple((client, server, number) for (client, server), number in sorted(messaging.closed.items()))
-    views = dict(sorted(messaging.begun.items()))
+    views = dict(sorted(messaging.views.begun.items()))
     return _encoder.encode(Record(place, lineage, messaging.clock, executor, links, closed, views))
 
 
@@ -74,7 +74,7 @@ def _record(connection: Connection) -> LinkRecord:
         incoming.view,
         incoming.base,
         incoming.delivered,
-        incoming.watermark,
+        incoming.delivered_watermark(),
         tuple(incoming.partial),
     )
 
@@ -88,8 +88,11 @@ def install(record: Record, messaging: Messaging, *, keeps_delivered: bool = Fal
     for client, server, number in record.closed:
         messaging.close(Link(client, server, number))
     known_links = {known.link for known in record.links}
+    performed = [known.link for known in record.links if known.delivered]
     for link in [link for link in messaging.connections if link not in known_links]:
-        if not keeps_delivered:
+        if any(other[:2] == link[:2] and other > link for other in performed):  # it was replaced
+            messaging.close(link)
+        elif not keeps_delivered:
             _begin_anew(messaging.connections[link])
     for known in record.links:
         connection = messaging.open(known.link, known.role)
@@ -104,9 +107,7 @@ def install(record: Record, messaging: Messaging, *, keeps_delivered: bool = Fal
             continue
         incoming.view, incoming.base = known.view, known.remote_base
         incoming.restart(known.delivered, known.watermark)
-    for party, view in record.views.items():
-        messaging.views[party] = max(view, messaging.views.get(party, view))
-        messaging.begun[party] = max(view, messaging.begun.get(party, view))
+    messaging.views.install(record.views)
 
 
 def _begin_anew(connection: Connection) -> None:

@@ -1,8 +1,8 @@
 """A client of services: a process group of one, which is always its own primary.
 
-It opens a connection to each group that it calls, and sends each call as one request. Requests and replies are
-reliable while the connection lasts. If the connection is closed, it opens another one and calls again what has
-no answer; the replicas execute a call once.
+It opens a connection to each group that it calls, and sends each call as one request. Requests and replies
+are reliable while the connection lasts. If the connection is closed, it opens another one and calls again
+what has no answer; the replicas execute a call once.
 """
 
 from __future__ import annotations
@@ -20,20 +20,27 @@ from ordercast.core import (
     GroupId,
     Groups,
     Message,
+    MessageId,
     NodeId,
     Payload,
     RemoteError,
     Stamp,
+    Unconfirmed,
     Undone,
     Wait,
 )
 from ordercast.replication.llft.connection import Connection
+from ordercast.replication.llft.group import Group
 from ordercast.replication.llft.messages import CLIENT, NewPrimaryView
-from ordercast.replication.llft.messaging import Group, Messaging
+from ordercast.replication.llft.messaging import Messaging
 from ordercast.replication.llft.names import Link, Party, Precedence, ViewId
 from ordercast.replication.llft.orders import Slice
 from ordercast.replication.llft.setting import Setting
+from ordercast.replication.llft.upkeep import Upkeep
 
+RECENT_MAX = 4096
+"""A client of a group without a service, which gets no answers, remembers so many bundles that were
+ordered."""
 PRIMARIES_MAX = 64
 """A client remembers the answers of so many primaries of a group."""
 
@@ -57,8 +64,11 @@ class Client(Caller, Group):
         self._party = setting.client_party(env.me)
         self.view = ViewId(env.me, 0)
         self.messaging = Messaging(env, setting, self._party, self)
+        self._upkeep = Upkeep(env, self._options, self.messaging, self)
         self._links: dict[GroupId, Link] = {}
         self._number = 0
+        self._recent: dict[MessageId, tuple[int, Pending]] = {}
+        """The last bundles that were ordered, with their places, if there is no service."""
         self._answered: dict[Party, dict[Precedence, tuple[int, int]]] = {}
         """For each group and primary: the lowest and the highest place of its answers."""
         self._calls = Calls(
@@ -77,7 +87,7 @@ class Client(Caller, Group):
 
     def _take(self, groups: Groups, payload: bytes, *, read: bool) -> bool:
         taken = self._calls.take(groups, payload, read=read)
-        self._arm()
+        self._upkeep.arm()
         return taken
 
     @property
@@ -114,25 +124,19 @@ class Client(Caller, Group):
         if not self.messaging.on_message(source, message):
             raise RemoteError(f"node {source} sent a {type(message).__name__} to a client")
         self._deliver()
-        self._arm()
+        self._upkeep.arm()
 
     def on_timer(self, name: str) -> None:
         """Repeat what is due."""
         match name:
             case "tick":
                 self.env.set_timer("tick", self._options.heartbeat_ns)
-                self.messaging.on_idle()
+                self._upkeep.on_idle()
             case "work":
-                self.messaging.armed = False
-                self.messaging.on_work()
+                self._upkeep.on_work()
             case Calls.TIMER:
                 self._calls.on_timer()
-        self._arm()
-
-    def _arm(self) -> None:
-        if not self.messaging.armed and not self.messaging.rest():
-            self.messaging.armed = True
-            self.env.set_timer("work", self._options.ack_ns)
+        self._upkeep.arm()
 
     def _deliver(self) -> None:
         """Take the replies that have come, in the order in which they came."""
@@ -158,6 +162,11 @@ class Client(Caller, Group):
         stamp = Stamp(*answer.place)
         view = connection.incoming.view
         replica = connection.remote if view is None else self._setting.primary_node(view)
+        call = self._calls.pending.get(answer.first)
+        if call is not None and self._setting.service is None:
+            self._recent[answer.first] = (stamp.clock, call)
+            if len(self._recent) > RECENT_MAX:
+                del self._recent[next(iter(self._recent))]
         if self._calls.settle(answer.first, answer.results, stamp, replica):
             known = self._answered.setdefault(connection.remote, {})
             lowest, highest = known.get(stamp.issuer, (stamp.clock, stamp.clock))
@@ -188,6 +197,9 @@ class Client(Caller, Group):
 
     def on_orders(self, part: Slice) -> None:
         """Nobody follows."""
+
+    def catch_up(self) -> None:
+        """It sends what its application submits, at once."""
 
     def on_outdated(self, party: Party) -> None:
         """Its view is always the same."""
@@ -233,20 +245,38 @@ class Client(Caller, Group):
                 undone.append(Stamp(end, issuer))
         if undone and not self._options.require_majority:
             first = min(undone, key=lambda stamp: stamp.clock)
-            self.env.deliver(Undone(message.party, first))
+            view = message.lineage[-1].view
+            place = Stamp(first.clock, first.issuer, (view.number, view.precedence))
+            self.env.deliver(Undone(message.party, place))
+            self._return(message.party, first.clock)
+            self._reconnect(message.party)
             self._answered[message.party] = {
                 issuer: (lowest, min(highest, first.clock))
                 for issuer, (lowest, highest) in known.items()
                 if lowest <= first.clock
             }
 
+    def _reconnect(self, group: Party) -> None:
+        """Replies of two branches must not mix on one connection."""
+        link = self._links.get(group)
+        connection = None if link is None else self.messaging.connections.get(link)
+        if connection is not None:
+            self.on_reset(connection)
+
+    def _return(self, party: Party, place: int) -> None:
+        """Give back what was ordered behind a place, to a sender that got no answers."""
+        for first, (clock, call) in list(self._recent.items()):
+            if call.group == party and clock > place:
+                del self._recent[first]
+                self.env.deliver(Unconfirmed(call.group, call.groups, call.bundle))
+
     def explain(self) -> Explanation:
         """The calls without an answer."""
         waits: list[Wait] = self._calls.waits("the reply of a primary")
         believes = ", ".join(
-            f"view {self.messaging.begun[group]} of group {group}"
+            f"view {self.messaging.views.begun[group]} of group {group}"
             for group in self._links
-            if group in self.messaging.begun
+            if group in self.messaging.views.begun
         )
         state: dict[str, str | int] = {"role": "client", "calls under way": len(waits), "believes": believes}
         return Explanation(state, tuple(waits))

@@ -1,9 +1,9 @@
 """One end of a virtual connection at one member (section III.A, Figure 4): what it sent and what it received.
 
-Messages of a direction are counted from 1 since the connection was opened: that is the *index*. All replicas of
-a group produce the same messages with the same indexes and timestamps, so a backup has the `sent` list of its
-primary without having sent anything. The message sequence number on the wire is the index less the `base` of the
-view of the sender's group: it begins with one in every primary view.
+Messages of a direction are counted from 1 since the connection was opened: that is the *index*. All replicas
+of a group produce the same messages with the same indexes and timestamps, so a backup has the `sent` list of
+its primary without having sent anything. The message sequence number on the wire is the index less the `base`
+of the view of the sender's group: it begins with one in every primary view.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ class Outgoing:
         return True
 
     def release(self, timestamp: int) -> None:
-        """Forget messages that all members of the remote group have received (Figure 6, garbage collection)."""
+        """Forget messages that all members of the remote group have received (Figure 6, garbage
+        collection)."""
         if timestamp > self.released:
             self.released = timestamp
         for index in list(self.sent):
@@ -93,7 +94,8 @@ class Incoming:
 
     def __init__(self) -> None:
         self.kept: dict[int, Kept] = {}
-        """The received list and the delivered list: by index, from what a member of the own group may lack."""
+        """The received list and the delivered list: by index, from what a member of the own group may lack.
+        """
         self.upto = 0
         """`receivedUpToMsn`: the index of the last message that was received without a gap."""
         self.delivered = 0
@@ -111,8 +113,11 @@ class Incoming:
         """The highest index that somebody has named; the message exists, and may have been lost here."""
 
     def take(self, index: int, kept: Kept, limit: int) -> bool:
-        """Add a message to the received list; False if it was there, or is too far ahead."""
-        if index <= self.upto or index in self.kept or index > self.delivered + limit:
+        """Add a message to the received list; False if it was there, or if there is no room for it: so
+        many may wait for their delivery, and more only if the first of them is not whole yet."""
+        if index <= self.upto or index in self.kept:
+            return False
+        if index > self.delivered + limit and (index > self.upto + limit or self.deliverable()):
             return False
         self.kept[index] = kept
         while (following := self.kept.get(self.upto + 1)) is not None:
@@ -135,6 +140,12 @@ class Incoming:
             gaps.append((first, index - 1))
         return tuple(gaps)
 
+    def room(self, window: int) -> int:
+        """How many more messages there is room for. One is always, if the next message is not whole yet: it
+        may have more fragments than the window."""
+        left = window - (self.upto - self.delivered)
+        return left if left > 0 else int(not self.deliverable())
+
     def deliverable(self) -> int:
         """How many messages make the next whole one; 0 if it is not complete."""
         index = self.delivered + 1
@@ -150,6 +161,13 @@ class Incoming:
             if index > self.delivered or self.kept[index].timestamp > self.released:
                 break
             del self.kept[index]
+
+    def delivered_watermark(self) -> int:
+        """The timestamp of the last message that was delivered, or an earlier one."""
+        if self.delivered == self.upto:
+            return self.watermark
+        known, following = self.kept.get(self.delivered), self.kept[self.delivered + 1]
+        return min(self.released, following.timestamp - 1) if known is None else known.timestamp
 
     def restart(self, delivered: int, watermark: int) -> None:
         """Go on after another message than before, with those of the later ones that were received."""
@@ -179,6 +197,7 @@ class Connection:
         "heard_at",
         "incoming",
         "link",
+        "losses",
         "nacked_at",
         "outgoing",
         "owed_since",
@@ -201,6 +220,8 @@ class Connection:
         """The index of the last `FirstAck`, if no `SecondAck` has confirmed it."""
         self.acked_at: Nanos = 0
         """When the last `FirstAck` was sent."""
+        self.losses = 0
+        """How often the remote group asked for messages that it had acknowledged."""
         self.first_acks = 0
         """How many `FirstAck`s have come for the last message."""
 

@@ -24,7 +24,7 @@ def explain_replica(replica: Replica) -> Explanation:
         "settled up to place": performer.settled,
         "messages kept": sum(
             len(connection.incoming.kept) + len(connection.outgoing.sent)
-            for connection in replica.messaging.states()
+            for connection in replica.messaging.connections.values()
         ),
     }
     if replica.standing is Standing.OUTSIDE:

@@ -1,8 +1,8 @@
 """The ordering information of remote groups that a member holds for them (section III.C).
 
-The primary of a group sends its ordering information with its messages to remote groups, not to its own backups.
-A remote group hands it back in its next message, again and again until the group says that all its members have
-it. If the primary fails, its successor asks remote groups for what they hold.
+The primary of a group sends its ordering information with its messages to remote groups, not to its own
+backups. A remote group hands it back in its next message, again and again until the group says that all its
+members have it. If the primary fails, its successor asks remote groups for what they hold.
 """
 
 from ordercast.replication.llft.names import Party, ViewId

@@ -1,7 +1,7 @@
 """The lineage of a member: the primary views behind it, and where each began.
 
-When two lineages meet, their common beginning says up to which place both did the same. What the one that does
-not survive did after that place is undone (section II.B: side branches are pruned).
+When two lineages meet, their common beginning says up to which place both did the same. What the one that
+does not survive did after that place is undone (section II.B: side branches are pruned).
 """
 
 from __future__ import annotations

@@ -47,6 +47,6 @@ class Membership:
         return 1 + sum(other < precedence for other in self.members)
 
     def patience(self, precedence: Precedence, detect: Nanos) -> Nanos:
-        """How long a member of this rank waits for the primary, and the primary for it: a backup of rank 3 leaves
-        the one of rank 2 time to act first."""
+        """How long a member of this rank waits for the primary, and the primary for it: a backup of rank 3
+        leaves the one of rank 2 time to act first."""
         return detect * max(1, 2 * self.rank(precedence) - 3)

@@ -1,7 +1,7 @@
 """The messages of LLFT (Figures 2 and 7).
 
-Connections carry `Request`, `Reply`, `FirstAck`, `SecondAck`, `Nack` and `KeepAlive` between groups. All others
-stay within a group.
+Connections carry `Request`, `Reply`, `FirstAck`, `SecondAck`, `Nack` and `KeepAlive` between groups. All
+others stay within a group.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -30,7 +30,8 @@ ASKED_MAX = 64
 
 
 class Head(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The header of a message on a connection (Figure 2). Source and destination follow from link and role."""
+    """The header of a message on a connection (Figure 2). Source and destination follow from link and
+    role."""
 
     link: Link
     role: Role
@@ -58,13 +59,14 @@ class Head(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
 
 class Letter(Message, frozen=True):
-    """A message of the application on a connection. Its index counts all of this direction since the connection
-    was opened; its message sequence number in its view is the index less the base of the view."""
+    """A message of the application on a connection. Its index counts all of this direction since the
+    connection was opened; its message sequence number in its view is the index less the base of the view."""
 
     head: Head
     index: Annotated[int, msgspec.Meta(ge=1, le=(1 << 63) - 1)]
     timestamp: Natural
-    """The timestamp of the message, the same at all replicas of its source; that of the head is the present."""
+    """The timestamp of the message, the same at all replicas of its source; that of the head is the present.
+    """
     more: bool
     """The next message continues this one, which was too large for one."""
     payload: Payload
@@ -162,7 +164,8 @@ class ProposePrimary(Message, frozen=True, tag=320):
     """The proposed view."""
     members: Members
     ordered: Natural
-    """The proposer has the ordering information up to this place."""
+    """The proposer has the ordering information up to this place; with `require_majority`, it has performed
+    the operations up to it."""
     lineage: Views
 
 
@@ -179,6 +182,8 @@ class Superseded(Message, frozen=True, tag=322):
 
     view: ViewId
     """The view that overtook it."""
+    ahead: bool = False
+    """Another replica has done more than the receiver could learn."""
 
 
 class NewPrimaryView(Message, frozen=True, tag=323):
@@ -202,7 +207,8 @@ class LinkState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
 
 
 class ViewAck(Message, frozen=True, tag=324):
-    """A remote primary answers a `NewPrimaryView`: where it stands, and the ordering information that it holds."""
+    """A remote primary answers a `NewPrimaryView`: where it stands, and the ordering information that it
+    holds."""
 
     party: Party
     """The group that answers."""

@@ -1,17 +1,15 @@
 """The Low Latency Messaging Protocol (section III) at one member: all its connections.
 
-A primary sends, acknowledges and retransmits; a backup receives the same messages, logs what it produces itself,
-and asks its own group for what it lacks. What is delivered when is decided by the group (`Group`), which
-this module only asks: a primary orders messages as they come, a backup follows.
+A primary sends, acknowledges and retransmits; a backup receives the same messages, logs what it produces
+itself, and asks its own group for what it lacks. What is delivered when is decided by the group (`Group`),
+which this module only asks: a primary orders messages as they come, a backup follows.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-
 from ordercast.core import Env, Message, Nanos, NodeId, RemoteError
 from ordercast.replication.llft.connection import Connection, Kept
+from ordercast.replication.llft.group import Group
 from ordercast.replication.llft.held import Holdings
 from ordercast.replication.llft.messages import (
     CLIENT,
@@ -22,6 +20,7 @@ from ordercast.replication.llft.messages import (
     KeepAlive,
     Letter,
     LinkState,
+    Missing,
     Nack,
     NewPrimaryView,
     Reply,
@@ -29,66 +28,19 @@ from ordercast.replication.llft.messages import (
     Reset,
     Role,
     SecondAck,
+    Superseded,
     ViewAck,
 )
 from ordercast.replication.llft.names import Link, Party, ViewId
-from ordercast.replication.llft.orders import Slice
+from ordercast.replication.llft.remote_views import RemoteViews
 from ordercast.replication.llft.setting import Setting
 
-AT_ONCE = 16
-"""So many messages are sent again at a time."""
-BACK_OFF_MAX = 16
+ANSWERED_MAX = 64
+"""So many missing messages are sent again at a time."""
+LOST_MAX = 3
+"""If the remote group asks so often for messages that it has acknowledged before, it has lost them."""
 NUMBERS_AHEAD_MAX: Nanos = 1 << 56
 """Connection numbers come from clocks, which may be wrong, but not by more than two years."""
-
-
-class Group(ABC):
-    """What messaging asks of the process group of its node."""
-
-    view: ViewId
-
-    @property
-    @abstractmethod
-    def leads(self) -> bool:
-        """Whether this member is the primary, and speaks for the group."""
-
-    @property
-    @abstractmethod
-    def recovers(self) -> bool:
-        """Whether it will be, and already answers other groups that recover."""
-
-    @property
-    @abstractmethod
-    def alone(self) -> bool:
-        """Whether the primary has no backups."""
-
-    @abstractmethod
-    def orders(self) -> Slice | None:
-        """Ordering information that goes with every message: all that is not known to be safe."""
-
-    @abstractmethod
-    def on_orders(self, part: Slice) -> None:
-        """A remote group hands back ordering information of this group."""
-
-    @abstractmethod
-    def on_lineage(self, message: NewPrimaryView) -> None:
-        """A remote group tells of its views."""
-
-    @abstractmethod
-    def on_outdated(self, party: Party) -> None:
-        """A remote group does not know the view of this group yet."""
-
-    @abstractmethod
-    def on_room(self, connection: Connection) -> None:
-        """The remote group has taken messages of a connection."""
-
-    @abstractmethod
-    def on_reset(self, connection: Connection) -> None:
-        """The other end of a connection is gone."""
-
-    @abstractmethod
-    def slow_down(self) -> None:
-        """The backups seem to be behind."""
 
 
 class Messaging:
@@ -105,20 +57,18 @@ class Messaging:
         self.connections: dict[Link, Connection] = {}
         self.closed: dict[tuple[Party, Party], int] = {}
         """The highest number of a closed connection, for each pair of groups."""
-        self.views: dict[Party, ViewId] = {}
-        """The last primary view of each remote group that this member knows of; older primaries are fenced off."""
-        self.begun: dict[Party, ViewId] = {}
-        """The last of them that has certainly begun. A primary listens to no other: where a view begins says what
-        of the last one is undone."""
+        self.views = RemoteViews()
         self.held = Holdings()
         self.clock = 0
         """The Lamport clock of the group (Figure 4, `myTimestamp`). It moves only with what the group does in
         order, so that it is the same at all replicas for the same message."""
+        self.buried: dict[Link, tuple[int, Connection]] = {}
+        """Connections that are closed here, with the places of that, while a member may lack their
+        messages."""
         self.ready: dict[Link, None] = {}
         """Connections with something new to deliver, in the order in which it came."""
-        self._busy: dict[Link, None] = {}
+        self.busy: dict[Link, None] = {}
         """Connections that need a look soon."""
-        self.armed = False
 
     # Connections
 
@@ -129,17 +79,29 @@ class Messaging:
             connection = self.connections[link] = Connection(link, role, self._env.now)
         return connection
 
-    def close(self, link: Link) -> None:
-        """Forget a connection for good."""
+    def close(self, link: Link, place: int = 0) -> None:
+        """Forget a connection for good. It is closed at a place in the order of the group: until all
+        members have performed that, one of them may lack messages of it, and they are kept apart."""
+        connection = self.connections.get(link)
+        if place and connection is not None and connection.incoming.kept:
+            self.buried[link] = (place, connection)
         pair = (link.client, link.server)
         self.closed[pair] = max(self.closed.get(pair, -1), link.number)
         self.connections.pop(link, None)
         self.ready.pop(link, None)
-        self._busy.pop(link, None)
+        self.busy.pop(link, None)
+
+    def forget_buried(self, safe: int) -> None:
+        """All members have performed everything up to a place."""
+        for link in [link for link, (place, _) in self.buried.items() if place <= safe]:
+            del self.buried[link]
 
     def is_closed(self, link: Link) -> bool:
-        """Whether a connection, or a later one of the same groups, was closed."""
-        return link.number <= self.closed.get((link.client, link.server), -1)
+        """Whether a connection, or a later one of the same groups, was closed, or is in use."""
+        if link.number <= self.closed.get((link.client, link.server), -1):
+            return True
+        same = (one for one in self.connections.values() if one.link[:2] == link[:2])
+        return any(one.link > link and one.incoming.delivered for one in same)
 
     def older(self, link: Link) -> list[Link]:
         """The connections of the same groups with lower numbers."""
@@ -169,20 +131,20 @@ class Messaging:
             outgoing.passed = outgoing.acked
         while outgoing.passed < outgoing.cleared and self.may_send(connection):
             outgoing.passed += 1
-            self._transmit(connection, outgoing.passed)
+            self.transmit(connection, outgoing.passed)
             if outgoing.passed == outgoing.acked + 1:
                 outgoing.due = self._env.now + self._options.retransmit_ns
 
-    def _transmit(self, connection: Connection, index: int) -> None:
+    def transmit(self, connection: Connection, index: int) -> None:
         kept = connection.outgoing.sent.get(index)
         if kept is None:
             return
         make = Reply if connection.role == SERVER else Request
-        self._send(connection, make(self._head(connection), index, kept.timestamp, kept.more, kept.payload))
+        self.send(connection, make(self.head(connection), index, kept.timestamp, kept.more, kept.payload))
         connection.owed_since = None
         self.watch(connection)
 
-    def _head(self, connection: Connection) -> Head:
+    def head(self, connection: Connection) -> Head:
         incoming, outgoing = connection.incoming, connection.outgoing
         return Head(
             connection.link,
@@ -190,25 +152,22 @@ class Messaging:
             self._group.view,
             outgoing.base,
             outgoing.passed,
-            self.views.get(connection.remote),
+            self.views.named(connection.remote),
             incoming.upto,
-            max(0, self._options.window - (incoming.upto - incoming.delivered)),
+            incoming.room(self._options.window),
             incoming.released if not self._group.alone else incoming.watermark,
             self.clock,
             self._group.orders(),
             self.held.slice(connection.remote),
         )
 
-    def _send(self, connection: Connection, message: Message) -> None:
+    def send(self, connection: Connection, message: Message) -> None:
         connection.sent_at = self._env.now
-        self._to_remote(connection, message)
-
-    def _to_remote(self, connection: Connection, message: Message) -> None:
         self.tell(connection.remote, message)
 
     def tell(self, party: Party, message: Message) -> None:
         """Multicast to a remote group."""
-        self._env.multicast(self._setting.way_to(party, self.views.get(party)), message)
+        self._env.multicast(self._setting.way_to(party, self.views.last.get(party)), message)
 
     # Receiving
 
@@ -248,7 +207,7 @@ class Messaging:
         if isinstance(letter, Reply) is not (head.role == SERVER):
             raise RemoteError(f"node {source} sent a {type(letter).__name__} from end {head.role}")
         connection = self._find(source, head, creates=head.role == CLIENT)
-        if connection is None or not self._on_head(connection, head):
+        if connection is None or not self._on_head(source, connection, head):
             return
         self._take(connection, letter.index, Kept(letter.timestamp, letter.more, letter.payload))
         if self._group.leads and connection.owed_since is None:
@@ -257,7 +216,9 @@ class Messaging:
 
     def _take(self, connection: Connection, index: int, kept: Kept) -> None:
         incoming = connection.incoming
-        if incoming.take(index, kept, 2 * self._options.window):
+        # A backup has room for more: the primary, which is ahead, has told the remote group how much.
+        room = self._options.window if self._group.leads else 4 * self._options.window
+        if incoming.take(index, kept, room):
             self.ready.setdefault(connection.link)
 
     def _find(self, source: NodeId, head: Head, *, creates: bool) -> Connection | None:
@@ -267,62 +228,64 @@ class Messaging:
             return connection
         if self.is_closed(head.link) or not creates:
             if self._group.leads:
+                self._inform(head.link.client if head.role == CLIENT else head.link.server, head)
                 self._env.send(source, Reset(head.link, 1 - head.role))  # type: ignore[arg-type]
             return None
         return self.open(head.link, SERVER)
 
-    def _on_head(self, connection: Connection, head: Head) -> bool:
-        """What every message of a remote primary says; False if it is not the primary of the other end now."""
+    def _on_head(self, source: NodeId, connection: Connection, head: Head) -> bool:
+        """What every message of a remote primary says; False if it is not the primary of the other end
+        now."""
         incoming = connection.incoming
         if head.orders is not None:
             self.held.note(connection.remote, head.orders)
         if head.reflected is not None:
             self._group.on_orders(head.reflected)
-        if not self._heeds(connection.remote, head.view):
+        speaks = self._group.leads or self._group.recovers
+        if not self.views.heeds(connection.remote, head.view, speaks=speaks):
+            self._put_right(source, connection.remote, head.view)
             return False
         if incoming.view != head.view:
             if incoming.view is not None:
                 incoming.discard_after(head.base)
             incoming.view, incoming.base = head.view, head.base
         connection.heard_at = self._env.now
+        self._name(connection, head.last)
         if connection.outgoing.acknowledge(head.ack, head.room):
             connection.first_acks = 0
             connection.outgoing.due = self._env.now + self._options.retransmit_ns
         connection.outgoing.release(head.back)
         self._group.on_room(connection)
-        if head.ack_view is not None and head.ack_view < self._group.view and self._group.leads:
-            self._group.on_outdated(connection.remote)
+        self._inform(connection.remote, head)
         return True
 
-    def _heeds(self, party: Party, view: ViewId) -> bool:
-        """Whether this member listens to the primary of a view of a remote group."""
-        known = self.views.get(party)
-        if known is None:
-            self.views[party] = self.begun[party] = view
-        elif view < known:
-            return False
-        elif self._group.leads or self._group.recovers:
-            return view == self.begun.get(party)  # else it has to be asked first what was received
-        else:
-            self.views[party] = self.begun[party] = view
-        return True
+    def _inform(self, party: Party, head: Head) -> None:
+        """Tell a remote group of the view of this one, if it does not know that."""
+        if head.ack_view is not None and head.ack_view < self._group.view and self._group.leads:
+            self._group.on_outdated(party)
+
+    def _put_right(self, source: NodeId, party: Party, view: ViewId) -> None:
+        """A primary that another one has overtaken may be cut off from its group: tell it."""
+        if self._group.leads and self.views.overtaken(party, view):
+            self._env.send(source, Superseded(self.views.last[party]))
 
     def _on_first_ack(self, source: NodeId, message: FirstAck) -> None:
         head = message.head
         connection = self._find(source, head, creates=False)
-        if connection is None or not self._on_head(connection, head):
+        if connection is None or not self._on_head(source, connection, head):
             return
         group, outgoing = self._group, connection.outgoing
         if group.leads:
             connection.first_acks += 1
             if connection.first_acks > self._options.first_acks_max:
                 group.slow_down()
+        group.catch_up()  # the acknowledgement may have brought the order of the message's cause
         if outgoing.produced >= head.ack and (not group.leads or group.alone):
-            self._to_remote(connection, SecondAck(head.link, connection.role, head.ack))
+            self.tell(connection.remote, SecondAck(head.link, connection.role, head.ack))
 
     def _on_keep_alive(self, source: NodeId, message: KeepAlive) -> None:
         connection = self._find(source, message.head, creates=False)
-        if connection is not None and self._on_head(connection, message.head):
+        if connection is not None and self._on_head(source, connection, message.head):
             self.watch(connection)
 
     def _on_second_ack(self, source: NodeId, message: SecondAck) -> None:
@@ -332,14 +295,20 @@ class Messaging:
             return
         if message.index >= connection.unconfirmed:
             connection.unconfirmed = 0
+        self._name(connection, message.index)
+
+    def _name(self, connection: Connection, index: int) -> None:
+        """A message exists; if it does not come, it is missing."""
         incoming = connection.incoming
-        if incoming.upto < message.index <= incoming.delivered + 2 * self._options.window:
-            incoming.known = max(incoming.known, message.index)
+        if index > max(incoming.upto, incoming.known):
+            incoming.known = min(index, incoming.upto + 2 * self._options.window)
             self.watch(connection)
 
     def _on_nack(self, source: NodeId, message: Nack) -> None:
         """Send again what this member has: what its group produced, or what it received itself."""
         connection = self.connections.get(message.link)
+        if connection is None and source in self.peers and message.link in self.buried:
+            connection = self.buried[message.link][1]
         if connection is None:
             return
         if source in self.peers and message.role != connection.role:
@@ -350,13 +319,25 @@ class Messaging:
             return
         if message.role == connection.role and source in self._setting.parties[connection.remote]:
             if self._group.leads:
+                self._notice_loss(connection, message.missing)
                 for index in _indexes(message.missing, connection.outgoing.sent):
                     if index <= connection.outgoing.passed:
-                        self._transmit(connection, index)
+                        self.transmit(connection, index)
             return
         raise RemoteError(
             f"node {source} asks for messages of connection {message.link}, which is not its own"
         )
+
+    def _notice_loss(self, connection: Connection, missing: Missing) -> None:
+        """Close a connection whose remote group has lost what it had received: its primary then was of a
+        branch that did not survive."""
+        outgoing = connection.outgoing
+        if all(first > outgoing.acked or first in outgoing.sent for first, _ in missing):
+            return
+        connection.losses += 1
+        if connection.losses >= LOST_MAX:
+            self.tell(connection.remote, Reset(connection.link, connection.role))
+            self._group.on_reset(connection)
 
     def _on_copy(self, source: NodeId, message: Copy) -> None:
         if source not in self.peers:
@@ -378,12 +359,13 @@ class Messaging:
         if source not in self._setting.parties.get(message.party, ()) or source in self.peers:
             raise RemoteError(f"node {source} reports a view of group {message.party}, which is not its own")
         party, view = message.party, message.lineage[-1].view
-        known = self.views.get(party)
-        if not (self._group.leads or self._group.recovers) or (known is not None and view < known):
-            return  # if another primary has overtaken this one, it hears of that within its group
-        self.views[party] = view
-        if message.final and self.begun.get(party) != view:
-            self.begun[party] = view
+        if not (self._group.leads or self._group.recovers):
+            return
+        if self.views.overtaken(party, view):
+            self._put_right(source, party, view)
+            return
+        self.views.fence(party, view)
+        if message.final and self.views.begin(party, view):
             self._group.on_lineage(message)
         states = []
         for connection in self.connections.values():
@@ -402,73 +384,13 @@ class Messaging:
 
     def watch(self, connection: Connection) -> None:
         """Something of a connection may need a repetition soon."""
-        self._busy.setdefault(connection.link)
+        self.busy.setdefault(connection.link)
 
     def rest(self) -> bool:
         """Whether no connection needs a look soon."""
-        return not self._busy
-
-    def on_work(self) -> None:
-        """Look after the connections that are busy."""
-        for link in list(self._busy):
-            connection = self.connections.get(link)
-            if connection is None or not self._look_after(connection):
-                self._busy.pop(link, None)
-
-    def on_idle(self) -> None:
-        """Look after all connections: keep them alive, and notice those that are dead."""
-        now, options = self._env.now, self._options
-        if not self._group.leads:
-            return
-        for connection in list(self.connections.values()):
-            if now - connection.heard_at >= options.close_ns:
-                self._group.on_reset(connection)
-            elif now - connection.sent_at >= options.keep_alive_ns:
-                self._send(connection, KeepAlive(self._head(connection)))
-
-    def _look_after(self, connection: Connection) -> bool:
-        """Do what is due on a connection (Figure 6, periodic processing); False if nothing is to come."""
-        now, options = self._env.now, self._options
-        incoming, outgoing = connection.incoming, connection.outgoing
-        missing = incoming.missing() if incoming.kept or incoming.known > incoming.upto else ()
-        if missing and now - connection.nacked_at >= options.retransmit_ns // 2:
-            first = connection.nacked_at == 0
-            connection.nacked_at = now
-            if not first:
-                self._nack(connection, missing)
-        elif not missing:
-            connection.nacked_at = 0
-        if not self._group.leads:
-            return bool(missing)
-        if outgoing.passed > outgoing.acked and now >= outgoing.due:
-            wait = options.retransmit_ns * min(1 << outgoing.attempts, BACK_OFF_MAX)
-            outgoing.attempts += 1
-            outgoing.due = now + wait
-            for index in range(outgoing.acked + 1, min(outgoing.acked + AT_ONCE, outgoing.passed) + 1):
-                self._transmit(connection, index)
-        owed = connection.owed_since
-        again = connection.unconfirmed and now - connection.acked_at >= options.retransmit_ns
-        if (owed is not None and now - owed >= options.ack_ns) or again:
-            connection.owed_since = None
-            connection.acked_at = now
-            connection.unconfirmed = incoming.upto
-            self._send(connection, FirstAck(self._head(connection)))
-        unacked = outgoing.passed > outgoing.acked
-        return bool(missing or unacked or connection.unconfirmed or connection.owed_since is not None)
-
-    def _nack(self, connection: Connection, missing: tuple[tuple[int, int], ...]) -> None:
-        """A primary asks the remote group, a backup its own (section III.B)."""
-        wanted = Nack(connection.link, 1 - connection.role, missing)  # type: ignore[arg-type]
-        if self._group.leads or self._group.recovers:
-            self._to_remote(connection, wanted)
-        if not self._group.leads:
-            self._env.multicast(self.peers, wanted)
-
-    def states(self) -> Iterator[Connection]:
-        """All connections."""
-        return iter(self.connections.values())
+        return not self.busy
 
 
 def _indexes(ranges: tuple[tuple[int, int], ...], known: dict[int, Kept]) -> list[int]:
     """The known indexes in some ranges, at most so many as are sent at a time."""
-    return [index for index in known if any(first <= index <= last for first, last in ranges)][: 4 * AT_ONCE]
+    return [index for index in known if any(first <= index <= last for first, last in ranges)][:ANSWERED_MAX]

@@ -7,14 +7,14 @@ import msgspec
 Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 Party: TypeAlias = Natural
-"""A process group (section II.C): its group id, which is also the virtual port on which it is heard. The groups
-of a plan have their own numbers; the group of a client follows them."""
+"""A process group (section II.C): its group id, which is also the virtual port on which it is heard. The
+groups of a plan have their own numbers; the group of a client follows them."""
 
 Precedence: TypeAlias = Natural
 """The order in which a member joined its process group; unique among all members that a group ever had.
 
-A precedence modulo the number of nodes is the node of the member. So two primaries that have never heard of each
-other give two newcomers different precedences.
+A precedence modulo the number of nodes is the node of the member. So two primaries that have never heard of
+each other give two newcomers different precedences.
 """
 
 

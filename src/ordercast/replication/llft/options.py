@@ -19,9 +19,10 @@ class LlftOptions(Options, frozen=True):
     replication: Literal["semi-active", "semi-passive"] = "semi-active"
     """Whether backups perform the operations too, or only take over states of the primary (section II.E)."""
     require_majority: bool = False
-    """A view needs a majority of the replicas of its group, and nothing leaves the primary before a majority has
-    it. So no work is ever discarded, but without a majority none is done. Otherwise one replica is enough: a
-    group goes on as long as one is left, and what the losing side of a partition did is undone when it heals."""
+    """A view needs a majority of the replicas of its group, and nothing leaves the primary before a majority
+    has it. So no work is ever discarded, but without a majority none is done. Otherwise one replica is
+    enough: a group goes on as long as one is left, and what the losing side of a partition did is undone when
+    it heals."""
     update_every: Count = 16
     """Semi-passive: the primary hands its state to the backups after so many operations."""
     window: Count = 256
@@ -41,12 +42,13 @@ class LlftOptions(Options, frozen=True):
     heartbeat_ns: Duration = 5 * MILLISECOND
     """How often the primary and the backups say that they are alive."""
     detect_ns: Duration = 30 * MILLISECOND
-    """The backup of rank 2 suspects a primary that is silent for so long; that of rank r waits 2r - 3 times as
-    long (section IV). A primary suspects backups likewise."""
+    """The backup of rank 2 suspects a primary that is silent for so long; that of rank r waits 2r - 3 times
+    as long (section IV). A primary suspects backups likewise."""
     query_ns: Duration = 60 * MILLISECOND
     """A new primary waits so long for what remote groups know of the old one."""
     regroup_ns: Duration = 300 * MILLISECOND
-    """A replica that is not a member, but still has a state, appoints itself if it hears no primary for so long."""
+    """A replica that is not a member, but still has a state, appoints itself if it hears no primary for so
+    long."""
     attempts: Count = 4
     """A member that has not acknowledged a change of the group after so many heartbeats is excluded."""
     behind_max: Count = 1024

@@ -1,8 +1,9 @@
-"""Ordering information (section III.C, Figure 5): what the primary of a group did, in the order in which it did it.
+"""Ordering information (section III.C, Figure 5): what the primary of a group did, in the order in which it
+did it.
 
-Each operation of a group has a *place*: 1, 2, 3, ..., numbered over all its connections and views. An entry says
-what was done at one place, or at several in a row: consecutive messages of one connection share an entry. Entries
-are an open list of typed structures; a new kind of non-determinism is one more type.
+Each operation of a group has a *place*: 1, 2, 3, ..., numbered over all its connections and views. An entry
+says what was done at one place, or at several in a row: consecutive messages of one connection share an
+entry. Entries are an open list of typed structures; a new kind of non-determinism is one more type.
 """
 
 from __future__ import annotations
@@ -91,6 +92,17 @@ class Slice(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     def end(self) -> int:
         """The last place that it covers."""
         return self.after + sum(entry.places for entry in self.entries)
+
+
+def cut(entries: tuple[AnyEntry, ...], places: int) -> tuple[AnyEntry, ...]:
+    """As many of some entries as stand for so many places."""
+    kept: list[AnyEntry] = []
+    for entry in entries:
+        if places <= 0:
+            break
+        kept.append(entry if entry.places <= places else entry.cut(0, places))  # type: ignore[arg-type]
+        places -= entry.places
+    return tuple(kept)
 
 
 class OrderLog:

@@ -71,7 +71,8 @@ class Primary:
     # Ordering
 
     def order(self) -> None:
-        """Order and perform what has come, in the order in which it came (Figure 6, delivery at the primary)."""
+        """Order and perform what has come, in the order in which it came (Figure 6, delivery at the
+        primary)."""
         replica = self._replica
         messaging, ready = replica.messaging, replica.messaging.ready
         while ready:
@@ -125,6 +126,7 @@ class Primary:
             self.settled = held
         replica.performer.settle(self.settled)
         keep = min([self.safe, *replica.admission.places()])
+        replica.messaging.forget_buried(keep)
         if keep - replica.log.after > 1024:
             replica.log.forget(keep)
 
@@ -155,11 +157,12 @@ class Primary:
             if now - peer.heard_at > patience or peer.attempts > replica.options.attempts:
                 silent.append(precedence)
         if self._holds_up(now):
-            slowest = min(self.peers, key=lambda one: self.peers[one].performed, default=None)
-            silent += [] if slowest is None else [slowest]
+            ready = [one for one, peer in self.peers.items() if peer.synced]
+            silent += sorted(ready, key=lambda one: self.peers[one].performed)[:1]
         if silent:
             self.remove(*silent)
         replica.admission.on_primary_tick()
+        replica.recovery.on_primary_tick()
         self.settle()
         self.release()
         self._beat(marks=True)
@@ -179,7 +182,7 @@ class Primary:
         )
         released = tuple(
             (connection.link, CLIENT, connection.incoming.released)
-            for connection in (replica.messaging.states() if marks else ())
+            for connection in (replica.messaging.connections.values() if marks else ())
         )
         self._env.multicast(
             replica.peers, Heartbeat(replica.view, members.change, members.members, part, released)
@@ -226,6 +229,7 @@ class Primary:
             raise RemoteError(f"node {source} is at place {message.performed}, which was never ordered")
         peer.heard_at = self._env.now
         peer.performed = max(peer.performed, message.performed)
+        peer.synced = True  # only a backup with the state of the group says this
         if message.change == replica.membership.change:
             peer.change, peer.attempts = message.change, 0
         replica.admission.on_progress(message.precedence, message.performed)
@@ -244,7 +248,7 @@ class Primary:
         """Up to which timestamp this member has received the messages of each connection."""
         return tuple(
             (connection.link, CLIENT, connection.incoming.watermark)
-            for connection in self._replica.messaging.states()
+            for connection in self._replica.messaging.connections.values()
         )
 
     def _note_watermarks(self, precedence: Precedence, watermarks: Watermarks) -> None:
@@ -256,18 +260,17 @@ class Primary:
         if replica.admission.places():
             return  # a newcomer may lack what the others have
         marks = [self._marks.get(precedence, {}) for precedence in self.peers]
-        for connection in replica.messaging.states():
+        for connection in replica.messaging.connections.values():
             incoming = connection.incoming
             lowest = min([incoming.watermark, *(known.get(connection.link, 0) for known in marks)])
-            if lowest > incoming.released:
-                incoming.released = lowest
-                incoming.forget()
+            incoming.released = max(lowest, incoming.released)
+            incoming.forget()
 
     def take_watermarks(self, watermarks: Watermarks) -> None:
         """A backup learns what all members have received."""
         connections = self._replica.messaging.connections
         for link, _, mark in watermarks:
             connection = connections.get(link)
-            if connection is not None and mark > connection.incoming.released:
-                connection.incoming.released = mark
+            if connection is not None:
+                connection.incoming.released = max(mark, connection.incoming.released)
                 connection.incoming.forget()

@@ -1,9 +1,9 @@
 """The second phase of a change of the primary (section IV.B; Figure 9, lines 28 to 41).
 
-The new primary asks all remote groups what they know of the old one: which of its messages they have received, what
-they have sent, and the ordering information that they hold for this group. It performs all that the old primary is
-known to have done, and so produces the same messages. Then its view begins, at a place in the order of the group
-that its backups learn like any other.
+The new primary asks all remote groups what they know of the old one: which of its messages they have
+received, what they have sent, and the ordering information that they hold for this group. It performs all
+that the old primary is known to have done, and so produces the same messages. Then its view begins, at a
+place in the order of the group that its backups learn like any other.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Recovery:
         """The remote groups that have not answered."""
         self._received: dict[Link, LinkState] = {}
         self.since: Nanos = 0
+        self._told_all: Nanos = 0
         self._told_at: dict[Party, Nanos] = {}
 
     def forget(self) -> None:
@@ -90,14 +91,29 @@ class Recovery:
         replica = self._replica
         if self._view is None or not replica.recovers:
             return
-        waited = self._env.now - self.since > replica.options.query_ns
-        if self._unheard and not waited:
+        waited = self._env.now - self.since
+        # A group that this replica does not know would answer at once, if it were there.
+        known = waited <= replica.options.heartbeat_ns or any(map(self._is_known, self._unheard))
+        if self._unheard and known and waited <= replica.options.query_ns:
             return
         if replica.performer.place < replica.log.end:
             if self._env.now - self.since <= 2 * replica.options.query_ns:
                 return
+            if replica.options.require_majority:
+                if self._env.now - self.since > 4 * replica.options.query_ns:
+                    replica.exclude("nobody who can be reached has a message that was ordered", self._view)
+                return
             replica.log.truncate(replica.performer.place)  # nobody who can be reached has the message
         self._start(self._view)
+
+    def _is_known(self, party: Party) -> bool:
+        """Whether a remote group was heard of lately."""
+        options = self._replica.options
+        since = self.since - 4 * options.keep_alive_ns - options.detect_ns
+        return any(
+            connection.remote == party and connection.heard_at >= since
+            for connection in self._replica.messaging.connections.values()
+        )
 
     def _start(self, view: ViewId) -> None:
         replica, performer = self._replica, self._replica.performer
@@ -129,7 +145,7 @@ class Recovery:
             if party != replica.party:
                 self.tell(party)
         performer.pass_on(leads=True)
-        for connection in list(replica.messaging.states()):
+        for connection in list(replica.messaging.connections.values()):
             replica.messaging.pass_on(connection)
 
     def tell(self, party: Party) -> None:
@@ -141,6 +157,18 @@ class Recovery:
         self._told_at[party] = self._env.now
         told = NewPrimaryView(replica.party, replica.performer.lineage, final=True)
         replica.messaging.tell(party, told)
+
+    def on_primary_tick(self) -> None:
+        """From time to time, tell all groups with which there is no connection who the primary is: one of
+        them may know of another branch."""
+        replica = self._replica
+        if self._env.now - self._told_all < replica.options.close_ns // 4:
+            return
+        self._told_all = self._env.now
+        heard = {connection.remote for connection in replica.messaging.connections.values()}
+        for party in replica.setting.parties:
+            if party != replica.party and party not in heard:
+                self.tell(party)
 
     def lacks(self) -> list[Party]:
         """The remote groups that have not answered."""

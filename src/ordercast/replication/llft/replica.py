@@ -2,8 +2,8 @@
 
 The primary orders the messages of clients as they come, performs them and answers at once; what it did
 travels with its messages, and comes back to its backups, which follow (section III). If the primary fails, a
-backup appoints itself (`succession.py`), advances to the state of the old primary (`recovery.py`) and begins a
-view. Members come and go by the decision of the primary alone (`admission.py`).
+backup appoints itself (`succession.py`), advances to the state of the old primary (`recovery.py`) and begins
+a view. Members come and go by the decision of the primary alone (`admission.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ordercast.core import Env, Explanation, Message, NodeId, Process, RemoteErr
 from ordercast.replication.llft.admission import Admission
 from ordercast.replication.llft.connection import Connection
 from ordercast.replication.llft.explain import explain_replica
+from ordercast.replication.llft.group import Group
 from ordercast.replication.llft.lineage import Views, extended, part
 from ordercast.replication.llft.membership import Membership
 from ordercast.replication.llft.messages import (
@@ -34,7 +35,7 @@ from ordercast.replication.llft.messages import (
     Superseded,
     ViewAck,
 )
-from ordercast.replication.llft.messaging import Group, Messaging
+from ordercast.replication.llft.messaging import Messaging
 from ordercast.replication.llft.names import Party, ViewId
 from ordercast.replication.llft.orders import CloseOrder, MessageOrder, OrderLog, Slice, check_slice
 from ordercast.replication.llft.performing import Performer
@@ -43,6 +44,7 @@ from ordercast.replication.llft.recovery import Recovery
 from ordercast.replication.llft.setting import Setting
 from ordercast.replication.llft.standing import STANDINGS, Standing, Turn
 from ordercast.replication.llft.succession import Succession
+from ordercast.replication.llft.upkeep import Upkeep
 
 PLACES_AHEAD_MAX = 1 << 32
 """No correct member is so many places ahead."""
@@ -70,6 +72,7 @@ class Replica(Process, Group):
         self.remembers = True
         """Whether it has a state of its group, be it an old one."""
         self.messaging = Messaging(env, setting, party, self)
+        self.upkeep = Upkeep(env, self.options, self.messaging, self)
         self.log = OrderLog()
         self.performer = Performer(
             env, setting, party, self.messaging, seats[0], gated=self.options.require_majority
@@ -143,6 +146,9 @@ class Replica(Process, Group):
         if isinstance(message, ViewAck):
             self.recovery.on_view_ack(source, message)
             return
+        if isinstance(message, Superseded):
+            self.succession.on_superseded(source, message)
+            return
         if source not in self.peers:
             raise RemoteError(f"node {source} is not of this group, and sent a {type(message).__name__}")
         match message:
@@ -154,8 +160,6 @@ class Replica(Process, Group):
                 self.succession.on_propose(source, message)
             case Accept():
                 self.succession.on_accept(source, message)
-            case Superseded():
-                self.succession.on_superseded(message.view)
             case ProposeBackup():
                 self.admission.on_propose(source, message)
             case AcceptBackup():
@@ -175,8 +179,7 @@ class Replica(Process, Group):
             case "tick":
                 self._tick()
             case "work":
-                self.messaging.armed = False
-                self.messaging.on_work()
+                self.upkeep.on_work()
             case "progress":
                 self._progress_armed = False
                 self.tell_progress()
@@ -190,7 +193,7 @@ class Replica(Process, Group):
             self.heard_at = now
             self.primary.forgive()
         self.env.set_timer("tick", options.heartbeat_ns)
-        self.messaging.on_idle()
+        self.upkeep.on_idle()
         match self.standing:
             case Standing.PRIMARY:
                 self.primary.on_tick()
@@ -217,9 +220,7 @@ class Replica(Process, Group):
             self.primary.spread()
         elif self.standing is Standing.BACKUP and self.performer.place > self._told:
             self._arm_progress()
-        if not self.messaging.armed and not self.messaging.rest():
-            self.messaging.armed = True
-            self.env.set_timer("work", self.options.ack_ns)
+        self.upkeep.arm()
 
     # A backup
 
@@ -275,6 +276,7 @@ class Replica(Process, Group):
             if self.view == message.view:
                 self.performer.settle(message.orders.settled)
                 self.log.forget(min(message.orders.safe, self.performer.place))
+                self.messaging.forget_buried(message.orders.safe)
                 self.primary.take_watermarks(message.watermarks)
 
     def on_members(self, source: NodeId, view: ViewId, change: int, members: tuple[int, ...]) -> None:
@@ -295,13 +297,13 @@ class Replica(Process, Group):
 
     def exclude(self, reason: str, view: ViewId) -> None:
         """It is a member no longer, and asks to become one again."""
-        self.promised = max(self.promised, view)
         if self.standing is not Standing.OUTSIDE:
             self.turn(Turn.EXCLUDE)
             self.why_outside = reason
             self.succession.forget()
             self.recovery.forget()
             self.admission.begin()
+        self.promised = max(self.promised, view)
 
     # Ordering information
 
@@ -313,7 +315,8 @@ class Replica(Process, Group):
         """Ordering information of this group came back, or came from a member."""
         check_slice(found, self.log.end + PLACES_AHEAD_MAX)
         if self.standing in (Standing.PROPOSER, Standing.RECOVERING):
-            if found.view == self.view:
+            settled = self.recovers and self.options.require_majority
+            if found.view == self.view and not settled:
                 self.log.extend(found)
         elif self.standing is Standing.BACKUP:
             if found.view == self.view == self.promised:
@@ -331,6 +334,11 @@ class Replica(Process, Group):
             self.view, self.begin = found.view, found.begin
 
     # What messaging asks and tells
+
+    def catch_up(self) -> None:
+        """Follow the primary."""
+        if self.standing is Standing.BACKUP:
+            self.follow()
 
     def on_lineage(self, message: NewPrimaryView) -> None:
         """A remote group has begun a view; clients look at what is undone."""
@@ -367,7 +375,9 @@ class Replica(Process, Group):
         meeting = part(self.performer.lineage, lineage)
         if meeting is None or self.options.require_majority or meeting.place >= self.performer.settled:
             return
-        self.env.deliver(Undone(self.party, Stamp(meeting.place, meeting.view.precedence)))
+        view = lineage[-1].view
+        place = Stamp(meeting.place, meeting.view.precedence, (view.number, view.precedence))
+        self.env.deliver(Undone(self.party, place))
 
     def explain(self) -> Explanation:
         """What waits here, and for what."""

@@ -1,9 +1,9 @@
 """The election of a new primary (section IV.B, first phase; Figure 9, lines 1 to 27).
 
-A backup that hears nothing of its primary appoints itself, with all members of higher precedence; each of them
-must accept, or is left out after a while. Of two proposers, the one of higher precedence goes on. With
-`require_majority`, a majority of the replicas of the group must accept, members or not, as long as they have a
-state; so what a majority had performed is known to the new primary.
+A backup that hears nothing of its primary appoints itself, with all members of higher precedence; each of
+them must accept, or is left out after a while. Of two proposers, the one of higher precedence goes on. With
+`require_majority`, a majority of the replicas of the group must accept, members or not, as long as they have
+a state; so what a majority had performed is known to the new primary.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ordercast.core import Nanos, NodeId, RemoteError
 from ordercast.replication.llft.messages import Accept, ProposePrimary, Superseded
 from ordercast.replication.llft.names import Precedence, ViewId, next_precedence
-from ordercast.replication.llft.orders import Slice
+from ordercast.replication.llft.orders import MessageOrder, Slice, cut
 from ordercast.replication.llft.standing import Standing, Turn
 
 if TYPE_CHECKING:
@@ -34,11 +34,20 @@ class Succession:
         self._members: tuple[Precedence, ...] = ()
         self._accepted: dict[NodeId, Precedence] = {}
         self._attempts = 0
+        self._performed = 0
+        """The highest place that those who have accepted have performed (`require_majority`)."""
+        self._before = replica.promised
+        """What it had promised before it appointed itself."""
         self.since: Nanos = 0
         """When it appointed itself."""
+        self.behind = False
+        """Whether another replica was found to have a later state."""
 
     def forget(self) -> None:
-        """Propose nothing any more."""
+        """Propose nothing any more. A promise to oneself ends with the proposal: nobody counts consents to
+        it."""
+        if self._view is not None and self._view == self._replica.promised:
+            self._replica.promised = self._before
         self._view = None
         self._accepted.clear()
 
@@ -70,9 +79,9 @@ class Succession:
             return
         self._view, self._members = view, members
         self._accepted.clear()
-        self._attempts = 0
+        self._attempts = self._performed = 0
         self.since = self._env.now
-        replica.promised = view
+        self._before, replica.promised = replica.promised, view
         self._send()
         self._count()
 
@@ -97,7 +106,8 @@ class Succession:
         """Multicast a proposal."""
         replica = self._replica
         if replica.peers:
-            proposal = ProposePrimary(view, members, replica.log.end, replica.known_lineage())
+            certain = replica.performer.place if replica.options.require_majority else replica.log.end
+            proposal = ProposePrimary(view, members, certain, replica.known_lineage())
             self._env.multicast(replica.peers, proposal)
 
     def on_accept(self, source: NodeId, message: Accept) -> None:
@@ -111,6 +121,8 @@ class Succession:
         if message.orders.view == replica.view and message.orders.end > replica.log.end:
             return  # what it has does not join on here yet: it will accept again
         self._accepted[source] = message.precedence
+        if message.orders.view == replica.view:
+            self._performed = max(self._performed, message.orders.end)
         self._count()
 
     def _count(self) -> None:
@@ -121,8 +133,12 @@ class Succession:
         if all(one in accepted for one in waited) and len(self._accepted) + 1 >= replica.quorum:
             replica.turn(Turn.ELECT)
             assert self._view is not None
-            replica.recovery.begin(self._view, self._members)
-            self.forget()
+            if replica.options.require_majority:
+                # What no replica of a majority has performed was never settled, and its messages may be lost.
+                replica.log.truncate(max(self._performed, replica.performer.place))
+            view, self._view = self._view, None
+            self._accepted.clear()
+            replica.recovery.begin(view, self._members)
 
     def lacks(self) -> list[NodeId]:
         """The members that have not accepted yet."""
@@ -148,30 +164,49 @@ class Succession:
             # The proposer knows an older view only. Its work would replace what this replica and others have.
             self._env.send(source, Superseded(replica.view))
             return
+        if replica.options.require_majority and replica.remembers and not self._can_serve(message):
+            # The proposer could not perform what this replica has, and a majority may have it.
+            self._env.send(source, Superseded(replica.promised, ahead=True))
+            return
         member = replica.precedence in message.members
         if member and replica.standing in (Standing.BACKUP, Standing.PROPOSER):
+            self.forget()
             replica.promised = view
             replica.turn(Turn.YIELD)
-            self.forget()
             replica.membership.adopt(message.members, 0)
             replica.heard_at = self._env.now
             self._accept(source, message)
-        elif replica.remembers and replica.standing in (Standing.BACKUP, Standing.OUTSIDE, Standing.PROPOSER):
-            replica.exclude(f"view {view} was proposed without it", view)
-            if replica.options.require_majority:
-                replica.promised = view
-                self._accept(source, message)
         else:
             replica.exclude(f"view {view} was proposed without it", view)
+            if replica.options.require_majority and replica.remembers:
+                self._accept(source, message)
+
+    def _can_serve(self, message: ProposePrimary) -> bool:
+        """Whether this replica still has all messages that a proposer lacks."""
+        replica, log = self._replica, self._replica.log
+        if message.lineage[-1].view != replica.view or message.ordered >= replica.performer.place:
+            return True
+        if message.ordered < log.after:
+            return False
+        connections = replica.messaging.connections
+        for place in range(message.ordered + 1, replica.performer.place + 1):
+            entry = log.at(place)
+            if isinstance(entry, MessageOrder):
+                connection = connections.get(entry.link)
+                if connection is None or entry.first not in connection.incoming.kept:
+                    return False
+        return True
 
     def _accept(self, source: NodeId, message: ProposePrimary) -> None:
         replica, log = self._replica, self._replica.log
         after = max(log.after, min(message.ordered, log.end))
         same = message.lineage[-1].view == replica.view
         entries = log.part(after) if same else ()
+        if replica.options.require_majority and same:
+            entries = cut(entries, replica.performer.place - after)
         part = Slice(
             replica.view,
-            replica.begin,
+            replica.begin if same else 0,
             after if same else 0,
             entries,
             min(replica.primary.safe, after) if same else 0,
@@ -179,11 +214,22 @@ class Succession:
         )
         self._env.send(source, Accept(message.view, replica.precedence, part))
 
-    def on_superseded(self, view: ViewId) -> None:
-        """A higher view is known: this replica gives up, and joins that."""
+    def on_superseded(self, source: NodeId, message: Superseded) -> None:
+        """Somebody knows a higher view, or a later state: this replica gives up, and joins that."""
+        replica = self._replica
+        if message.view.number - replica.promised.number > VIEWS_AHEAD_MAX:
+            raise RemoteError(f"node {source} knows view {message.view}, which is far in the future")
+        if message.ahead and replica.standing is Standing.PROPOSER:
+            self.behind = True
+            replica.exclude("another replica has done more", self._before)
+        self.give_way(message.view)
+
+    def give_way(self, view: ViewId) -> None:
+        """A higher view is known."""
         replica = self._replica
         replica.membership.note(view.precedence)
         if view > replica.promised or (view == replica.promised and replica.view != view):
             replica.exclude(f"view {view} has overtaken it", view)
         elif replica.standing is Standing.PROPOSER and view > replica.view:
-            replica.exclude(f"view {view} is of a later state", replica.promised)
+            self.behind = True
+            replica.exclude(f"view {view} is of a later state", self._before)
