@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from ordercast.components.sequencing_graph import AtomId, SequencingGraph
 from ordercast.core import GroupId, Message, NodeId
 from ordercast.protocols.atoms import registry as registry_module
 from ordercast.protocols.atoms.commands import Final
@@ -13,7 +14,7 @@ from ordercast.protocols.atoms.ingress import Ingress
 from ordercast.protocols.atoms.messages import Entries, Got, Publish, Seal, Where
 from ordercast.protocols.atoms.ordering import Ordering
 from ordercast.protocols.atoms.publisher import LATEST, Publisher
-from ordercast.protocols.atoms.records import GroupPlan, Placed
+from ordercast.protocols.atoms.records import GroupPlan, Hop, Placed, Post
 from ordercast.protocols.atoms.sealing import Reports
 from ordercast.protocols.atoms.sequencing_node import LIFE, SequencingNode
 from ordercast.protocols.atoms.subscriber import Subscriber
@@ -28,6 +29,33 @@ _start_publisher = Publisher.on_start
 _take = Ingress.take
 _on_got = Distribution.on_got
 _on_message = Subscriber.on_message
+
+
+# The store
+
+
+def along(
+    path_of: Callable[[SequencingGraph, GroupId], tuple[AtomId, ...]],
+) -> Callable[..., tuple[Hop, ...]]:
+    """Nodes along a path of atoms, one by one."""
+
+    def hops_of(
+        graph: SequencingGraph,
+        group: GroupId,
+        sites: Mapping[AtomId, NodeId],
+        lives: Mapping[NodeId, int],
+        _: Any,
+    ) -> tuple[Hop, ...]:
+        own = frozenset(graph.own_atoms(group))
+        stops: list[tuple[NodeId, list[AtomId]]] = []
+        for atom in path_of(graph, group):
+            if not stops or stops[-1][0] != sites[atom]:
+                stops.append((sites[atom], []))
+            if atom in own:
+                stops[-1][1].append(atom)
+        return tuple(Hop(Post(node, lives[node]), tuple(atoms)) for node, atoms in stops)
+
+    return hops_of
 
 
 # Publishers

@@ -1,16 +1,19 @@
 """What the store knows: the plans of a change, and commands that do not fit."""
 
 from collections.abc import Iterable
+from random import Random
 
 import pytest
 
+from ordercast.components.sequencing_graph import SequencingGraph, add_group, build
 from ordercast.core import GroupId, NodeId
 from ordercast.experiments.atoms.worlds import zipf_groups
 from ordercast.protocols.atoms.commands import Command, Decide, Final, Greet, Prepare, Request, decode, encode
-from ordercast.protocols.atoms.planning import SENDERS
+from ordercast.protocols.atoms.planning import SENDERS, Runs, hops_of
 from ordercast.protocols.atoms.records import GroupPlan, Membership, Part, Post, Tenure
 from ordercast.protocols.atoms.registry import Registry
 from ordercast.protocols.atoms.sites import PLACEMENTS
+from tests.atoms.defects import along
 
 NODES = (10, 11, 12)
 GROUPS: dict[GroupId, tuple[NodeId, ...]] = {0: (0, 1, 2), 1: (1, 2), 2: (3, 4), 3: (4, 5), 4: ()}
@@ -259,6 +262,21 @@ def test_with_subtrees_no_path_comes_back_to_a_node() -> None:
     mean = {name: sum(len(plan.hops) for plan in those.values()) / 30 for name, those in plans.items()}
     assert all(len({hop.post for hop in plan.hops}) == len(plan.hops) for plan in plans["subtrees"].values())
     assert mean["subtrees"] < mean["shared_member"] / 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_paths_lead_from_node_to_node_past_all_their_atoms(seed: int) -> None:
+    rng = Random(seed)
+    members = zipf_groups(40, 20, seed=seed)
+    graph = build({group: those for group, those in members.items() if group % 3})
+    for group, those in members.items():
+        if group % 3 == 0:
+            add_group(graph, group, those)
+    sites = {atom: rng.choice(NODES) for atom in graph.atoms}
+    lives = dict.fromkeys(NODES, 1)
+    runs, slowly = Runs(graph, sites), along(SequencingGraph.path)
+    for group in graph.groups:
+        assert hops_of(graph, group, sites, lives, runs) == slowly(graph, group, sites, lives, runs)
 
 
 # Commands that do not fit

@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 from ordercast.components.sequencing_graph import AtomId, Network, SequencingGraph, build
 from ordercast.core import GroupId
+from ordercast.protocols.atoms import registry
 from ordercast.protocols.atoms.ordering import Ordering
 from ordercast.protocols.atoms.sealing import Reports
 from ordercast.protocols.atoms.sequencing_node import SequencingNode
@@ -72,6 +73,8 @@ MISSED_OVERLAP: Defect = (
 )
 LOOP: Defect = (SequencingGraph, "path", looping_path)
 BROKEN_PATH: Defect = (SequencingGraph, "path", broken_path)
+LOOPING: Defect = (registry, "hops_of", defects.along(looping_path))
+BREAKING_OFF: Defect = (registry, "hops_of", defects.along(broken_path))
 
 
 def _mutant(
@@ -91,8 +94,8 @@ STUCK = frozenset({"agreement", "validity", "probe", "joining", "progress"})
 
 ATOMS_MUTANTS = [
     _mutant("the graph misses an overlap", {"pair-order"}, MISSED_OVERLAP),
-    _mutant("the graph has a loop", {"agreement"}, LOOP, CIRCLE, STUCK, options={"grouping": "apart"}),
-    _mutant("a path is broken", {"pair-order"}, BROKEN_PATH, CIRCLE),
+    _mutant("the graph has a loop", {"agreement"}, LOOPING, CIRCLE, STUCK, options={"grouping": "apart"}),
+    _mutant("a path is broken", {"pair-order"}, BREAKING_OFF, CIRCLE),
     _mutant(
         "a number is used again after a recovery",
         {"probe"},

@@ -31,19 +31,53 @@ def trees(graph: SequencingGraph, groups: Iterable[GroupId]) -> dict[GroupId, At
     return found
 
 
+class Runs:
+    """Runs of atoms above each other at one node. Paths have far more atoms than nodes, and many paths go the
+    same way, so each run is walked once."""
+
+    def __init__(self, graph: SequencingGraph, sites: Mapping[AtomId, NodeId]) -> None:
+        self._forest = graph.forest
+        self._sites = sites
+        self._tops: dict[AtomId, AtomId] = {}
+
+    def top(self, atom: AtomId) -> AtomId:
+        """The highest atom that can be reached from an atom without leaving its node."""
+        if atom in self._tops:
+            return self._tops[atom]
+        way: list[AtomId] = []
+        for one in self._forest.upwards(atom):
+            if self._sites[one] != self._sites[atom]:
+                break
+            way.append(one)
+            if one in self._tops:
+                break
+        found = self._tops.get(way[-1], way[-1])
+        self._tops.update(dict.fromkeys(way, found))
+        return found
+
+
 def hops_of(
-    graph: SequencingGraph, group: GroupId, sites: Mapping[AtomId, NodeId], lives: Mapping[NodeId, int]
+    graph: SequencingGraph,
+    group: GroupId,
+    sites: Mapping[AtomId, NodeId],
+    lives: Mapping[NodeId, int],
+    runs: Runs,
 ) -> tuple[Hop, ...]:
     """The path of a group from node to node. Atoms that only pass it on count too: messages of other groups
     must not overtake it there."""
-    own = frozenset(graph.own_atoms(group))
-    stops: list[tuple[NodeId, list[AtomId]]] = []
-    for atom in graph.path(group):
-        if not stops or stops[-1][0] != sites[atom]:
-            stops.append((sites[atom], []))
-        if atom in own:
-            stops[-1][1].append(atom)
-    return tuple(Hop(Post(node, lives[node]), tuple(atoms)) for node, atoms in stops)
+    level, own = graph.forest.level, [*graph.own_atoms(group)]
+    atom: AtomId | None = own[-1]
+    hops: list[Hop] = []
+    while own and atom is not None:
+        here: list[AtomId] = []
+        first = runs.top(atom)
+        above = level(first)
+        while own and level(own[-1]) >= above:
+            here.append(own.pop())
+        node = sites[atom]
+        hops.append(Hop(Post(node, lives[node]), tuple(reversed(here))))
+        atom = graph.forest.parent(first)
+    return tuple(reversed(hops))
 
 
 def holders_of(

@@ -27,10 +27,11 @@ from ordercast.components.sequencing_graph import (
 )
 from ordercast.core import GroupId, NodeId
 from ordercast.protocols.atoms.commands import Command, Decide, Final, Greet, Prepare, Request
-from ordercast.protocols.atoms.planning import SENDERS, holders_of, hops_of, members_of, trees
+from ordercast.protocols.atoms.planning import SENDERS, Runs, holders_of, hops_of, members_of, trees
 from ordercast.protocols.atoms.records import (
     Begin,
     GroupPlan,
+    Hop,
     Membership,
     Natural,
     Post,
@@ -250,6 +251,7 @@ class Registry:
             if roots[group] not in labels:
                 labels[roots[group]] = self._new_label()
         kin = self._kin(groups, moves)
+        runs = Runs(self.graph, self.sites)
         load = dict.fromkeys(self.up, 0)
         for plan in self.plans.values():
             for post in plan.holders:
@@ -260,7 +262,8 @@ class Registry:
                 begin = Begin(labels[roots[group]], floor, kin[group], self._atoms_of(group))
             else:
                 begin = Begin(self._new_label(), floor, kin[group], (), ends=True)
-            self._plan(group, begin, final, tuple(move for move in moves if move[1] == group), load)
+            hops = () if begin.ends else hops_of(self.graph, group, self.sites, self.lives, runs)
+            self._plan(group, begin, final, tuple(move for move in moves if move[1] == group), hops, load)
 
     def _kin(self, groups: Iterable[GroupId], moves: tuple[Move, ...]) -> dict[GroupId, tuple[GroupId, ...]]:
         """By group: those of the others that share a subscriber with it, or did so until now."""
@@ -284,11 +287,11 @@ class Registry:
         begin: Begin,
         final: Final | None,
         moves: tuple[Move, ...],
+        hops: tuple[Hop, ...],
         load: dict[NodeId, int],
     ) -> None:
         before = self.plans.get(group)
         base = 0 if final is None else final.next
-        hops = () if begin.ends else hops_of(self.graph, group, self.sites, self.lives)
         kept = [post.node for post in before.holders if post.node in self.up] if before else []
         last = hops[-1].post.node if hops else next(iter(kept), min(self.up))
         holders = holders_of(last, kept, self.up, self._copies, load)
