@@ -5,10 +5,12 @@ from collections.abc import Iterable
 import pytest
 
 from ordercast.core import GroupId, NodeId
+from ordercast.experiments.atoms.worlds import zipf_groups
 from ordercast.protocols.atoms.commands import Command, Decide, Final, Greet, Prepare, Request, decode, encode
 from ordercast.protocols.atoms.planning import SENDERS
 from ordercast.protocols.atoms.records import GroupPlan, Membership, Part, Post, Tenure
 from ordercast.protocols.atoms.registry import Registry
+from ordercast.protocols.atoms.sites import PLACEMENTS
 
 NODES = (10, 11, 12)
 GROUPS: dict[GroupId, tuple[NodeId, ...]] = {0: (0, 1, 2), 1: (1, 2), 2: (3, 4), 3: (4, 5), 4: ()}
@@ -246,6 +248,17 @@ def test_a_begin_that_nobody_has_reported_is_told_again() -> None:
     known.apply(Prepare(3, (request(3, 1, wants=True, number=3),)))
     decide(known, length=2)
     assert not known.plans[1].begins
+
+
+# Placement
+
+
+def test_with_subtrees_no_path_comes_back_to_a_node() -> None:
+    members = zipf_groups(64, 30, seed=1)
+    plans = {name: Registry(members, NODES, 2, name, False).plans for name in PLACEMENTS}
+    mean = {name: sum(len(plan.hops) for plan in those.values()) / 30 for name, those in plans.items()}
+    assert all(len({hop.post for hop in plan.hops}) == len(plan.hops) for plan in plans["subtrees"].values())
+    assert mean["subtrees"] < mean["shared_member"] / 2
 
 
 # Commands that do not fit

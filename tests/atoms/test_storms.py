@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ordercast.core import Message, NodeId
+from ordercast.protocols.atoms.sites import PLACEMENTS
 from tests.atoms.lab import Lab, nothing
 from tests.deep import deep_after
 
@@ -34,7 +35,7 @@ class Storm:
             "nodes": nodes,
             "store": self.rng.choice((1, 3)),
             "copies": self.rng.choice((1, 2, 2)),
-            "grouping": self.rng.choice(("apart", "nested", "shared_member")),
+            "grouping": self.rng.choice(PLACEMENTS),
             "causal": self.rng.random() < 0.2,
             "window": self.rng.choice((2, 64)),
         }

@@ -255,7 +255,7 @@ def _values(kind: msgspec.inspect.Type) -> st.SearchStrategy[object]:
             return st.sampled_from(kind.values)
         case inspect.EnumType():
             return st.sampled_from(list(kind.cls))
-        case inspect.StructType():
+        case inspect.StructType() | inspect.NamedTupleType():
             return st.builds(kind.cls, *(_values(field.type) for field in kind.fields))
         case _:
             raise NotImplementedError(f"no strategy for {kind}")

@@ -42,6 +42,7 @@ from tests.sim.mutants_atoms import ATOMS_MUTANTS
 from tests.sim.mutants_epto import EPTO_MUTANTS
 from tests.sim.mutants_hydra import HYDRA_MUTANTS
 from tests.sim.mutants_idle import IDLE_MUTANTS
+from tests.sim.mutants_llft import LLFT_MUTANTS
 from tests.sim.mutants_logs import LOG_MUTANTS
 from tests.sim.mutants_resend import RESEND_MUTANTS
 from tests.sim.mutants_ring import RING_MUTANTS
@@ -456,6 +457,7 @@ MUTANTS = [
     *ATOMIC_MUTANTS,
     *ATOMS_MUTANTS,
     *HYDRA_MUTANTS,
+    *LLFT_MUTANTS,
     *LOG_MUTANTS,
     *RESEND_MUTANTS,
     *EPTO_MUTANTS,

@@ -66,6 +66,11 @@ class ClientTable:
         if len(client.results) > RESULTS_MAX:
             client.raise_floor(sorted(client.results)[1])
 
+    def floor(self, client: NodeId) -> MessageId:
+        """The floor of a client; 0 if it has not called yet."""
+        record = self._clients.get(client)
+        return 0 if record is None else record.floor
+
     def find(self, first: MessageId, client: NodeId) -> Executed | None:
         """The results of a call, if they are still kept."""
         record = self._clients.get(client)

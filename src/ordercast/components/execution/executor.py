@@ -105,6 +105,10 @@ class Executor:
         """The results of a call that was executed, if its client may still wait for them."""
         return self._table.find(first, client)
 
+    def floor(self, client: NodeId) -> MessageId:
+        """Calls of a client with lower names are never executed again."""
+        return self._table.floor(client)
+
     def read(self, bundle: bytes) -> bytes:
         """The results of reads at the present place; `RemoteError` if they are malformed."""
         found = unpack_bundle(bundle)

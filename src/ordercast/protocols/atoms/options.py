@@ -1,8 +1,8 @@
 """Options of sequencing atoms, with defaults for one local network."""
 
 from ordercast.components.consensus import ConsensusOptions
-from ordercast.components.sequencing_graph import GROUPINGS
 from ordercast.core import MILLISECOND, LocalError, Nanos, Options, Pace
+from ordercast.protocols.atoms.sites import PLACEMENTS
 
 
 class AtomsOptions(Options, frozen=True):
@@ -19,7 +19,8 @@ class AtomsOptions(Options, frozen=True):
     """On how many sequencing nodes a numbered message is before a subscriber gets it. If fewer are up, groups
     wait. If there are more than that, one may be gone for good."""
     grouping: str = "shared_member"
-    """Which atoms share a sequencing node at the start: a name from `sequencing_graph.GROUPINGS`."""
+    """Which atoms share a sequencing node at the start: a name from `sequencing_graph.GROUPINGS`, or
+    `subtrees`, with which the paths of many groups change their nodes least."""
     causal: bool = False
     """Promise causal order. Every group that shares one subscriber with another then has an atom with it, and
     a publisher waits until its last message has its place before it sends to another group."""
@@ -59,6 +60,6 @@ class AtomsOptions(Options, frozen=True):
             raise LocalError(f"atoms: copies is {self.copies}, but there are only {self.nodes} nodes")
         if self.suspect_ns <= self.heartbeat_ns:
             raise LocalError("atoms: suspect_ns must be above heartbeat_ns")
-        if self.grouping not in GROUPINGS:
-            names = ", ".join(GROUPINGS)
+        if self.grouping not in PLACEMENTS:
+            names = ", ".join(PLACEMENTS)
             raise LocalError(f"atoms: there is no grouping '{self.grouping}'; there are: {names}")

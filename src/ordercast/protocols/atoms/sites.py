@@ -1,13 +1,24 @@
-"""Which sequencing node hosts which atom ([atoms] section 3.3)."""
+"""Which sequencing node hosts which atom ([atoms] section 3.3).
+
+The groupings of the sequencing graph say which atoms belong together, for any number of nodes. Where nodes
+are few and atoms many, what counts is how often a path changes its node. Paths lead down a tree. So if the
+atoms are put in the order of a walk through it, each before those below it, and this order is cut in pieces,
+one for each node, then no path comes back to a node that it has left.
+"""
 
 from collections.abc import Iterable, Mapping
 
 from ordercast.components.sequencing_graph import GROUPINGS, AtomId, SequencingGraph
 from ordercast.core import NodeId
 
+SUBTREES = "subtrees"
+PLACEMENTS = (*GROUPINGS, SUBTREES)
+
 
 def first_sites(graph: SequencingGraph, nodes: tuple[NodeId, ...], grouping: str) -> dict[AtomId, NodeId]:
     """Atoms that belong together on one node; nodes with as many atoms as others, as far as that goes."""
+    if grouping == SUBTREES:
+        return _pieces(graph, nodes)
     load = dict.fromkeys(nodes, 0)
     sites: dict[AtomId, NodeId] = {}
     for atoms in sorted(GROUPINGS[grouping](graph), key=lambda atoms: (-len(atoms), atoms)):
@@ -15,6 +26,16 @@ def first_sites(graph: SequencingGraph, nodes: tuple[NodeId, ...], grouping: str
         load[node] += len(atoms)
         sites.update(dict.fromkeys(atoms, node))
     return sites
+
+
+def _pieces(graph: SequencingGraph, nodes: tuple[NodeId, ...]) -> dict[AtomId, NodeId]:
+    order: list[AtomId] = []
+    waiting = [*reversed(graph.children(None))]
+    while waiting:
+        atom = waiting.pop()
+        order.append(atom)
+        waiting += reversed(graph.children(atom))
+    return {atom: nodes[place * len(nodes) // len(order)] for place, atom in enumerate(order)}
 
 
 def next_sites(

@@ -8,14 +8,14 @@ from ordercast.components.consensus.messages import Digest, Lives, Natural, Prom
 from ordercast.core import Message, message_types
 
 
-class Open(Message, frozen=True, tag=220):
+class Open(Message, frozen=True, tag=310):
     """Leader to all: nothing was chosen from slot `start` on, so replicas may vote there by themselves."""
 
     ballot: Natural
     start: Natural
 
 
-class FastVote(Message, frozen=True, tag=221):
+class FastVote(Message, frozen=True, tag=311):
     """Replica to leader: a vote for a call that came from its client, in the next slot of this replica."""
 
     ballot: Natural
@@ -26,7 +26,7 @@ class FastVote(Message, frozen=True, tag=221):
     """The votes of a life whose memory is lost do not count."""
 
 
-class FastCommit(Message, frozen=True, tag=222):
+class FastCommit(Message, frozen=True, tag=312):
     """Leader to all: a commit notice that says which values were chosen, from slot `start` on."""
 
     ballot: Natural
@@ -35,7 +35,7 @@ class FastCommit(Message, frozen=True, tag=222):
     committed: Natural
 
 
-class FastPromise(Promise, frozen=True, tag=223):
+class FastPromise(Promise, frozen=True, tag=313):
     """Phase 1b: a promise that tells which of its records are votes of the replica's own making."""
 
     lives: Lives

@@ -38,13 +38,12 @@ STATE_BYTES_MAX = 1 << 34
 class Guest:
     """A newcomer, as the primary sees it; in semi-passive replication also a backup that gets an update."""
 
-    __slots__ = ("birth", "checkpoint", "heard_at", "place")
+    __slots__ = ("birth", "checkpoint", "place")
 
-    def __init__(self, birth: int, now: Nanos) -> None:
+    def __init__(self, birth: int) -> None:
         self.birth = birth
         self.checkpoint: bytes | None = None
         self.place = 0
-        self.heard_at = now
 
 
 class Fetch:
@@ -118,7 +117,7 @@ class Admission:
         precedence = next_precedence(source, nodes, replica.membership.highest)
         members = (*replica.membership.members, precedence)
         replica.membership.adopt(members, replica.membership.change + 1)
-        guest = self._guests[precedence] = Guest(message.birth, self._env.now)
+        guest = self._guests[precedence] = Guest(message.birth)
         replica.primary.add(precedence)
         self._welcome(precedence, guest)
 
@@ -164,7 +163,7 @@ class Admission:
         self._updated = place
         for precedence, peer in replica.primary.peers.items():
             if peer.synced:
-                guest = self._guests[precedence] = Guest(0, self._env.now)
+                guest = self._guests[precedence] = Guest(0)
                 self._capture(guest)
                 self._offer(precedence, guest)
 
@@ -200,7 +199,9 @@ class Admission:
             data = guest.checkpoint
             if data is None or message.view != replica.view:
                 continue
-            guest.heard_at = self._env.now
+            peer = replica.primary.peers.get(precedence)
+            if peer is not None:
+                peer.heard_at = self._env.now
             if not message.parts:  # an update has arrived
                 del self._guests[precedence]
                 return

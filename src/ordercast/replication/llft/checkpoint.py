@@ -88,8 +88,11 @@ def install(record: Record, messaging: Messaging, *, keeps_delivered: bool = Fal
     for client, server, number in record.closed:
         messaging.close(Link(client, server, number))
     known_links = {known.link for known in record.links}
+    performed = [known.link for known in record.links if known.delivered]
     for link in [link for link in messaging.connections if link not in known_links]:
-        if not keeps_delivered:
+        if any(other[:2] == link[:2] and other > link for other in performed):  # it was replaced
+            messaging.close(link)
+        elif not keeps_delivered:
             _begin_anew(messaging.connections[link])
     for known in record.links:
         connection = messaging.open(known.link, known.role)

@@ -249,11 +249,19 @@ class Client(Caller, Group):
             place = Stamp(first.clock, first.issuer, (view.number, view.precedence))
             self.env.deliver(Undone(message.party, place))
             self._return(message.party, first.clock)
+            self._reconnect(message.party)
             self._answered[message.party] = {
                 issuer: (lowest, min(highest, first.clock))
                 for issuer, (lowest, highest) in known.items()
                 if lowest <= first.clock
             }
+
+    def _reconnect(self, group: Party) -> None:
+        """Replies of two branches must not mix on one connection."""
+        link = self._links.get(group)
+        connection = None if link is None else self.messaging.connections.get(link)
+        if connection is not None:
+            self.on_reset(connection)
 
     def _return(self, party: Party, place: int) -> None:
         """Give back what was ordered behind a place, to a sender that got no answers."""

@@ -166,8 +166,8 @@ class Incoming:
         """The timestamp of the last message that was delivered, or an earlier one."""
         if self.delivered == self.upto:
             return self.watermark
-        known = self.kept.get(self.delivered)
-        return self.released if known is None else known.timestamp
+        known, following = self.kept.get(self.delivered), self.kept[self.delivered + 1]
+        return min(self.released, following.timestamp - 1) if known is None else known.timestamp
 
     def restart(self, delivered: int, watermark: int) -> None:
         """Go on after another message than before, with those of the later ones that were received."""

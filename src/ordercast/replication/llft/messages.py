@@ -164,7 +164,8 @@ class ProposePrimary(Message, frozen=True, tag=320):
     """The proposed view."""
     members: Members
     ordered: Natural
-    """The proposer has the ordering information up to this place."""
+    """The proposer has the ordering information up to this place; with `require_majority`, it has performed
+    the operations up to it."""
     lineage: Views
 
 

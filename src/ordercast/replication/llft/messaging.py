@@ -62,6 +62,9 @@ class Messaging:
         self.clock = 0
         """The Lamport clock of the group (Figure 4, `myTimestamp`). It moves only with what the group does in
         order, so that it is the same at all replicas for the same message."""
+        self.buried: dict[Link, tuple[int, Connection]] = {}
+        """Connections that are closed here, with the places of that, while a member may lack their
+        messages."""
         self.ready: dict[Link, None] = {}
         """Connections with something new to deliver, in the order in which it came."""
         self.busy: dict[Link, None] = {}
@@ -76,17 +79,29 @@ class Messaging:
             connection = self.connections[link] = Connection(link, role, self._env.now)
         return connection
 
-    def close(self, link: Link) -> None:
-        """Forget a connection for good."""
+    def close(self, link: Link, place: int = 0) -> None:
+        """Forget a connection for good. It is closed at a place in the order of the group: until all
+        members have performed that, one of them may lack messages of it, and they are kept apart."""
+        connection = self.connections.get(link)
+        if place and connection is not None and connection.incoming.kept:
+            self.buried[link] = (place, connection)
         pair = (link.client, link.server)
         self.closed[pair] = max(self.closed.get(pair, -1), link.number)
         self.connections.pop(link, None)
         self.ready.pop(link, None)
         self.busy.pop(link, None)
 
+    def forget_buried(self, safe: int) -> None:
+        """All members have performed everything up to a place."""
+        for link in [link for link, (place, _) in self.buried.items() if place <= safe]:
+            del self.buried[link]
+
     def is_closed(self, link: Link) -> bool:
-        """Whether a connection, or a later one of the same groups, was closed."""
-        return link.number <= self.closed.get((link.client, link.server), -1)
+        """Whether a connection, or a later one of the same groups, was closed, or is in use."""
+        if link.number <= self.closed.get((link.client, link.server), -1):
+            return True
+        same = (one for one in self.connections.values() if one.link[:2] == link[:2])
+        return any(one.link > link and one.incoming.delivered for one in same)
 
     def older(self, link: Link) -> list[Link]:
         """The connections of the same groups with lower numbers."""
@@ -292,6 +307,8 @@ class Messaging:
     def _on_nack(self, source: NodeId, message: Nack) -> None:
         """Send again what this member has: what its group produced, or what it received itself."""
         connection = self.connections.get(message.link)
+        if connection is None and source in self.peers and message.link in self.buried:
+            connection = self.buried[message.link][1]
         if connection is None:
             return
         if source in self.peers and message.role != connection.role:
@@ -315,7 +332,7 @@ class Messaging:
         """Close a connection whose remote group has lost what it had received: its primary then was of a
         branch that did not survive."""
         outgoing = connection.outgoing
-        if all(last > outgoing.acked or last in outgoing.sent for _, last in missing):
+        if all(first > outgoing.acked or first in outgoing.sent for first, _ in missing):
             return
         connection.losses += 1
         if connection.losses >= LOST_MAX:

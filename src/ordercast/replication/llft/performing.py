@@ -15,7 +15,7 @@ import msgspec
 
 from ordercast.components.execution import Call, Executor, unpack_call
 from ordercast.components.execution.messages import place_of_stamp
-from ordercast.core import Checkpoint, Delivered, Env, GroupId, MessageId, RemoteError, Stamp, View
+from ordercast.core import Checkpoint, Delivered, Env, GroupId, MessageId, NodeId, RemoteError, Stamp, View
 from ordercast.core.delivery import ANEW, Delivery
 from ordercast.replication.llft.connection import Connection, Kept
 from ordercast.replication.llft.lineage import Views, begin, extended
@@ -64,6 +64,8 @@ class Performer:
         self._log_partial: dict[Link, list[bytes]] = {}
         self._log_seen: dict[MessageId, int] = {}
         """The calls among them, with their places."""
+        self._log_floors: dict[NodeId, MessageId] = {}
+        """Clients that have logged calls wait for nothing below."""
         self._outbox: deque[tuple[int, Link, int]] = deque()
         """Messages that wait until a place is settled: the place, the connection, the index."""
         self.active = True
@@ -114,8 +116,12 @@ class Performer:
         self._tell_call(place, call, self._stamp(place))
 
     def _was_logged(self, call: Call) -> bool:
-        """Whether a call is a repetition, which is not performed again."""
-        return call.first in self._log_seen or self.executor.find(call.first, call.client) is not None
+        """Whether a call is not performed: as a repetition, or because its client does not wait for it."""
+        client = call.client
+        floor = max(call.floor, self.executor.floor(client), self._log_floors.get(client, 0))
+        self._log_floors[client] = floor
+        logged = call.first in self._log_seen or self.executor.find(call.first, client) is not None
+        return logged or call.first < floor
 
     def wake(self) -> None:
         """Perform what was logged: this replica becomes the primary."""
@@ -125,6 +131,7 @@ class Performer:
             self._execute(place, entry, kept)
         self._logged.clear()
         self._log_seen.clear()
+        self._log_floors.clear()
         self._log_partial.clear()
         self._waiting = deque(told)  # the application was told of these operations when they were logged
 
@@ -136,13 +143,13 @@ class Performer:
             case MessageOrder() if kept is not None:
                 self._on_message(place, self._messaging.open(entry.link, SERVER), kept)
             case CloseOrder():
-                self._messaging.close(entry.link)
+                self._messaging.close(entry.link, place)
             case ViewOrder():
-                self._renumber(entry)
+                self._renumber(place, entry)
 
     def _on_message(self, place: int, connection: Connection, kept: Kept) -> None:
         for link in self._messaging.older(connection.link):
-            self._messaging.close(link)
+            self._messaging.close(link, place)
         self._messaging.clock = max(self._messaging.clock, kept.timestamp)
         whole = _assemble(connection.incoming.partial, kept)
         call = None if whole is None else self._call(connection.link, whole)
@@ -186,7 +193,7 @@ class Performer:
         stamp = Stamp(max(0, place - 1), view.precedence, (previous.number, previous.precedence))
         return View(self._group, view.number, nodes, note, stamp=stamp)
 
-    def _renumber(self, entry: ViewOrder) -> None:
+    def _renumber(self, place: int, entry: ViewOrder) -> None:
         """Number the messages of each connection from one again, and close those whose other end is
         silent."""
         received = dict(entry.received)
@@ -194,7 +201,7 @@ class Performer:
             index = received.get(connection.link)
             if index is None:
                 if connection.incoming.delivered:
-                    self._messaging.close(connection.link)
+                    self._messaging.close(connection.link, place)
             else:
                 connection.outgoing.base = index
 
@@ -233,12 +240,13 @@ class Performer:
         self._waiting.clear()
         self._logged.clear()
         self._log_seen.clear()
+        self._log_floors.clear()
         self._log_partial.clear()
         self._outbox.clear()
         self.settled = place
-        if self.executor.place is not None:
+        if place:
             digest = self.executor.digest()
-            self._env.deliver(Checkpoint(self._group, self.executor.place, *digest, restored=True))
+            self._env.deliver(Checkpoint(self._group, self._stamp(place), *digest, restored=True))
         previous = lineage[-2].view if len(lineage) > 1 else lineage[0].view
         self._env.deliver(self._notice(previous, members, ANEW))
 

@@ -126,6 +126,7 @@ class Primary:
             self.settled = held
         replica.performer.settle(self.settled)
         keep = min([self.safe, *replica.admission.places()])
+        replica.messaging.forget_buried(keep)
         if keep - replica.log.after > 1024:
             replica.log.forget(keep)
 
@@ -156,8 +157,8 @@ class Primary:
             if now - peer.heard_at > patience or peer.attempts > replica.options.attempts:
                 silent.append(precedence)
         if self._holds_up(now):
-            slowest = min(self.peers, key=lambda one: self.peers[one].performed, default=None)
-            silent += [] if slowest is None else [slowest]
+            ready = [one for one, peer in self.peers.items() if peer.synced]
+            silent += sorted(ready, key=lambda one: self.peers[one].performed)[:1]
         if silent:
             self.remove(*silent)
         replica.admission.on_primary_tick()
@@ -262,15 +263,14 @@ class Primary:
         for connection in replica.messaging.connections.values():
             incoming = connection.incoming
             lowest = min([incoming.watermark, *(known.get(connection.link, 0) for known in marks)])
-            if lowest > incoming.released:
-                incoming.released = lowest
-                incoming.forget()
+            incoming.released = max(lowest, incoming.released)
+            incoming.forget()
 
     def take_watermarks(self, watermarks: Watermarks) -> None:
         """A backup learns what all members have received."""
         connections = self._replica.messaging.connections
         for link, _, mark in watermarks:
             connection = connections.get(link)
-            if connection is not None and mark > connection.incoming.released:
-                connection.incoming.released = mark
+            if connection is not None:
+                connection.incoming.released = max(mark, connection.incoming.released)
                 connection.incoming.forget()

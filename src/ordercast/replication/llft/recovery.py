@@ -91,8 +91,10 @@ class Recovery:
         replica = self._replica
         if self._view is None or not replica.recovers:
             return
-        waited = self._env.now - self.since > replica.options.query_ns
-        if self._unheard and not waited:
+        waited = self._env.now - self.since
+        # A group that this replica does not know would answer at once, if it were there.
+        known = waited <= replica.options.heartbeat_ns or any(map(self._is_known, self._unheard))
+        if self._unheard and known and waited <= replica.options.query_ns:
             return
         if replica.performer.place < replica.log.end:
             if self._env.now - self.since <= 2 * replica.options.query_ns:
@@ -103,6 +105,15 @@ class Recovery:
                 return
             replica.log.truncate(replica.performer.place)  # nobody who can be reached has the message
         self._start(self._view)
+
+    def _is_known(self, party: Party) -> bool:
+        """Whether a remote group was heard of lately."""
+        options = self._replica.options
+        since = self.since - 4 * options.keep_alive_ns - options.detect_ns
+        return any(
+            connection.remote == party and connection.heard_at >= since
+            for connection in self._replica.messaging.connections.values()
+        )
 
     def _start(self, view: ViewId) -> None:
         replica, performer = self._replica, self._replica.performer

@@ -276,6 +276,7 @@ class Replica(Process, Group):
             if self.view == message.view:
                 self.performer.settle(message.orders.settled)
                 self.log.forget(min(message.orders.safe, self.performer.place))
+                self.messaging.forget_buried(message.orders.safe)
                 self.primary.take_watermarks(message.watermarks)
 
     def on_members(self, source: NodeId, view: ViewId, change: int, members: tuple[int, ...]) -> None:
@@ -314,7 +315,8 @@ class Replica(Process, Group):
         """Ordering information of this group came back, or came from a member."""
         check_slice(found, self.log.end + PLACES_AHEAD_MAX)
         if self.standing in (Standing.PROPOSER, Standing.RECOVERING):
-            if found.view == self.view:
+            settled = self.recovers and self.options.require_majority
+            if found.view == self.view and not settled:
                 self.log.extend(found)
         elif self.standing is Standing.BACKUP:
             if found.view == self.view == self.promised:

@@ -34,6 +34,8 @@ class Succession:
         self._members: tuple[Precedence, ...] = ()
         self._accepted: dict[NodeId, Precedence] = {}
         self._attempts = 0
+        self._performed = 0
+        """The highest place that those who have accepted have performed (`require_majority`)."""
         self._before = replica.promised
         """What it had promised before it appointed itself."""
         self.since: Nanos = 0
@@ -77,7 +79,7 @@ class Succession:
             return
         self._view, self._members = view, members
         self._accepted.clear()
-        self._attempts = 0
+        self._attempts = self._performed = 0
         self.since = self._env.now
         self._before, replica.promised = replica.promised, view
         self._send()
@@ -104,7 +106,8 @@ class Succession:
         """Multicast a proposal."""
         replica = self._replica
         if replica.peers:
-            proposal = ProposePrimary(view, members, replica.log.end, replica.known_lineage())
+            certain = replica.performer.place if replica.options.require_majority else replica.log.end
+            proposal = ProposePrimary(view, members, certain, replica.known_lineage())
             self._env.multicast(replica.peers, proposal)
 
     def on_accept(self, source: NodeId, message: Accept) -> None:
@@ -118,6 +121,8 @@ class Succession:
         if message.orders.view == replica.view and message.orders.end > replica.log.end:
             return  # what it has does not join on here yet: it will accept again
         self._accepted[source] = message.precedence
+        if message.orders.view == replica.view:
+            self._performed = max(self._performed, message.orders.end)
         self._count()
 
     def _count(self) -> None:
@@ -128,6 +133,9 @@ class Succession:
         if all(one in accepted for one in waited) and len(self._accepted) + 1 >= replica.quorum:
             replica.turn(Turn.ELECT)
             assert self._view is not None
+            if replica.options.require_majority:
+                # What no replica of a majority has performed was never settled, and its messages may be lost.
+                replica.log.truncate(max(self._performed, replica.performer.place))
             view, self._view = self._view, None
             self._accepted.clear()
             replica.recovery.begin(view, self._members)

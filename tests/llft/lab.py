@@ -1,0 +1,445 @@
+"""LLFT driven by hand: all replicas and clients of a deployment, and a network that does what a test says.
+
+Messages travel at once, in the order in which they were sent, unless the test loses or holds them. Time
+passes when the test says so. `Lab.finish` lets everything heal and names the promises that were broken.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ordercast.core import (
+    MILLISECOND,
+    Context,
+    Deployment,
+    GroupId,
+    Message,
+    MessageId,
+    Nanos,
+    NodeId,
+    RemoteError,
+    ServiceSpec,
+    StateMachine,
+    message_id,
+)
+from ordercast.core.bundle import pack_bundle
+from ordercast.replication.llft.client import Client
+from ordercast.replication.llft.connection import Connection
+from ordercast.replication.llft.messages import SecondAck
+from ordercast.replication.llft.options import LlftOptions
+from ordercast.replication.llft.protocol import deploy
+from ordercast.replication.llft.replica import Replica
+from ordercast.replication.llft.standing import Standing
+from ordercast.testing import ProcessDriver, RecordingEnv
+from tests.llft.history import History
+
+Chosen = Callable[[NodeId, NodeId, Message], bool]
+"""Chooses messages: by source, target and content."""
+MEMBERS = (Standing.PRIMARY, Standing.BACKUP)
+WITH_STATE = (*MEMBERS, Standing.PROPOSER, Standing.RECOVERING)
+
+
+def nothing(source: NodeId, to: NodeId, message: Message) -> bool:
+    """Choose no message."""
+    return False
+
+
+def kinds(*types: type[Message], source: NodeId | None = None, to: NodeId | None = None) -> Chosen:
+    """Choose all messages of some types, of one process or to one."""
+    return lambda one, other, message: (
+        isinstance(message, types) and source in (None, one) and to in (None, other)
+    )
+
+
+class Strike(NamedTuple):
+    """What happens to the message number `nth` of those that are chosen."""
+
+    chosen: Chosen
+    nth: int
+    how: str
+    """`lost`: it is lost. `before`, `after`: its target crashes before it handles the message, or after that
+    and before it sends anything. `sender`: its source crashes when it has sent it. `primaries`: the primaries
+    of all groups crash. If too many would be down, the message is lost, and nobody crashes."""
+
+
+class Story(StateMachine):
+    """Answers each operation with all operations so far."""
+
+    def __init__(self) -> None:
+        self.told: list[bytes] = []
+
+    def apply(self, operation: bytes, context: Context) -> bytes:
+        """Add it."""
+        self.told.append(operation)
+        return b"\0" + b" ".join(self.told)
+
+    def read(self, operation: bytes, context: Context) -> bytes:
+        """The story."""
+        return b"\0" + b" ".join(self.told)
+
+    def snapshot(self) -> bytes:
+        """The story."""
+        return b" ".join(self.told)
+
+    def restore(self, state: bytes) -> None:
+        """Take it back."""
+        self.told = state.split()
+
+
+class Lab:
+    """All processes, by node."""
+
+    def __init__(self, replicas: int = 3, *, groups: int = 1, clients: int = 1, **options: Any) -> None:
+        self.options = LlftOptions(**{"checkpoint_every": 1, **options})
+        deployment = Deployment(
+            Deployment.disjoint(groups, replicas, clients).groups,
+            clients,
+            service=ServiceSpec("story", Story),
+        )
+        self.plan = deploy(deployment, self.options)
+        self.factories = {node.id: node.factory for node in self.plan.nodes}
+        self.groups = deployment.groups
+        self.clients = deployment.sender_ids()
+        self.history = History(self.groups)
+        self.now: Nanos = MILLISECOND
+        self.lost: Chosen = nothing
+        self.hold: Chosen = nothing
+        self.held: list[tuple[NodeId, NodeId, Message]] = []
+        self.on_way: deque[tuple[NodeId, NodeId, Message]] = deque()
+        self.sent: list[tuple[NodeId, NodeId, Message]] = []
+        self.blocked: set[tuple[NodeId, NodeId]] = set()
+        self.paused: dict[NodeId, list[tuple[NodeId, Message]]] = {}
+        self.strike: Strike | None = None
+        self.struck: NodeId | None = None
+        """Who has crashed by the strike, or was to get what was lost."""
+        self.confirmed: list[bool] = []
+        """For each `SecondAck`: whether its sender had produced the message."""
+        self.refused: Counter[str] = Counter()
+        self.details: list[tuple[str, str]] = []
+        """What `finish` has found."""
+        self.drivers: dict[NodeId, ProcessDriver[Any]] = {}
+        self.disks: dict[NodeId, dict[str, bytes]] = {}
+        self.names: dict[str, MessageId] = {}
+        for node in self.factories:
+            self._start(node)
+        self.pump()
+        self.wait_ms(10)
+
+    # Processes
+
+    def _start(self, node: NodeId) -> None:
+        env = RecordingEnv(node, self.now, seed=node)
+        self.drivers[node] = ProcessDriver(self.factories[node], saved=self.disks.get(node, {}), env=env)
+        self._collect(node)
+
+    def start(self, *nodes: NodeId) -> None:
+        """Start processes again, with what is on their disks."""
+        for node in nodes:
+            self._start(node)
+        self.pump()
+
+    def crash(self, *nodes: NodeId) -> None:
+        """Stop processes; their disks stay. What they were about to send is lost."""
+        for node in nodes:
+            self._note(node)
+            self.disks[node] = dict(self.drivers.pop(node).env.saved)
+            self.paused.pop(node, None)
+            self.history.crash(node)
+
+    def may_crash(self, node: NodeId) -> bool:
+        """Whether enough are left without a process, as the protocol promises to go on."""
+        if node not in self.drivers:
+            return False
+        if node in self.clients:
+            return True
+        majority = self.options.require_majority
+        others = [
+            other for other in self.groups[self.history.home[node]] if other not in (node, *self.paused)
+        ]
+        left = [self.replica(other) for other in others if other in self.drivers]
+        if majority:
+            return sum(one.remembers for one in left) >= left[0].quorum if left else False
+        return any(one.standing in WITH_STATE for one in left)
+
+    def pause(self, *nodes: NodeId) -> None:
+        """Let processes do nothing; what comes meanwhile waits."""
+        for node in nodes:
+            self.paused[node] = []
+
+    def resume(self, *nodes: NodeId) -> None:
+        """Let processes go on."""
+        for node in nodes:
+            for source, message in self.paused.pop(node):
+                self.give(source, node, message)
+        self.pump()
+
+    def replica(self, node: NodeId) -> Replica:
+        """A replica that is up."""
+        process = self.drivers[node].process
+        assert isinstance(process, Replica)
+        return process
+
+    def client(self, number: int = 0) -> Client:
+        """A client that is up."""
+        process = self.drivers[self.clients[number]].process
+        assert isinstance(process, Client)
+        return process
+
+    # The network
+
+    def cut(self, *sides: tuple[NodeId, ...]) -> None:
+        """Let nothing pass between some sides. Processes that are on none still reach everybody."""
+        ways = [(one, other) for a in sides for b in sides if a is not b for one in a for other in b]
+        self.blocked.update(ways)
+
+    def isolate(self, *nodes: NodeId) -> None:
+        """Cut processes off from all others, and from each other."""
+        for node in nodes:
+            self.cut((node,), tuple(other for other in self.factories if other != node))
+
+    def heal(self) -> None:
+        """End all cuts and losses."""
+        self.blocked.clear()
+        self.lost = nothing
+
+    def lose(self, chosen: Chosen, count: int = 1) -> None:
+        """Lose the next messages that are chosen, so many of them."""
+        left = [count]
+
+        def lost(source: NodeId, to: NodeId, message: Message) -> bool:
+            if left[0] and chosen(source, to, message):
+                left[0] -= 1
+                return True
+            return False
+
+        self.lost = lost
+
+    def pump(self) -> None:
+        """Let messages travel until none is on its way."""
+        while self.on_way:
+            self._carry(*self.on_way.popleft())
+
+    def _collect(self, node: NodeId) -> None:
+        """Take what a process has sent and delivered."""
+        self._note(node)
+        self.on_way.extend((node, to, message) for to, message in self.drivers[node].take_sent())
+
+    def _note(self, node: NodeId) -> None:
+        for delivery in self.drivers[node].take_delivered():
+            self.history.note(node, delivery)
+
+    def _carry(self, source: NodeId, to: NodeId, message: Message) -> None:
+        message = self.plan.codec.decode(self.plan.codec.encode(message))
+        self.sent.append((source, to, message))
+        if isinstance(message, SecondAck) and source in self.drivers:
+            known = self.drivers[source].process.messaging.connections.get(message.link)
+            self.confirmed.append(known is not None and known.outgoing.produced >= message.index)
+        strike = self.strike
+        if strike is not None and strike.chosen(source, to, message):
+            self.strike = strike = strike._replace(nth=strike.nth - 1)
+            if strike.nth == 0:
+                self._strike(strike.how, source, to, message)
+                return
+        if (source, to) in self.blocked or self.lost(source, to, message):
+            return
+        if self.hold(source, to, message):
+            self.held.append((source, to, message))
+            return
+        self.give(source, to, message)
+
+    def _strike(self, how: str, source: NodeId, to: NodeId, message: Message) -> None:
+        victim = source if how == "sender" else to
+        self.struck = victim
+        if how == "after" and to in self.drivers:
+            self._handle(source, to, message)
+        victims = (
+            [self.primary(group) for group, _ in enumerate(self.groups)] if how == "primaries" else [victim]
+        )
+        for node in victims if how != "lost" else ():
+            if node is not None and self.may_crash(node):
+                self.crash(node)
+        if how == "sender":
+            self.give(source, to, message)
+
+    def give(self, source: NodeId, to: NodeId, message: Message) -> None:
+        """Let a message arrive."""
+        if to in self.paused:
+            self.paused[to].append((source, message))
+        elif to in self.drivers:
+            self._handle(source, to, message)
+            self._collect(to)
+
+    def _handle(self, source: NodeId, to: NodeId, message: Message) -> None:
+        try:
+            self.drivers[to].receive(source, message)
+        except RemoteError as error:
+            self.refused[str(error)] += 1
+
+    def release(self) -> None:
+        """Let everything that was held arrive, and hold nothing more."""
+        self.hold = nothing
+        held, self.held = self.held, []
+        for told in held:
+            self.give(*told)
+        self.pump()
+
+    # Time
+
+    def wait_ms(self, duration: float, until: Callable[[], bool] = lambda: False) -> bool:
+        """Let time pass everywhere, timer by timer; no longer than until something holds."""
+        end = self.now + round(duration * MILLISECOND)
+        while not until():
+            timers = (
+                (at, node, name)
+                for node, driver in self.drivers.items()
+                if node not in self.paused
+                for name, at in driver.env.timers.items()
+            )
+            at, node, name = min(timers, default=(end + 1, -1, ""))
+            if at > end:
+                self._set_time(end)
+                return False
+            self._set_time(max(self.now, at))
+            self.drivers[node].fire(name)
+            self._collect(node)
+            self.pump()
+        return True
+
+    def _set_time(self, now: Nanos) -> None:
+        self.now = now
+        for driver in self.drivers.values():
+            driver.env.now = now
+
+    # The application
+
+    def call(self, text: str, client: int = 0, group: GroupId = 0) -> bool:
+        """A client calls the service of a group."""
+        node = self.clients[client]
+        if node not in self.drivers:
+            return False
+        first = self.names.setdefault(text, message_id(node, len(self.names) + 1))
+        bundle = pack_bundle(first, [self.now], [text.encode()])
+        if not self.client(client).submit((group,), bundle):
+            return False
+        self.history.called[text] = (node, group)
+        self._collect(node)
+        self.pump()
+        return True
+
+    # What a test looks at
+
+    def answers(self) -> dict[str, str]:
+        """The answers that clients have, by call."""
+        return {text: " ".join(answer.story) for text, answer in self.history.answers.items()}
+
+    def told(self, node: NodeId) -> list[str]:
+        """The calls that a replica has performed, from the beginning."""
+        machine = self.replica(node).performer.executor._machine
+        assert isinstance(machine, Story)
+        return [text.decode() for text in machine.told]
+
+    def delivered(self, node: NodeId) -> list[str]:
+        """The calls that a replica has delivered in its present life."""
+        return [one.text for part in self.history.lives[node].stretches for one in part]
+
+    def standing(self, node: NodeId) -> Standing:
+        """What a replica is in its group."""
+        return self.replica(node).standing
+
+    def primary(self, group: GroupId = 0) -> NodeId | None:
+        """The primary of the latest view of a group."""
+        leading = [node for node in self.groups[group] if node in self.drivers and self.replica(node).leads]
+        return max(leading, key=lambda node: self.replica(node).view, default=None)
+
+    def members(self, node: NodeId) -> tuple[NodeId, ...]:
+        """The members that a replica knows of, by precedence."""
+        return tuple(one % self.plan_nodes for one in self.replica(node).membership.members)
+
+    @property
+    def plan_nodes(self) -> int:
+        """How many replicas there are in all groups."""
+        return sum(map(len, self.groups))
+
+    def connection(self, node: NodeId, client: int = 0) -> Connection:
+        """A replica's end of the connection with a client."""
+        party = self.replica(node).setting.client_party(self.clients[client])
+        found = [one for one in self.replica(node).messaging.connections.values() if one.remote == party]
+        return found[-1]
+
+    def kept(self, node: NodeId) -> int:
+        """How many messages a process keeps."""
+        states = self.drivers[node].process.messaging.connections.values()
+        return sum(len(one.incoming.kept) + len(one.outgoing.sent) for one in states)
+
+    def count(self, *types: type[Message], source: NodeId | None = None) -> int:
+        """How many messages of some types were sent, by all or by one."""
+        return sum(
+            isinstance(message, types) and source in (None, sender) for sender, _, message in self.sent
+        )
+
+    def sent_of(self, *types: type[Message]) -> list[tuple[NodeId, NodeId, Any]]:
+        """The messages of some types, each with its source and its target."""
+        return [told for told in self.sent if isinstance(told[2], types)]
+
+    def whole(self, group: GroupId) -> bool:
+        """Whether all replicas of a group are up, and members of one view."""
+        if any(node not in self.drivers for node in self.groups[group]):
+            return False
+        replicas = [self.replica(node) for node in self.groups[group]]
+        views = {(one.view, one.membership.members, one.membership.change) for one in replicas}
+        return (
+            len(views) == 1
+            and sum(one.leads for one in replicas) == 1
+            and all(one.standing in MEMBERS for one in replicas)
+            and len(replicas[0].membership.members) == len(replicas)
+        )
+
+    def finish(self, *, uniform: bool = True) -> set[str]:
+        """Heal everything and let it settle; the names of the promises that were broken, the best is none.
+
+        `uniform`: what crashed replicas had delivered must survive them, without `require_majority` too.
+        """
+        self.heal()
+        self.strike = None
+        self.resume(*self.paused)
+        self.release()
+        self.start(*sorted(set(self.factories) - set(self.drivers)))
+        self.details = []
+        everything = range(len(self.groups))
+        self.wait_ms(8000, until=lambda: all(map(self.whole, everything)) and not self._in_doubt())
+        for client, _ in enumerate(self.clients):
+            for group in everything:
+                self.call(f"last-{client}-{group}-{self.now}", client, group)
+        if not self.wait_ms(8000, until=lambda: not self._in_doubt()):
+            self.details += [
+                ("validity", str(wait))
+                for n in self.clients
+                for wait in self.drivers[n].process.explain().waits
+            ]
+        self.wait_ms(150)
+        self._judge(uniform=uniform)
+        return {name for name, _ in self.details}
+
+    def _in_doubt(self) -> bool:
+        return any(self.drivers[node].process.in_doubt for node in self.clients)
+
+    def _judge(self, *, uniform: bool) -> None:
+        found, orders = self.details, []
+        for group, members in enumerate(self.groups):
+            if not self.whole(group):
+                states = {node: self.replica(node).explain().state for node in members}
+                found.append(("membership", f"group {group}: {states}"))
+            node = self.primary(group)
+            orders.append([] if node is None else self.told(node))
+            if self.options.replication == "semi-active":
+                found += [
+                    ("states", f"node {one} has {self.told(one)}, and the primary {orders[-1]}")
+                    for one in members
+                    if self.told(one) != orders[-1]
+                ]
+        majority = self.options.require_majority
+        found += self.history.broken(orders, majority=majority, uniform=uniform)
+        for node in self.factories:
+            if self.kept(node):
+                found.append(("emptied", f"node {node} keeps {self.kept(node)} messages"))
+        found += [("refusals", text) for text in self.refused]
