@@ -31,7 +31,7 @@ class Amount(msgspec.Struct, frozen=True):
     """Numbers of clients for the figure of throughput, which no claim needs."""
 
 
-FULL = Amount(3, 400, True, (1, 2, 4, 8, 16, 32, 64))
+FULL = Amount(3, 200, True, (1, 2, 4, 8, 16, 32, 64))
 QUICK, SMALL = Amount(2, 100, False, (1, 8, 32)), Amount(1, 100, False, ())
 
 Cases = Callable[[Amount], Sequence[Case]]

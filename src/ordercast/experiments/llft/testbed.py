@@ -18,7 +18,7 @@ Choices that matter, made before anything was measured:
 from random import Random
 from typing import Any
 
-from ordercast.core import MILLISECOND
+from ordercast.core import MILLISECOND, SECOND
 from ordercast.experiments.hydra.bench import Counted, count
 from ordercast.experiments.llft.calibration import Costs
 from ordercast.experiments.llft.ethernet import TCP_BYTES, UDP_BYTES, Ethernet
@@ -35,6 +35,7 @@ TAKE, GIVE = (f"ordercast.experiments.llft.services:{name}" for name in ("Take",
 ECHO = "echo"
 FRAGMENT_BYTES = 1_300
 START_NS = 10 * MILLISECOND
+COUNTED_MAX = 2 * SECOND
 MESSAGES_MAX = 100_000_000
 """For clients that go on until the run is cut off."""
 
@@ -72,4 +73,4 @@ def started(scenario: Scenario, costs: Costs, *, copies: bool = False, packets: 
 def counted(scenario: Scenario, costs: Costs, calls: int, *, copies: bool = False) -> Counted:
     """The latencies and the rate of so many calls, or more if there are many clients."""
     world = started(scenario, costs, copies=copies)
-    return count(scenario, world, clients=scenario.senders, messages=calls)
+    return count(scenario, world, clients=scenario.senders, messages=calls, most=COUNTED_MAX)
