@@ -129,9 +129,9 @@ def ask_for_nothing(self: Upkeep, connection: Connection, missing: Any) -> None:
     """Ask nobody for missing messages."""
 
 
-def count_from_one(self: Performer, place: int, entry: ViewOrder) -> None:
+def count_from_one(self: Performer, entry: ViewOrder) -> None:
     """Give messages of a new view numbers that were given before."""
-    _renumber(self, place, entry)
+    _renumber(self, entry)
     for connection in self._messaging.connections.values():
         outgoing = connection.outgoing
         outgoing.produced = outgoing.base = outgoing.acked = 0

@@ -149,6 +149,10 @@ class Admission:
 
     def _capture(self, guest: Guest) -> None:
         performer = self._replica.performer
+        for connection in self._replica.messaging.connections.values():
+            # The newcomer lacks what was not delivered by now, although all others may have received it.
+            incoming = connection.incoming
+            incoming.released = min(incoming.released, incoming.delivered_watermark())
         guest.place = performer.place
         guest.checkpoint = capture(
             performer.place, performer.lineage, performer.executor.snapshot(), self._replica.messaging

@@ -36,6 +36,17 @@ class Settled(NamedTuple):
     notices: tuple[Delivery, ...]
 
 
+class Step(NamedTuple):
+    """An operation that is to be performed."""
+
+    place: int
+    entry: AnyEntry
+    kept: Kept | None
+    """The message that is delivered."""
+    ends: tuple[Link, ...]
+    """The connections that end here."""
+
+
 class Performer:
     """The service, and what it has done."""
 
@@ -59,8 +70,8 @@ class Performer:
         self.settled = 0
         """The application was told of everything up to this place."""
         self._waiting: deque[Settled] = deque()
-        self._logged: deque[tuple[int, AnyEntry, Kept | None]] = deque()
-        """What a semi-passive backup has not performed: places, entries, and messages."""
+        self._logged: deque[Step] = deque()
+        """What a semi-passive backup has not performed."""
         self._log_partial: dict[Link, list[bytes]] = {}
         self._log_seen: dict[MessageId, int] = {}
         """The calls among them, with their places."""
@@ -68,6 +79,8 @@ class Performer:
         """Clients that have logged calls wait for nothing below."""
         self._outbox: deque[tuple[int, Link, int]] = deque()
         """Messages that wait until a place is settled: the place, the connection, the index."""
+        self._used: set[Link] = set()
+        """Connections behind which older ones were looked for."""
         self.active = True
         """Whether operations are performed, not only logged."""
 
@@ -94,18 +107,43 @@ class Performer:
             kept = incoming.kept[entry.first]
             incoming.delivered = entry.first
         self.place = place
+        step = Step(place, entry, kept, self._ends(entry))
         if isinstance(entry, ViewOrder):
             self._begin_view(place, entry)
         if self.active:
-            self._execute(place, entry, kept)
+            self._execute(step)
         else:
-            self._log(place, entry, kept)
+            self._log(step)
         return True
+
+    def _ends(self, entry: AnyEntry) -> tuple[Link, ...]:
+        """The connections that end with an operation: it closes them, or a later one of the same groups is
+        used for the first time, or a new view does not go on with them."""
+        match entry:
+            case MessageOrder() if entry.link in self._used:
+                return ()
+            case MessageOrder():
+                self._used.add(entry.link)
+                return tuple(self._messaging.older(entry.link))
+            case CloseOrder():
+                return (entry.link,)
+            case ViewOrder():
+                going_on = {link for link, _ in entry.received}
+                return tuple(
+                    link
+                    for link, connection in self._messaging.connections.items()
+                    if connection.incoming.delivered and link not in going_on
+                )
 
     # Semi-passive backups
 
-    def _log(self, place: int, entry: AnyEntry, kept: Kept | None) -> None:
-        self._logged.append((place, entry, kept))
+    def _log(self, step: Step) -> None:
+        self._logged.append(step)
+        place, entry, kept, ends = step
+        for link in ends:
+            ended = self._messaging.connections.get(link)
+            if ended is not None and not ended.incoming.delivered:
+                self._close(link)  # nothing of it was logged
         if not isinstance(entry, MessageOrder) or kept is None:
             return
         whole = _assemble(self._log_partial.setdefault(entry.link, []), kept)
@@ -127,8 +165,8 @@ class Performer:
         """Perform what was logged: this replica becomes the primary."""
         self.active = True
         told = list(self._waiting)
-        for place, entry, kept in self._logged:
-            self._execute(place, entry, kept)
+        for step in self._logged:
+            self._execute(step)
         self._logged.clear()
         self._log_seen.clear()
         self._log_floors.clear()
@@ -137,19 +175,21 @@ class Performer:
 
     # Performing
 
-    def _execute(self, place: int, entry: AnyEntry, kept: Kept | None) -> None:
+    def _execute(self, step: Step) -> None:
+        place, entry, kept, ends = step
         self.executed = place
-        match entry:
-            case MessageOrder() if kept is not None:
-                self._on_message(place, self._messaging.open(entry.link, SERVER), kept)
-            case CloseOrder():
-                self._messaging.close(entry.link, place)
-            case ViewOrder():
-                self._renumber(place, entry)
+        for link in ends:
+            self._close(link, place)
+        if isinstance(entry, MessageOrder) and kept is not None:
+            self._on_message(place, self._messaging.open(entry.link, SERVER), kept)
+        elif isinstance(entry, ViewOrder):
+            self._renumber(entry)
+
+    def _close(self, link: Link, place: int = 0) -> None:
+        self._used.discard(link)
+        self._messaging.close(link, place)
 
     def _on_message(self, place: int, connection: Connection, kept: Kept) -> None:
-        for link in self._messaging.older(connection.link):
-            self._messaging.close(link, place)
         self._messaging.clock = max(self._messaging.clock, kept.timestamp)
         whole = _assemble(connection.incoming.partial, kept)
         call = None if whole is None else self._call(connection.link, whole)
@@ -168,7 +208,9 @@ class Performer:
             self._outbox.append((place, connection.link, produced))
 
     def _tell_call(self, place: int, call: Call, stamp: Stamp) -> None:
-        carried = Delivered(call.bundle, (self._group,), call.client, stamp, config=self.view.number)
+        carried = Delivered(
+            call.bundle, (self._group,), call.client, stamp, config=self._view_at(place).number
+        )
         self._tell(place, carried)
 
     def _call(self, link: Link, payload: bytes) -> Call | None:
@@ -179,7 +221,14 @@ class Performer:
             return None
 
     def _stamp(self, place: int) -> Stamp:
-        return Stamp(place, self.view.precedence)
+        return Stamp(place, self._view_at(place).precedence)
+
+    def _view_at(self, place: int) -> ViewId:
+        """The view to which a place belongs."""
+        for begun in reversed(self.lineage):
+            if begun.place <= place:
+                return begun.view
+        return self.lineage[0].view
 
     def _begin_view(self, place: int, entry: ViewOrder) -> None:
         """The virtual synchrony point: from here on this replica is in the new view."""
@@ -193,16 +242,11 @@ class Performer:
         stamp = Stamp(max(0, place - 1), view.precedence, (previous.number, previous.precedence))
         return View(self._group, view.number, nodes, note, stamp=stamp)
 
-    def _renumber(self, place: int, entry: ViewOrder) -> None:
-        """Number the messages of each connection from one again, and close those whose other end is
-        silent."""
-        received = dict(entry.received)
-        for connection in list(self._messaging.connections.values()):
-            index = received.get(connection.link)
-            if index is None:
-                if connection.incoming.delivered:
-                    self._messaging.close(connection.link, place)
-            else:
+    def _renumber(self, entry: ViewOrder) -> None:
+        """Number the messages of each connection from one again."""
+        for link, index in entry.received:
+            connection = self._messaging.connections.get(link)
+            if connection is not None:
                 connection.outgoing.base = index
 
     # What is settled
@@ -243,6 +287,7 @@ class Performer:
         self._log_floors.clear()
         self._log_partial.clear()
         self._outbox.clear()
+        self._used.clear()
         self.settled = place
         if place:
             digest = self.executor.digest()
@@ -254,8 +299,10 @@ class Performer:
         """Semi-passive: take over a state, instead of performing what was logged up to its place."""
         self.executor.restore(snapshot)
         self.executed = place
-        while self._logged and self._logged[0][0] <= place:
-            self._logged.popleft()
+        while self._logged and self._logged[0].place <= place:
+            for link in self._logged.popleft().ends:
+                self._close(link)
+        self._used.clear()
         self._log_seen = {first: at for first, at in self._log_seen.items() if at > place}
 
 
