@@ -5,7 +5,18 @@ from functools import cached_property
 
 import msgspec
 
-from ordercast.core import MICROSECOND, Agreement, Fault, HostId, MessageId, Nanos, NodeId, Order, Plan
+from ordercast.core import (
+    MICROSECOND,
+    Agreement,
+    Fault,
+    HostId,
+    MessageId,
+    Nanos,
+    NodeId,
+    Order,
+    Partition,
+    Plan,
+)
 from ordercast.lab.trial.account_rules import (
     Complaint,
     Outage,
@@ -126,7 +137,7 @@ class _Books:
         histories = list(self._histories.values())
         lacking = [found for history in histories if (found := self._missing(history))]
         again = [found for history in histories if (found := twice(history))]
-        disagreeing = list(disorder(histories))
+        disagreeing = list(disorder(filter(self._is_compared, histories)))
         longest = max((self._outage(history) for history in histories), key=lambda one: one.lasted_ns)
         late = self._too_long(longest)
         complaints = (*lacking, *again, *disagreeing, *late)
@@ -143,6 +154,13 @@ class _Books:
             limit_ns=self._told.limit_ns,
             complaints=tuple(one for one in complaints if one.rule in self._promised),
         )
+
+    def _is_compared(self, history: History) -> bool:
+        """Whether what a receiver saw must have the order of the others. Where side branches are
+        discarded, one that was killed may end on such a branch, and was never told; the trace is judged by
+        places."""
+        branches = self._plan.guarantees.partition is Partition.SIDE_BRANCHES_DISCARDED
+        return not branches or history.host not in self._killed
 
     @cached_property
     def _promised(self) -> frozenset[Rule]:
