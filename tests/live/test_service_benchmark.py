@@ -103,6 +103,7 @@ def test_all_that_serve_take_part() -> None:
         "nopaxos",
         "multi_paxos",
         "fast_paxos",
+        "llft",
     }
     assert ours | {"etcd_disk", "etcd_memory", "redis_wait", "pysyncobj", "nopaxos_cpp"} == set(names)
     assert len(names) == len(set(names))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ordercast.core import RemoteError
 from ordercast.replication.llft import orders
 from ordercast.replication.llft.held import Held, Holdings
+from ordercast.replication.llft.limits import check_part
 from ordercast.replication.llft.names import Link, ViewId
 from ordercast.replication.llft.orders import (
     AnyEntry,
@@ -17,7 +18,6 @@ from ordercast.replication.llft.orders import (
     OrderLog,
     Slice,
     ViewOrder,
-    check_slice,
     cut,
 )
 
@@ -146,9 +146,9 @@ def test_entries_are_cut_to_places(places: int, kept: tuple[AnyEntry, ...]) -> N
     ids=["begins too far ahead", "ends too far ahead", "view begins after its end", "safe beyond its end"],
 )
 def test_a_slice_that_no_member_makes_is_refused(part: Slice) -> None:
-    check_slice(slice_of(5, run(1, 5), safe=10), 100)
-    with pytest.raises(RemoteError, match="not plausible"):
-        check_slice(part, 100)
+    check_part(0, slice_of(5, run(1, 5), safe=10), 100, 0)
+    with pytest.raises(RemoteError, match=r"too far ahead|at odds with itself"):
+        check_part(0, part, 100, 0)
 
 
 entries = st.one_of(

@@ -97,6 +97,8 @@ class Liar:
                 return [self._value(kind.item_type) for _ in range(self._rng.choice((1, 1, 2)))]
             case inspect.TupleType():
                 return [self._value(item) for item in kind.item_types]
+            case inspect.NamedTupleType():
+                return [self._value(field.type) for field in kind.fields]
             case inspect.StructType():
                 return self._made_up(kind.cls)
             case inspect.UnionType():

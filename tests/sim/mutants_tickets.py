@@ -9,6 +9,7 @@ from typing import Any
 from ordercast.components.ticketing.configuration import Configuration
 from ordercast.components.ticketing.issuer import Issuer
 from ordercast.components.ticketing.messages import DataMessage, Key, Ticket
+from ordercast.components.ticketing.modes import ModeEvent
 from ordercast.components.ticketing.ordering import Ordered, Ordering
 from ordercast.core import Env, NodeId, Plan
 from ordercast.core.plan import Factory
@@ -149,7 +150,7 @@ def all_leave(member: Any) -> None:
 
     def on_start(saved: Any) -> None:
         start(saved)
-        member.go_passive()
+        member._switch(ModeEvent.WANT_PASSIVE, tuple(range(6)))  # it relies on all, itself too
         member.conclude()
 
     member.on_start = on_start

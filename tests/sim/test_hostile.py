@@ -43,11 +43,13 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("fast_paxos", {"durable": False}),
     ("hydra_paxos", {}),
     ("nopaxos", {"durable": True}),
+    ("llft", {}),
+    ("llft", {"require_majority": True, "replication": "semi-passive"}),
 ]
 FEW = 150
 MANY = 2_000
 SEEDS = 5
-"""Two ways to lie, nineteen cases and five seeds, with so many lies each: 380,000 in all."""
+"""Two ways to lie, twenty-one cases and five seeds, with so many lies each: 420,000 in all."""
 GROWTH_BYTES_MAX = 32 << 20
 
 

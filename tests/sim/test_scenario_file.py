@@ -129,6 +129,12 @@ sides = [[0], [1, 2]]
 one_way = true
 
 [[fault]]
+kind = "delay"
+at_ms = 4.5
+sides = [[1], [2]]
+by_us = 100
+
+[[fault]]
 kind = "heal"
 at_ms = 5
 
@@ -219,7 +225,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
                 assert getattr(part, name) != getattr(default, name), f"{name} is not in the file"
     assert found.membership == ((0, 1), (1, 2))
     assert found.workload.phase == (PhaseSpec(at_ms=1, rate_per_s=0, senders=(1,)),)
-    assert found.fault[5] == faults.Weather(at_ms=6, conditions=Conditions(loss=0.5))
+    assert found.fault[6] == faults.Weather(at_ms=6, conditions=Conditions(loss=0.5))
 
 
 def test_every_kind_of_fault_is_in_the_file(tmp_path: Path) -> None:
@@ -288,7 +294,7 @@ COMPLAINTS = {
         'protocol = "x"\n[[fault]]\nat_ms = 1\nkind = "earthquake"',
         4,
         "fault[0].kind: invalid value 'earthquake';"
-        " there are: crash, restart, pause, partition, heal, weather, clock, disk",
+        " there are: crash, restart, pause, partition, delay, heal, weather, clock, disk",
     ),
     "table below the second fault": (
         'protocol = "x"\n[[fault]]\nkind = "heal"\nat_ms = 1\n[[fault]]\nkind = "weather"\nat_ms = 2\n'

@@ -14,7 +14,7 @@ from ordercast.core import GroupId, NodeId
 from ordercast.judge.columns.columns import Flags, Ints, null_of
 from ordercast.judge.columns.population import Population
 from ordercast.judge.columns.trace import Trace
-from ordercast.trace import CARRYING, Kind
+from ordercast.trace import CARRYING, CONFIGURING, Kind
 
 Name = tuple[int, int | None]
 """The number of a view, and its precedence; None for an initial view of which nothing tells it."""
@@ -77,7 +77,7 @@ class Branch:
 
     def _read(self) -> list[ViewRow]:
         trace = self._trace
-        rows = trace.rows(Kind.VIEW)
+        rows = trace.rows(*CONFIGURING)
         rows = rows[self._mine[rows]]
         table = trace.table.select(["numbers", "members", "config", "stamp_clock", "stamp_issuer"]).take(rows)
         found = []

@@ -12,7 +12,7 @@ import numpy as np
 from ordercast.core import ANEW, GroupId, NodeId
 from ordercast.judge.columns.columns import Ints
 from ordercast.judge.columns.trace import Trace
-from ordercast.trace import CARRYING, LOST, RESTORED, UNDOING, Kind
+from ordercast.trace import CARRYING, CONFIGURING, LOST, RESTORED, UNDOING, Kind
 
 
 class Memory:
@@ -25,7 +25,7 @@ class Memory:
             back.setdefault(int(trace.node[row]), []).append(row)
         self._back = {node: np.array(rows) for node, rows in back.items()}
         self._forgot: dict[tuple[NodeId, GroupId], Ints] = {}
-        telling = trace.rows(*CARRYING, *UNDOING, Kind.VIEW, Kind.CHECKPOINT) if back else firsts[:0]
+        telling = trace.rows(*CARRYING, *UNDOING, *CONFIGURING, Kind.CHECKPOINT) if back else firsts[:0]
         for node, rows in self._back.items():
             lost = {row for row, label in zip(rows.tolist(), trace.label(rows), strict=True) if label == LOST}
             told = telling[trace.node[telling] == node]
@@ -51,6 +51,6 @@ def _anew(trace: Trace, back: Iterable[int], told: Ints) -> set[int]:
     said = following < len(told)
     said[said] = told[following[said]] < until[said]
     rows, first = rows[said], told[following[said]]
-    anew = trace.is_kind(Kind.VIEW)[first] & trace.labelled(first, ANEW)
+    anew = trace.is_kind(*CONFIGURING)[first] & trace.labelled(first, ANEW)
     anew |= trace.is_kind(Kind.CHECKPOINT)[first] & trace.labelled(first, RESTORED)
     return set(rows[anew].tolist())

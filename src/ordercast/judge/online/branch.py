@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ordercast.core import GroupId, NodeId
-from ordercast.trace import ANSWERING, CARRYING, READ, Event, Kind, RunDescription
+from ordercast.trace import ANSWERING, CARRYING, CONFIGURING, READ, Event, Kind, RunDescription
 
 INITIAL = 0
 """The number of the view in which a group begins; nobody needs to install it."""
@@ -103,7 +103,7 @@ class Branch:
             self._current[event.node] = None
         elif not event.groups or event.groups[0] != self.group:
             return
-        elif event.kind is Kind.VIEW:
+        elif event.kind in CONFIGURING:
             self._take_view(event)
         elif event.kind in CARRYING and self._first_issuer is None and event.stamp_clock is not None:
             self._first_issuer = event.stamp_issuer
@@ -172,7 +172,7 @@ class Branch:
 
         If a view of the branch is lacking, all that may have come before it counts.
         """
-        if event.kind is Kind.VIEW:
+        if event.kind in CONFIGURING:
             name = None if event.members is None else self.name_of(event)
             if name is None or event in self.unreadable or self.has_view(name):
                 return True
@@ -202,5 +202,5 @@ class Branch:
                 yield row, f"which begins later, at {before.clock}"
 
 
-JUDGED = (*CARRYING, *ANSWERING, Kind.CHECKPOINT, Kind.VIEW)
+JUDGED = (*CARRYING, *ANSWERING, Kind.CHECKPOINT, *CONFIGURING)
 """The kinds of rows that are on a branch."""

@@ -8,9 +8,9 @@ replica: it keeps its service in memory. A client has forgotten the answers of i
 from bisect import bisect_left
 
 from ordercast.core import ANEW, GroupId, NodeId
-from ordercast.trace import ANSWERING, CARRYING, LOST, RESTORED, UNDOING, Event, Kind
+from ordercast.trace import ANSWERING, CARRYING, CONFIGURING, LOST, RESTORED, UNDOING, Event, Kind
 
-SPEAKING = (*CARRYING, *UNDOING, Kind.VIEW, Kind.CHECKPOINT)
+SPEAKING = (*CARRYING, *UNDOING, *CONFIGURING, Kind.CHECKPOINT)
 """The kinds of rows in which a replica says where it is in the order of a group."""
 
 
@@ -49,7 +49,7 @@ class Memory:
 
 
 def _begins_anew(event: Event) -> bool:
-    if event.kind is Kind.VIEW:
+    if event.kind in CONFIGURING:
         return event.label == ANEW
     return event.kind is Kind.CHECKPOINT and event.label == RESTORED
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ordercast.replication.llft.replica import Replica
 
 PARTS_AT_ONCE = 16
-STATE_BYTES_MAX = 1 << 34
-"""No service has a larger state."""
 
 
 class Guest:
@@ -215,8 +213,6 @@ class Admission:
 
     def _on_offer(self, source: NodeId, message: StateOffer) -> None:
         replica = self._replica
-        if message.size > STATE_BYTES_MAX:
-            raise RemoteError(f"node {source} offers a state of {message.size} bytes")
         expected = replica.standing is Standing.ADMITTED or self._wants_update(message)
         if message.view != replica.promised or not expected:
             if self._had(message):

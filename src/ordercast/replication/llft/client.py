@@ -31,6 +31,7 @@ from ordercast.core import (
 )
 from ordercast.replication.llft.connection import Connection
 from ordercast.replication.llft.group import Group
+from ordercast.replication.llft.limits import check_claims
 from ordercast.replication.llft.messages import CLIENT, NewPrimaryView
 from ordercast.replication.llft.messaging import Messaging
 from ordercast.replication.llft.names import Link, Party, Precedence, ViewId
@@ -121,6 +122,7 @@ class Client(Caller, Group):
 
     def on_message(self, source: NodeId, message: Message) -> None:
         """A message of a connection."""
+        check_claims(source, message, max(self.messaging.clock, self.view.precedence), self.env.now)
         if not self.messaging.on_message(source, message):
             raise RemoteError(f"node {source} sent a {type(message).__name__} to a client")
         self._deliver()

@@ -7,10 +7,11 @@ which this module only asks: a primary orders messages as they come, a backup fo
 
 from __future__ import annotations
 
-from ordercast.core import Env, Message, Nanos, NodeId, RemoteError
+from ordercast.core import Env, Message, NodeId, RemoteError
 from ordercast.replication.llft.connection import Connection, Kept
 from ordercast.replication.llft.group import Group
 from ordercast.replication.llft.held import Holdings
+from ordercast.replication.llft.limits import TIME_AHEAD_MAX
 from ordercast.replication.llft.messages import (
     CLIENT,
     SERVER,
@@ -39,8 +40,6 @@ ANSWERED_MAX = 64
 """So many missing messages are sent again at a time."""
 LOST_MAX = 3
 """If the remote group asks so often for messages that it has acknowledged before, it has lost them."""
-NUMBERS_AHEAD_MAX: Nanos = 1 << 56
-"""Connection numbers come from clocks, which may be wrong, but not by more than two years."""
 
 
 class Messaging:
@@ -199,7 +198,7 @@ class Messaging:
         sender, mine = (link.server, link.client) if role == SERVER else (link.client, link.server)
         if mine != self.party or source not in self._setting.parties.get(sender, ()):
             raise RemoteError(f"node {source} is not at end {role} of connection {link} with this group")
-        if link.number > self._env.now + NUMBERS_AHEAD_MAX:
+        if link.number > self._env.now + TIME_AHEAD_MAX:
             raise RemoteError(f"node {source} names connection {link}, which is far in the future")
 
     def _on_letter(self, source: NodeId, letter: Letter) -> None:

@@ -13,7 +13,6 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from ordercast.core import RemoteError
 from ordercast.replication.llft.names import Link, Natural, ViewId
 
 RUN_MAX = 1 << 20
@@ -199,9 +198,3 @@ class OrderLog:
             self._starts.clear()
             self._entries.clear()
             self.after = self.end
-
-
-def check_slice(part: Slice, ahead: int) -> None:
-    """Refuse a slice that no correct member makes: too far ahead, or at odds with itself."""
-    if part.after > ahead or part.end > ahead or part.begin > part.end + 1 or part.safe > part.end:
-        raise RemoteError(f"ordering information from {part.after} to {part.end} is not plausible")

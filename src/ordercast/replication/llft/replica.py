@@ -15,6 +15,7 @@ from ordercast.replication.llft.admission import Admission
 from ordercast.replication.llft.connection import Connection
 from ordercast.replication.llft.explain import explain_replica
 from ordercast.replication.llft.group import Group
+from ordercast.replication.llft.limits import check_claims
 from ordercast.replication.llft.lineage import Views, extended, part
 from ordercast.replication.llft.membership import Membership
 from ordercast.replication.llft.messages import (
@@ -37,7 +38,7 @@ from ordercast.replication.llft.messages import (
 )
 from ordercast.replication.llft.messaging import Messaging
 from ordercast.replication.llft.names import Party, ViewId
-from ordercast.replication.llft.orders import CloseOrder, MessageOrder, OrderLog, Slice, check_slice
+from ordercast.replication.llft.orders import CloseOrder, MessageOrder, OrderLog, Slice
 from ordercast.replication.llft.performing import Performer
 from ordercast.replication.llft.primary import Primary
 from ordercast.replication.llft.recovery import Recovery
@@ -45,9 +46,6 @@ from ordercast.replication.llft.setting import Setting
 from ordercast.replication.llft.standing import STANDINGS, Standing, Turn
 from ordercast.replication.llft.succession import Succession
 from ordercast.replication.llft.upkeep import Upkeep
-
-PLACES_AHEAD_MAX = 1 << 32
-"""No correct member is so many places ahead."""
 
 
 class Replica(Process, Group):
@@ -138,6 +136,8 @@ class Replica(Process, Group):
 
     def on_message(self, source: NodeId, message: Message) -> None:
         """Handle a message, and do what follows from it."""
+        known = max(self.messaging.clock, self.log.end, self.membership.highest, self.promised.number)
+        check_claims(source, message, known, self.env.now)
         if not self.messaging.on_message(source, message):
             self._on_own_message(source, message)
         self.conclude()
@@ -313,7 +313,6 @@ class Replica(Process, Group):
 
     def on_orders(self, found: Slice) -> None:
         """Ordering information of this group came back, or came from a member."""
-        check_slice(found, self.log.end + PLACES_AHEAD_MAX)
         if self.standing in (Standing.PROPOSER, Standing.RECOVERING):
             settled = self.recovers and self.options.require_majority
             if found.view == self.view and not settled:
