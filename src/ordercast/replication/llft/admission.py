@@ -92,10 +92,6 @@ class Admission:
         """A member is gone."""
         self._guests.pop(precedence, None)
 
-    def forget_all(self) -> None:
-        """This replica is the primary no longer."""
-        self._guests.clear()
-
     def on_propose(self, source: NodeId, message: ProposeBackup) -> None:
         """A process wants to join (Figure 10, lines 22 to 26)."""
         replica = self._replica

@@ -27,11 +27,6 @@ class Setting:
         groups = {group: tuple(sorted(members)) for group, members in self.groups.items()}
         return groups | {self.client_party(node): (node,) for node in self.clients}
 
-    @cached_property
-    def homes(self) -> dict[NodeId, Party]:
-        """The process group of each node."""
-        return {node: party for party, nodes in self.parties.items() for node in nodes}
-
     def client_party(self, node: NodeId) -> Party:
         """The process group of a client."""
         return len(self.groups) + node
