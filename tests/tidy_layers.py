@@ -25,7 +25,10 @@ _PROTOCOLS = frozenset({"protocols", "replication", "transactions"})
 _JUDGES = frozenset({"trace", "judge", "judge.finding", "judge.histories", "judge.online", "judge.columns"})
 _FILES = frozenset({"java", "toml_file"})
 _BELOW_DRIVERS = _CONTRACT | _COMPONENTS | _PROTOCOLS | _FILES | {"trace", "kernel", "services"}
-_NET = ("net.metrics", "net.transports", "net.links", "net.host", "net.cluster", "net.tools", "net.api")
+_NET = (
+    "net.metrics", "net.transports", "net.http", "net.links", "net.host", "net.cluster", "net.tools",
+    "net.api", "net.gateway",
+)  # fmt: skip
 """The layers of the live runtime, the lowest first; each may import all below it."""
 _BELOW_PIPELINE = _BELOW_DRIVERS | _JUDGES | {"scenario", "sim", "engines.epto", "report"} | frozenset(_NET)
 _LAB = frozenset({"lab.bench", "lab.trial", "lab.model"})

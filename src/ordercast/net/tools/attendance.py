@@ -6,7 +6,7 @@ from typing import Self
 from ordercast.core import Membership, NodeId, Receiver
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.host.live_host import LiveHost
-from ordercast.net.tools.exposition import MetricsServer
+from ordercast.net.tools.exposition import metrics_server
 from ordercast.net.tools.facts import SenderFact
 from ordercast.net.tools.server import ControlServer
 from ordercast.net.transports.impair import ImpairedTransport
@@ -35,7 +35,7 @@ class Attendance:
         labels = {"cluster": cluster.name, "host": str(host.host)}
         address = cluster.metrics_address(host.host)
         self.metrics = (
-            MetricsServer(address, lambda: host.metrics.prometheus(labels), self._health)
+            metrics_server(address, lambda: host.metrics.prometheus(labels), self._health)
             if address is not None
             else None
         )

@@ -1,121 +1,57 @@
 """Metrics over HTTP for monitoring systems: ``GET /metrics`` and ``GET /health``, and nothing else.
 
-This is a little HTTP/1.1 server instead of a dependency: it reads the head of a request, answers, and closes
-the connection. It changes nothing, and by default it listens only on this machine.
+They change nothing, and by default they are served to this machine alone.
 """
 
-import asyncio
-import contextlib
 from collections.abc import Callable
 
 import msgspec
 
-from ordercast.core import LocalError, exception_text
+from ordercast.core import exception_text
+from ordercast.net.http.request import HttpHead, HttpRequest
+from ordercast.net.http.response import HttpResponse, text_response
+from ordercast.net.http.server import HttpLimits, HttpServer
 from ordercast.net.transports.address import Address
-
-HEAD_BYTES_MAX = 8 << 10
-CLIENTS_MAX = 32
-PATIENCE_S = 5.0
-"""Seconds for a whole request; a client that sends nothing is cut off after that."""
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _JSON = "application/json"
-_REASONS = {
-    200: "OK",
-    400: "Bad Request",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}
 
 Health = Callable[[], tuple[bool, dict[str, object]]]
 """Whether the host is well, and details."""
 
 
-class MetricsServer:
-    """Serves the metrics of one host."""
+class MetricsSite:
+    """The two pages of one host."""
 
-    def __init__(self, address: Address, metrics: Callable[[], str], health: Health) -> None:
-        self.address = address
+    def __init__(self, metrics: Callable[[], str], health: Health) -> None:
         self._metrics = metrics
         self._health = health
-        self._clients: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
 
-    async def start(self) -> None:
-        """Listen; port 0 takes any free port, and `address` then has it."""
+    def screen(self, head: HttpHead) -> HttpResponse | None:
+        """Refuse what asks for more than a page."""
+        if head.method not in ("GET", "HEAD"):
+            text = "only GET and HEAD are allowed: GET /metrics, GET /health"
+            return text_response(405, text, ("Allow", "GET, HEAD"))
+        return None
+
+    async def answer(self, request: HttpRequest) -> HttpResponse:
+        """A page."""
+        path = request.head.path
         try:
-            self._server = await asyncio.start_server(self._accept, *self.address, limit=HEAD_BYTES_MAX)
-        except OSError as error:
-            raise LocalError(f"cannot serve metrics on {self.address}: {error.strerror}") from error
-        self.address = Address(self.address.host, self._server.sockets[0].getsockname()[1])
-
-    async def close(self) -> None:
-        """Stop listening."""
-        if self._server is None:
-            return
-        self._server.close()
-        for client in self._clients:
-            client.cancel()
-        await asyncio.gather(*self._clients, return_exceptions=True)
-        self._server = None
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._clients.add(task)
-        try:
-            if len(self._clients) <= CLIENTS_MAX:  # beyond that, hang up without a word
-                async with asyncio.timeout(PATIENCE_S):
-                    writer.write(await self._answer(reader))
-                    writer.write_eof()
-                    # Closing with unread input would reset the connection, and the answer could be lost.
-                    while await reader.read(HEAD_BYTES_MAX):
-                        pass
-        except (ConnectionError, TimeoutError, asyncio.CancelledError):
-            pass  # the client has gone or is too slow, or the host stops
-        finally:
-            self._clients.discard(task)
-            writer.close()
-            with contextlib.suppress(ConnectionError, asyncio.CancelledError):
-                await writer.wait_closed()
-
-    async def _answer(self, reader: asyncio.StreamReader) -> bytes:
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            return _response(400, _TEXT, "the request is missing or too long\n")
-        method, _, rest = head.split(b"\r\n", 1)[0].partition(b" ")
-        path, _, version = rest.partition(b" ")
-        if not version.startswith(b"HTTP/1."):
-            return _response(400, _TEXT, "the request is not HTTP/1\n")
-        if method not in (b"GET", b"HEAD"):
-            return _response(
-                405, _TEXT, "only GET and HEAD are allowed: GET /metrics, GET /health\n", "Allow: GET, HEAD"
-            )
-        status, kind, body = self._find(path.partition(b"?")[0])
-        return _response(status, kind, body, with_body=method == b"GET")
-
-    def _find(self, path: bytes) -> tuple[int, str, str]:
-        try:
-            if path == b"/metrics":
-                return 200, _TEXT, self._metrics()
-            if path == b"/health":
+            if path == "/metrics":
+                return HttpResponse(200, self._metrics().encode(), _TEXT)
+            if path == "/health":
                 well, content = self._health()
-                return 200 if well else 503, _JSON, msgspec.json.encode(content).decode() + "\n"
+                return HttpResponse(200 if well else 503, msgspec.json.encode(content) + b"\n", _JSON)
         except Exception as error:  # a question must never stop the host
-            return 500, _TEXT, f"a defect of ordercast: {exception_text(error)}\n"
-        return 404, _TEXT, "not found; the paths are: /metrics, /health\n"
+            return text_response(500, f"a defect of ordercast: {exception_text(error)}")
+        return text_response(404, "not found; the paths are: /metrics, /health")
+
+    def malformed(self, status: int, text: str) -> HttpResponse:
+        """The answer to what is no request."""
+        return text_response(status, text)
 
 
-def _response(status: int, kind: str, body: str, header: str = "", with_body: bool = True) -> bytes:
-    content = body.encode()
-    head = [
-        f"HTTP/1.1 {status} {_REASONS[status]}",
-        f"Content-Type: {kind}",
-        f"Content-Length: {len(content)}",
-        "Connection: close",
-        *([header] if header else []),
-    ]
-    return "\r\n".join([*head, "", ""]).encode() + (content if with_body else b"")
+def metrics_server(address: Address, metrics: Callable[[], str], health: Health) -> HttpServer:
+    """A server of the metrics of one host."""
+    return HttpServer(address, MetricsSite(metrics, health), HttpLimits())
