@@ -26,7 +26,7 @@ class Allotment(NamedTuple):
 
 ALLOTMENTS = (
     Allotment("ordercast.protocols", range(1, 160), each=True),
-    Allotment("ordercast.transactions", range(160, 180)),
+    Allotment("ordercast.transactions", range(160, 180), each=True),
     Allotment("ordercast.components.membership", range(180, 200)),
     Allotment("ordercast.components.consensus", range(200, 220)),
     Allotment("ordercast.replication", range(310, 350), each=True),
