@@ -113,6 +113,8 @@ class CatchUp:
             self._found.clear()
             self._trusts_own = False  # another replica, or the network, told a lie: fetch all of them
             self._arm()
+        elif not replica.ordering.may_have(entries):
+            self._arm()  # until the change of the sequencers is decided
         else:
             self._finish(target, entries)
 

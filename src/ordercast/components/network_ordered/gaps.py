@@ -60,6 +60,12 @@ class GapAgreement:
         for gap in self._gaps.values():
             gap.acks.clear()
 
+    def doubt_again(self) -> None:
+        """The ordering was reset: it must not pass slots that others have not agreed to give up."""
+        for slot, gap in self._gaps.items():
+            if gap.committing:
+                self._replica.ordering.doubt(slot)
+
     def missing(self, slots: list[Slot]) -> None:
         """Slots are missing."""
         now = self._replica.env.now

@@ -31,13 +31,21 @@ class Ledger:
         self._log = log
         self._every = every
         self.executor = executor
-        self.state = executor.snapshot()
+        self.state = self.pack(executor.snapshot())
         """The state at the base of the log."""
         self.executed = 0
         """So many entries of the log are executed."""
         self.outcomes: list[tuple[Call | None, Execution | None]] = []
         """What became of those, entry by entry."""
         self._taken: list[Taken] = []
+
+    def pack(self, state: bytes) -> bytes:
+        """What is kept of a state, and given to others."""
+        return state
+
+    def unpack(self, packed: bytes) -> bytes:
+        """The state in that."""
+        return packed
 
     def execute(self, stop: int) -> None:
         """Execute the log up to this many entries."""
@@ -47,12 +55,14 @@ class Ledger:
             done = None if call is None else self.executor.execute(call, entry.stamp)
             self.outcomes.append((call, done))
             if done is not None and done.fresh and self.executor.is_checkpoint(self._every):
-                self._taken.append(Taken(self._log.place_at(self.executed), *self.executor.checkpoint()))
+                state, digest = self.executor.checkpoint()
+                place = self._log.place_at(self.executed)
+                self._taken.append(Taken(place, self.pack(state), digest))
 
     def roll_back(self, stop: int) -> None:
         """Undo what was executed beyond this many entries, state and client table."""
         if self.executed > stop:
-            self.executor.restore(self.state)
+            self.executor.restore(self.unpack(self.state))
             self.executed = 0
             self.outcomes.clear()
             self._taken.clear()
@@ -75,7 +85,7 @@ class Ledger:
     def restore(self, place: LogPlace, state: bytes) -> list[LogEntry]:
         """Take over the state of another replica, beyond what is certain here; returns the entries that are
         forgotten. `LocalError` if it is no state at that place; then nothing changes."""
-        self.executor.restore(state, place.rank)
+        self.executor.restore(self.unpack(state), place.rank)
         gone = self._log.rebase(place)
         self._log.synced = 0
         self.state = state

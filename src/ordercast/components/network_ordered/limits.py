@@ -58,6 +58,8 @@ def check_claims(source: NodeId, message: Message, replica: NetworkReplica) -> N
             _check_slots(source, replica, message.slots)
         case Entries():
             _check_slots(source, replica, tuple(entry.slot for entry in message.entries))
+            for entry in message.entries:
+                replica.ordering.check(entry)
 
 
 def _check_chunk(source: NodeId, chunk: BaseChunk) -> None:

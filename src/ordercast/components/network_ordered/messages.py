@@ -18,6 +18,21 @@ FewSlots: TypeAlias = Annotated[tuple[Slot, ...], msgspec.Meta(max_length=ASKED_
 """The slots that one message asks for, or gives up."""
 
 
+class Pledge(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a replica has promised to somebody outside its group: not to take the message with this number."""
+
+    sequencer: Natural
+    group: Natural
+    number: Natural
+    bound: Natural
+    """The clock of that message is not above this."""
+    is_final: bool = False
+    """Whether it is decided that nobody takes it."""
+
+
+Pledges: TypeAlias = Annotated[tuple[Pledge, ...], msgspec.Meta(max_length=1 << 16)]
+
+
 class InView(Message, frozen=True):
     """Counts only in one view, with one tag."""
 
@@ -92,6 +107,8 @@ class ViewChange(InView, frozen=True, tag=288):
     """The end of its log."""
     noops: Slots
     """The slots that were given up, from the base on."""
+    pledges: Pledges = ()
+    """What it has promised in views up to that one."""
 
 
 class StartView(InView, frozen=True, tag=289):
@@ -104,6 +121,8 @@ class StartView(InView, frozen=True, tag=289):
     """The replicas that come back without memory with this view, and their lives."""
     setting: Payload
     """The sequencers, for those."""
+    pledges: Pledges = ()
+    """What the replicas of this view have promised."""
 
 
 class StartViewReply(InView, frozen=True, tag=290):

@@ -99,6 +99,10 @@ class NetworkOrdering(ABC):
         """Another replica has an entry that is missing here."""
 
     @abstractmethod
+    def check(self, entry: LogEntry) -> None:
+        """Refuse an entry of another replica that no sequencer can have stamped for this group."""
+
+    @abstractmethod
     def doubt(self, slot: Slot) -> None:
         """The slot is about to be given up: its entry does not count any more, but nothing passes it."""
 
@@ -119,6 +123,10 @@ class NetworkOrdering(ABC):
     def may_take(self, place: LogPlace) -> bool:
         """Whether this replica may take others' entries up to a place: not beyond what it has reported for a
         change of the sequencers that is not decided yet."""
+
+    @abstractmethod
+    def may_have(self, entries: Iterable[LogEntry]) -> bool:
+        """The same for entries, which may have numbers in other groups too."""
 
     @abstractmethod
     def begun(self, sequencer: int) -> int | None:

@@ -5,6 +5,7 @@ twice. A lost message has no place in the order, so slots are never counted: rep
 different places would name later slots differently.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -40,6 +41,10 @@ class LogEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     number: Natural
     client: Natural
     payload: Payload
+    groups: tuple[Natural, ...] = ()
+    """All groups that it went to, if there are several."""
+    numbers: tuple[Natural, ...] = ()
+    """Its numbers in them."""
 
     @property
     def slot(self) -> Slot:
@@ -54,4 +59,8 @@ class LogEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def stamp(self) -> Stamp:
         """The same, as traces have it."""
-        return Stamp(self.clock, self.sequencer, (self.number,))
+        return Stamp(self.clock, self.sequencer, self.numbers or (self.number,))
+
+    def is_within(self, last: Sequence[int]) -> bool:
+        """Whether none of its numbers is above the last one of its group, of several groups."""
+        return all(number <= last[group] for group, number in zip(self.groups, self.numbers, strict=True))

@@ -18,7 +18,7 @@ from ordercast.components.network_ordered.inbox import Inbox
 from ordercast.components.network_ordered.ledger import Ledger
 from ordercast.components.network_ordered.limits import check_claims
 from ordercast.components.network_ordered.log import SlotLog
-from ordercast.components.network_ordered.messages import ReadRequest
+from ordercast.components.network_ordered.messages import Pledges, ReadRequest
 from ordercast.components.network_ordered.options import ReplicaOptions
 from ordercast.components.network_ordered.ordering import NetworkOrdering, OrderingOwner
 from ordercast.components.network_ordered.place import LogEntry, LogPlace, Rank, Slot
@@ -73,15 +73,34 @@ class NetworkReplica(Process):
         """The paper's f: so many others and this replica are a majority."""
         self.store = Store(env, durable=durable)
         self.log = SlotLog(options.keep)
-        self.ledger = Ledger(self.log, Executor(env, service), options.checkpoint_every)
+        self.ledger = self._make_ledger(Executor(env, service))
         self.supply = Supply(self)
         self.answers = Answers(self)
-        self.gaps = GapAgreement(self)
+        self.gaps = self._make_gaps()
         self.catch_up = CatchUp(self)
         self.syncs = Synchronisation(self)
         self.views = Views(self)
         self.inbox = Inbox(self)
         self.ordering = ordering(env, self)
+
+    # What replicas of several groups do differently
+
+    def _make_ledger(self, executor: Executor) -> Ledger:
+        return Ledger(self.log, executor, self.options.checkpoint_every)
+
+    def _make_gaps(self) -> GapAgreement:
+        return GapAgreement(self)
+
+    def pledges(self) -> Pledges:
+        """What this replica has promised to somebody outside its group."""
+        return ()
+
+    def take_pledges(self, pledges: Pledges) -> None:
+        """Have those of the view, and no others."""
+
+    def may_lead(self) -> bool:
+        """Whether a view may begin with the log, as far as its pledges go; called again by `Views.go_on`."""
+        return True
 
     @property
     def view(self) -> int:
@@ -290,6 +309,7 @@ class NetworkReplica(Process):
             self.ledger.roll_back(log.synced)
             self._drop([entry.slot for entry in (*void, *again)])
             self.ordering.reset(log.end, [entry for entry in again if not is_void(entry)], log.noops)
+            self.gaps.doubt_again()
         self.gaps.ask_anew()
         self.syncs.clear()
         self.catch_up.stop()

@@ -124,9 +124,12 @@ class Synchronisation:
         middle = min(max(start, log.index_of(self.muted)), stop)
         if start < middle:
             self._note_restored(middle)
-        for call, done in ledger.outcomes[middle:stop]:
+        own = (replica.group,)
+        for index in range(middle, stop):
+            call, done = ledger.outcomes[index]
             if done is not None and done.fresh and call is not None:
-                replica.env.deliver(Delivered(call.bundle, (replica.group,), call.client, done.stamp))
+                groups = log.entries[index].groups or own
+                replica.env.deliver(Delivered(call.bundle, groups, call.client, done.stamp))
         self._take_checkpoints()
         replica.ordering.forget(log.place_at(log.synced), log.entries)
 

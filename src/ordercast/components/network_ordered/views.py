@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 
 from ordercast.components.network_ordered.catch_up import Target
 from ordercast.components.network_ordered.messages import (
+    Pledges,
     Return,
     StartView,
     StartViewReply,
     ViewChange,
     ViewChangeRequest,
 )
-from ordercast.components.network_ordered.votes import Votes, merge
+from ordercast.components.network_ordered.votes import Votes, merge, merge_pledges
 from ordercast.core import NodeId, RemoteError
 
 if TYPE_CHECKING:
@@ -59,6 +60,9 @@ class Views:
         self._failed = 0
         """How many views in a row did not begin."""
         self._merging = False
+        """Whether enough logs have come."""
+        self._is_merged = False
+        """Whether the merged log is here."""
         self._lives: dict[NodeId, int] = {}
         """By replica: the last life of which this one knows that it began without memory."""
         self._returns: tuple[tuple[NodeId, int], ...] = ()
@@ -100,7 +104,7 @@ class Views:
         self.status = CHANGING
         self._votes.clear()
         self._acks.clear()
-        self._merging = False
+        self._merging = self._is_merged = False
         self._attempts = 0
         replica.stop()
         self.save()
@@ -115,7 +119,9 @@ class Views:
         """Send the own log to the leader of the new view."""
         replica, log = self._replica, self._replica.log
         noops = tuple(sorted(log.noops))
-        vote = ViewChange(self.view, replica.tag, self.normal, log.base, log.end, noops)
+        vote = ViewChange(
+            self.view, replica.tag, self.normal, log.base, log.end, noops, replica.pledges()
+        )
         if replica.leads:
             self._votes.add(replica.env.me, vote)
             self._try_to_merge()
@@ -124,7 +130,7 @@ class Views:
 
     def vote_anew(self) -> None:
         """The tag has changed."""
-        self._merging = False
+        self._merging = self._is_merged = False
         self.vote()
 
     def on_timer(self) -> None:
@@ -162,7 +168,19 @@ class Views:
         if not self._merging and len(votes) > replica.support and replica.env.me in votes:
             self._merging = True
             self._returns = tuple(sorted(self._lives.items()))
-            replica.catch_up.begin(merge(votes), self._lead)
+            pledges = merge_pledges(votes)
+            replica.catch_up.begin(merge(votes), lambda: self._on_merged(pledges))
+
+    def _on_merged(self, pledges: Pledges) -> None:
+        """The log of the view is here; what was promised may have to be settled first."""
+        self._replica.take_pledges(pledges)
+        self._is_merged = True
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Lead, if the log is merged and nothing that was promised is in the way."""
+        if self._is_merged and self.status is CHANGING and self._replica.may_lead():
+            self._lead()
 
     def _lead(self) -> None:
         self._begin()
@@ -175,7 +193,7 @@ class Views:
         self.status = NORMAL
         self.normal = self.view
         self._failed = 0
-        self._merging = False
+        self._merging = self._is_merged = False
         self._heard = True
         self._votes.clear()
         self.save()
@@ -187,8 +205,9 @@ class Views:
         if replica.leads and replica.is_normal:
             noops = tuple(sorted(log.noops))
             start = StartView(
-                self.view, replica.tag, log.base, log.end, noops, self._returns, replica.ordering.describe()
-            )
+                self.view, replica.tag, log.base, log.end, noops, self._returns, replica.ordering.describe(),
+                replica.pledges(),
+            )  # fmt: skip
             replica.env.send(to, start)
 
     def on_start_view(self, source: NodeId, message: StartView) -> None:
@@ -203,10 +222,11 @@ class Views:
             replica.env.send(source, StartViewReply(self.view, replica.tag))
         elif replica.catch_up.target is None:
             target = Target(message.base, message.place, frozenset(message.noops), source, source)
-            replica.catch_up.begin(target, self._follow)
+            replica.catch_up.begin(target, lambda: self._follow(message.pledges))
 
-    def _follow(self) -> None:
+    def _follow(self, pledges: Pledges) -> None:
         replica, returned = self._replica, self.status is RETURNING
+        replica.take_pledges(pledges)
         self._begin()
         if returned:
             replica.save_ordering()

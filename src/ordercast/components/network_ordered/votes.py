@@ -6,7 +6,7 @@ are merged only if their tags are equal, for with another tag there are other me
 """
 
 from ordercast.components.network_ordered.catch_up import Target
-from ordercast.components.network_ordered.messages import ViewChange
+from ordercast.components.network_ordered.messages import Pledge, Pledges, ViewChange
 from ordercast.components.network_ordered.place import Slot
 from ordercast.core import NodeId
 
@@ -42,3 +42,18 @@ def merge(votes: dict[NodeId, ViewChange]) -> Target:
     base_source = max(latest, key=lambda node: latest[node].base.rank)
     noops: set[Slot] = set().union(*(vote.noops for vote in latest.values()))
     return Target(latest[base_source].base, latest[source].place, frozenset(noops), base_source, source)
+
+
+def merge_pledges(votes: dict[NodeId, ViewChange]) -> Pledges:
+    """What binds the view: all that a replica promised in the latest normal view of any.
+
+    What counts of earlier views was taken over by that one. What a majority promised, one of these votes has.
+    """
+    normal = max(vote.normal for vote in votes.values())
+    merged: dict[tuple[int, int, int], Pledge] = {}
+    for vote in votes.values():
+        for pledge in vote.pledges if vote.normal == normal else ():
+            mark = pledge.sequencer, pledge.group, pledge.number
+            if mark not in merged or pledge.is_final:
+                merged[mark] = pledge
+    return tuple(pledge for _, pledge in sorted(merged.items()))

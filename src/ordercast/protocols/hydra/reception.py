@@ -152,10 +152,28 @@ class Reception:
     def doubt(self, sequencer: int, number: int) -> None:
         """A number is about to be given up: its packet is not taken any more, but delivery waits."""
         lane = self.merge.lanes.get(sequencer)
-        if lane is not None and lane.state not in NOT_BEGUN and number > lane.front:
-            self._voids.setdefault(sequencer, set()).add(number)
-            self._doubts.add((sequencer, number))
+        if lane is None or lane.state in NOT_BEGUN or number <= lane.settled:
+            return
+        self._voids.setdefault(sequencer, set()).add(number)
+        self._doubts.add((sequencer, number))
+        if number > lane.front:
             self.merge.drop_early(lane, number)
+        else:
+            self._requeue()
+
+    def believe(self, sequencer: int, number: int) -> None:
+        """A number that was in doubt counts after all: its packet may be offered."""
+        self._doubts.discard((sequencer, number))
+        numbers = self._voids.get(sequencer, set())
+        numbers.discard(number)
+        if not numbers:
+            self._voids.pop(sequencer, None)
+
+    def _requeue(self) -> None:
+        """Take a packet out of a queue that must not be there any more; others are behind it."""
+        doubts = sorted(self._doubts)
+        self.reset(self.place, (), [(one, at) for one, numbers in self._voids.items() for at in numbers])
+        self._doubts.update(doubts)
 
     def settle(self, sequencer: int, number: int) -> None:
         """Give a number up: delivery passes it, and its packet is not taken any more."""
@@ -169,9 +187,7 @@ class Reception:
         if number > lane.front:
             self.merge.drop_early(lane, number)
         else:  # it waits in the queue, with others behind it
-            doubts = sorted(self._doubts)
-            self.reset(self.place, (), [(one, at) for one, numbers in self._voids.items() for at in numbers])
-            self._doubts.update(doubts)
+            self._requeue()
 
     def exists(self, sequencer: int, number: int) -> None:
         """Note that a number exists: somebody lacks it."""

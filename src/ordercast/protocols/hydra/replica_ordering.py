@@ -245,6 +245,11 @@ class HydraOrdering(NetworkOrdering):
         """Take an entry that was missing."""
         self.reception.offer(self._packet(entry), 1)
 
+    def check(self, entry: LogEntry) -> None:
+        """Its groups and numbers must fit."""
+        if self.reception.limits.own_number(self._packet(entry), self._group) != entry.number:
+            raise RemoteError(f"an entry in slot {entry.slot} has numbers {entry.numbers}")
+
     def doubt(self, slot: Slot) -> None:
         """Take its packet no more."""
         self.reception.doubt(*slot)
@@ -274,6 +279,16 @@ class HydraOrdering(NetworkOrdering):
         if plan.change == "removed":
             return dict(place.numbers).get(plan.sequencer, 0) <= report.numbers[self._group]
         return place.rank <= (report.clock, plan.sequencer)
+
+    def may_have(self, entries: Iterable[LogEntry]) -> bool:
+        """No number beyond a report, in no group."""
+        planned = self.reception.follower.planned
+        plan, report = planned.plan, planned.report
+        if plan is None or report is None or plan.change != "removed":
+            return True
+        return all(
+            entry.is_within(report.numbers) for entry in entries if entry.sequencer == plan.sequencer
+        )
 
     def begun(self, sequencer: int) -> int | None:
         """The start of a lane."""
@@ -348,7 +363,11 @@ class HydraOrdering(NetworkOrdering):
         removed = step.sequencer
         last = step.numbers[self._group] if step.change == "removed" else 0
         self._owner.reconfigured(
-            lambda entry: step.change == "removed" and entry.sequencer == removed and entry.number > last,
+            lambda entry: (
+                step.change == "removed"
+                and entry.sequencer == removed
+                and (entry.number > last or not entry.is_within(step.numbers))
+            ),
             (step.clock, step.sequencer) if step.change == "added" else None,
         )
 
@@ -370,9 +389,9 @@ class HydraOrdering(NetworkOrdering):
 
     def _entry(self, packet: Groupcast) -> LogEntry:
         number = self.reception.limits.own_number(packet, self._group)
-        return LogEntry(packet.clock, packet.sequencer, number, packet.sender, packet.payload)
+        stamps = (packet.groups, packet.numbers) if len(packet.groups) > 1 else ((), ())
+        return LogEntry(packet.clock, packet.sequencer, number, packet.sender, packet.payload, *stamps)
 
     def _packet(self, entry: LogEntry) -> Groupcast:
-        return Groupcast(
-            entry.sequencer, entry.clock, (self._group,), (entry.number,), entry.client, entry.payload
-        )
+        groups, numbers = entry.groups or (self._group,), entry.numbers or (entry.number,)
+        return Groupcast(entry.sequencer, entry.clock, groups, numbers, entry.client, entry.payload)

@@ -8,7 +8,9 @@ When the controller ends a session, replicas change their view (NOPaxos section 
 says what was the last message of the session. Nothing else of it ever counts.
 """
 
-from ordercast.components.network_ordered import LogPlace
+from collections.abc import Iterable
+
+from ordercast.components.network_ordered import LogEntry, LogPlace
 from ordercast.core import RemoteError
 from ordercast.protocols.hydra.messages import Step, Welcome
 from ordercast.protocols.hydra.replica_ordering import HydraOrdering
@@ -54,6 +56,10 @@ class SessionOrdering(HydraOrdering):
 
     def may_take(self, place: LogPlace) -> bool:
         """Replicas report nothing: the view change decides where a session ends."""
+        return True
+
+    def may_have(self, entries: Iterable[LogEntry]) -> bool:
+        """Nor that keeps them from having more."""
         return True
 
     def boundary(self, step: Step) -> int:
