@@ -61,7 +61,7 @@ from ordercast.core.message import Codec, Message, Numbered, Payload
 from ordercast.core.message_text import message_text
 from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol, screen_groups
 from ordercast.core.process import Caller, Env, Member, Process, Receiver, Stateful
-from ordercast.core.service import Context, Outcome, ServiceSpec, StateMachine, outcome_of
+from ordercast.core.service import Context, Outcome, ServiceSpec, Sharding, StateMachine, outcome_of
 from ordercast.core.service_class import (
     OperationType,
     Refused,
@@ -71,6 +71,8 @@ from ordercast.core.service_class import (
     operation,
     read,
 )
+from ordercast.core.shard import Keys, Shard, WrongKey, shard_of, transaction
+from ordercast.core.shard_type import ShardType, TransactionType
 from ordercast.core.stack import InnerEnv, Stack
 from ordercast.core.states import LifeCycle
 from ordercast.core.tags import message_types
@@ -172,6 +174,14 @@ __all__ = [
     "ServiceFailed",
     "ServiceSpec",
     "ServiceType",
+    "Keys",
+    "Shard",
+    "ShardType",
+    "Sharding",
+    "TransactionType",
+    "WrongKey",
+    "shard_of",
+    "transaction",
     "StateMachine",
     "operation",
     "outcome_of",

@@ -30,7 +30,8 @@ from ordercast.core.service import Context, Outcome, ServiceSpec, StateMachine, 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_MARK = "__ordercast_operation__"
+MARK = "__ordercast_operation__"
+"""Names what a method of a service is: an operation, a read or a transaction."""
 _NAME_BYTES_MAX = 255
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _encode = msgspec.msgpack.Encoder().encode
@@ -49,13 +50,13 @@ class ServiceFailed(OrdercastError):
 
 def operation(method: Callable[P, R]) -> Callable[P, R]:
     """Mark a method of a `Service` as an operation: all replicas run it, in the same order."""
-    setattr(method, _MARK, "operation")
+    setattr(method, MARK, "operation")
     return method
 
 
 def read(method: Callable[P, R]) -> Callable[P, R]:
     """Mark a method of a `Service` as a read: an operation that changes nothing."""
-    setattr(method, _MARK, "read")
+    setattr(method, MARK, "read")
     return method
 
 
@@ -78,6 +79,10 @@ class Service:
         """Take over a state that `snapshot` gave."""
         unpack_state(self, state)
 
+    @classmethod
+    def _describe(cls) -> "ServiceType":
+        return ServiceType(cls)
+
 
 class OperationType:
     """One operation of a service: its name, its arguments and its result, with their codecs."""
@@ -85,6 +90,7 @@ class OperationType:
     __slots__ = (
         "_arguments",
         "_count",
+        "_returns",
         "_signature",
         "_summary",
         "decode_result",
@@ -96,18 +102,18 @@ class OperationType:
 
     def __init__(self, service: type[Service], name: str, method: Callable[..., Any]) -> None:
         self.name = name
-        self.reads = getattr(method, _MARK) == "read"
+        self.reads = getattr(method, MARK) == "read"
         """Whether it changes nothing."""
         self._summary = (inspect.getdoc(method) or "").partition("\n")[0]
         where = f"{service.__name__}.{name}"
         self._signature = _signature(where, method)
-        kinds, returns = _types(where, method, self._signature)
+        kinds, self._returns = _types(where, method, self._signature)
         self._count = len(kinds)
         self._arguments: Any = tuple.__class_getitem__(kinds) if kinds else tuple[()]
         try:
             self.unpack = msgspec.msgpack.Decoder(self._arguments).decode
             """Gives the arguments of a call."""
-            self.decode_result = msgspec.msgpack.Decoder(returns).decode
+            self.decode_result = msgspec.msgpack.Decoder(self._returns).decode
             """Gives the value of an answer."""
         except TypeError as error:
             raise LocalError(f"{where} has a type that cannot be sent: {error}") from error
@@ -189,12 +195,19 @@ class ServiceType:
 
     def __init__(self, service: type[Service]) -> None:
         self.service = service
-        marked = inspect.getmembers(service, lambda member: hasattr(member, _MARK))
-        self.operations = {name: OperationType(service, name, method) for name, method in marked}
+        marked = inspect.getmembers(service, lambda member: hasattr(member, MARK))
+        self.operations = {name: self._operation(name, method) for name, method in marked}
         if not self.operations:
             raise LocalError(
                 f"{service.__name__} has no operations: decorate its methods with @operation or @read"
             )
+
+    def _operation(self, name: str, method: Callable[..., Any]) -> OperationType:
+        if getattr(method, MARK) not in ("operation", "read"):
+            raise LocalError(
+                f"{self.service.__name__}.{name}: only a subclass of ordercast.Shard has transactions"
+            )
+        return OperationType(self.service, name, method)
 
     @classmethod
     def of(cls, service: object) -> "ServiceType":
@@ -204,7 +217,7 @@ class ServiceType:
                 f"{getattr(service, '__name__', service)!s} is not a subclass of ordercast.Service"
             )
         if service not in cls._known:
-            cls._known[service] = cls(service)
+            cls._known[service] = service._describe()
         return cls._known[service]
 
     @property
@@ -234,22 +247,14 @@ class ServiceMachine(StateMachine):
     def __init__(self, service_type: ServiceType) -> None:
         self._type = service_type
         self._operations = {kind.head: kind for kind in service_type.operations.values()}
-        self._service = self._fresh()
-
-    def _fresh(self) -> Service:
-        try:
-            return self._type.service()
-        except Exception as error:
-            raise LocalError(
-                f"{self._type.service.__name__}() cannot be made: {type(error).__name__}: {error}"
-            ) from error
+        self._service = fresh(service_type.service)
 
     def read(self, operation: bytes, context: Context) -> bytes:
         """Run a read."""
         start = 1 + operation[0] if operation else 0
         found = self._operations.get(operation[:start])
         if found is not None and not found.reads:
-            return _failed(f"{found.name} is not a read")
+            return failed(f"{found.name} is not a read")
         return self.apply(operation, context)
 
     def apply(self, operation: bytes, context: Context) -> bytes:
@@ -257,11 +262,11 @@ class ServiceMachine(StateMachine):
         start = 1 + operation[0] if operation else 0
         kind = self._operations.get(operation[:start])
         if kind is None:
-            return _failed(f"{self._type.service.__name__} has no such operation")
+            return failed(f"{self._type.service.__name__} has no such operation")
         try:
             arguments = kind.unpack(operation[start:])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return _failed(f"malformed arguments of {kind.name}: {error}")
+            return failed(f"malformed arguments of {kind.name}: {error}")
         service = self._service
         service.context = context
         try:
@@ -269,7 +274,7 @@ class ServiceMachine(StateMachine):
         except Refused as refusal:
             return bytes((Outcome.REFUSED,)) + str(refusal).encode(errors="replace")
         except Exception as error:
-            return _failed(f"{type(error).__name__}: {error}")
+            return failed(f"{type(error).__name__}: {error}")
 
     def snapshot(self) -> bytes:
         """The state of the service."""
@@ -277,16 +282,16 @@ class ServiceMachine(StateMachine):
 
     def restore(self, state: bytes) -> None:
         """Make a fresh service with a state."""
-        fresh = self._fresh()
+        restored = fresh(self._type.service)
         try:
-            fresh.restore(state)
+            restored.restore(state)
         except LocalError:
             raise
         except Exception as error:
             raise LocalError(
                 f"{self._type.service.__name__} cannot restore its state: {type(error).__name__}: {error}"
             ) from error
-        self._service = fresh
+        self._service = restored
 
     def check_state(self) -> None:
         """Raise `LocalError` if the state of the service does not survive a snapshot."""
@@ -311,7 +316,15 @@ class ServiceMachine(StateMachine):
             raise LocalError(f"the state of {name} is not the same after snapshot and restore")
 
 
-def _failed(text: str) -> bytes:
+def fresh(service: type[Service]) -> Service:
+    """A service in its first state."""
+    try:
+        return service()
+    except Exception as error:
+        raise LocalError(f"{service.__name__}() cannot be made: {type(error).__name__}: {error}") from error
+
+
+def failed(text: str) -> bytes:
     """A failed result. Addresses of objects differ between replicas, and results must not."""
     return bytes((Outcome.FAILED,)) + _ADDRESS.sub("0x", text).encode(errors="replace")
 
