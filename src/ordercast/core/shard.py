@@ -20,7 +20,8 @@ import msgspec
 
 from ordercast.core.errors import LocalError, OrdercastError
 from ordercast.core.ids import GroupId
-from ordercast.core.service_class import MARK, Service, ServiceType
+from ordercast.core.operation_type import MARK
+from ordercast.core.service_class import Service, ServiceType
 
 P = ParamSpec("P")
 R = TypeVar("R")

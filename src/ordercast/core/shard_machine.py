@@ -12,8 +12,9 @@ import msgspec
 
 from ordercast.core.errors import LocalError
 from ordercast.core.ids import GroupId
+from ordercast.core.operation_type import Refused
 from ordercast.core.service import Context, Outcome, StateMachine
-from ordercast.core.service_class import Refused, Service, failed, fresh
+from ordercast.core.service_class import Service, failed, fresh
 from ordercast.core.shard import Shard, View
 
 if TYPE_CHECKING:

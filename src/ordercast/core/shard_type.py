@@ -8,8 +8,9 @@ import msgspec
 
 from ordercast.core.errors import LocalError
 from ordercast.core.ids import GroupId, Groups
+from ordercast.core.operation_type import MARK, OperationType
 from ordercast.core.service import Outcome, ServiceSpec, Sharding, StateMachine, outcome_of
-from ordercast.core.service_class import MARK, OperationType, Service, ServiceType, failed
+from ordercast.core.service_class import Service, ServiceType, failed
 from ordercast.core.shard import DECLARED, Declaration, Keys, shard_of
 from ordercast.core.shard_machine import ShardMachine
 
@@ -19,7 +20,7 @@ class TransactionType(OperationType):
 
     __slots__ = ("_combine", "_declared", "_reads", "_writes")
 
-    def __init__(self, service: type[Service], name: str, method: Callable[..., Any]) -> None:
+    def __init__(self, service: type[object], name: str, method: Callable[..., Any]) -> None:
         super().__init__(service, name, method)
         where = f"{service.__name__}.{name}"
         self._declared: Declaration = getattr(method, DECLARED)
