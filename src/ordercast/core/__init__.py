@@ -61,18 +61,11 @@ from ordercast.core.ids import (
 )
 from ordercast.core.message import Codec, Message, Numbered, Payload
 from ordercast.core.message_text import message_text
+from ordercast.core.operation_type import OperationType, Refused, ServiceFailed, operation, read
 from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol, screen_groups
 from ordercast.core.process import Caller, Env, Member, Process, Receiver, Stateful
 from ordercast.core.service import Context, Outcome, ServiceSpec, StateMachine, outcome_of
-from ordercast.core.service_class import (
-    OperationType,
-    Refused,
-    Service,
-    ServiceFailed,
-    ServiceType,
-    operation,
-    read,
-)
+from ordercast.core.service_class import Service, ServiceType
 from ordercast.core.stack import InnerEnv, Stack
 from ordercast.core.states import LifeCycle
 from ordercast.core.tags import message_types
