@@ -108,7 +108,7 @@ def _names(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-class View:
+class Scope:
     """The keys of one transaction in one shard. What it writes is kept apart until it has ended."""
 
     __slots__ = ("_data", "_here", "_named", "fault", "written")
@@ -164,48 +164,48 @@ class Shard(Service):
     state, so attributes cannot be set.
     """
 
-    _view: View
+    _scope: Scope
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse what no snapshot would have."""
-        if name not in ("context", "_view"):
+        if name not in ("context", "_scope"):
             raise LocalError(f"a shard has no state but its keys; self.{name} cannot be set")
         object.__setattr__(self, name, value)
 
     @property
     def held(self) -> tuple[str, ...]:
         """The keys of the transaction that this shard holds."""
-        return self._view.held
+        return self._scope.held
 
     def holds(self, key: str) -> bool:
         """Whether this shard holds a key of the transaction. Another one does if not."""
-        return self._view.holds(key)
+        return self._scope.holds(key)
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key that this shard holds."""
-        value = self._view.load(key)
+        value = self._scope.load(key)
         return default if value is None else _decode(value)
 
     def __contains__(self, key: str) -> bool:
         """Whether a key that this shard holds has a value."""
-        return self._view.load(key) is not None
+        return self._scope.load(key) is not None
 
     def __getitem__(self, key: str) -> Any:
         """The value of a key that this shard holds; KeyError if it has none."""
-        value = self._view.load(key)
+        value = self._scope.load(key)
         if value is None:
             raise KeyError(key)
         return _decode(value)
 
     def __setitem__(self, key: str, value: object) -> None:
         """Set the value of a key that this shard holds."""
-        self._view.store(key, _encode(value))
+        self._scope.store(key, _encode(value))
 
     def __delitem__(self, key: str) -> None:
         """Remove a key that this shard holds; KeyError if it has no value."""
-        if self._view.load(key) is None:
+        if self._scope.load(key) is None:
             raise KeyError(key)
-        self._view.store(key, None)
+        self._scope.store(key, None)
 
     @classmethod
     def _describe(cls) -> ServiceType:

@@ -15,7 +15,7 @@ from ordercast.core.ids import GroupId
 from ordercast.core.operation_type import Refused
 from ordercast.core.service import Context, Outcome, StateMachine
 from ordercast.core.service_class import Service, failed, fresh
-from ordercast.core.shard import Shard, View
+from ordercast.core.shard import Shard, Scope
 
 if TYPE_CHECKING:
     from ordercast.core.shard_type import TransactionType
@@ -59,23 +59,23 @@ class ShardMachine(StateMachine):
         here = named.within(self._shard, self._shards)
         if not here.all:
             return failed(f"{kind.name} names no key that this shard holds")
-        return self._run(kind, arguments, View(self._data, named, here), context)
+        return self._run(kind, arguments, Scope(self._data, named, here), context)
 
     def _run(
-        self, kind: "TransactionType", arguments: tuple[object, ...], view: View, context: Context
+        self, kind: "TransactionType", arguments: tuple[object, ...], scope: Scope, context: Context
     ) -> bytes:
         service = self._service
-        service.context, service._view = context, view
+        service.context, service._scope = context, scope
         try:
             result = kind.pack_result(getattr(service, kind.name)(*arguments))
         except Refused as refusal:
             result = bytes((Outcome.REFUSED,)) + str(refusal).encode(errors="replace")
         except Exception as error:
             result = failed(f"{type(error).__name__}: {error}")
-        if view.fault:
-            return failed(f"WrongKey: {view.fault}")
+        if scope.fault:
+            return failed(f"WrongKey: {scope.fault}")
         if result[0] == Outcome.ANSWERED:
-            self._write(view.written)
+            self._write(scope.written)
         return result
 
     def _write(self, written: Mapping[str, bytes | None]) -> None:
