@@ -12,6 +12,7 @@ _COMPONENTS = frozenset(
     {
         "components.application_state",
         "components.consensus",
+        "components.cross_shard",
         "components.execution",
         "components.logged_service",
         "components.membership",
@@ -44,6 +45,8 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "java": frozenset({"core"}),
     "toml_file": frozenset({"core"}),
     "components.consensus": frozenset({"core"}),
+    "components.cross_shard": frozenset({"core"})
+    | {"components.consensus", "components.execution", "components.network_ordered"},
     "components.execution": frozenset({"core"}),
     "components.logged_service": frozenset({"core", "components.execution", "components.consensus"}),
     "components.membership": frozenset({"core"}),

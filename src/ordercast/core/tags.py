@@ -30,6 +30,7 @@ ALLOTMENTS = (
     Allotment("ordercast.components.membership", range(180, 200)),
     Allotment("ordercast.components.consensus", range(200, 220)),
     Allotment("ordercast.replication", range(310, 350), each=True),
+    Allotment("ordercast.components.cross_shard", range(220, 230)),
     Allotment("ordercast.components.sampling", range(240, 250)),
     Allotment("ordercast.components.ticketing", range(250, 260)),
     Allotment("ordercast.components.application_state", range(260, 270)),

@@ -52,7 +52,7 @@ class Ledger:
         for entry in self._log.entries[self.executed : stop]:
             self.executed += 1
             call = call_of(entry)
-            done = None if call is None else self.executor.execute(call, entry.stamp)
+            done = None if call is None else self.executor.execute(call, entry.stamp, entry.groups)
             self.outcomes.append((call, done))
             if done is not None and done.fresh and self.executor.is_checkpoint(self._every):
                 state, digest = self.executor.checkpoint()

@@ -41,7 +41,7 @@ class Lane(Pulse):
 
     __slots__ = (
         "_needed", "_seen", "asked", "begun", "clock", "doomed", "early", "final", "first_early", "front",
-        "gap", "high", "node", "queue", "safe", "search", "sequencer", "state",
+        "gap", "high", "node", "queue", "safe", "search", "sequencer", "state", "told",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +69,8 @@ class Lane(Pulse):
         """A request for a flush that it has not answered yet."""
         self.gap: Watch | None = None
         """The numbers missing when the gap was found."""
+        self.told = (0, clock)
+        """Its last number for the own group in its last flush, and the clock of that."""
         self.search: Search | None = None
         """The last search for missing packets."""
         self.doomed: set[int] = set()
@@ -264,6 +266,7 @@ class Lane(Pulse):
         if self.state is ACTIVE:
             self.see(range(len(numbers)), numbers)
             self.note(numbers[group], clock)
+            self.told = max(self.told, (numbers[group], clock))
 
     def report(self, group: int) -> tuple[int, ...]:
         """The highest numbers seen of all groups; for a removed sequencer, the agreed ones."""

@@ -1,0 +1,286 @@
+"""The failure coordinator (Hydra section 6; Eris section 6.3): what became of messages that a group has lost.
+
+A group that lacks a message cannot know who else was sent it. So the coordinator asks the replicas of all
+groups. If anybody has the message, it counts, and all of its groups get it. If a majority of every group
+promises not to take it, it is gone. The decision is in a log before anybody is told.
+
+Promises count together only if they were made in one view, with one tag, and if the leader of that view is
+among them: what such a majority does not have, no client has an answer to, and a later view takes the
+promises over.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+
+from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
+from ordercast.components.consensus import Replica
+from ordercast.components.cross_shard.marks import Lost, Mark
+from ordercast.components.cross_shard.messages import (
+    MARKS_MAX,
+    Certain,
+    FindMessages,
+    Floors,
+    Found,
+    Gone,
+    Held,
+    Promised,
+    Question,
+)
+from ordercast.components.cross_shard.options import CoordinatorOptions
+from ordercast.components.cross_shard.rulings import Command, Drop, Forget, Rulings, Show, decode, encode
+from ordercast.components.network_ordered import LogEntry
+from ordercast.core import (
+    SECOND,
+    Delivered,
+    Delivery,
+    Env,
+    Explanation,
+    GroupId,
+    Message,
+    Nanos,
+    NodeId,
+    RemoteError,
+    Stack,
+    Wait,
+)
+
+ASK, FLOORS = "ask", "floors"
+NEVER = (1 << 63) - 1
+"""A group without replicas lacks nothing up to this clock."""
+CASES_MAX = 4096
+"""How many messages are searched for at a time."""
+CLOCK_AHEAD_MAX: Nanos = 366 * 86_400 * SECOND
+"""Clocks are wrong, but not by more than a year."""
+
+
+class Case:
+    """A message that is searched for."""
+
+    __slots__ = ("loss", "promises", "since")
+
+    def __init__(self, loss: Lost, now: Nanos) -> None:
+        self.loss = loss
+        self.since = now
+        self.promises: dict[NodeId, tuple[int, int]] = {}
+        """By replica: the view and the tag in which it last promised not to take it."""
+
+
+class Coordinator(Stack):
+    """One replica of the coordinator. Only the leader of its log acts; any may tell what was decided."""
+
+    def __init__(
+        self,
+        env: Env,
+        groups: Mapping[GroupId, tuple[NodeId, ...]],
+        peers: tuple[NodeId, ...],
+        options: CoordinatorOptions,
+    ) -> None:
+        super().__init__(env)
+        self._count = len(groups)
+        self._groups = {group: members for group, members in groups.items() if members}
+        self._homes = {node: group for group, members in groups.items() for node in members}
+        self._options = options
+        self._rulings = Rulings()
+        self._log = self.embed("log", partial(self._make_log, peers), CONSENSUS_MESSAGES)
+        self._cases: dict[Mark, Case] = {}
+        self._clocks = dict.fromkeys(self._groups, 0)
+        """By group: up to which clock it is certain."""
+        self._ballot = -1
+        self._proposed: set[bytes] = set()
+        self._refused = 0
+        """Commands in the log that no correct leader proposes."""
+
+    def _make_log(self, peers: tuple[NodeId, ...], env: Env) -> Replica:
+        rulings, options = self._rulings, self._options.consensus
+        return Replica(env, peers, options, snapshot=rulings.snapshot, restore=rulings.restore)
+
+    def on_start(self, saved: Mapping[str, bytes]) -> None:
+        """Start the log, and the timers."""
+        super().on_start(saved)
+        self.env.set_timer(FLOORS, self._options.certain_ns)
+
+    def on_own_message(self, source: NodeId, message: Message) -> None:
+        """Hear of a message that is missing, that is there, or that nobody takes."""
+        if source not in self._homes:
+            raise RemoteError(f"node {source} sent a {type(message).__name__}, but is no replica of a group")
+        self._check(source, message)
+        self._take_office()
+        match message:
+            case Certain():
+                home = self._homes[source]
+                self._clocks[home] = max(self._clocks[home], message.clock)
+            case FindMessages():
+                self._on_find(source, message)
+            case Held():
+                self._on_held(source, message.entry)
+            case Promised():
+                self._on_promised(source, message)
+
+    def _check(self, source: NodeId, message: Message) -> None:
+        """Refuse clocks in the far future, and messages to groups that there are not."""
+        latest = self.env.now + CLOCK_AHEAD_MAX
+        if isinstance(message, Certain) and message.clock > latest:
+            raise RemoteError(f"node {source} is certain up to {message.clock}, too far ahead of {self.env.now}")
+        if isinstance(message, FindMessages):
+            for loss in message.losses:
+                if loss.mark[1] not in self._groups or loss.bound > latest:
+                    raise RemoteError(f"node {source} asks for a message {loss.mark} up to {loss.bound}")
+        if isinstance(message, Held):
+            entry = message.entry
+            fits = len(entry.groups) == len(entry.numbers) and len(set(entry.groups)) == len(entry.groups)
+            if not entry.groups or not fits or max(entry.groups) >= self._count or entry.clock > latest:
+                raise RemoteError(f"node {source} shows a message to {entry.groups} at {entry.clock}")
+
+    # What comes
+
+    def _on_find(self, source: NodeId, message: FindMessages) -> None:
+        """Tell what was decided; ask all replicas about the rest."""
+        asked = []
+        for loss in message.losses:
+            ruling = self._rulings.find(loss.mark)
+            if ruling is not None:
+                self._tell(ruling, (source,))
+            elif self._log.is_leader and loss.bound > self._rulings.forgotten:
+                if loss.mark not in self._cases and len(self._cases) < CASES_MAX:
+                    self._cases[loss.mark] = Case(loss, self.env.now)
+                    asked.append(loss)
+        if asked:
+            self._ask(asked)
+
+    def _ask(self, losses: list[Lost]) -> None:
+        for start in range(0, len(losses), MARKS_MAX):
+            question = Question(tuple(losses[start : start + MARKS_MAX]))
+            self.env.multicast(tuple(self._homes), question)
+        self.env.set_timer(ASK, self._options.ask_ns)
+
+    def _on_held(self, source: NodeId, entry: LogEntry) -> None:
+        """A message is there: it counts, unless it is gone."""
+        if self._rulings.is_settled(entry):
+            self._tell_about(entry, (source,))
+        elif entry.clock <= self._rulings.forgotten:
+            self.env.send(source, self._floors())
+        else:
+            self._propose(Show(entry))
+
+    def _on_promised(self, source: NodeId, message: Promised) -> None:
+        for mark in message.marks:
+            ruling, case = self._rulings.find(mark), self._cases.get(mark)
+            if ruling is not None:
+                self._tell(ruling, (source,))
+            elif case is not None:
+                case.promises[source] = message.view, message.tag
+                if self._is_gone(case):
+                    self._propose(Drop(case.loss))
+
+    def _is_gone(self, case: Case) -> bool:
+        """Whether a majority of every group has promised not to take a message."""
+        return all(self._has_promised(case, members) for members in self._groups.values())
+
+    def _has_promised(self, case: Case, members: tuple[NodeId, ...]) -> bool:
+        """Whether a majority of a group has, in one view and with one tag, its leader among them."""
+        own = [case.promises[node] for node in members if node in case.promises]
+        return any(
+            own.count((view, tag)) > len(members) // 2
+            and case.promises.get(members[view % len(members)]) == (view, tag)
+            for view, tag in set(own)
+        )
+
+    # What is decided
+
+    def _propose(self, command: Command) -> None:
+        """Put a decision into the log, once at a time."""
+        value = encode(command)
+        if self._log.is_leader and value not in self._proposed:
+            self._proposed.add(value)  # before, for a log of one replica delivers it at once
+            if not self._log.propose(value):
+                self._proposed.discard(value)
+
+    def on_deliver(self, inner: str, delivery: Delivery) -> None:
+        """The log has decided."""
+        assert isinstance(delivery, Delivered)
+        self._proposed.discard(delivery.payload)
+        try:
+            command = decode(delivery.payload)
+        except RemoteError:  # no correct leader proposes it, and no replica obeys it
+            self._refused += 1
+            return
+        self._rulings.apply(command)
+        if isinstance(command, Forget):
+            return
+        if isinstance(command, Drop):
+            self._cases.pop(command.loss.mark, None)
+        else:
+            for mark in [mark for mark in self._cases if self._rulings.find(mark) is not None]:
+                del self._cases[mark]
+        if self._log.is_leader:
+            self._announce(command)
+
+    def _announce(self, command: Show | Drop) -> None:
+        """Tell a decision to all whom it concerns; who does not hear of it asks again."""
+        everybody = tuple(self._homes)
+        if isinstance(command, Show):
+            self._tell_about(command.entry, everybody)
+        else:
+            ruling = self._rulings.find(command.loss.mark)
+            if ruling is not None:
+                self._tell(ruling, everybody)
+
+    def _tell_about(self, entry: LogEntry, to: tuple[NodeId, ...]) -> None:
+        """Tell what was decided about a message."""
+        gone = self._rulings.gone(entry)
+        if gone:
+            self.env.multicast(to, Gone(tuple(gone)))
+        elif self._rulings.is_settled(entry):
+            self.env.multicast(to, Found(entry))
+
+    def _tell(self, ruling: LogEntry | Lost, to: tuple[NodeId, ...]) -> None:
+        self.env.multicast(to, Gone((ruling,)) if isinstance(ruling, Lost) else Found(ruling))
+
+    # The leader
+
+    def _take_office(self) -> None:
+        """Begin a leadership: who still asks, asks again."""
+        if self._log.ballot != self._ballot:
+            self._ballot = self._log.ballot
+            self._cases.clear()
+            self._proposed.clear()
+
+    def on_own_timer(self, name: str) -> None:
+        """Repeat questions, or tell how far all groups are certain."""
+        self._take_office()
+        if name == ASK:
+            if self._log.is_leader and self._cases:
+                for case in self._cases.values():
+                    if self._is_gone(case):
+                        self._propose(Drop(case.loss))
+                self._ask([case.loss for case in self._cases.values()])
+        elif name == FLOORS:
+            self.env.set_timer(FLOORS, self._options.certain_ns)
+            if self._log.is_leader:
+                self._forget()
+
+    def _forget(self) -> None:
+        """Let all forget what is certain everywhere."""
+        lowest = min(self._clocks.values())
+        if any(self._clocks.values()):
+            self.env.multicast(tuple(self._homes), self._floors())
+        if len(self._rulings) and lowest > self._rulings.forgotten:
+            self._propose(Forget(lowest))
+
+    def _floors(self) -> Floors:
+        return Floors(tuple(self._clocks.get(group, NEVER) for group in range(self._count)))
+
+    def explain_own(self) -> Explanation:
+        """The messages that are searched for, and whose promises are missing."""
+        state: dict[str, str | int] = {"role": "coordinator", "decisions kept": len(self._rulings)}
+        if self._refused:
+            state["commands refused"] = self._refused
+        waits = []
+        for case in self._cases.values():
+            lacking = [group for group, nodes in self._groups.items() if not self._has_promised(case, nodes)]
+            nodes = tuple(node for group in lacking for node in self._groups[group])
+            sequencer, group, number = case.loss.mark
+            what = f"number {number} of sequencer {sequencer} in group {group}"
+            blocker = f"a majority of groups {', '.join(map(str, lacking))}, or a replica that has it"
+            waits.append(Wait(what, blocker, case.since, on=nodes))
+        return Explanation(state, tuple(waits), "")

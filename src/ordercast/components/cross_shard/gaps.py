@@ -1,0 +1,36 @@
+"""Gap agreement where messages go to several groups: no group gives a slot up by itself.
+
+Within the group everything is as ever. But before the leader proposes to give a slot up, the coordinator must
+have decided that the message is gone from all of its groups.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ordercast.components.network_ordered.gaps import GapAgreement
+
+if TYPE_CHECKING:
+    from ordercast.components.cross_shard.replica import ShardReplica
+    from ordercast.components.network_ordered.place import Slot
+
+
+class ShardGaps(GapAgreement):
+    """The gaps of one replica of several groups."""
+
+    def __init__(self, replica: ShardReplica) -> None:
+        super().__init__(replica)
+        self._owner = replica
+
+    def on_ruling(self) -> None:
+        """The coordinator has decided on something."""
+        if self._owner.is_normal and self._owner.leads and self._gaps:
+            self._lead()
+
+    def _give_up(self, slots: list[Slot]) -> None:
+        """Give up what counts nowhere, and ask the coordinator for the rest."""
+        gone = [slot for slot in slots if self._is_committing(slot) or self._owner.counts_nowhere(slot)]
+        if len(gone) < len(slots):
+            self._owner.search([slot for slot in slots if slot not in gone])
+        if gone:
+            super()._give_up(gone)

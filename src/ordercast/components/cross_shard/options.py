@@ -1,0 +1,32 @@
+"""Options of groups that have messages in common."""
+
+from typing import Annotated
+
+import msgspec
+
+from ordercast.components.consensus import ConsensusOptions
+from ordercast.components.network_ordered.options import Duration
+from ordercast.core import MILLISECOND, LocalError, Nanos
+
+
+class CoordinatorOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The failure coordinator, which decides what became of messages that a whole group has lost."""
+
+    replicas: Annotated[int, msgspec.Meta(ge=1, le=9)] = 3
+    """How many replicas it has."""
+    ask_ns: Duration = 1 * MILLISECOND
+    """How often questions are repeated."""
+    certain_ns: Duration = 20 * MILLISECOND
+    """How often groups tell how far they are certain, so that others can forget what they kept for them."""
+    consensus: ConsensusOptions = ConsensusOptions()
+    """The log of the coordinator."""
+
+    def __post_init__(self) -> None:
+        if self.replicas % 2 == 0:
+            raise LocalError(
+                f"a coordinator has an odd number of replicas, not {self.replicas}: one more bears no more failures"
+            )
+
+    def detection_ns(self) -> Nanos:
+        """When another replica of the coordinator leads after a crash."""
+        return self.consensus.detection_ns
