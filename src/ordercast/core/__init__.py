@@ -1,5 +1,6 @@
 """The contract that protocols, drivers and checks share. It imports nothing else of ordercast."""
 
+from ordercast.core.asking import Answer, ask, continuation
 from ordercast.core.chain import Chain, cause_text, chain_text, follow
 from ordercast.core.checkpoint_pace import CheckpointPace
 from ordercast.core.delivery import (
@@ -62,7 +63,7 @@ from ordercast.core.message_text import message_text
 from ordercast.core.operation_type import OperationType, Refused, ServiceFailed, operation, read
 from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol, screen_groups
 from ordercast.core.process import Caller, Env, Member, Process, Receiver, Stateful
-from ordercast.core.service import Context, Outcome, ServiceSpec, StateMachine, outcome_of
+from ordercast.core.service import Asking, Context, Outcome, ServiceSpec, StateMachine, outcome_of
 from ordercast.core.service_class import Service, ServiceType
 from ordercast.core.stack import InnerEnv, Stack
 from ordercast.core.states import LifeCycle
@@ -82,6 +83,8 @@ __all__ = [
     "ANEW",
     "Action",
     "Agreement",
+    "Answer",
+    "Asking",
     "Causality",
     "Chain",
     "Codec",
@@ -137,8 +140,10 @@ __all__ = [
     "Undone",
     "View",
     "Wait",
+    "ask",
     "cause_text",
     "chain_text",
+    "continuation",
     "exception_text",
     "follow",
     "format_ns",
