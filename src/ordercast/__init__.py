@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         Refused,
         Service,
         ServiceFailed,
+        Shard,
         State,
         StateWanted,
         Undone,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         continuation,
         operation,
         read,
+        transaction,
     )
     from ordercast.net.api.client import Client
     from ordercast.net.api.connect import connect
@@ -40,6 +42,7 @@ _LIVE = {
     "Refused": "ordercast.core",
     "Service": "ordercast.core",
     "ServiceFailed": "ordercast.core",
+    "Shard": "ordercast.core",
     "State": "ordercast.core",
     "StateWanted": "ordercast.core",
     "UnconfirmedError": "ordercast.net.api.group",
@@ -53,6 +56,7 @@ _LIVE = {
     "join_sync": "ordercast.net.api.sync_group",
     "operation": "ordercast.core",
     "read": "ordercast.core",
+    "transaction": "ordercast.core",
 }
 
 __all__ = [
@@ -65,6 +69,7 @@ __all__ = [
     "Refused",
     "Service",
     "ServiceFailed",
+    "Shard",
     "State",
     "StateWanted",
     "UnconfirmedError",
@@ -79,6 +84,7 @@ __all__ = [
     "join_sync",
     "operation",
     "read",
+    "transaction",
 ]
 
 

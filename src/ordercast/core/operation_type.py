@@ -17,7 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MARK = "__ordercast_operation__"
-"""The attribute of a method that makes it an operation."""
+"""The attribute of a method that makes it an operation: it says of which kind."""
 _NAME_BYTES_MAX = 255
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -51,6 +51,7 @@ class OperationType:
     __slots__ = (
         "_arguments",
         "_count",
+        "_returns",
         "_signature",
         "_summary",
         "decode_result",
@@ -67,13 +68,13 @@ class OperationType:
         self._summary = (inspect.getdoc(method) or "").partition("\n")[0]
         where = f"{service.__name__}.{name}"
         self._signature = plain_signature(where, method)
-        kinds, returns = types_of(where, method, self._signature)
+        kinds, self._returns = types_of(where, method, self._signature)
         self._count = len(kinds)
         self._arguments: Any = tuple.__class_getitem__(kinds) if kinds else tuple[()]
         try:
             self.unpack = msgspec.msgpack.Decoder(self._arguments).decode
             """Gives the arguments of a call."""
-            self.decode_result = msgspec.msgpack.Decoder(returns).decode
+            self.decode_result = msgspec.msgpack.Decoder(self._returns).decode
             """Gives the value of an answer."""
         except TypeError as error:
             raise LocalError(f"{where} has a type that cannot be sent: {error}") from error
