@@ -11,11 +11,13 @@ if TYPE_CHECKING:
         Refused,
         Service,
         ServiceFailed,
+        Shard,
         State,
         StateWanted,
         Undone,
         operation,
         read,
+        transaction,
     )
     from ordercast.net.api.client import Client
     from ordercast.net.api.connect import connect
@@ -36,6 +38,7 @@ _LIVE = {
     "Refused": "ordercast.core",
     "Service": "ordercast.core",
     "ServiceFailed": "ordercast.core",
+    "Shard": "ordercast.core",
     "State": "ordercast.core",
     "StateWanted": "ordercast.core",
     "UnconfirmedError": "ordercast.net.api.group",
@@ -47,6 +50,7 @@ _LIVE = {
     "join_sync": "ordercast.net.api.sync_group",
     "operation": "ordercast.core",
     "read": "ordercast.core",
+    "transaction": "ordercast.core",
 }
 
 __all__ = [
@@ -58,6 +62,7 @@ __all__ = [
     "Refused",
     "Service",
     "ServiceFailed",
+    "Shard",
     "State",
     "StateWanted",
     "UnconfirmedError",
@@ -70,6 +75,7 @@ __all__ = [
     "join_sync",
     "operation",
     "read",
+    "transaction",
 ]
 
 

@@ -8,13 +8,13 @@ state, its arguments and its `Context`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from random import Random
 
 from ordercast.core.errors import LocalError
-from ordercast.core.ids import MessageId, NodeId, message_sender
+from ordercast.core.ids import GroupId, Groups, MessageId, NodeId, message_sender
 from ordercast.core.time import Nanos
 
 
@@ -81,6 +81,22 @@ class StateMachine(ABC):
         """Take over a state that `snapshot` gave; `LocalError` if it is not one of this service."""
 
 
+class Sharding(ABC):
+    """How a service is cut into shards, one for each group of a deployment."""
+
+    @abstractmethod
+    def make(self, shard: GroupId, shards: int) -> StateMachine:
+        """One of so many shards."""
+
+    @abstractmethod
+    def groups(self, operation: bytes, shards: int) -> Groups:
+        """The shards that an operation runs in, in their order; `LocalError` if it is none of the service."""
+
+    @abstractmethod
+    def combine(self, operation: bytes, results: Sequence[bytes]) -> bytes:
+        """The result of an operation from those of its shards, in their order."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceSpec:
     """A service that a deployment replicates: its name, and how to make a replica of it."""
@@ -89,6 +105,13 @@ class ServiceSpec:
     make: Callable[[], StateMachine]
     fingerprint: str = ""
     """What identifies the service. A snapshot of a service with another fingerprint is not restored."""
+    sharding: Sharding | None = None
+    """How it is cut into shards. None: each group has a whole service of its own."""
+
+    def for_group(self, group: GroupId, groups: int) -> "ServiceSpec":
+        """The service as one of so many groups replicates it."""
+        sharding = self.sharding
+        return self if sharding is None else replace(self, make=lambda: sharding.make(group, groups))
 
     def check(self, fingerprint: str) -> None:
         """Raise `LocalError` if a snapshot with this fingerprint was taken of another service."""
