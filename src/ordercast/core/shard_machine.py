@@ -15,7 +15,7 @@ from ordercast.core.ids import GroupId
 from ordercast.core.operation_type import Refused
 from ordercast.core.service import Context, Outcome, StateMachine
 from ordercast.core.service_class import Service, failed, fresh
-from ordercast.core.shard import Shard, Scope
+from ordercast.core.shard import Scope, Shard
 
 if TYPE_CHECKING:
     from ordercast.core.shard_type import TransactionType
