@@ -10,7 +10,7 @@ from ordercast.components.consensus import Barrier
 from ordercast.components.execution.call import Call
 from ordercast.components.execution.client_table import ClientRecord, ClientTable, Executed, PackedTable
 from ordercast.components.logged_service import LoggedService
-from ordercast.core import Env, MessageId, Node, NodeId, Plan, Process
+from ordercast.core import Env, Groups, MessageId, Node, NodeId, Plan, Process
 from ordercast.scenario.faults import Crash, FaultSpec, Heal, Partition, Restart
 from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim.run import Run, simulate
@@ -41,9 +41,9 @@ class ReceiptTable(ClientTable):
 
     __slots__ = ()
 
-    def admit(self, call: Call) -> ClientRecord | None:
+    def admit(self, call: Call, groups: Groups = ()) -> ClientRecord | None:
         """A record in which nothing is found."""
-        client = super().admit(call)
+        client = super().admit(call, groups)
         if client is not None:
             client.results = HiddenResults(client.results)
         return client

@@ -8,7 +8,18 @@ from typing import Any
 from ordercast.components.execution import Call, Executor, unpack_call
 from ordercast.components.execution.client_table import ClientRecord, ClientTable
 from ordercast.components.execution.messages import Answer, CallMessage, place_of_stamp
-from ordercast.core import MILLISECOND, Env, GroupId, Message, NodeId, Plan, Process, ServiceSpec, Stamp
+from ordercast.core import (
+    MILLISECOND,
+    Env,
+    GroupId,
+    Groups,
+    Message,
+    NodeId,
+    Plan,
+    Process,
+    ServiceSpec,
+    Stamp,
+)
 from ordercast.replication.unreplicated.protocol import Client, Server, UnreplicatedOptions
 from ordercast.scenario.spec import NetworkSpec, UniformSpec, WorkloadSpec
 from ordercast.sim.run import Run
@@ -21,7 +32,7 @@ OPTIONS = UnreplicatedOptions(checkpoint_every=4)
 class NoTable(ClientTable):
     """Remembers nothing of any client."""
 
-    def admit(self, call: Call) -> ClientRecord | None:
+    def admit(self, call: Call, groups: Groups = ()) -> ClientRecord | None:
         """Every call is new."""
         return ClientRecord()
 

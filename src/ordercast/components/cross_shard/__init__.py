@@ -1,7 +1,7 @@
 """Groups of replicas that have messages in common: all or none of them take a message.
 
-Each group replicates by itself (`network_ordered`). What a whole group has lost, a failure coordinator decides
-on, for all groups alike (Hydra section 6; Eris, SOSP 2017, sections 6 and 7).
+Each group replicates by itself (`network_ordered`). What a whole group has lost, a failure coordinator
+decides on, for all groups alike (Hydra section 6; Eris, SOSP 2017, sections 6 and 7).
 """
 
 from ordercast.components.cross_shard.coordinator import Coordinator

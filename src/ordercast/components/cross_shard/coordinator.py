@@ -120,7 +120,9 @@ class Coordinator(Stack):
         """Refuse clocks in the far future, and messages to groups that there are not."""
         latest = self.env.now + CLOCK_AHEAD_MAX
         if isinstance(message, Certain) and message.clock > latest:
-            raise RemoteError(f"node {source} is certain up to {message.clock}, too far ahead of {self.env.now}")
+            raise RemoteError(
+                f"node {source} is certain up to {message.clock}, too far ahead of {self.env.now}"
+            )
         if isinstance(message, FindMessages):
             for loss in message.losses:
                 if loss.mark[1] not in self._groups or loss.bound > latest:
@@ -140,12 +142,16 @@ class Coordinator(Stack):
             ruling = self._rulings.find(loss.mark)
             if ruling is not None:
                 self._tell(ruling, (source,))
-            elif self._log.is_leader and loss.bound > self._rulings.forgotten:
-                if loss.mark not in self._cases and len(self._cases) < CASES_MAX:
-                    self._cases[loss.mark] = Case(loss, self.env.now)
-                    asked.append(loss)
+            elif self._is_new(loss):
+                self._cases[loss.mark] = Case(loss, self.env.now)
+                asked.append(loss)
         if asked:
             self._ask(asked)
+
+    def _is_new(self, loss: Lost) -> bool:
+        """Whether the leader begins to search for a message."""
+        is_known = loss.mark in self._cases or loss.bound <= self._rulings.forgotten
+        return self._log.is_leader and not is_known and len(self._cases) < CASES_MAX
 
     def _ask(self, losses: list[Lost]) -> None:
         for start in range(0, len(losses), MARKS_MAX):

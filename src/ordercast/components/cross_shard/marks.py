@@ -29,7 +29,9 @@ def marks_of(entry: LogEntry, group: GroupId) -> tuple[Mark, ...]:
     """All marks of an entry in the log of a group."""
     if not entry.groups:
         return ((entry.sequencer, group, entry.number),)
-    return tuple((entry.sequencer, one, number) for one, number in zip(entry.groups, entry.numbers, strict=True))
+    return tuple(
+        (entry.sequencer, one, number) for one, number in zip(entry.groups, entry.numbers, strict=True)
+    )
 
 
 def told(entry: LogEntry, group: GroupId) -> LogEntry:

@@ -24,9 +24,11 @@ class CoordinatorOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     def __post_init__(self) -> None:
         if self.replicas % 2 == 0:
             raise LocalError(
-                f"a coordinator has an odd number of replicas, not {self.replicas}: one more bears no more failures"
+                f"a coordinator has an odd number of replicas, not {self.replicas}: with one less it bears as"
+                " many failures"
             )
 
+    @property
     def detection_ns(self) -> Nanos:
         """When another replica of the coordinator leads after a crash."""
         return self.consensus.detection_ns

@@ -320,7 +320,12 @@ class ShardReplica(NetworkReplica):
         found = super().explain()
         state = dict(found.state) | {"messages not to take": len(self.book)}
         waits = [
-            Wait(f"the message in slot {slot}", "a decision of the coordinator", self.env.now, on=self._coordinators)
+            Wait(
+                f"the message in slot {slot}",
+                "a decision of the coordinator",
+                self.env.now,
+                on=self._coordinators,
+            )
             for slot in self.aside
         ]
         return Explanation(state, (*found.waits, *waits), found.behind)

@@ -60,7 +60,9 @@ def decode(data: bytes) -> Command:
 
 def marks(entry: LogEntry) -> list[Mark]:
     """The marks of an entry with all of its groups."""
-    return [(entry.sequencer, group, number) for group, number in zip(entry.groups, entry.numbers, strict=True)]
+    return [
+        (entry.sequencer, group, number) for group, number in zip(entry.groups, entry.numbers, strict=True)
+    ]
 
 
 class Rulings:
@@ -97,7 +99,7 @@ class Rulings:
             case Show(entry) if not self.is_settled(entry) and entry.clock > self.forgotten:
                 own = marks(entry)
                 if any(mark in self._gone for mark in own):
-                    self._gone |= {mark: entry.clock for mark in own}
+                    self._gone |= dict.fromkeys(own, entry.clock)
                 else:
                     self._found |= dict.fromkeys(own, entry)
             case Drop(loss) if self.find(loss.mark) is None and loss.bound > self.forgotten:

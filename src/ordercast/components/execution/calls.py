@@ -159,17 +159,12 @@ class Calls:
 
     def waits(self, blocker: str, on: tuple[NodeId, ...] = ()) -> list[Wait]:
         """What waits here, for an explanation."""
-        return [
-            Wait(
-                f"call {message_name(call.first)} of {call.count} operations, sent {call.attempts} times",
-                blocker,
-                call.since,
-                payload=call.bundle,
-                groups=call.groups,
-                on=on,
-            )
-            for call in self.pending.values()
-        ]
+        return [self.wait_of(call, blocker, on) for call in self.pending.values()]
+
+    def wait_of(self, call: Pending, blocker: str, on: tuple[NodeId, ...]) -> Wait:
+        """That a call waits."""
+        what = f"call {message_name(call.first)} of {call.count} operations, sent {call.attempts} times"
+        return Wait(what, blocker, call.since, payload=call.bundle, groups=call.groups, on=on)
 
     def _attempt(self, call: Pending) -> None:
         wait = self._options.retry_ns * min(1 << call.attempts, BACK_OFF_MAX)

@@ -6,12 +6,17 @@ way, and at most `RESULTS_MAX` calls a client; if a client has more, its oldest 
 floor rises above it.
 
 The table is part of the replicated state: it depends on the order of calls alone.
+
+Calls that go to several groups have records of their own, one for each set of groups. All of these groups
+must execute such a call, or none. They see the same calls to this very set, in the same order, so they find
+the same floor; of other calls one group may have seen more than another.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ordercast.components.execution.call import Call
-from ordercast.core import MessageId, NodeId, Stamp, message_sender
+from ordercast.core import Groups, MessageId, NodeId, Stamp, message_sender
 
 RESULTS_MAX = 1 << 16
 
@@ -41,22 +46,28 @@ class ClientRecord:
                 self.results = {first: kept for first, kept in self.results.items() if first >= floor}
 
 
-PackedTable = dict[NodeId, tuple[MessageId, list[tuple[MessageId, int, int, tuple[int, ...], bytes]]]]
+PackedRecord = tuple[MessageId, list[tuple[MessageId, int, int, tuple[int, ...], bytes]]]
+PackedTable = dict[NodeId, PackedRecord]
+PackedShared = Sequence[tuple[NodeId, Groups, PackedRecord]]
 
 
 class ClientTable:
     """What was executed for all clients."""
 
-    __slots__ = ("_clients",)
+    __slots__ = ("_clients", "_shared")
 
     def __init__(self) -> None:
         self._clients: dict[NodeId, ClientRecord] = {}
+        self._shared: dict[tuple[NodeId, Groups], ClientRecord] = {}
+        """The records of calls to several groups."""
 
-    def admit(self, call: Call) -> ClientRecord | None:
-        """The record of a call's client; None if the call must never be executed."""
-        client = self._clients.get(call.client)
-        if client is None:
-            client = self._clients[call.client] = ClientRecord()
+    def admit(self, call: Call, groups: Groups = ()) -> ClientRecord | None:
+        """The record of a call's client, for the groups that it went to if these are several; None if the
+        call must never be executed."""
+        if groups:
+            client = self._shared.setdefault((call.client, groups), ClientRecord())
+        else:
+            client = self._clients.get(call.client) or self._clients.setdefault(call.client, ClientRecord())
         client.raise_floor(call.floor)
         return client if call.first >= client.floor else None
 
@@ -84,25 +95,33 @@ class ClientTable:
 
     def pack(self) -> PackedTable:
         """The table as plain data; equal tables give equal data."""
-        return {
-            node: (
-                client.floor,
-                [
-                    (first, kept.stamp.clock, kept.stamp.issuer, kept.stamp.numbers, kept.results)
-                    for first, kept in sorted(client.results.items())
-                ],
-            )
-            for node, client in sorted(self._clients.items())
-        }
+        return {node: _pack(client) for node, client in sorted(self._clients.items())}
+
+    def pack_shared(self) -> PackedShared:
+        """The records of calls to several groups, likewise."""
+        return [(node, groups, _pack(client)) for (node, groups), client in sorted(self._shared.items())]
 
     @classmethod
-    def unpack(cls, packed: PackedTable) -> "ClientTable":
+    def unpack(cls, packed: PackedTable, shared: PackedShared = ()) -> "ClientTable":
         """The table from such data."""
         table = cls()
-        for node, (floor, results) in packed.items():
-            kept = {
-                first: Executed(Stamp(clock, issuer, tuple(numbers)), result)
-                for first, clock, issuer, numbers, result in results
-            }
-            table._clients[node] = ClientRecord(floor, kept)
+        table._clients = {node: _unpack(record) for node, record in packed.items()}
+        table._shared = {(node, groups): _unpack(record) for node, groups, record in shared}
         return table
+
+
+def _pack(client: ClientRecord) -> PackedRecord:
+    results = [
+        (first, kept.stamp.clock, kept.stamp.issuer, kept.stamp.numbers, kept.results)
+        for first, kept in sorted(client.results.items())
+    ]
+    return client.floor, results
+
+
+def _unpack(packed: PackedRecord) -> ClientRecord:
+    floor, results = packed
+    kept = {
+        first: Executed(Stamp(clock, issuer, tuple(numbers)), result)
+        for first, clock, issuer, numbers, result in results
+    }
+    return ClientRecord(floor, kept)

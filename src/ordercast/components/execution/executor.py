@@ -14,7 +14,12 @@ import msgspec
 
 from ordercast.components.execution.asks import Ask, Asks, Packed
 from ordercast.components.execution.call import Call, pack_call
-from ordercast.components.execution.client_table import ClientTable, Executed, PackedTable
+from ordercast.components.execution.client_table import (
+    ClientTable,
+    Executed,
+    PackedShared,
+    PackedTable,
+)
 from ordercast.components.execution.results import pack_results
 from ordercast.core import (
     Asking,
@@ -22,6 +27,7 @@ from ordercast.core import (
     Context,
     Env,
     GroupId,
+    Groups,
     LocalError,
     MessageId,
     Nanos,
@@ -57,6 +63,9 @@ class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
     place: tuple[int, int, tuple[int, ...]] | None
     executed: int
     now_ns: Nanos
+    shared: PackedShared = ()
+
+    """There only if there were calls to several groups."""
 
 
 _decoder = msgspec.msgpack.Decoder(_Snapshot)
@@ -89,12 +98,15 @@ class Executor:
         self.executed = 0
         """How many calls were executed; the same at all replicas at the same place."""
 
-    def execute(self, call: Call, stamp: Stamp, via: tuple[int, ...] = ()) -> Execution | None:
+    def execute(
+        self, call: Call, stamp: Stamp, via: tuple[int, ...] = (), groups: Groups = ()
+    ) -> Execution | None:
         """Run a call at its place; None if its client does not wait for it, so that it is never run, or if it
-        runs already and waits for other services. `via` is the way that its answer goes, if it does."""
+        runs already and waits for other services. `via` is the way that its answer goes, if it does. `groups`
+        are those that run it, if these are several."""
         if call.read:
             return self._read_in_place(call, stamp)
-        client = self._table.admit(call)
+        client = self._table.admit(call, groups)
         if client is None:
             return None
         known = client.results.get(call.first)
@@ -255,16 +267,16 @@ class Executor:
     def snapshot(self) -> bytes:
         """Everything that a replica needs to go on from here."""
         place = self.place
-        return _encoder.encode(
-            _Snapshot(
-                self._spec.fingerprint if self._spec is not None else "",
-                self._service_state(),
-                self._table.pack(),
-                None if place is None else (place.clock, place.issuer, place.numbers),
-                self.executed,
-                self._now_ns,
-            )
+        fields = (
+            self._spec.fingerprint if self._spec is not None else "",
+            self._service_state(),
+            self._table.pack(),
+            None if place is None else (place.clock, place.issuer, place.numbers),
+            self.executed,
+            self._now_ns,
         )
+        shared = self._table.pack_shared()
+        return _encoder.encode((*fields, shared) if shared else fields)
 
     def _service_state(self) -> bytes:
         """The state of the service, with the asks of one that asks others."""
@@ -290,7 +302,7 @@ class Executor:
                 machine.restore(state)
                 self.asks.unpack(asks)
             self._machine = machine
-        self._table = ClientTable.unpack(found.table)
+        self._table = ClientTable.unpack(found.table, found.shared)
         self.place = None if found.place is None else Stamp(*found.place)
         self.executed = found.executed
         self._now_ns = found.now_ns

@@ -31,10 +31,10 @@ class Ledger:
         self._log = log
         self._every = every
         self.executor = executor
-        self.state = self.pack(executor.snapshot())
-        """The state at the base of the log."""
         self.executed = 0
         """So many entries of the log are executed."""
+        self.state = self.pack(executor.snapshot())
+        """The state at the base of the log."""
         self.outcomes: list[tuple[Call | None, Execution | None]] = []
         """What became of those, entry by entry."""
         self._taken: list[Taken] = []
@@ -52,7 +52,7 @@ class Ledger:
         for entry in self._log.entries[self.executed : stop]:
             self.executed += 1
             call = call_of(entry)
-            done = None if call is None else self.executor.execute(call, entry.stamp, entry.groups)
+            done = None if call is None else self.executor.execute(call, entry.stamp, groups=entry.groups)
             self.outcomes.append((call, done))
             if done is not None and done.fresh and self.executor.is_checkpoint(self._every):
                 state, digest = self.executor.checkpoint()

@@ -119,9 +119,7 @@ class Views:
         """Send the own log to the leader of the new view."""
         replica, log = self._replica, self._replica.log
         noops = tuple(sorted(log.noops))
-        vote = ViewChange(
-            self.view, replica.tag, self.normal, log.base, log.end, noops, replica.pledges()
-        )
+        vote = ViewChange(self.view, replica.tag, self.normal, log.base, log.end, noops, replica.pledges())
         if replica.leads:
             self._votes.add(replica.env.me, vote)
             self._try_to_merge()

@@ -22,6 +22,7 @@ from ordercast.core import (
     RemoteError,
     Stack,
     Stamp,
+    Wait,
 )
 from ordercast.protocols.hydra.messages import Announce, Echo, Outcome, Stamped, Steps
 from ordercast.protocols.hydra.options import HydraOptions
@@ -102,5 +103,8 @@ class Client(Stack, Caller):
 
     def explain_own(self) -> Explanation:
         """The calls without an answer."""
-        waits = self._calls.waits("equal replies of a majority, with the leader's", tuple(self._homes))
+        waits = self._waits()
         return Explanation({"role": "client", "calls under way": len(waits)}, tuple(waits))
+
+    def _waits(self) -> list[Wait]:
+        return self._calls.waits("equal replies of a majority, with the leader's", tuple(self._homes))

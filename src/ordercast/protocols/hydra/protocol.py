@@ -92,6 +92,15 @@ def extend(deployment: Deployment, options: Options, extension: Extension) -> Pl
     )
 
 
+class Beside(NamedTuple):
+    """Nodes of one more role, which receivers and they themselves know."""
+
+    role: str
+    nodes: int
+    make: Callable[..., Process]
+    """Called with the environment, `groups`, and `peers`."""
+
+
 class Ends(NamedTuple):
     """Who receives and who sends, in a network of sequencers."""
 
@@ -102,6 +111,8 @@ class Ends(NamedTuple):
     sequencer: Callable[..., Process] = Sequencer
     service: Callable[..., Process] = ConfigurationReplica
     name: str = NAME
+    beside: Beside | None = None
+    """Receivers are told of these nodes as their `coordinators`."""
 
 
 def lay_out(
@@ -118,17 +129,19 @@ def lay_out(
     sequencers = ids.take(options.sequencers + options.spares)
     aggregators = ids.take(_racks(deployment.receivers, options))
     service = ids.take(options.replicas)
+    beside = ids.take(ends.beside.nodes if ends.beside else 0)
     initial = dict(enumerate(sequencers[: options.sequencers], 1))
     receivers = tuple(range(deployment.receivers))
     audience = (*receivers, *senders, *sequencers, *aggregators)
 
+    receiver = partial(ends.receiver, coordinators=beside) if beside else ends.receiver
     nodes = [
         Node(
             node,
             ends.receiver_role,
             node,
             partial(
-                ends.receiver,
+                receiver,
                 group=home[node],
                 members=members,
                 initial=initial,
@@ -140,10 +153,10 @@ def lay_out(
         for node in receivers
     ]
     places = _places(deployment.receivers, sequencers, service, options)
-    beside = {host: node for node, host in places.items() if node in sequencers}
+    near = {host: node for node, host in places.items() if node in sequencers}
     sender = partial(ends.sender, groups=members, service=service, options=options)
     nodes += [
-        Node(node, ends.sender_role, host, partial(sender, near=beside.get(host)))
+        Node(node, ends.sender_role, host, partial(sender, near=near.get(host)))
         for node, host in ((node, deployment.sender_host(node)) for node in senders)
     ]
     sequencer = partial(
@@ -175,6 +188,13 @@ def lay_out(
     nodes += [
         Node(node, "configuration", places.get(node, node), replica, Crashes.MINORITY) for node in service
     ]
+    if ends.beside:
+        make = partial(ends.beside.make, groups=members, peers=beside)
+        hosts = range(deployment.receivers) if options.compact else beside
+        nodes += [
+            Node(node, ends.beside.role, hosts[index % len(hosts)], make, Crashes.MINORITY)
+            for index, node in enumerate(beside)
+        ]
     later = extension.nodes(len(nodes))
     nodes += [Node(node, _later_role(new, role), node, sequencer, Crashes.ANY) for node, new in later]
     _screen_removed(nodes, extension)

@@ -286,9 +286,7 @@ class HydraOrdering(NetworkOrdering):
         plan, report = planned.plan, planned.report
         if plan is None or report is None or plan.change != "removed":
             return True
-        return all(
-            entry.is_within(report.numbers) for entry in entries if entry.sequencer == plan.sequencer
-        )
+        return all(entry.is_within(report.numbers) for entry in entries if entry.sequencer == plan.sequencer)
 
     def begun(self, sequencer: int) -> int | None:
         """The start of a lane."""

@@ -1,0 +1,243 @@
+"""HydraTxn as a protocol (Hydra section 6): Eris over Hydra's groupcast."""
+
+from functools import partial
+from random import Random
+
+import msgspec
+
+from ordercast.components.consensus import LIVE_TIMEOUTS
+from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
+from ordercast.components.cross_shard import MESSAGES as CROSS_SHARD_MESSAGES
+from ordercast.components.cross_shard import Coordinator, CoordinatorOptions, ShardReplica
+from ordercast.components.execution import CallOptions
+from ordercast.components.execution.options import LIVE_CALLS
+from ordercast.components.network_ordered import MESSAGES as REPLICA_MESSAGES
+from ordercast.components.network_ordered import ReplicaOptions
+from ordercast.components.network_ordered.promises import guarantees
+from ordercast.core import (
+    MILLISECOND,
+    Action,
+    Codec,
+    Consistency,
+    Deployment,
+    Env,
+    Extension,
+    GroupId,
+    Guarantees,
+    LocalError,
+    Nanos,
+    NodeId,
+    Options,
+    Order,
+    Pace,
+    Plan,
+    Protocol,
+    ServiceSpec,
+)
+from ordercast.protocols.hydra.messages import MESSAGES as HYDRA_MESSAGES
+from ordercast.protocols.hydra.options import HydraOptions
+from ordercast.protocols.hydra.protocol import Beside, Ends, lay_out
+from ordercast.transactions.hydra_txn.client import ShardClient
+from ordercast.transactions.hydra_txn.ordering import HydraShardOrdering
+
+NAME = "hydra_txn"
+
+
+class HydraTxnOptions(Options, frozen=True):
+    """Options of HydraTxn."""
+
+    durable: bool = False
+    """Whether replicas save their log, and may restart, all at once too."""
+    hydra: HydraOptions = HydraOptions()
+    """The sequencers, and how replicas get flushes. Its options for receivers and senders that keep packets
+    (`repair`, `resend`, `durable`) are not used: replicas and clients do that themselves."""
+    replicas: ReplicaOptions = ReplicaOptions()
+    """Timeouts and limits of replicas."""
+    coordinator: CoordinatorOptions = CoordinatorOptions()
+    """The failure coordinator."""
+    calls: CallOptions = CallOptions()
+    """How clients call."""
+
+    @property
+    def detection_ns(self) -> Nanos:
+        """A sequencer, a leader, or the leader of the coordinator is suspected."""
+        return max(self.hydra.detection_ns, self.replicas.silence_ns, self.coordinator.detection_ns)
+
+    def network(self) -> HydraOptions:
+        """The options of the network."""
+        return msgspec.structs.replace(self.hydra, repair=False, resend=False, durable=False)
+
+    def pace(self, delay: Nanos) -> Pace:
+        """A call waits for the order, and a retry; a delivery waits for synchronisation."""
+        pace = self.replicas.pace(self.network().pace(delay), delay, 9 * self.calls.retry_ns)
+        decision = 8 * self.coordinator.ask_ns + 20 * delay
+        recovery = self.coordinator.consensus.recovery_ns
+        return Pace(pace.delivery_ns + decision, pace.recovery_ns + recovery + 2 * decision)
+
+
+def _make_replica(
+    env: Env,
+    group: GroupId,
+    members: dict[GroupId, tuple[NodeId, ...]],
+    initial: dict[int, NodeId],
+    service: tuple[NodeId, ...],
+    aggregator: NodeId | None,
+    options: HydraOptions,
+    *,
+    coordinators: tuple[NodeId, ...],
+    spec: ServiceSpec | None,
+    own: HydraTxnOptions,
+) -> ShardReplica:
+    """A replica of a shard."""
+    shards = sum(1 for nodes in members.values() if nodes)
+    ordering = partial(
+        HydraShardOrdering,
+        group=group,
+        groups=len(members),
+        initial=initial,
+        service=service,
+        aggregator=aggregator,
+        options=options,
+    )
+    return ShardReplica(
+        env,
+        group,
+        members[group],
+        spec.for_group(group, shards) if spec is not None else None,
+        ordering,
+        own.replicas,
+        durable=own.durable,
+        coordinators=coordinators,
+        certain_ns=own.coordinator.certain_ns,
+    )
+
+
+def promises(*, durable: bool) -> Guarantees:
+    """What replicas of shards promise: one order over all of them, and all of a transaction or none."""
+    return msgspec.structs.replace(
+        guarantees(durable=durable),
+        order=Order.ACROSS,
+        groups_max=None,
+        consistency=Consistency.STRICT_SERIALIZABLE,
+    )
+
+
+def deploy(deployment: Deployment, options: Options) -> Plan:
+    """Replicas of shards, their coordinator, clients, sequencers, and the configuration service."""
+    return extend(deployment, options, Extension())
+
+
+def extend(deployment: Deployment, options: Options, extension: Extension) -> Plan:
+    """The same, with sequencers that came later, and without those that were removed."""
+    if not isinstance(options, HydraTxnOptions):
+        raise LocalError(f"{NAME} takes HydraTxnOptions, not {type(options).__name__}")
+    spec, coordinator = deployment.service, options.coordinator
+    ends = Ends(
+        partial(_make_replica, spec=spec, own=options),
+        partial(ShardClient, calls=options.calls, spec=spec),
+        "replica",
+        "client",
+        name=NAME,
+        beside=Beside("coordinator", coordinator.replicas, partial(Coordinator, options=coordinator)),
+    )
+    nodes, members = lay_out(deployment, options.network(), extension, ends)
+    return Plan(
+        NAME,
+        promises(durable=options.durable),
+        nodes,
+        members,
+        deployment.sender_ids(),
+        Codec((*HYDRA_MESSAGES, *CONSENSUS_MESSAGES, *REPLICA_MESSAGES, *CROSS_SHARD_MESSAGES)),
+        options.pace,
+        packets_held_max=options.hydra.buffer,
+        removed=extension.removed,
+        service=spec,
+    )
+
+
+def vary(rng: Random) -> dict[str, object]:
+    """Options for a run of the swarm."""
+    flush = rng.choice(("adaptive", "solicited", "periodic", "aggregated", "nudged"))
+    periods = (0, 50_000) if flush in ("adaptive", "solicited") else (2_000_000, 10_000_000)
+    hydra: dict[str, object] = {
+        "sequencers": rng.choice((1, 2, 2, 3)),
+        "spares": rng.choice((0, 1, 1, 2)),
+        "flush": flush,
+        "flush_ns": rng.choice(periods),
+        "route": rng.choice(("random", "hash", "congestion", "sticky")),
+        "suspect_ns": rng.choice((30_000_000, 100_000_000)),
+        "replicas": rng.choice((1, 3, 3)),
+        "announce_ns": rng.choice((5, 20)) * MILLISECOND,
+        "addition_ns": rng.choice((50, 100)) * MILLISECOND,
+        "strangers": rng.choice((2, 1024)),
+        "buffer": rng.choice((16, 65_536)),
+    }
+    if hydra["spares"] and rng.random() < 0.5:
+        hydra["target"] = hydra["sequencers"]
+    return {
+        "durable": rng.random() < 0.4,
+        "hydra": hydra,
+        "replicas": {
+            "ask_ns": rng.choice((0, 20_000, 200_000)),
+            "gap_ns": rng.choice((500_000, 2_000_000)),
+            "sync_ns": rng.choice((1, 5)) * MILLISECOND,
+            "checkpoint_every": rng.choice((1, 3, 16, 256)),
+            "keep": rng.choice((0, 4, 1024)),
+            "chunk_bytes": rng.choice((64, 16_384)),
+        },
+        "coordinator": {
+            "replicas": rng.choice((1, 3, 3)),
+            "certain_ns": rng.choice((2, 20)) * MILLISECOND,
+        },
+        "calls": {"window": rng.choice((1, 4, 64)), "retry_ns": rng.choice((5, 20)) * MILLISECOND},
+    }
+
+
+PROTOCOL = Protocol(
+    name=NAME,
+    summary="Transactions over shards in one round trip, over Hydra's many sequencers.",
+    paper="Hydra (NSDI 2023), section 6",
+    guarantees=promises(durable=False),
+    options=HydraTxnOptions,
+    deploy=deploy,
+    roles=("replica", "client", "sequencer", "switch", "aggregator", "configuration", "coordinator"),
+    serves=True,
+    vary=vary,
+    newcomers=("sequencer", "switch"),
+    extend=extend,
+    new_cluster={"hydra": {"spares": 1}},
+    actions=(
+        Action("add-sequencer", "Start the first spare sequencer.", frozenset({"sequencer", "switch"})),
+    ),
+    live={
+        "hydra": {
+            "flush": "nudged",
+            "flush_ns": 5 * MILLISECOND,
+            # A client moves seldom, and a sequencer that rests promises much: nudges cost as much as calls.
+            "route": "sticky",
+            "stick_ns": 500 * MILLISECOND,
+            "lead_ns": 50 * MILLISECOND,
+            "heartbeat_ns": 20 * MILLISECOND,
+            "suspect_ns": 500 * MILLISECOND,
+            "retry_ns": 5 * MILLISECOND,
+            "announce_ns": 100 * MILLISECOND,
+            "addition_ns": 1000 * MILLISECOND,
+            "join_ns": 50 * MILLISECOND,
+            "consensus": LIVE_TIMEOUTS,
+        },
+        "replicas": {
+            "ask_ns": 1 * MILLISECOND,
+            "gap_ns": 20 * MILLISECOND,
+            "sync_ns": 50 * MILLISECOND,
+            "silence_ns": 500 * MILLISECOND,
+            "view_ns": 100 * MILLISECOND,
+            "chunk_bytes": 64 << 10,
+        },
+        "coordinator": {
+            "ask_ns": 20 * MILLISECOND,
+            "certain_ns": 200 * MILLISECOND,
+            "consensus": LIVE_TIMEOUTS,
+        },
+        "calls": LIVE_CALLS,
+    },
+)
