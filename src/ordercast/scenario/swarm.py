@@ -144,7 +144,9 @@ def draw_service(scenario: Scenario, plan: Plan, rng: Random) -> Scenario:
     """The scenario with a service, in most seeds, if its protocol replicates services."""
     if plan.guarantees.consistency is Consistency.NONE or rng.random() >= SERVICE_SHARE:
         return scenario
-    workload = msgspec.structs.replace(scenario.workload, reads=rng.choice((0.0, 0.3, 0.5, 0.9)))
+    reads = rng.choice((0.0, 0.3, 0.5, 0.9))
+    spread = scenario.workload.spread[:1]  # what has no shards is called in one group
+    workload = msgspec.structs.replace(scenario.workload, reads=reads, spread=spread)
     return msgspec.structs.replace(scenario, service=rng.choice(sorted(BUILT_IN)), workload=workload)
 
 
