@@ -265,9 +265,9 @@ def keep_noops(self: SlotLog, entries: Any, noops: Any) -> Any:
     return _replace_tail(self, entries, {*noops, *self.noops})
 
 
-def always_fresh(self: Any, call: Any) -> Any:
+def always_fresh(self: Any, call: Any, groups: Any = ()) -> Any:
     """Forget every result."""
-    record = _admitted(self, call)
+    record = _admitted(self, call, groups)
     if record is not None:
         record.results.clear()
     return record
