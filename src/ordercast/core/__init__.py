@@ -64,9 +64,10 @@ from ordercast.core.message_text import message_text
 from ordercast.core.operation_type import OperationType, Refused, ServiceFailed, operation, read
 from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol, screen_groups
 from ordercast.core.process import Caller, Env, Member, Process, Receiver, Stateful
-from ordercast.core.service import Context, Outcome, ServiceSpec, Sharding, StateMachine, outcome_of
+from ordercast.core.service import HELD, Context, Outcome, ServiceSpec, Sharding, StateMachine, outcome_of
 from ordercast.core.service_class import Service, ServiceType
 from ordercast.core.shard import Keys, Shard, WrongKey, shard_of, transaction
+from ordercast.core.shard_machine import ShardMachine
 from ordercast.core.shard_type import ShardType, TransactionType
 from ordercast.core.stack import InnerEnv, Stack
 from ordercast.core.states import LifeCycle
@@ -171,8 +172,10 @@ __all__ = [
     "ServiceFailed",
     "ServiceSpec",
     "ServiceType",
+    "HELD",
     "Keys",
     "Shard",
+    "ShardMachine",
     "ShardType",
     "Sharding",
     "TransactionType",

@@ -29,6 +29,10 @@ class Outcome(IntEnum):
     """The operation raised another exception, or there is no such operation."""
 
 
+HELD = b""
+"""In the place of a result: the operation waits, and its result comes later."""
+
+
 def outcome_of(result: bytes) -> Outcome:
     """How the operation of this result ended."""
     return Outcome(result[0]) if result and result[0] <= Outcome.FAILED else Outcome.FAILED
@@ -66,7 +70,7 @@ class StateMachine(ABC):
     @abstractmethod
     def apply(self, operation: bytes, context: Context) -> bytes:
         """Run an operation, which may change the state; return its result, whose first byte is an
-        `Outcome`."""
+        `Outcome`. A shard may return `HELD`."""
 
     @abstractmethod
     def read(self, operation: bytes, context: Context) -> bytes:

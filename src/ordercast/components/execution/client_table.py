@@ -11,7 +11,7 @@ The table is part of the replicated state: it depends on the order of calls alon
 from typing import NamedTuple
 
 from ordercast.components.execution.call import Call
-from ordercast.core import MessageId, NodeId, Stamp
+from ordercast.core import MessageId, NodeId, Stamp, message_sender
 
 RESULTS_MAX = 1 << 16
 
@@ -22,6 +22,11 @@ class Executed(NamedTuple):
     stamp: Stamp
     """Where."""
     results: bytes
+
+    @property
+    def blocked(self) -> bool:
+        """Whether it has no results yet, because it waits for locks in its shard."""
+        return not self.results
 
 
 class ClientRecord:
@@ -65,6 +70,12 @@ class ClientTable:
         client.results[first] = executed
         if len(client.results) > RESULTS_MAX:
             client.raise_floor(sorted(client.results)[1])
+
+    def complete(self, first: MessageId, executed: Executed) -> None:
+        """A call that was blocked has results. Its client may have ceased to wait for them."""
+        client = self._clients.get(message_sender(first))
+        if client is not None and first in client.results:
+            client.results[first] = executed
 
     def floor(self, client: NodeId) -> MessageId:
         """The floor of a client; 0 if it has not called yet."""

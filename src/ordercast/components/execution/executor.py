@@ -6,6 +6,7 @@ and the place, so a replica that restores it goes on exactly like the one that t
 protocol restores an earlier snapshot and executes the calls after it again.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 from zlib import crc32
 
@@ -15,15 +16,22 @@ from ordercast.components.execution.call import Call
 from ordercast.components.execution.client_table import ClientTable, Executed, PackedTable
 from ordercast.components.execution.results import pack_results
 from ordercast.core import (
+    HELD,
     CheckpointPace,
     Context,
     Env,
+    GroupId,
+    Groups,
     LocalError,
+    Locked,
     MessageId,
     Nanos,
     NodeId,
+    Notice,
+    Released,
     RemoteError,
     ServiceSpec,
+    ShardMachine,
     Stamp,
 )
 from ordercast.core.bundle import Bundle, pack_bundle, unpack_bundle
@@ -39,6 +47,8 @@ class Execution(NamedTuple):
     """Where it was executed first."""
     fresh: bool
     """Whether it was executed now, and changed the state."""
+    blocked: bool = False
+    """Some of its operations wait for locks: it is not answered now, and has no results."""
 
 
 class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
@@ -50,7 +60,23 @@ class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
     now_ns: Nanos
 
 
-_decoder = msgspec.msgpack.Decoder(_Snapshot)
+class _Blocked(msgspec.Struct, array_like=True):
+    """A call whose results are not complete."""
+
+    first: MessageId
+    place: tuple[int, int, tuple[int, ...]]
+    times: list[Nanos]
+    results: list[bytes]
+    """`HELD` for operations that wait."""
+
+
+class _ShardSnapshot(_Snapshot, frozen=True, array_like=True):
+    """Without blocked calls, it is that of any other service."""
+
+    blocked: list[_Blocked] = []
+
+
+_decoder = msgspec.msgpack.Decoder(_ShardSnapshot)
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -69,6 +95,9 @@ class Executor:
         self._table = ClientTable()
         self._now_ns: Nanos = 0
         self._pace = CheckpointPace()
+        self._blocked: dict[MessageId, _Blocked] = {}
+        """Calls that wait for locks, by their names, in their order."""
+        self._released: list[Execution] = []
         self.place: Stamp | None = None
         """The place of the last call that was executed."""
         self.executed = 0
@@ -83,17 +112,18 @@ class Executor:
             return None
         known = client.results.get(call.first)
         if known is not None:
-            return Execution(call.first, known.results, known.stamp, fresh=False)
+            return Execution(call.first, known.results, known.stamp, fresh=False, blocked=known.blocked)
         try:
             bundle = unpack_bundle(call.bundle)
         except RemoteError:  # all replicas find it alike, and no correct client waits for an answer
             return None
-        results = self._run(bundle)
+        results = self._run(bundle, stamp)
         self._table.note(client, call.first, Executed(stamp, results))
         self.place = stamp
         self.executed += 1
         self._pace.count(len(call.bundle))
-        return Execution(call.first, results, stamp, fresh=True)
+        self._settle_released()
+        return Execution(call.first, results, stamp, fresh=True, blocked=not results)
 
     def _read_in_place(self, call: Call, stamp: Stamp) -> Execution | None:
         try:
@@ -119,7 +149,8 @@ class Executor:
         self._env.executed(len(results))
         return pack_results(found, results)
 
-    def _run(self, bundle: Bundle) -> bytes:
+    def _run(self, bundle: Bundle, stamp: Stamp) -> bytes:
+        """The results of a call; none yet if some of its operations wait."""
         machine, count = self._machine, len(bundle.payloads)
         if machine is None:
             return pack_bundle(bundle.first, list(bundle.times), [b""] * count)
@@ -131,8 +162,67 @@ class Executor:
             results.append(apply(payload, Context(message, now)))
             message += 1
         self._now_ns = now
-        self._env.executed(count)
+        waiting = results.count(HELD)
+        self._env.executed(count - waiting)
+        if waiting:
+            place = (stamp.clock, stamp.issuer, stamp.numbers)
+            self._blocked[bundle.first] = _Blocked(bundle.first, place, list(bundle.times), results)
+            return b""
         return pack_results(bundle, results)
+
+    # Shards
+
+    def end(self, transaction: MessageId, stamp: Stamp) -> bool:
+        """The shards end a general transaction, at this place; False if it had ended. No client called it."""
+        assert isinstance(self._machine, ShardMachine)
+        ended = self._machine.end(transaction, Context(transaction, self._now_ns))
+        if ended:
+            self.place = stamp
+            self._settle_released()
+        return ended
+
+    @property
+    def pending(self) -> Mapping[MessageId, Groups]:
+        """The general transactions that hold locks or wait for them, with their shards, oldest first."""
+        return self._machine.pending if isinstance(self._machine, ShardMachine) else {}
+
+    def take_released(self) -> list[Execution]:
+        """The calls that were blocked, and have results since this was last asked."""
+        released, self._released = self._released, []
+        return released
+
+    def take_lock_notices(self, group: GroupId, stamp: Stamp) -> list[Notice]:
+        """What became of locks since this was last asked, for the trace. The stamp is the last place."""
+        if not isinstance(self._machine, ShardMachine) or not self._machine.changes:
+            return []
+        changes, self._machine.changes = self._machine.changes, []
+        return [
+            Locked(group, transaction, stamp)
+            if committed is None
+            else Released(group, transaction, stamp, committed)
+            for transaction, committed in changes
+        ]
+
+    def _settle_released(self) -> None:
+        """Results that waited for locks may complete their calls."""
+        machine = self._machine
+        if not isinstance(machine, ShardMachine) or not machine.released:
+            return
+        released, machine.released = machine.released, []
+        self._env.executed(len(released))
+        for message, result in released:
+            first = next(one for one, call in self._blocked.items() if 0 <= message - one < len(call.results))
+            call = self._blocked[first]
+            call.results[message - first] = result
+            if HELD not in call.results:
+                del self._blocked[first]
+                self._complete(call)
+
+    def _complete(self, call: _Blocked) -> None:
+        results = pack_results(Bundle(call.first, call.times, []), call.results)
+        stamp = Stamp(*call.place)
+        self._table.complete(call.first, Executed(stamp, results))
+        self._released.append(Execution(call.first, results, stamp, fresh=False))
 
     def is_checkpoint(self, every: int) -> bool:
         """Whether a checkpoint follows the last call, if there may be one after every so many calls."""
@@ -149,16 +239,17 @@ class Executor:
     def snapshot(self) -> bytes:
         """Everything that a replica needs to go on from here."""
         place = self.place
-        return _encoder.encode(
-            _Snapshot(
-                self._spec.fingerprint if self._spec is not None else "",
-                self._machine.snapshot() if self._machine is not None else b"",
-                self._table.pack(),
-                None if place is None else (place.clock, place.issuer, place.numbers),
-                self.executed,
-                self._now_ns,
-            )
+        parts = (
+            self._spec.fingerprint if self._spec is not None else "",
+            self._machine.snapshot() if self._machine is not None else b"",
+            self._table.pack(),
+            None if place is None else (place.clock, place.issuer, place.numbers),
+            self.executed,
+            self._now_ns,
         )
+        if self._blocked:
+            return _encoder.encode(_ShardSnapshot(*parts, list(self._blocked.values())))
+        return _encoder.encode(_Snapshot(*parts))
 
     def restore(self, snapshot: bytes, place: tuple[int, int] | None = None) -> None:
         """Take over a snapshot; `LocalError` if it is of another service, or taken at another place (clock
@@ -178,6 +269,8 @@ class Executor:
         self.place = None if found.place is None else Stamp(*found.place)
         self.executed = found.executed
         self._now_ns = found.now_ns
+        self._blocked = {call.first: call for call in found.blocked}
+        self._released = []
         self._pace.taken(len(snapshot))
 
     def digest(self) -> tuple[int, int]:
