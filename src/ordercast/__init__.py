@@ -8,6 +8,7 @@ __version__ = version("ordercast")
 
 if TYPE_CHECKING:
     from ordercast.core import (
+        Answer,
         Refused,
         Service,
         ServiceFailed,
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
         State,
         StateWanted,
         Undone,
+        ask,
+        continuation,
         operation,
         read,
         transaction,
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from ordercast.net.api.sync_group import join_sync
 
 _LIVE = {
+    "Answer": "ordercast.core",
     "Client": "ordercast.net.api.client",
     "Group": "ordercast.net.api.group",
     "OutOfOrder": "ordercast.net.api.received",
@@ -44,8 +48,10 @@ _LIVE = {
     "UnconfirmedError": "ordercast.net.api.group",
     "Undone": "ordercast.core",
     "Unknown": "ordercast.net.api.open_calls",
+    "ask": "ordercast.core",
     "connect": "ordercast.net.api.connect",
     "connect_sync": "ordercast.net.api.sync_client",
+    "continuation": "ordercast.core",
     "join": "ordercast.net.api.join",
     "join_sync": "ordercast.net.api.sync_group",
     "operation": "ordercast.core",
@@ -54,6 +60,7 @@ _LIVE = {
 }
 
 __all__ = [
+    "Answer",
     "Client",
     "Group",
     "OutOfOrder",
@@ -69,8 +76,10 @@ __all__ = [
     "Undone",
     "Unknown",
     "__version__",
+    "ask",
     "connect",
     "connect_sync",
+    "continuation",
     "join",
     "join_sync",
     "operation",

@@ -67,8 +67,8 @@ class OperationType:
         """Whether it changes nothing."""
         self._summary = (inspect.getdoc(method) or "").partition("\n")[0]
         where = f"{service.__name__}.{name}"
-        self._signature = _signature(where, method)
-        kinds, self._returns = _types(where, method, self._signature)
+        self._signature = plain_signature(where, method)
+        kinds, self._returns = types_of(where, method, self._signature)
         self._count = len(kinds)
         self._arguments: Any = tuple.__class_getitem__(kinds) if kinds else tuple[()]
         try:
@@ -78,10 +78,7 @@ class OperationType:
             """Gives the value of an answer."""
         except TypeError as error:
             raise LocalError(f"{where} has a type that cannot be sent: {error}") from error
-        encoded = name.encode()
-        if len(encoded) > _NAME_BYTES_MAX:
-            raise LocalError(f"the name of {where} is longer than {_NAME_BYTES_MAX} bytes")
-        self.head = bytes((len(encoded),)) + encoded
+        self.head = head_of(where, name)
         """What the bytes of a call begin with."""
 
     @property
@@ -149,7 +146,15 @@ class OperationType:
 _ANSWERED = bytes((Outcome.ANSWERED,))
 
 
-def _signature(where: str, method: Callable[..., Any]) -> inspect.Signature:
+def head_of(where: str, name: str) -> bytes:
+    """What the bytes of a call of a method begin with."""
+    encoded = name.encode()
+    if len(encoded) > _NAME_BYTES_MAX:
+        raise LocalError(f"the name of {where} is longer than {_NAME_BYTES_MAX} bytes")
+    return bytes((len(encoded),)) + encoded
+
+
+def plain_signature(where: str, method: Callable[..., Any]) -> inspect.Signature:
     """The signature without `self`; every argument has a place."""
     signature = inspect.signature(method)
     parameters = list(signature.parameters.values())[1:]
@@ -159,7 +164,7 @@ def _signature(where: str, method: Callable[..., Any]) -> inspect.Signature:
     return signature.replace(parameters=parameters)
 
 
-def _types(
+def types_of(
     where: str, method: Callable[..., Any], signature: inspect.Signature
 ) -> tuple[tuple[Any, ...], Any]:
     """The types of the parameters and of the result."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from random import Random
+from typing import NamedTuple
 
 from ordercast.core.errors import LocalError
 from ordercast.core.ids import GroupId, Groups, MessageId, NodeId, message_sender
@@ -41,9 +42,11 @@ def outcome_of(result: bytes) -> Outcome:
 class Context:
     """What an operation may know of the world. It is the same at all replicas."""
 
-    __slots__ = ("_rng", "message", "now_ns")
+    __slots__ = ("_answers", "_rng", "message", "now_ns")
 
-    def __init__(self, message: MessageId, now_ns: Nanos) -> None:
+    def __init__(self, message: MessageId, now_ns: Nanos, answers: int = 0) -> None:
+        """`answers`: how many answers of other services the operation has had, for a continuation of it."""
+        self._answers = answers
         self.message = message
         """The identity of the operation."""
         self.now_ns = now_ns
@@ -60,8 +63,23 @@ class Context:
     def rng(self) -> Random:
         """Random numbers for this operation."""
         if self._rng is None:
-            self._rng = Random(self.message)
+            self._rng = Random(f"{self.message}/{self._answers}" if self._answers else self.message)
         return self._rng
+
+
+class Asking(NamedTuple):
+    """What an operation gives if it must ask another service before it has a result (`asking.py`)."""
+
+    operation: bytes
+    """What is asked."""
+    read: bool
+    """Whether that changes nothing."""
+    service: str
+    """The fingerprint of the service that is asked."""
+    group: GroupId | None
+    """The group that is asked; None if the service says it."""
+    token: bytes
+    """What the operation needs to go on."""
 
 
 class StateMachine(ABC):
@@ -71,6 +89,14 @@ class StateMachine(ABC):
     def apply(self, operation: bytes, context: Context) -> bytes:
         """Run an operation, which may change the state; return its result, whose first byte is an
         `Outcome`. A shard may return `HELD`."""
+
+    def begin(self, operation: bytes, context: Context) -> bytes | Asking:
+        """Run an operation like `apply`, but let it ask another service before it has a result."""
+        return self.apply(operation, context)
+
+    def resume(self, token: bytes, result: bytes, context: Context) -> bytes | Asking:
+        """Go on with an operation that had asked, when the result of the other service is there."""
+        raise LocalError(f"{type(self).__name__} asks no other service")
 
     @abstractmethod
     def read(self, operation: bytes, context: Context) -> bytes:
@@ -111,6 +137,8 @@ class ServiceSpec:
     """What identifies the service. A snapshot of a service with another fingerprint is not restored."""
     sharding: Sharding | None = None
     """How it is cut into shards. None: each group has a whole service of its own."""
+    asks: bool = False
+    """Whether operations of the service may ask other services."""
 
     def for_group(self, group: GroupId, groups: int) -> "ServiceSpec":
         """The service as one of so many groups replicates it."""

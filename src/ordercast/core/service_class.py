@@ -23,10 +23,13 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from ordercast.core.asking import CONTINUATION, Ask, ContinuationType
 from ordercast.core.errors import LocalError
 from ordercast.core.operation_type import MARK, OperationType, Refused
-from ordercast.core.service import Context, Outcome, ServiceSpec, StateMachine
+from ordercast.core.service import Asking, Context, Outcome, ServiceSpec, StateMachine
 
+_OWNER = "__ordercast_service__"
+"""The attribute of an operation that has the class to which it belongs."""
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -41,6 +44,12 @@ class Service:
 
     context: Context
     """What the running operation may know of the world: `now_ns`, `rng`, `caller`."""
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        for method in vars(cls).values():
+            if hasattr(method, MARK):
+                setattr(method, _OWNER, cls)
 
     def snapshot(self) -> bytes:
         """The state as bytes."""
@@ -68,6 +77,8 @@ class ServiceType:
             raise LocalError(
                 f"{service.__name__} has no operations: decorate its methods with @operation or @read"
             )
+        marked = inspect.getmembers(service, lambda member: hasattr(member, CONTINUATION))
+        self.continuations = {name: ContinuationType(service, name, method) for name, method in marked}
 
     def _operation(self, name: str, method: Callable[..., Any]) -> OperationType:
         if getattr(method, MARK) not in ("operation", "read"):
@@ -86,10 +97,17 @@ class ServiceType:
             cls._known[service] = service._describe()
         return cls._known[service]
 
+    @classmethod
+    def known(cls, fingerprint: str) -> "ServiceType":
+        """The class of services with this fingerprint, of which `of` was called before."""
+        return next(kind for kind in cls._known.values() if kind.fingerprint == fingerprint)
+
     @property
     def fingerprint(self) -> str:
-        """What identifies the service: its name and its operations with their types."""
-        return "; ".join((self.service.__name__, *(kind.text for kind in self.operations.values())))
+        """What identifies the service: its name, and its operations and continuations with their types."""
+        texts = [kind.text for kind in self.operations.values()]
+        texts += [kind.text for kind in self.continuations.values()]
+        return "; ".join((self.service.__name__, *texts))
 
     def find(self, name: str) -> OperationType:
         """The operation with this name, or `LocalError` with a list of all names."""
@@ -102,17 +120,39 @@ class ServiceType:
     def spec(self, name: str = "") -> ServiceSpec:
         """The service for a deployment, checked: its first state can be saved and restored."""
         ServiceMachine(self).check_state()
-        return ServiceSpec(name or self.service.__name__, lambda: ServiceMachine(self), self.fingerprint)
+        return ServiceSpec(
+            name or self.service.__name__,
+            lambda: ServiceMachine(self),
+            self.fingerprint,
+            asks=bool(self.continuations),
+        )
+
+    def asking(self, asker: OperationType, question: Ask) -> Asking:
+        """What an operation of this service asks; `LocalError` if it asks nothing that can be asked."""
+        if question.then not in self.continuations:
+            raise LocalError(
+                f"{self.service.__name__}.{question.then} is not a continuation: decorate it with"
+                " @continuation"
+            )
+        owner = getattr(question.method, _OWNER, None)
+        if owner is None:
+            raise LocalError(f"{question.method!r} is not an operation of a service")
+        asked = ServiceType.of(owner)
+        kind = asked.find(question.method.__name__)
+        token = asker.head + self.continuations[question.then].pack(question.keep)
+        packed = kind.pack(question.arguments, {})
+        return Asking(packed, kind.reads, asked.fingerprint, question.group, token)
 
 
 class ServiceMachine(StateMachine):
     """A service as the state machine that protocols replicate."""
 
-    __slots__ = ("_operations", "_service", "_type")
+    __slots__ = ("_continuations", "_operations", "_service", "_type")
 
     def __init__(self, service_type: ServiceType) -> None:
         self._type = service_type
         self._operations = {kind.head: kind for kind in service_type.operations.values()}
+        self._continuations = {kind.head: kind for kind in service_type.continuations.values()}
         self._service = fresh(service_type.service)
 
     def read(self, operation: bytes, context: Context) -> bytes:
@@ -125,6 +165,11 @@ class ServiceMachine(StateMachine):
 
     def apply(self, operation: bytes, context: Context) -> bytes:
         """Run an operation; an exception is its result."""
+        found = self.begin(operation, context)
+        return found if isinstance(found, bytes) else failed("it asks another service, which it cannot here")
+
+    def begin(self, operation: bytes, context: Context) -> bytes | Asking:
+        """Run an operation, which may ask another service; an exception is its result."""
         start = 1 + operation[0] if operation else 0
         kind = self._operations.get(operation[:start])
         if kind is None:
@@ -133,10 +178,26 @@ class ServiceMachine(StateMachine):
             arguments = kind.unpack(operation[start:])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return failed(f"malformed arguments of {kind.name}: {error}")
+        return self._run(kind, kind.name, arguments, context)
+
+    def resume(self, token: bytes, result: bytes, context: Context) -> bytes | Asking:
+        """Run the continuation of an operation."""
+        start = 1 + token[0]
+        end = start + 1 + token[start]
+        follows = self._continuations[token[start:end]]
+        arguments = (follows.answer(result), *follows.unpack(token[end:]))
+        return self._run(self._operations[token[:start]], follows.name, arguments, context)
+
+    def _run(
+        self, kind: OperationType, method: str, arguments: tuple[Any, ...], context: Context
+    ) -> bytes | Asking:
         service = self._service
         service.context = context
         try:
-            return kind.pack_result(getattr(service, kind.name)(*arguments))
+            value = getattr(service, method)(*arguments)
+            if type(value) is Ask:
+                return self._type.asking(kind, value)
+            return kind.pack_result(value)
         except Refused as refusal:
             return bytes((Outcome.REFUSED,)) + str(refusal).encode(errors="replace")
         except Exception as error:

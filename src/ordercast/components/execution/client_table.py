@@ -23,11 +23,6 @@ class Executed(NamedTuple):
     """Where."""
     results: bytes
 
-    @property
-    def blocked(self) -> bool:
-        """Whether it has no results yet, because it waits for locks in its shard."""
-        return not self.results
-
 
 class ClientRecord:
     """What was executed for one client."""
@@ -71,11 +66,11 @@ class ClientTable:
         if len(client.results) > RESULTS_MAX:
             client.raise_floor(sorted(client.results)[1])
 
-    def complete(self, first: MessageId, executed: Executed) -> None:
-        """A call that was blocked has results. Its client may have ceased to wait for them."""
+    def keep(self, first: MessageId, executed: Executed) -> None:
+        """Keep the results of a call that took long, if its client still waits for them."""
         client = self._clients.get(message_sender(first))
-        if client is not None and first in client.results:
-            client.results[first] = executed
+        if client is not None and first >= client.floor:
+            self.note(client, first, executed)
 
     def floor(self, client: NodeId) -> MessageId:
         """The floor of a client; 0 if it has not called yet."""
