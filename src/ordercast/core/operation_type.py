@@ -17,7 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MARK = "__ordercast_operation__"
-"""The attribute of a method that makes it an operation."""
+"""The attribute of a method that makes it an operation: it says of which kind."""
 _NAME_BYTES_MAX = 255
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -51,6 +51,7 @@ class OperationType:
     __slots__ = (
         "_arguments",
         "_count",
+        "_returns",
         "_signature",
         "_summary",
         "decode_result",
@@ -66,21 +67,18 @@ class OperationType:
         """Whether it changes nothing."""
         self._summary = (inspect.getdoc(method) or "").partition("\n")[0]
         where = f"{service.__name__}.{name}"
-        self._signature = _signature(where, method)
-        kinds, returns = _types(where, method, self._signature)
+        self._signature = plain_signature(where, method)
+        kinds, self._returns = types_of(where, method, self._signature)
         self._count = len(kinds)
         self._arguments: Any = tuple.__class_getitem__(kinds) if kinds else tuple[()]
         try:
             self.unpack = msgspec.msgpack.Decoder(self._arguments).decode
             """Gives the arguments of a call."""
-            self.decode_result = msgspec.msgpack.Decoder(returns).decode
+            self.decode_result = msgspec.msgpack.Decoder(self._returns).decode
             """Gives the value of an answer."""
         except TypeError as error:
             raise LocalError(f"{where} has a type that cannot be sent: {error}") from error
-        encoded = name.encode()
-        if len(encoded) > _NAME_BYTES_MAX:
-            raise LocalError(f"the name of {where} is longer than {_NAME_BYTES_MAX} bytes")
-        self.head = bytes((len(encoded),)) + encoded
+        self.head = head_of(where, name)
         """What the bytes of a call begin with."""
 
     @property
@@ -148,7 +146,15 @@ class OperationType:
 _ANSWERED = bytes((Outcome.ANSWERED,))
 
 
-def _signature(where: str, method: Callable[..., Any]) -> inspect.Signature:
+def head_of(where: str, name: str) -> bytes:
+    """What the bytes of a call of a method begin with."""
+    encoded = name.encode()
+    if len(encoded) > _NAME_BYTES_MAX:
+        raise LocalError(f"the name of {where} is longer than {_NAME_BYTES_MAX} bytes")
+    return bytes((len(encoded),)) + encoded
+
+
+def plain_signature(where: str, method: Callable[..., Any]) -> inspect.Signature:
     """The signature without `self`; every argument has a place."""
     signature = inspect.signature(method)
     parameters = list(signature.parameters.values())[1:]
@@ -158,7 +164,7 @@ def _signature(where: str, method: Callable[..., Any]) -> inspect.Signature:
     return signature.replace(parameters=parameters)
 
 
-def _types(
+def types_of(
     where: str, method: Callable[..., Any], signature: inspect.Signature
 ) -> tuple[tuple[Any, ...], Any]:
     """The types of the parameters and of the result."""

@@ -18,14 +18,18 @@ Its operations are described in `operation_type.py`.
 import inspect
 import re
 import typing
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import msgspec
 
+from ordercast.core.asking import CONTINUATION, Ask, ContinuationType
 from ordercast.core.errors import LocalError
 from ordercast.core.operation_type import MARK, OperationType, Refused
-from ordercast.core.service import Context, Outcome, ServiceSpec, StateMachine
+from ordercast.core.service import Asking, Context, Outcome, ServiceSpec, StateMachine
 
+_OWNER = "__ordercast_service__"
+"""The attribute of an operation that has the class to which it belongs."""
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -41,6 +45,12 @@ class Service:
     context: Context
     """What the running operation may know of the world: `now_ns`, `rng`, `caller`."""
 
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        for method in vars(cls).values():
+            if hasattr(method, MARK):
+                setattr(method, _OWNER, cls)
+
     def snapshot(self) -> bytes:
         """The state as bytes."""
         return pack_state(self)
@@ -48,6 +58,10 @@ class Service:
     def restore(self, state: bytes) -> None:
         """Take over a state that `snapshot` gave."""
         unpack_state(self, state)
+
+    @classmethod
+    def _describe(cls) -> "ServiceType":
+        return ServiceType(cls)
 
 
 class ServiceType:
@@ -58,11 +72,19 @@ class ServiceType:
     def __init__(self, service: type[Service]) -> None:
         self.service = service
         marked = inspect.getmembers(service, lambda member: hasattr(member, MARK))
-        self.operations = {name: OperationType(service, name, method) for name, method in marked}
+        self.operations = {name: self._operation(name, method) for name, method in marked}
         if not self.operations:
             raise LocalError(
                 f"{service.__name__} has no operations: decorate its methods with @operation or @read"
             )
+        marked = inspect.getmembers(service, lambda member: hasattr(member, CONTINUATION))
+        self.continuations = {name: ContinuationType(service, name, method) for name, method in marked}
+
+    def _operation(self, name: str, method: Callable[..., Any]) -> OperationType:
+        if getattr(method, MARK) not in ("operation", "read"):
+            where = f"{self.service.__name__}.{name}"
+            raise LocalError(f"{where}: only a subclass of ordercast.Shard has transactions")
+        return OperationType(self.service, name, method)
 
     @classmethod
     def of(cls, service: object) -> "ServiceType":
@@ -72,13 +94,20 @@ class ServiceType:
                 f"{getattr(service, '__name__', service)!s} is not a subclass of ordercast.Service"
             )
         if service not in cls._known:
-            cls._known[service] = cls(service)
+            cls._known[service] = service._describe()
         return cls._known[service]
+
+    @classmethod
+    def known(cls, fingerprint: str) -> "ServiceType":
+        """The class of services with this fingerprint, of which `of` was called before."""
+        return next(kind for kind in cls._known.values() if kind.fingerprint == fingerprint)
 
     @property
     def fingerprint(self) -> str:
-        """What identifies the service: its name and its operations with their types."""
-        return "; ".join((self.service.__name__, *(kind.text for kind in self.operations.values())))
+        """What identifies the service: its name, and its operations and continuations with their types."""
+        texts = [kind.text for kind in self.operations.values()]
+        texts += [kind.text for kind in self.continuations.values()]
+        return "; ".join((self.service.__name__, *texts))
 
     def find(self, name: str) -> OperationType:
         """The operation with this name, or `LocalError` with a list of all names."""
@@ -91,53 +120,88 @@ class ServiceType:
     def spec(self, name: str = "") -> ServiceSpec:
         """The service for a deployment, checked: its first state can be saved and restored."""
         ServiceMachine(self).check_state()
-        return ServiceSpec(name or self.service.__name__, lambda: ServiceMachine(self), self.fingerprint)
+        return ServiceSpec(
+            name or self.service.__name__,
+            lambda: ServiceMachine(self),
+            self.fingerprint,
+            asks=bool(self.continuations),
+        )
+
+    def asking(self, asker: OperationType, question: Ask) -> Asking:
+        """What an operation of this service asks; `LocalError` if it asks nothing that can be asked."""
+        if question.then not in self.continuations:
+            raise LocalError(
+                f"{self.service.__name__}.{question.then} is not a continuation: decorate it with"
+                " @continuation"
+            )
+        owner = getattr(question.method, _OWNER, None)
+        if owner is None:
+            raise LocalError(f"{question.method!r} is not an operation of a service")
+        asked = ServiceType.of(owner)
+        kind = asked.find(question.method.__name__)
+        token = asker.head + self.continuations[question.then].pack(question.keep)
+        packed = kind.pack(question.arguments, {})
+        return Asking(packed, kind.reads, asked.fingerprint, question.group, token)
 
 
 class ServiceMachine(StateMachine):
     """A service as the state machine that protocols replicate."""
 
-    __slots__ = ("_operations", "_service", "_type")
+    __slots__ = ("_continuations", "_operations", "_service", "_type")
 
     def __init__(self, service_type: ServiceType) -> None:
         self._type = service_type
         self._operations = {kind.head: kind for kind in service_type.operations.values()}
-        self._service = self._fresh()
-
-    def _fresh(self) -> Service:
-        try:
-            return self._type.service()
-        except Exception as error:
-            raise LocalError(
-                f"{self._type.service.__name__}() cannot be made: {type(error).__name__}: {error}"
-            ) from error
+        self._continuations = {kind.head: kind for kind in service_type.continuations.values()}
+        self._service = fresh(service_type.service)
 
     def read(self, operation: bytes, context: Context) -> bytes:
         """Run a read."""
         start = 1 + operation[0] if operation else 0
         found = self._operations.get(operation[:start])
         if found is not None and not found.reads:
-            return _failed(f"{found.name} is not a read")
+            return failed(f"{found.name} is not a read")
         return self.apply(operation, context)
 
     def apply(self, operation: bytes, context: Context) -> bytes:
         """Run an operation; an exception is its result."""
+        found = self.begin(operation, context)
+        return found if isinstance(found, bytes) else failed("it asks another service, which it cannot here")
+
+    def begin(self, operation: bytes, context: Context) -> bytes | Asking:
+        """Run an operation, which may ask another service; an exception is its result."""
         start = 1 + operation[0] if operation else 0
         kind = self._operations.get(operation[:start])
         if kind is None:
-            return _failed(f"{self._type.service.__name__} has no such operation")
+            return failed(f"{self._type.service.__name__} has no such operation")
         try:
             arguments = kind.unpack(operation[start:])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return _failed(f"malformed arguments of {kind.name}: {error}")
+            return failed(f"malformed arguments of {kind.name}: {error}")
+        return self._run(kind, kind.name, arguments, context)
+
+    def resume(self, token: bytes, result: bytes, context: Context) -> bytes | Asking:
+        """Run the continuation of an operation."""
+        start = 1 + token[0]
+        end = start + 1 + token[start]
+        follows = self._continuations[token[start:end]]
+        arguments = (follows.answer(result), *follows.unpack(token[end:]))
+        return self._run(self._operations[token[:start]], follows.name, arguments, context)
+
+    def _run(
+        self, kind: OperationType, method: str, arguments: tuple[Any, ...], context: Context
+    ) -> bytes | Asking:
         service = self._service
         service.context = context
         try:
-            return kind.pack_result(getattr(service, kind.name)(*arguments))
+            value = getattr(service, method)(*arguments)
+            if type(value) is Ask:
+                return self._type.asking(kind, value)
+            return kind.pack_result(value)
         except Refused as refusal:
             return bytes((Outcome.REFUSED,)) + str(refusal).encode(errors="replace")
         except Exception as error:
-            return _failed(f"{type(error).__name__}: {error}")
+            return failed(f"{type(error).__name__}: {error}")
 
     def snapshot(self) -> bytes:
         """The state of the service."""
@@ -145,16 +209,16 @@ class ServiceMachine(StateMachine):
 
     def restore(self, state: bytes) -> None:
         """Make a fresh service with a state."""
-        fresh = self._fresh()
+        restored = fresh(self._type.service)
         try:
-            fresh.restore(state)
+            restored.restore(state)
         except LocalError:
             raise
         except Exception as error:
             raise LocalError(
                 f"{self._type.service.__name__} cannot restore its state: {type(error).__name__}: {error}"
             ) from error
-        self._service = fresh
+        self._service = restored
 
     def check_state(self) -> None:
         """Raise `LocalError` if the state of the service does not survive a snapshot."""
@@ -179,7 +243,15 @@ class ServiceMachine(StateMachine):
             raise LocalError(f"the state of {name} is not the same after snapshot and restore")
 
 
-def _failed(text: str) -> bytes:
+def fresh(service: type[Service]) -> Service:
+    """A service in its first state."""
+    try:
+        return service()
+    except Exception as error:
+        raise LocalError(f"{service.__name__}() cannot be made: {type(error).__name__}: {error}") from error
+
+
+def failed(text: str) -> bytes:
     """A failed result. Addresses of objects differ between replicas, and results must not."""
     return bytes((Outcome.FAILED,)) + _ADDRESS.sub("0x", text).encode(errors="replace")
 
