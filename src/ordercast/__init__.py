@@ -8,14 +8,19 @@ __version__ = version("ordercast")
 
 if TYPE_CHECKING:
     from ordercast.core import (
+        Answer,
         Refused,
         Service,
         ServiceFailed,
+        Shard,
         State,
         StateWanted,
         Undone,
+        ask,
+        continuation,
         operation,
         read,
+        transaction,
     )
     from ordercast.net.api.client import Client
     from ordercast.net.api.connect import connect
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
     from ordercast.net.api.sync_group import join_sync
 
 _LIVE = {
+    "Answer": "ordercast.core",
     "Client": "ordercast.net.api.client",
     "Group": "ordercast.net.api.group",
     "OutOfOrder": "ordercast.net.api.received",
@@ -36,20 +42,25 @@ _LIVE = {
     "Refused": "ordercast.core",
     "Service": "ordercast.core",
     "ServiceFailed": "ordercast.core",
+    "Shard": "ordercast.core",
     "State": "ordercast.core",
     "StateWanted": "ordercast.core",
     "UnconfirmedError": "ordercast.net.api.group",
     "Undone": "ordercast.core",
     "Unknown": "ordercast.net.api.open_calls",
+    "ask": "ordercast.core",
     "connect": "ordercast.net.api.connect",
     "connect_sync": "ordercast.net.api.sync_client",
+    "continuation": "ordercast.core",
     "join": "ordercast.net.api.join",
     "join_sync": "ordercast.net.api.sync_group",
     "operation": "ordercast.core",
     "read": "ordercast.core",
+    "transaction": "ordercast.core",
 }
 
 __all__ = [
+    "Answer",
     "Client",
     "Group",
     "OutOfOrder",
@@ -58,18 +69,22 @@ __all__ = [
     "Refused",
     "Service",
     "ServiceFailed",
+    "Shard",
     "State",
     "StateWanted",
     "UnconfirmedError",
     "Undone",
     "Unknown",
     "__version__",
+    "ask",
     "connect",
     "connect_sync",
+    "continuation",
     "join",
     "join_sync",
     "operation",
     "read",
+    "transaction",
 ]
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.core import Checkpoint, RemoteError, Replied, Stamp, Undone, message_id
+from ordercast.core import Checkpoint, Locked, Released, RemoteError, Replied, Stamp, Undone, message_id
 from ordercast.core.bundle import pack_bundle, unpack_bundle
 from ordercast.net.host.recording import spool_file as layout
-from ordercast.trace import READ, RESTORED, Kind, notice_event
+from ordercast.trace import ABORTED, COMMITTED, READ, RESTORED, Kind, notice_event
 from tests.live.test_spool import events_in, spool_at, spooler_in
 
 PLACE = Stamp(900, 7)
@@ -60,6 +60,22 @@ def test_what_is_taken_back_is_a_row(tmp_path: Path) -> None:
     found = events_in(spool_at(spooler.path))
     assert found == [notice_event(30, 30, 5, plain), notice_event(31, 31, 1, named)]
     assert [(event.kind, event.numbers) for event in found] == [(Kind.UNDONE, None), (Kind.UNDONE, (3, 11))]
+
+
+def test_locks_are_rows_that_name_their_transaction(tmp_path: Path) -> None:
+    spooler = spooler_in(tmp_path)
+    held = Locked(2, message_id(5, 9), PLACE)
+    ended = [Released(2, message_id(5, 9), PLACE, committed) for committed in (True, False)]
+    for notice in (held, *ended):
+        spooler.noticed(30, 1, notice)
+    spooler.close()
+    found = events_in(spool_at(spooler.path))
+    assert found == [notice_event(30, 30, 1, notice) for notice in (held, *ended)]
+    assert {(event.message, event.groups, event.stamp_clock) for event in found} == {
+        (message_id(5, 9), (2,), PLACE.clock)
+    }
+    told = [(Kind.LOCKED, None), (Kind.RELEASED, COMMITTED), (Kind.RELEASED, ABORTED)]
+    assert [(event.kind, event.label) for event in found] == told
 
 
 def test_an_answer_of_a_faulty_peer_that_does_not_fit_is_a_row_without_content(tmp_path: Path) -> None:

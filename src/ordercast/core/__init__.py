@@ -1,5 +1,6 @@
 """The contract that protocols, drivers and checks share. It imports nothing else of ordercast."""
 
+from ordercast.core.asking import Answer, ask, continuation
 from ordercast.core.chain import Chain, cause_text, chain_text, follow
 from ordercast.core.checkpoint_pace import CheckpointPace
 from ordercast.core.delivery import (
@@ -12,8 +13,10 @@ from ordercast.core.delivery import (
     Dropped,
     Joined,
     Left,
+    Locked,
     Notice,
     OutOfOrder,
+    Released,
     Replied,
     RoleChange,
     Stamp,
@@ -59,18 +62,23 @@ from ordercast.core.ids import (
 )
 from ordercast.core.message import Codec, Message, Numbered, Payload
 from ordercast.core.message_text import message_text
+from ordercast.core.operation_type import OperationType, Refused, ServiceFailed, operation, read
 from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol, screen_groups
 from ordercast.core.process import Caller, Env, Member, Process, Receiver, Stateful
-from ordercast.core.service import Context, Outcome, ServiceSpec, StateMachine, outcome_of
-from ordercast.core.service_class import (
-    OperationType,
-    Refused,
-    Service,
-    ServiceFailed,
-    ServiceType,
-    operation,
-    read,
+from ordercast.core.service import (
+    HELD,
+    Asking,
+    Context,
+    Outcome,
+    ServiceSpec,
+    Sharding,
+    StateMachine,
+    outcome_of,
 )
+from ordercast.core.service_class import Service, ServiceType
+from ordercast.core.shard import Keys, Shard, WrongKey, shard_of, transaction
+from ordercast.core.shard_machine import ShardMachine
+from ordercast.core.shard_type import ShardType, TransactionType
 from ordercast.core.stack import InnerEnv, Stack
 from ordercast.core.states import LifeCycle
 from ordercast.core.tags import message_types
@@ -89,6 +97,8 @@ __all__ = [
     "ANEW",
     "Action",
     "Agreement",
+    "Answer",
+    "Asking",
     "Causality",
     "Chain",
     "Codec",
@@ -144,8 +154,10 @@ __all__ = [
     "Undone",
     "View",
     "Wait",
+    "ask",
     "cause_text",
     "chain_text",
+    "continuation",
     "exception_text",
     "follow",
     "format_ns",
@@ -161,6 +173,8 @@ __all__ = [
     "protocol_failed",
     "Caller",
     "Checkpoint",
+    "Locked",
+    "Released",
     "CheckpointPace",
     "Consistency",
     "Context",
@@ -172,6 +186,16 @@ __all__ = [
     "ServiceFailed",
     "ServiceSpec",
     "ServiceType",
+    "HELD",
+    "Keys",
+    "Shard",
+    "ShardMachine",
+    "ShardType",
+    "Sharding",
+    "TransactionType",
+    "WrongKey",
+    "shard_of",
+    "transaction",
     "StateMachine",
     "operation",
     "outcome_of",

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from ordercast.core.bundle import bundle_span, pack_bundle, unpack
-from ordercast.core.ids import GroupId, Groups, NodeId
+from ordercast.core.ids import GroupId, Groups, MessageId, NodeId
 
 
 class Stamp(msgspec.Struct, frozen=True, gc=False):
@@ -247,6 +247,25 @@ class Undone(Notice, frozen=True, gc=False):
     stamp: Stamp
     """The last place that the discarded branch has in common with the one that this node goes on with. Its
     numbers may name that one: the number and the precedence of its last view that this node knows."""
+
+
+class Locked(Notice, frozen=True, gc=False):
+    """From a place in its order on, a shard holds locks for a transaction. Its replicas deliver this once,
+    when it is certain, in turn with the other deliveries of the shard."""
+
+    transaction: MessageId
+    """The message that asked for the locks."""
+    stamp: Stamp
+
+
+class Released(Notice, frozen=True, gc=False):
+    """At a place in its order, a shard ends a transaction, and holds no lock for it any more. A transaction
+    that was ended before it held a lock has this notice too."""
+
+    transaction: MessageId
+    stamp: Stamp
+    committed: bool
+    """Whether what the transaction did in this shard is in force. All its shards say the same."""
 
 
 Delivery: TypeAlias = Carrier | Notice

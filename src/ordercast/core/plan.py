@@ -160,6 +160,8 @@ class Plan:
     """How many times a host has come to the live cluster or was removed, since its first plan."""
     service: ServiceSpec | None = None
     """The service that receivers replicate. Then senders are `Caller`s, and each operation is answered."""
+    asks: bool = False
+    """Whether operations of the service may ask other groups."""
 
     def __post_init__(self) -> None:
         if [node.id for node in self.nodes] != list(range(len(self.nodes))):
@@ -175,6 +177,10 @@ class Plan:
                 f"{self.protocol}: a group or the list of senders names a node that does not exist"
             )
         self._check_membership()
+        if self.service is not None and self.service.asks and not self.asks:
+            raise LocalError(
+                f"{self.protocol} cannot replicate {self.service.name}, whose operations ask other services"
+            )
         if not self.removed.isdisjoint(named):
             raise LocalError(f"{self.protocol}: a group or the list of senders names a node that was removed")
         fails = {node.role: node.fails for node in self.nodes}

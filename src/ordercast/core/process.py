@@ -13,8 +13,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ordercast.core.delivery import Delivery
+from ordercast.core.errors import LocalError
 from ordercast.core.explain import Explanation
-from ordercast.core.ids import GroupId, Groups, NodeId
+from ordercast.core.ids import GroupId, Groups, MessageId, NodeId
 from ordercast.core.message import Message
 from ordercast.core.time import Nanos
 
@@ -67,6 +68,14 @@ class Env(ABC):
 
     def executed(self, operations: int) -> None:  # noqa: B027  (optional hook)
         """Note that so many operations of a service were executed: a simulator lets that take time."""
+
+    def originate(self, groups: Groups, payload: bytes, *, read: bool = False) -> tuple[MessageId, Nanos]:
+        """Submit an operation of this process itself, instead of one of an application: give it an identity,
+        which no other message has, and say when it was submitted.
+
+        Whoever sends it, this process delivers a `Replied` for it, or `Unconfirmed` if that may never be.
+        """
+        raise LocalError("this driver gives no identities to operations of replicas")
 
 
 class Process(ABC):

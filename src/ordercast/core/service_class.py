@@ -12,51 +12,26 @@
         def get(self, key: str) -> str | None:
             return self.data.get(key)
 
-Arguments and results are msgpack, typed by the annotations. An operation as bytes is the length of its name
-(1 byte), its name, and its arguments as an array.
+Its operations are described in `operation_type.py`.
 """
 
 import inspect
 import re
 import typing
 from collections.abc import Callable
-from typing import Any, ClassVar, ParamSpec, TypeVar
+from typing import Any, ClassVar
 
 import msgspec
 
-from ordercast.core.errors import LocalError, OrdercastError, RemoteError
-from ordercast.core.service import Context, Outcome, ServiceSpec, StateMachine, outcome_of
+from ordercast.core.asking import CONTINUATION, Ask, ContinuationType
+from ordercast.core.errors import LocalError
+from ordercast.core.operation_type import MARK, OperationType, Refused
+from ordercast.core.service import Asking, Context, Outcome, ServiceSpec, StateMachine
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-_MARK = "__ordercast_operation__"
-_NAME_BYTES_MAX = 255
+_OWNER = "__ordercast_service__"
+"""The attribute of an operation that has the class to which it belongs."""
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _encode = msgspec.msgpack.Encoder().encode
-
-
-class Refused(OrdercastError):
-    """Raised by an operation that cannot be done, such as a withdrawal from an empty account.
-
-    All replicas refuse the operation alike, and its caller gets this exception with the same text.
-    """
-
-
-class ServiceFailed(OrdercastError):
-    """Raised at a caller whose operation raised an exception in the service, other than `Refused`."""
-
-
-def operation(method: Callable[P, R]) -> Callable[P, R]:
-    """Mark a method of a `Service` as an operation: all replicas run it, in the same order."""
-    setattr(method, _MARK, "operation")
-    return method
-
-
-def read(method: Callable[P, R]) -> Callable[P, R]:
-    """Mark a method of a `Service` as a read: an operation that changes nothing."""
-    setattr(method, _MARK, "read")
-    return method
 
 
 class Service:
@@ -70,6 +45,12 @@ class Service:
     context: Context
     """What the running operation may know of the world: `now_ns`, `rng`, `caller`."""
 
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        for method in vars(cls).values():
+            if hasattr(method, MARK):
+                setattr(method, _OWNER, cls)
+
     def snapshot(self) -> bytes:
         """The state as bytes."""
         return pack_state(self)
@@ -78,108 +59,9 @@ class Service:
         """Take over a state that `snapshot` gave."""
         unpack_state(self, state)
 
-
-class OperationType:
-    """One operation of a service: its name, its arguments and its result, with their codecs."""
-
-    __slots__ = (
-        "_arguments",
-        "_count",
-        "_signature",
-        "_summary",
-        "decode_result",
-        "head",
-        "name",
-        "reads",
-        "unpack",
-    )
-
-    def __init__(self, service: type[Service], name: str, method: Callable[..., Any]) -> None:
-        self.name = name
-        self.reads = getattr(method, _MARK) == "read"
-        """Whether it changes nothing."""
-        self._summary = (inspect.getdoc(method) or "").partition("\n")[0]
-        where = f"{service.__name__}.{name}"
-        self._signature = _signature(where, method)
-        kinds, returns = _types(where, method, self._signature)
-        self._count = len(kinds)
-        self._arguments: Any = tuple.__class_getitem__(kinds) if kinds else tuple[()]
-        try:
-            self.unpack = msgspec.msgpack.Decoder(self._arguments).decode
-            """Gives the arguments of a call."""
-            self.decode_result = msgspec.msgpack.Decoder(returns).decode
-            """Gives the value of an answer."""
-        except TypeError as error:
-            raise LocalError(f"{where} has a type that cannot be sent: {error}") from error
-        encoded = name.encode()
-        if len(encoded) > _NAME_BYTES_MAX:
-            raise LocalError(f"the name of {where} is longer than {_NAME_BYTES_MAX} bytes")
-        self.head = bytes((len(encoded),)) + encoded
-        """What the bytes of a call begin with."""
-
-    @property
-    def summary(self) -> str:
-        """The first line of its documentation."""
-        return self._summary
-
-    @property
-    def argument_types(self) -> tuple[Any, ...]:
-        """The types of its parameters."""
-        return typing.get_args(self._arguments)
-
-    @property
-    def signature(self) -> str:
-        """Its parameters and its result, with their types."""
-        return str(self._signature)
-
-    @property
-    def text(self) -> str:
-        """The operation with its types, for people and for the fingerprint of the service."""
-        return f"{'read' if self.reads else 'operation'} {self.name}{self._signature}"
-
-    def pack(self, args: tuple[object, ...], kwargs: dict[str, object]) -> bytes:
-        """The bytes of a call; `LocalError` if the arguments do not fit."""
-        try:
-            if kwargs or len(args) != self._count:
-                bound = self._signature.bind(*args, **kwargs)
-                bound.apply_defaults()
-                args = tuple(bound.arguments.values())
-            packed = _encode(args)
-            self.unpack(packed)
-        except (TypeError, msgspec.MsgspecError, ValueError, OverflowError) as error:
-            raise LocalError(f"wrong arguments for {self.name}{self._signature}: {error}") from error
-        return self.head + packed
-
-    def pack_result(self, value: object) -> bytes:
-        """The result of a call that gave a value."""
-        packed = _encode(value)
-        self.decode_result(packed)
-        return _ANSWERED + packed
-
-    def unpack_result(self, result: bytes) -> object:
-        """The value of a result. A refused or failed operation raises what its caller must see."""
-        if result[:1] == _ANSWERED:
-            try:
-                return self.decode_result(memoryview(result)[1:])
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise RemoteError(f"malformed result of {self.name}: {error}") from error
-        text = result[1:].decode(errors="replace")
-        raise Refused(text) if outcome_of(result) is Outcome.REFUSED else ServiceFailed(text)
-
-    def from_words(self, words: list[str]) -> bytes:
-        """The bytes of a call whose arguments are words, as on a command line."""
-        try:
-            bound = self._signature.bind(*words)
-            values = [
-                _from_word(word, kind)
-                for word, kind in zip(bound.arguments.values(), self.argument_types, strict=False)
-            ]
-        except (TypeError, msgspec.MsgspecError, ValueError) as error:
-            raise LocalError(f"wrong arguments for {self.name}{self._signature}: {error}") from error
-        return self.pack(tuple(values), {})
-
-
-_ANSWERED = bytes((Outcome.ANSWERED,))
+    @classmethod
+    def _describe(cls) -> "ServiceType":
+        return ServiceType(cls)
 
 
 class ServiceType:
@@ -189,12 +71,20 @@ class ServiceType:
 
     def __init__(self, service: type[Service]) -> None:
         self.service = service
-        marked = inspect.getmembers(service, lambda member: hasattr(member, _MARK))
-        self.operations = {name: OperationType(service, name, method) for name, method in marked}
+        marked = inspect.getmembers(service, lambda member: hasattr(member, MARK))
+        self.operations = {name: self._operation(name, method) for name, method in marked}
         if not self.operations:
             raise LocalError(
                 f"{service.__name__} has no operations: decorate its methods with @operation or @read"
             )
+        marked = inspect.getmembers(service, lambda member: hasattr(member, CONTINUATION))
+        self.continuations = {name: ContinuationType(service, name, method) for name, method in marked}
+
+    def _operation(self, name: str, method: Callable[..., Any]) -> OperationType:
+        if getattr(method, MARK) not in ("operation", "read"):
+            where = f"{self.service.__name__}.{name}"
+            raise LocalError(f"{where}: only a subclass of ordercast.Shard has transactions")
+        return OperationType(self.service, name, method)
 
     @classmethod
     def of(cls, service: object) -> "ServiceType":
@@ -204,13 +94,20 @@ class ServiceType:
                 f"{getattr(service, '__name__', service)!s} is not a subclass of ordercast.Service"
             )
         if service not in cls._known:
-            cls._known[service] = cls(service)
+            cls._known[service] = service._describe()
         return cls._known[service]
+
+    @classmethod
+    def known(cls, fingerprint: str) -> "ServiceType":
+        """The class of services with this fingerprint, of which `of` was called before."""
+        return next(kind for kind in cls._known.values() if kind.fingerprint == fingerprint)
 
     @property
     def fingerprint(self) -> str:
-        """What identifies the service: its name and its operations with their types."""
-        return "; ".join((self.service.__name__, *(kind.text for kind in self.operations.values())))
+        """What identifies the service: its name, and its operations and continuations with their types."""
+        texts = [kind.text for kind in self.operations.values()]
+        texts += [kind.text for kind in self.continuations.values()]
+        return "; ".join((self.service.__name__, *texts))
 
     def find(self, name: str) -> OperationType:
         """The operation with this name, or `LocalError` with a list of all names."""
@@ -223,53 +120,88 @@ class ServiceType:
     def spec(self, name: str = "") -> ServiceSpec:
         """The service for a deployment, checked: its first state can be saved and restored."""
         ServiceMachine(self).check_state()
-        return ServiceSpec(name or self.service.__name__, lambda: ServiceMachine(self), self.fingerprint)
+        return ServiceSpec(
+            name or self.service.__name__,
+            lambda: ServiceMachine(self),
+            self.fingerprint,
+            asks=bool(self.continuations),
+        )
+
+    def asking(self, asker: OperationType, question: Ask) -> Asking:
+        """What an operation of this service asks; `LocalError` if it asks nothing that can be asked."""
+        if question.then not in self.continuations:
+            raise LocalError(
+                f"{self.service.__name__}.{question.then} is not a continuation: decorate it with"
+                " @continuation"
+            )
+        owner = getattr(question.method, _OWNER, None)
+        if owner is None:
+            raise LocalError(f"{question.method!r} is not an operation of a service")
+        asked = ServiceType.of(owner)
+        kind = asked.find(question.method.__name__)
+        token = asker.head + self.continuations[question.then].pack(question.keep)
+        packed = kind.pack(question.arguments, {})
+        return Asking(packed, kind.reads, asked.fingerprint, question.group, token)
 
 
 class ServiceMachine(StateMachine):
     """A service as the state machine that protocols replicate."""
 
-    __slots__ = ("_operations", "_service", "_type")
+    __slots__ = ("_continuations", "_operations", "_service", "_type")
 
     def __init__(self, service_type: ServiceType) -> None:
         self._type = service_type
         self._operations = {kind.head: kind for kind in service_type.operations.values()}
-        self._service = self._fresh()
-
-    def _fresh(self) -> Service:
-        try:
-            return self._type.service()
-        except Exception as error:
-            raise LocalError(
-                f"{self._type.service.__name__}() cannot be made: {type(error).__name__}: {error}"
-            ) from error
+        self._continuations = {kind.head: kind for kind in service_type.continuations.values()}
+        self._service = fresh(service_type.service)
 
     def read(self, operation: bytes, context: Context) -> bytes:
         """Run a read."""
         start = 1 + operation[0] if operation else 0
         found = self._operations.get(operation[:start])
         if found is not None and not found.reads:
-            return _failed(f"{found.name} is not a read")
+            return failed(f"{found.name} is not a read")
         return self.apply(operation, context)
 
     def apply(self, operation: bytes, context: Context) -> bytes:
         """Run an operation; an exception is its result."""
+        found = self.begin(operation, context)
+        return found if isinstance(found, bytes) else failed("it asks another service, which it cannot here")
+
+    def begin(self, operation: bytes, context: Context) -> bytes | Asking:
+        """Run an operation, which may ask another service; an exception is its result."""
         start = 1 + operation[0] if operation else 0
         kind = self._operations.get(operation[:start])
         if kind is None:
-            return _failed(f"{self._type.service.__name__} has no such operation")
+            return failed(f"{self._type.service.__name__} has no such operation")
         try:
             arguments = kind.unpack(operation[start:])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return _failed(f"malformed arguments of {kind.name}: {error}")
+            return failed(f"malformed arguments of {kind.name}: {error}")
+        return self._run(kind, kind.name, arguments, context)
+
+    def resume(self, token: bytes, result: bytes, context: Context) -> bytes | Asking:
+        """Run the continuation of an operation."""
+        start = 1 + token[0]
+        end = start + 1 + token[start]
+        follows = self._continuations[token[start:end]]
+        arguments = (follows.answer(result), *follows.unpack(token[end:]))
+        return self._run(self._operations[token[:start]], follows.name, arguments, context)
+
+    def _run(
+        self, kind: OperationType, method: str, arguments: tuple[Any, ...], context: Context
+    ) -> bytes | Asking:
         service = self._service
         service.context = context
         try:
-            return kind.pack_result(getattr(service, kind.name)(*arguments))
+            value = getattr(service, method)(*arguments)
+            if type(value) is Ask:
+                return self._type.asking(kind, value)
+            return kind.pack_result(value)
         except Refused as refusal:
             return bytes((Outcome.REFUSED,)) + str(refusal).encode(errors="replace")
         except Exception as error:
-            return _failed(f"{type(error).__name__}: {error}")
+            return failed(f"{type(error).__name__}: {error}")
 
     def snapshot(self) -> bytes:
         """The state of the service."""
@@ -277,16 +209,16 @@ class ServiceMachine(StateMachine):
 
     def restore(self, state: bytes) -> None:
         """Make a fresh service with a state."""
-        fresh = self._fresh()
+        restored = fresh(self._type.service)
         try:
-            fresh.restore(state)
+            restored.restore(state)
         except LocalError:
             raise
         except Exception as error:
             raise LocalError(
                 f"{self._type.service.__name__} cannot restore its state: {type(error).__name__}: {error}"
             ) from error
-        self._service = fresh
+        self._service = restored
 
     def check_state(self) -> None:
         """Raise `LocalError` if the state of the service does not survive a snapshot."""
@@ -311,46 +243,17 @@ class ServiceMachine(StateMachine):
             raise LocalError(f"the state of {name} is not the same after snapshot and restore")
 
 
-def _failed(text: str) -> bytes:
+def fresh(service: type[Service]) -> Service:
+    """A service in its first state."""
+    try:
+        return service()
+    except Exception as error:
+        raise LocalError(f"{service.__name__}() cannot be made: {type(error).__name__}: {error}") from error
+
+
+def failed(text: str) -> bytes:
     """A failed result. Addresses of objects differ between replicas, and results must not."""
     return bytes((Outcome.FAILED,)) + _ADDRESS.sub("0x", text).encode(errors="replace")
-
-
-def _signature(where: str, method: Callable[..., Any]) -> inspect.Signature:
-    """The signature without `self`; every argument has a place."""
-    signature = inspect.signature(method)
-    parameters = list(signature.parameters.values())[1:]
-    for parameter in parameters:
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise LocalError(f"{where}: parameter {parameter.name} must be an ordinary one, without * and **")
-    return signature.replace(parameters=parameters)
-
-
-def _types(
-    where: str, method: Callable[..., Any], signature: inspect.Signature
-) -> tuple[tuple[Any, ...], Any]:
-    """The types of the parameters and of the result."""
-    try:
-        hints = typing.get_type_hints(method, include_extras=True)
-    except Exception as error:
-        raise LocalError(f"{where} has an annotation that cannot be resolved: {error}") from error
-    for name in (*signature.parameters, "return"):
-        if name not in hints:
-            what = "no type for its result" if name == "return" else f"no type for its parameter {name}"
-            raise LocalError(f"{where} has {what}: annotate it")
-    return tuple(hints[name] for name in signature.parameters), hints["return"]
-
-
-def _from_word(word: object, kind: object) -> object:
-    """A value from a word: as text where that fits, else as JSON or as a number."""
-    try:
-        return msgspec.convert(word, kind, strict=True)
-    except msgspec.ValidationError:
-        pass
-    try:
-        return msgspec.json.decode(str(word), type=kind)
-    except msgspec.DecodeError:
-        return msgspec.convert(word, kind, strict=False)
 
 
 def _declared(service: Service) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ordercast.core.delivery import Delivery
 from ordercast.core.errors import LocalError
 from ordercast.core.explain import Explanation
-from ordercast.core.ids import NodeId
+from ordercast.core.ids import Groups, MessageId, NodeId
 from ordercast.core.message import Message
 from ordercast.core.process import Env, Process
 from ordercast.core.time import Nanos
@@ -89,6 +89,10 @@ class InnerEnv(Env):
     def executed(self, operations: int) -> None:
         """Note it as the outer process would."""
         self._outside.executed(operations)
+
+    def originate(self, groups: Groups, payload: bytes, *, read: bool = False) -> tuple[MessageId, Nanos]:
+        """Submit it as the outer process would."""
+        return self._outside.originate(groups, payload, read=read)
 
 
 class Stack(Process):

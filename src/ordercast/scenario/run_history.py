@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from ordercast.core import LocalError, MessageId, Outcome, RemoteError, ServiceType, message_name, outcome_of
-from ordercast.core.service_class import OperationType
+from ordercast.core.operation_type import OperationType
 from ordercast.judge.histories import History, Model, Operation, Register, TextMap
 from ordercast.services import BUILT_IN, service_class
 from ordercast.trace import ANSWERING, UNDOING, Event, Kind, RunDescription, StoredRun, events_of

@@ -13,7 +13,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from ordercast.core import SECOND, Context, LocalError, OperationType, ServiceType, StateMachine, message_id
+from ordercast.core import (
+    SECOND,
+    Asking,
+    Context,
+    LocalError,
+    OperationType,
+    ServiceType,
+    StateMachine,
+    message_id,
+)
 from ordercast.services.find import workload_of
 
 READS = 0.25
@@ -56,14 +65,14 @@ def rehearse(
     workload = workload_of(name, folder)
     kinds = ServiceType.of(workload.service)
     machine, rng = kinds.spec(name).make(), Random(seed)
+    others: dict[str, StateMachine] = {}
     for number in range(count):
         drawn, arguments = workload.generate(rng, number, rng.random() < READS, SIZE)
         kind = kinds.find(drawn)
         payload = kind.pack(arguments, {})
         context = Context(message_id(_CLIENT, number), _START_NS + number * SECOND)
         before = _state(machine) if kind.reads else ""
-        run = machine.read if kind.reads else machine.apply
-        result = run(payload, context)
+        result = machine.read(payload, context) if kind.reads else _run(machine, payload, context, others)
         called = f"{kind.name}({', '.join(map(repr, arguments))})"
         after = _state(machine)
         if kind.reads and after != before:
@@ -71,6 +80,23 @@ def rehearse(
         yield Deed(called, _result_text(kind, result), after)
         if restoring and number % RESTORE_EVERY == RESTORE_EVERY - 1 and not after.startswith("!"):
             machine.restore(machine.snapshot())
+
+
+def _run(machine: StateMachine, payload: bytes, context: Context, others: dict[str, StateMachine]) -> bytes:
+    """The result of an operation; services that it asks are rehearsed along, each once."""
+    found, answers = machine.begin(payload, context), 0
+    while isinstance(found, Asking):
+        if found.service not in others:
+            others[found.service] = ServiceType.known(found.service).spec().make()
+        asked = others[found.service]
+        answer = (
+            asked.read(found.operation, context)
+            if found.read
+            else _run(asked, found.operation, context, others)
+        )
+        answers += 1
+        found = machine.resume(found.token, answer, Context(context.message, context.now_ns, answers))
+    return found
 
 
 def _result_text(kind: OperationType, result: bytes) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
-from ordercast.core import Delivery, Env, Message, Nanos, NodeId
+from ordercast.core import MICROSECOND, Delivery, Env, Groups, Message, MessageId, Nanos, NodeId, message_id
 
 
 class RecordingEnv(Env):
@@ -18,6 +18,9 @@ class RecordingEnv(Env):
         self.timers: dict[str, Nanos] = {}
         """Armed timers, and when they are due."""
         self.delivered: list[Delivery] = []
+        self.originated: dict[MessageId, bytes] = {}
+        """The operations that the process has submitted itself."""
+        self._number = 0
         self.saved: dict[str, bytes] = {}
         """The state that a later life would start with."""
 
@@ -41,6 +44,13 @@ class RecordingEnv(Env):
     def deliver(self, delivery: Delivery) -> None:
         """Record it."""
         self.delivered.append(delivery)
+
+    def originate(self, groups: Groups, payload: bytes, *, read: bool = False) -> tuple[MessageId, Nanos]:
+        """Record it; identities begin with the present time, so that no two lives use the same one."""
+        self._number = max(self._number, self.now // MICROSECOND) + 1
+        message = message_id(self.me, self._number)
+        self.originated[message] = payload
+        return message, self.now
 
     def save(self, name: str, state: bytes | None) -> None:
         """Keep the state, or forget it if it is None."""

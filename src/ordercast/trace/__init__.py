@@ -20,7 +20,9 @@ from ordercast.trace.deliveries import (
 )
 from ordercast.trace.description import NodeDescription, RunDescription, Stretch, describe
 from ordercast.trace.event import (
+    ABORTED,
     ADDED,
+    COMMITTED,
     LOST,
     PACKETS,
     PROBE,
@@ -58,7 +60,9 @@ __all__ = [
     "UNDOING",
     "given_event",
     "notice_event",
+    "ABORTED",
     "ADDED",
+    "COMMITTED",
     "LOST",
     "REMOVED",
     "SAVED",

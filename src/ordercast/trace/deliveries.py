@@ -16,11 +16,13 @@ from ordercast.core import (
     Dropped,
     Joined,
     Left,
+    Locked,
     Nanos,
     NodeId,
     Notice,
     Outcome,
     OutOfOrder,
+    Released,
     Replied,
     RoleChange,
     Stamp,
@@ -32,7 +34,7 @@ from ordercast.core import (
     outcome_of,
 )
 from ordercast.core.bundle import unpack
-from ordercast.trace.event import READ, RESTORED, Event, Kind
+from ordercast.trace.event import ABORTED, COMMITTED, READ, RESTORED, Event, Kind
 
 
 class DeliveryKind(NamedTuple):
@@ -157,6 +159,16 @@ def _undone(notice: Undone) -> dict[str, object]:
     return {"groups": (notice.group,), "numbers": numbers, **_place(notice.stamp)}
 
 
+def _locked(notice: Locked) -> dict[str, object]:
+    return {"message": notice.transaction, "groups": (notice.group,), **_place(notice.stamp)}
+
+
+def _released(notice: Released) -> dict[str, object]:
+    label = COMMITTED if notice.committed else ABORTED
+    place = _place(notice.stamp)
+    return {"message": notice.transaction, "groups": (notice.group,), "label": label, **place}
+
+
 def _place(stamp: Stamp | None) -> dict[str, object]:
     return {} if stamp is None else {"stamp_clock": stamp.clock, "stamp_issuer": stamp.issuer}
 
@@ -175,6 +187,8 @@ DELIVERY_KINDS = (
     DeliveryKind(Replied, Kind.REPLY, answers=True, columns=_replied),
     DeliveryKind(Checkpoint, Kind.CHECKPOINT, columns=_checkpoint),
     DeliveryKind(Undone, Kind.UNDONE, undoes=True, columns=_undone),
+    DeliveryKind(Locked, Kind.LOCKED, columns=_locked),
+    DeliveryKind(Released, Kind.RELEASED, columns=_released),
 )
 """All kinds. Add new ones at the end: spool files number the carriers in this order."""
 

@@ -36,6 +36,8 @@ class Kind(StrEnum):
     RECEIVE = "receive"
     LOSE = "lose"
     UNDONE = "undone"
+    LOCKED = "locked"
+    RELEASED = "released"
 
 
 PACKETS = (Kind.SEND, Kind.RECEIVE, Kind.LOSE)
@@ -54,6 +56,10 @@ REMOVED = "removed"
 
 READ = "read"
 """Label of a submission that is a read of a service, and of its reply: nobody delivers it."""
+COMMITTED = "committed"
+"""Label of the end of a transaction whose effects are in force."""
+ABORTED = "aborted"
+"""Label of the end of a transaction that changed nothing."""
 RESTORED = "restored"
 """Label of a checkpoint whose state came from another replica."""
 TALLY = "tally"

@@ -4,6 +4,7 @@ from ordercast.components.execution.call import Call, pack_call, unpack_call
 from ordercast.components.execution.calls import Calls, Pending
 from ordercast.components.execution.executor import Execution, Executor
 from ordercast.components.execution.options import CallOptions
+from ordercast.components.execution.results import combine_results
 
 __all__ = [
     "Call",
@@ -12,6 +13,7 @@ __all__ = [
     "Execution",
     "Executor",
     "Pending",
+    "combine_results",
     "pack_call",
     "unpack_call",
 ]

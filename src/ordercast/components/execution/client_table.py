@@ -11,7 +11,7 @@ The table is part of the replicated state: it depends on the order of calls alon
 from typing import NamedTuple
 
 from ordercast.components.execution.call import Call
-from ordercast.core import MessageId, NodeId, Stamp
+from ordercast.core import MessageId, NodeId, Stamp, message_sender
 
 RESULTS_MAX = 1 << 16
 
@@ -65,6 +65,12 @@ class ClientTable:
         client.results[first] = executed
         if len(client.results) > RESULTS_MAX:
             client.raise_floor(sorted(client.results)[1])
+
+    def keep(self, first: MessageId, executed: Executed) -> None:
+        """Keep the results of a call that took long, if its client still waits for them."""
+        client = self._clients.get(message_sender(first))
+        if client is not None and first >= client.floor:
+            self.note(client, first, executed)
 
     def floor(self, client: NodeId) -> MessageId:
         """The floor of a client; 0 if it has not called yet."""

@@ -6,24 +6,34 @@ and the place, so a replica that restores it goes on exactly like the one that t
 protocol restores an earlier snapshot and executes the calls after it again.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 from zlib import crc32
 
 import msgspec
 
-from ordercast.components.execution.call import Call
+from ordercast.components.execution.asks import Ask, Asks, Packed
+from ordercast.components.execution.blocked import Blocked, lock_notices, packed_results
+from ordercast.components.execution.blocked import Packed as PackedBlocked
+from ordercast.components.execution.call import Call, pack_call
 from ordercast.components.execution.client_table import ClientTable, Executed, PackedTable
 from ordercast.components.execution.results import pack_results
 from ordercast.core import (
+    HELD,
+    Asking,
     CheckpointPace,
     Context,
     Env,
+    GroupId,
     LocalError,
     MessageId,
     Nanos,
     NodeId,
+    Notice,
+    Outcome,
     RemoteError,
     ServiceSpec,
+    ShardMachine,
     Stamp,
 )
 from ordercast.core.bundle import Bundle, pack_bundle, unpack_bundle
@@ -39,6 +49,11 @@ class Execution(NamedTuple):
     """Where it was executed first."""
     fresh: bool
     """Whether it was executed now, and changed the state."""
+    finished: bool = True
+    """Whether it has results; if not, it waits for locks, or for the answers of other
+    services."""
+    via: tuple[int, ...] = ()
+    """Which way the answer to it goes, as was said when it was executed."""
 
 
 class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
@@ -51,6 +66,8 @@ class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
 
 
 _decoder = msgspec.msgpack.Decoder(_Snapshot)
+_asking_decoder = msgspec.msgpack.Decoder(tuple[bytes, Packed])
+_shard_decoder = msgspec.msgpack.Decoder(tuple[bytes, PackedBlocked])
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -61,12 +78,19 @@ RARE = 64
 class Executor:
     """One replica of a service, with its client table."""
 
-    def __init__(self, env: Env, spec: ServiceSpec | None) -> None:
-        """Without a service, calls are only remembered, and their results are empty."""
+    def __init__(
+        self, env: Env, spec: ServiceSpec | None, others: Mapping[GroupId, str] | None = None
+    ) -> None:
+        """Without a service, calls are only remembered, and their results are empty. `others` has the
+        fingerprints of the services of other groups, which a service may ask."""
         self._env = env
         self._spec = spec
         self._machine = spec.make() if spec is not None else None
         self._table = ClientTable()
+        self.asks = Asks(others or {}) if spec is not None and spec.asks else None
+        """What was asked and has no answer; None if the service asks nobody."""
+        self._blocked = Blocked()
+        self._released: list[Execution] = []
         self._now_ns: Nanos = 0
         self._pace = CheckpointPace()
         self.place: Stamp | None = None
@@ -74,8 +98,9 @@ class Executor:
         self.executed = 0
         """How many calls were executed; the same at all replicas at the same place."""
 
-    def execute(self, call: Call, stamp: Stamp) -> Execution | None:
-        """Run a call at its place; None if its client does not wait for it, so that it is never run."""
+    def execute(self, call: Call, stamp: Stamp, via: tuple[int, ...] = ()) -> Execution | None:
+        """Run a call at its place; None if its client does not wait for it, so that it is never run, or if it
+        runs already and waits for locks or other services. `via` is the way of its answer, if it does."""
         if call.read:
             return self._read_in_place(call, stamp)
         client = self._table.admit(call)
@@ -84,16 +109,31 @@ class Executor:
         known = client.results.get(call.first)
         if known is not None:
             return Execution(call.first, known.results, known.stamp, fresh=False)
+        if self._runs_already(call.first, via):
+            return None
         try:
             bundle = unpack_bundle(call.bundle)
         except RemoteError:  # all replicas find it alike, and no correct client waits for an answer
             return None
-        results = self._run(bundle)
-        self._table.note(client, call.first, Executed(stamp, results))
         self.place = stamp
         self.executed += 1
         self._pace.count(len(call.bundle))
+        begin = self._run if self.asks is None else self._begin
+        results = begin(bundle, stamp, via)
+        if results is None:
+            self._settle_released()
+            return Execution(call.first, b"", stamp, fresh=True, finished=False)
+        self._table.note(client, call.first, Executed(stamp, results))
+        self._settle_released()
         return Execution(call.first, results, stamp, fresh=True)
+
+    def _runs_already(self, first: MessageId, via: tuple[int, ...]) -> bool:
+        """Whether a call waits for locks or other services; its answer goes the way on which it came last."""
+        calls = self._blocked.calls if self.asks is None else self.asks.calls
+        unfinished = calls.get(first)
+        if unfinished is not None:
+            unfinished.via = via
+        return unfinished is not None
 
     def _read_in_place(self, call: Call, stamp: Stamp) -> Execution | None:
         try:
@@ -104,6 +144,11 @@ class Executor:
     def find(self, first: MessageId, client: NodeId) -> Executed | None:
         """The results of a call that was executed, if its client may still wait for them."""
         return self._table.find(first, client)
+
+    def knows(self, first: MessageId, client: NodeId) -> bool:
+        """Whether a call was executed, or has begun, and its client may still wait for it."""
+        calls = self._blocked.calls if self.asks is None else self.asks.calls
+        return first in calls or self._table.find(first, client) is not None
 
     def floor(self, client: NodeId) -> MessageId:
         """Calls of a client with lower names are never executed again."""
@@ -119,7 +164,8 @@ class Executor:
         self._env.executed(len(results))
         return pack_results(found, results)
 
-    def _run(self, bundle: Bundle) -> bytes:
+    def _run(self, bundle: Bundle, stamp: Stamp, via: tuple[int, ...]) -> bytes | None:
+        """Run the operations of a call; None if some of them wait for locks."""
         machine, count = self._machine, len(bundle.payloads)
         if machine is None:
             return pack_bundle(bundle.first, list(bundle.times), [b""] * count)
@@ -132,7 +178,124 @@ class Executor:
             message += 1
         self._now_ns = now
         self._env.executed(count)
+        if HELD in results:
+            self._blocked.add(bundle, stamp, results, via)
+            return None
         return pack_results(bundle, results)
+
+    # Shards
+
+    def end(self, transaction: MessageId, stamp: Stamp) -> bool:
+        """The shards end a general transaction at this place, and no client called it; False if it had ended
+        before."""
+        shard = self.shard
+        if shard is None or not shard.end(transaction, Context(transaction, self._now_ns)):
+            return False
+        self.place = stamp
+        self._settle_released()
+        return True
+
+    @property
+    def shard(self) -> ShardMachine | None:
+        """The service, if it is a shard."""
+        return self._machine if isinstance(self._machine, ShardMachine) else None
+
+    def take_released(self) -> list[Execution]:
+        """The calls that were blocked, and have got their results since this was last asked."""
+        released, self._released = self._released, []
+        return released
+
+    def take_lock_notices(self, group: GroupId, stamp: Stamp) -> list[Notice]:
+        """What became of locks since this was last asked, for the trace; the stamp is the last place."""
+        return lock_notices(self.shard, group, stamp) if self.shard is not None else []
+
+    def _settle_released(self) -> None:
+        """Operations that waited for locks have run; perhaps their calls have all results now."""
+        shard = self.shard
+        if shard is None or not shard.released:
+            return
+        released, shard.released = shard.released, []
+        for message, result in released:
+            found = self._blocked.fill(message, result)
+            if found is not None:
+                first, call = found
+                results = packed_results(first, call)
+                self._table.keep(first, Executed(call.place(), results))
+                self._released.append(Execution(first, results, call.place(), fresh=False, via=call.via))
+
+    # Operations that ask other services
+
+    def _begin(self, bundle: Bundle, stamp: Stamp, via: tuple[int, ...]) -> bytes | None:
+        """Run the operations of a call; None if some of them have no results yet."""
+        asks = self.asks
+        assert self._machine is not None and asks is not None
+        results: list[bytes | None] = []
+        for turn, (submitted, payload) in enumerate(zip(bundle.times, bundle.payloads, strict=True)):
+            self._now_ns = max(self._now_ns, submitted)
+            context = Context(bundle.first + turn, self._now_ns)
+            found = self._machine.begin(payload, context)
+            results.append(self._note(asks, bundle.first, turn, 0, found))
+        self._env.executed(len(results))
+        done = [result for result in results if result is not None]
+        if len(done) == len(results):
+            return pack_results(bundle, done)
+        asks.begin(bundle, stamp, results, via)
+        return None
+
+    def _note(
+        self, asks: Asks, call: MessageId, turn: int, answers: int, found: bytes | Asking
+    ) -> bytes | None:
+        """The result of an operation; None if it asks. One that asks what nobody can answer fails."""
+        if isinstance(found, bytes):
+            return found
+        try:
+            asks.add(call, turn, answers, found)
+        except LocalError as error:
+            return bytes((Outcome.FAILED,)) + str(error).encode()
+        return None
+
+    def send(self, number: int, message: MessageId, time_ns: Nanos) -> tuple[Ask, bytes] | None:
+        """An ask leaves, for the first time under this identity or again under its old one: what it is, and
+        the call for the other service. None if it does not wait any more."""
+        ask = self.asks.waiting.get(number) if self.asks is not None else None
+        if ask is None or self.asks is None:
+            return None
+        if not ask.message:
+            ask.message, ask.time_ns = message, time_ns
+        bundle = pack_bundle(ask.message, [ask.time_ns], [ask.operation])
+        return ask, pack_call(self.asks.floor(ask), bundle, read=ask.read)
+
+    def resume(self, message: MessageId, results: bytes) -> tuple[Ask, Execution | None] | None:
+        """The answer to an ask has come: the ask, and the execution of the call that waited for it, if it is
+        finished now. None if nothing waits for this answer."""
+        asks, machine = self.asks, self._machine
+        ask = asks.find(message) if asks is not None else None
+        if asks is None or ask is None or machine is None:
+            return None
+        try:
+            answer = unpack_bundle(results).payloads
+        except RemoteError:  # all replicas find it alike; the operation would wait for ever
+            answer = []
+        result = answer[0] if len(answer) == 1 else bytes((Outcome.FAILED,)) + b"malformed answer"
+        del asks.waiting[ask.number]
+        context = Context(ask.call + ask.turn, self._now_ns, ask.answers + 1)
+        found = machine.resume(ask.token, result, context)
+        self._env.executed(1)
+        call = asks.calls[ask.call]
+        call.results[ask.turn] = self._note(asks, ask.call, ask.turn, ask.answers + 1, found)
+        return ask, self._finish(asks, ask.call)
+
+    def _finish(self, asks: Asks, first: MessageId) -> Execution | None:
+        """Keep the results of a call, if it has all of them."""
+        call = asks.calls[first]
+        if None in call.results:
+            return None
+        del asks.calls[first]
+        results = packed_results(first, call)
+        self._table.keep(first, Executed(call.place(), results))
+        return Execution(first, results, call.place(), fresh=False, via=call.via)
+
+    # States
 
     def is_checkpoint(self, every: int) -> bool:
         """Whether a checkpoint follows the last call, if there may be one after every so many calls."""
@@ -152,13 +315,20 @@ class Executor:
         return _encoder.encode(
             _Snapshot(
                 self._spec.fingerprint if self._spec is not None else "",
-                self._machine.snapshot() if self._machine is not None else b"",
+                self._service_state(),
                 self._table.pack(),
                 None if place is None else (place.clock, place.issuer, place.numbers),
                 self.executed,
                 self._now_ns,
             )
         )
+
+    def _service_state(self) -> bytes:
+        """The state of the service, with what a shard blocks, or with the asks of one that asks others."""
+        state = self._machine.snapshot() if self._machine is not None else b""
+        if self.shard is not None:
+            return _encoder.encode((state, self._blocked.calls))
+        return state if self.asks is None else _encoder.encode((state, self.asks.pack()))
 
     def restore(self, snapshot: bytes, place: tuple[int, int] | None = None) -> None:
         """Take over a snapshot; `LocalError` if it is of another service, or taken at another place (clock
@@ -172,7 +342,16 @@ class Executor:
         if self._spec is not None:
             self._spec.check(found.fingerprint)
             machine = self._spec.make()
-            machine.restore(found.service)
+            if isinstance(machine, ShardMachine):
+                state, self._blocked.calls = _shard_decoder.decode(found.service)
+                machine.restore(state)
+                self._released = []
+            elif self.asks is None:
+                machine.restore(found.service)
+            else:
+                state, asks = _asking_decoder.decode(found.service)
+                machine.restore(state)
+                self.asks.unpack(asks)
             self._machine = machine
         self._table = ClientTable.unpack(found.table)
         self.place = None if found.place is None else Stamp(*found.place)

@@ -9,7 +9,8 @@ many numbers there are, or else its report does not count for the removal (`Repo
 delivered or its drop notified, and no receiver must send its receipts again.
 
 Receivers tell a sequencer every `ack_ns` how far they are (`Receipt`), and it tells senders as often: one
-message for all requests of a sender, so that acknowledgements are few.
+message for all requests of a sender, so that acknowledgements are few. Where traffic is dense both tell
+sooner: a sender keeps a limited number of bytes, and waits for acknowledgements when it has no room.
 """
 
 from collections import deque
@@ -17,6 +18,7 @@ from collections.abc import Mapping
 
 from ordercast.core import Env, GroupId, Groups, Nanos, NodeId, RemoteError
 from ordercast.protocols.hydra.messages import Stamped
+from ordercast.protocols.hydra.options import ACK_BYTES
 
 ACK = "ack"
 """The timer of the sequencer to send acknowledgements."""
@@ -34,8 +36,8 @@ class Acks:
         self._members = members
         self._home = {node: group for group, nodes in members.items() for node in nodes}
         self._wait_ns = wait_ns
-        self._open: dict[Groups, deque[tuple[NodeId, int, tuple[int, ...]]]] = {}
-        """By groups: sender, number and stamp of the requests that are not safe, in the order of stamps."""
+        self._open: dict[Groups, deque[tuple[NodeId, int, tuple[int, ...], int]]] = {}
+        """By groups: sender, number, stamp and size of the requests that are not safe, in their order."""
         self._known: set[tuple[NodeId, int]] = set()
         """Sender and number of the same."""
         self._fronts: dict[NodeId, int] = {}
@@ -44,13 +46,20 @@ class Acks:
         """How far a majority of each group is."""
         self._stamped: dict[NodeId, list[int]] = {}
         self._safe_of: dict[NodeId, list[int]] = {}
+        self._bytes = 0
+        """The bytes of the requests that are safe and not acknowledged as such."""
 
-    def stamp(self, sender: NodeId, number: int, groups: Groups, stamp: tuple[int, ...]) -> None:
-        """A request is stamped."""
+    @property
+    def is_full(self) -> bool:
+        """Whether so much is due that it should not wait."""
+        return self._bytes >= ACK_BYTES
+
+    def stamp(self, sender: NodeId, number: int, groups: Groups, stamp: tuple[int, ...], size: int) -> None:
+        """A request with a payload of this size is stamped."""
         waiting = self._open.get(groups)
         if waiting is None:
             waiting = self._open[groups] = deque()
-        waiting.append((sender, number, stamp))
+        waiting.append((sender, number, stamp, size))
         self._known.add((sender, number))
         self._owe(self._stamped, sender, number)
 
@@ -78,7 +87,8 @@ class Acks:
         for groups, waiting in self._open.items():
             if group in groups:
                 while waiting and all(n <= safe[g] for g, n in zip(groups, waiting[0][2], strict=True)):
-                    sender, number, _ = waiting.popleft()
+                    sender, number, _, size = waiting.popleft()
+                    self._bytes += size
                     self._known.discard((sender, number))
                     self._owe(self._safe_of, sender, number)
 
@@ -94,7 +104,7 @@ class Acks:
     def send(self, sequencer: int) -> None:
         """Acknowledge everything that is due."""
         stamped, safe = self._stamped, self._safe_of
-        self._stamped, self._safe_of = {}, {}
+        self._stamped, self._safe_of, self._bytes = {}, {}, 0
         for sender in sorted(stamped.keys() | safe.keys()):
             new, settled = stamped.get(sender, []), safe.get(sender, [])
             for start in range(0, max(len(new), len(settled)), NUMBERS_MAX):
@@ -107,7 +117,7 @@ class Acks:
         self._known.clear()
         self._fronts.clear()
         self._safe = _beginning(self._members)
-        self._stamped, self._safe_of = {}, {}
+        self._stamped, self._safe_of, self._bytes = {}, {}, 0
 
 
 def _beginning(members: Mapping[GroupId, tuple[NodeId, ...]]) -> dict[GroupId, int]:

@@ -8,6 +8,9 @@ from ordercast.core import MICROSECOND, MILLISECOND, LocalError, Nanos, Options,
 FlushPolicy: TypeAlias = Literal["periodic", "solicited", "adaptive", "aggregated", "nudged"]
 
 SEQUENCERS_MAX = 1024
+ACK_BYTES = 1 << 20
+"""Receipts and acknowledgements of so many bytes do not wait for `ack_ns`: a sender keeps only `keep_bytes`,
+and would stand still."""
 
 
 class HydraOptions(Options, frozen=True):
@@ -75,8 +78,8 @@ class HydraOptions(Options, frozen=True):
     another sequencer if the first is removed and had not stamped it. The paper's senders forget it at once.
     In a live cluster it is on by default."""
     ack_ns: Nanos = 1 * MILLISECOND
-    """For `resend`: how often a sequencer acknowledges what it has stamped. A sender repeats what is not
-    acknowledged after four times that."""
+    """For `resend`: how often a sequencer acknowledges what it has stamped; after a mebibyte it does so at
+    once. A sender repeats what is not acknowledged after four times that."""
     retry_ns: Nanos = 1 * MILLISECOND
     """Time before an unanswered solicitation is first repeated; it doubles up to 16 times that."""
     announce_ns: Nanos = 20 * MILLISECOND

@@ -120,7 +120,7 @@ class Receiver(KnowsSequencers):
                 if self._repairs:
                     self._kept.add(message)
                 if self._receipts is not None:
-                    self._receipts.note()
+                    self._receipts.note(len(message.payload))
         elif type(message) is Flush or type(message) is Flushes:
             reception.on_flushes(message)
         elif type(message) is Found:
@@ -204,7 +204,7 @@ class Receiver(KnowsSequencers):
         if self._repairs:
             self._kept.add(packet)
         if self._receipts is not None:
-            self._receipts.note()
+            self._receipts.note(len(packet.payload))
 
     def _on_gone(self, source: NodeId, message: Gone) -> None:
         lane = self._merge.lanes.get(message.sequencer)

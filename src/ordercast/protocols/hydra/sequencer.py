@@ -126,6 +126,8 @@ class Sequencer(KnowsSequencers):
             case Receipt() if self._acks is not None:
                 if message.sequencer == self.number:
                     self._acks.on_receipt(source, message.front)
+                    if self._acks.is_full:
+                        self._acks.send(self.number)
             case Refresh() if self.state is SERVING and message.sequencer == self.number:
                 self.env.send(source, Refreshed(message.life, self._flush_message()))
             case Probe():
@@ -206,7 +208,7 @@ class Sequencer(KnowsSequencers):
         request = 0
         if acks is not None:
             request = message.number
-            acks.stamp(source, request, groups, stamp)
+            acks.stamp(source, request, groups, stamp, len(message.payload))
         stamped = Groupcast(self.number, self._clock.tick(), groups, stamp, source, message.payload, request)
         if self._nudges:
             self._note_stamp(groups)
