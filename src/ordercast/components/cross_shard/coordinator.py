@@ -9,7 +9,7 @@ among them: what such a majority does not have, no client has an answer to, and 
 promises over.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
@@ -47,6 +47,8 @@ from ordercast.core import (
 ASK, FLOORS = "ask", "floors"
 NEVER = (1 << 63) - 1
 """A group without replicas lacks nothing up to this clock."""
+BACK_OFF_MAX = 16
+"""Questions are repeated at last after so many times `ask_ns`."""
 CASES_MAX = 4096
 """How many messages are searched for at a time."""
 CLOCK_AHEAD_MAX: Nanos = 366 * 86_400 * SECOND
@@ -56,11 +58,12 @@ CLOCK_AHEAD_MAX: Nanos = 366 * 86_400 * SECOND
 class Case:
     """A message that is searched for."""
 
-    __slots__ = ("loss", "promises", "since")
+    __slots__ = ("due", "loss", "promises", "since")
 
     def __init__(self, loss: Lost, now: Nanos) -> None:
         self.loss = loss
-        self.since = now
+        self.since = self.due = now
+        """Since when it is searched for, and when all are asked again."""
         self.promises: dict[NodeId, tuple[int, int]] = {}
         """By replica: the view and the tag in which it last promised not to take it."""
 
@@ -137,26 +140,33 @@ class Coordinator(Stack):
 
     def _on_find(self, source: NodeId, message: FindMessages) -> None:
         """Tell what was decided; ask all replicas about the rest."""
-        asked = []
+        decided, begun = [], []
         for loss in message.losses:
             ruling = self._rulings.find(loss.mark)
             if ruling is not None:
-                self._tell(ruling, (source,))
+                decided.append(ruling)
             elif self._is_new(loss):
-                self._cases[loss.mark] = Case(loss, self.env.now)
-                asked.append(loss)
-        if asked:
-            self._ask(asked)
+                begun.append(Case(loss, self.env.now))
+                self._cases[loss.mark] = begun[-1]
+        self._tell(decided, (source,))
+        if begun:
+            self._ask(begun)
 
     def _is_new(self, loss: Lost) -> bool:
         """Whether the leader begins to search for a message."""
         is_known = loss.mark in self._cases or loss.bound <= self._rulings.forgotten
         return self._log.is_leader and not is_known and len(self._cases) < CASES_MAX
 
-    def _ask(self, losses: list[Lost]) -> None:
+    def _ask(self, cases: list[Case]) -> None:
+        """Ask all replicas, again after a while, and then less and less often."""
+        now = self.env.now
+        for case in cases:
+            case.due = now + min(
+                max(self._options.ask_ns, now - case.since), BACK_OFF_MAX * self._options.ask_ns
+            )
+        losses = [case.loss for case in cases]
         for start in range(0, len(losses), MARKS_MAX):
-            question = Question(tuple(losses[start : start + MARKS_MAX]))
-            self.env.multicast(tuple(self._homes), question)
+            self.env.multicast(tuple(self._homes), Question(tuple(losses[start : start + MARKS_MAX])))
         self.env.set_timer(ASK, self._options.ask_ns)
 
     def _on_held(self, source: NodeId, entry: LogEntry) -> None:
@@ -169,14 +179,16 @@ class Coordinator(Stack):
             self._propose(Show(entry))
 
     def _on_promised(self, source: NodeId, message: Promised) -> None:
+        decided = []
         for mark in message.marks:
             ruling, case = self._rulings.find(mark), self._cases.get(mark)
             if ruling is not None:
-                self._tell(ruling, (source,))
+                decided.append(ruling)
             elif case is not None:
                 case.promises[source] = message.view, message.tag
                 if self._is_gone(case):
                     self._propose(Drop(case.loss))
+        self._tell(decided, (source,))
 
     def _is_gone(self, case: Case) -> bool:
         """Whether a majority of every group has promised not to take a message."""
@@ -228,8 +240,7 @@ class Coordinator(Stack):
             self._tell_about(command.entry, everybody)
         else:
             ruling = self._rulings.find(command.loss.mark)
-            if ruling is not None:
-                self._tell(ruling, everybody)
+            self._tell([] if ruling is None else [ruling], everybody)
 
     def _tell_about(self, entry: LogEntry, to: tuple[NodeId, ...]) -> None:
         """Tell what was decided about a message."""
@@ -239,8 +250,13 @@ class Coordinator(Stack):
         elif self._rulings.is_settled(entry):
             self.env.multicast(to, Found(entry))
 
-    def _tell(self, ruling: LogEntry | Lost, to: tuple[NodeId, ...]) -> None:
-        self.env.multicast(to, Gone((ruling,)) if isinstance(ruling, Lost) else Found(ruling))
+    def _tell(self, rulings: Sequence[LogEntry | Lost], to: tuple[NodeId, ...]) -> None:
+        gone = tuple(ruling for ruling in rulings if isinstance(ruling, Lost))
+        if gone:
+            self.env.multicast(to, Gone(gone))
+        for entry in rulings:
+            if isinstance(entry, LogEntry):
+                self.env.multicast(to, Found(entry))
 
     # The leader
 
@@ -256,14 +272,21 @@ class Coordinator(Stack):
         self._take_office()
         if name == ASK:
             if self._log.is_leader and self._cases:
-                for case in self._cases.values():
-                    if self._is_gone(case):
-                        self._propose(Drop(case.loss))
-                self._ask([case.loss for case in self._cases.values()])
+                self._go_on_asking()
         elif name == FLOORS:
             self.env.set_timer(FLOORS, self._options.certain_ns)
             if self._log.is_leader:
                 self._forget()
+
+    def _go_on_asking(self) -> None:
+        """Ask again what is due, and propose again what a full log refused."""
+        self.env.set_timer(ASK, self._options.ask_ns)
+        for case in self._cases.values():
+            if self._is_gone(case):
+                self._propose(Drop(case.loss))
+        due = [case for case in self._cases.values() if case.due <= self.env.now]
+        if due:
+            self._ask(due)
 
     def _forget(self) -> None:
         """Let all forget what is certain everywhere."""

@@ -23,9 +23,12 @@ class ShardGaps(GapAgreement):
         self._owner = replica
 
     def on_ruling(self) -> None:
-        """The coordinator has decided on something."""
-        if self._owner.is_normal and self._owner.leads and self._gaps:
-            self._lead()
+        """The coordinator has decided on something: as the leader, give up what is gone."""
+        if self._owner.is_normal and self._owner.leads:
+            waiting = [slot for slot, gap in self._gaps.items() if not gap.committing]
+            gone = [slot for slot in waiting if self._owner.counts_nowhere(slot)]
+            if gone:
+                super()._give_up(gone)
 
     def _give_up(self, slots: list[Slot]) -> None:
         """Give up what counts nowhere, and ask the coordinator for the rest."""
