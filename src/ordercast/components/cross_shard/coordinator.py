@@ -49,6 +49,8 @@ NEVER = (1 << 63) - 1
 """A group without replicas lacks nothing up to this clock."""
 BACK_OFF_MAX = 16
 """Questions are repeated at last after so many times `ask_ns`."""
+CHUNK_BYTES = 16_384
+"""How many bytes of messages that were found go in one message."""
 CASES_MAX = 4096
 """How many messages are searched for at a time."""
 CLOCK_AHEAD_MAX: Nanos = 366 * 86_400 * SECOND
@@ -161,9 +163,8 @@ class Coordinator(Stack):
         """Ask all replicas, again after a while, and then less and less often."""
         now = self.env.now
         for case in cases:
-            case.due = now + min(
-                max(self._options.ask_ns, now - case.since), BACK_OFF_MAX * self._options.ask_ns
-            )
+            wait = max(self._options.ask_ns, now - case.since)
+            case.due = now + min(wait, BACK_OFF_MAX * self._options.ask_ns)
         losses = [case.loss for case in cases]
         for start in range(0, len(losses), MARKS_MAX):
             self.env.multicast(tuple(self._homes), Question(tuple(losses[start : start + MARKS_MAX])))
@@ -248,15 +249,22 @@ class Coordinator(Stack):
         if gone:
             self.env.multicast(to, Gone(tuple(gone)))
         elif self._rulings.is_settled(entry):
-            self.env.multicast(to, Found(entry))
+            self.env.multicast(to, Found((entry,)))
 
     def _tell(self, rulings: Sequence[LogEntry | Lost], to: tuple[NodeId, ...]) -> None:
         gone = tuple(ruling for ruling in rulings if isinstance(ruling, Lost))
         if gone:
             self.env.multicast(to, Gone(gone))
-        for entry in rulings:
-            if isinstance(entry, LogEntry):
-                self.env.multicast(to, Found(entry))
+        found: list[LogEntry] = []
+        size = 0
+        for entry in (ruling for ruling in rulings if isinstance(ruling, LogEntry)):
+            found.append(entry)
+            size += len(entry.payload)
+            if size >= CHUNK_BYTES:
+                self.env.multicast(to, Found(tuple(found)))
+                found, size = [], 0
+        if found:
+            self.env.multicast(to, Found(tuple(found)))
 
     # The leader
 

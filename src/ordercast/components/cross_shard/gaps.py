@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING
 
 from ordercast.components.network_ordered.gaps import GapAgreement
 
+BACK_OFF_MAX = 16
+"""Questions are repeated at last after so many times `gap_ns`."""
+
 if TYPE_CHECKING:
     from ordercast.components.cross_shard.replica import ShardReplica
     from ordercast.components.network_ordered.place import Slot
+    from ordercast.core import Nanos
 
 
 class ShardGaps(GapAgreement):
@@ -21,6 +25,8 @@ class ShardGaps(GapAgreement):
     def __init__(self, replica: ShardReplica) -> None:
         super().__init__(replica)
         self._owner = replica
+        self._searched: dict[Slot, tuple[Nanos, Nanos]] = {}
+        """When the coordinator is asked for a slot again, and how long after the last time that is."""
 
     def on_ruling(self) -> None:
         """The coordinator has decided on something: as the leader, give up what is gone."""
@@ -33,7 +39,20 @@ class ShardGaps(GapAgreement):
     def _give_up(self, slots: list[Slot]) -> None:
         """Give up what counts nowhere, and ask the coordinator for the rest."""
         gone = [slot for slot in slots if self._is_committing(slot) or self._owner.counts_nowhere(slot)]
-        if len(gone) < len(slots):
-            self._owner.search([slot for slot in slots if slot not in gone])
+        self._owner.search([slot for slot in slots if slot not in gone and self._is_due(slot)])
         if gone:
             super()._give_up(gone)
+
+    def _is_due(self, slot: Slot) -> bool:
+        """Whether to ask the coordinator for a slot, less and less often."""
+        now, first = self._owner.env.now, self._owner.options.gap_ns
+        due, wait = self._searched.get(slot, (now, first // 2))
+        if due > now:
+            return False
+        wait = min(2 * wait, BACK_OFF_MAX * first)
+        self._searched[slot] = now + wait, wait
+        return True
+
+    def _prune(self) -> None:
+        super()._prune()
+        self._searched = {slot: asked for slot, asked in self._searched.items() if slot in self._gaps}

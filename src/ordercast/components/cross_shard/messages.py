@@ -50,9 +50,9 @@ class Question(Message, frozen=True, tag=224):
 
 
 class Found(Message, frozen=True, tag=225):
-    """It is decided: this message counts in all of its groups."""
+    """It is decided: these messages count in all of their groups."""
 
-    entry: LogEntry
+    entries: Annotated[tuple[LogEntry, ...], msgspec.Meta(max_length=MARKS_MAX)]
 
 
 class Gone(Message, frozen=True, tag=226):

@@ -224,7 +224,10 @@ class ShardReplica(NetworkReplica):
             case Question():
                 self._on_question(source, message)
             case Found():
-                self._on_found(message.entry)
+                for entry in message.entries:
+                    self._on_found(entry)
+                self._release()
+                self.views.go_on()
             case Gone():
                 self._on_gone(message)
             case Floors():
@@ -267,12 +270,11 @@ class ShardReplica(NetworkReplica):
             self.aside.pop(entry.slot, None)
             if self.ordering.is_void(entry):
                 self._void.add(entry.slot)
+                self.gaps.on_ruling()
             elif entry.slot not in self.log.slots and entry.slot not in self.log.noops:
                 self.ordering.believe(entry.slot)
                 self.ordering.offer(entry)
-        self._release()
-        self.gaps.on_ruling()
-        self.views.go_on()
+                self.ordering.advance()  # a full buffer has room for the next number only
 
     def _on_gone(self, gone: Gone) -> None:
         """Messages never count: note it, and take out of what waits whatever it concerns."""
