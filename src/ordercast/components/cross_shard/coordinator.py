@@ -9,11 +9,12 @@ among them: what such a majority does not have, no client has an answer to, and 
 promises over.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.components.consensus import Replica
+from ordercast.components.cross_shard.ledger import end_payload
 from ordercast.components.cross_shard.marks import Lost, Mark
 from ordercast.components.cross_shard.messages import (
     MARKS_MAX,
@@ -23,6 +24,7 @@ from ordercast.components.cross_shard.messages import (
     Found,
     Gone,
     Held,
+    Late,
     Promised,
     Question,
 )
@@ -36,6 +38,7 @@ from ordercast.core import (
     Env,
     Explanation,
     GroupId,
+    Member,
     Message,
     Nanos,
     NodeId,
@@ -79,8 +82,12 @@ class Coordinator(Stack):
         groups: Mapping[GroupId, tuple[NodeId, ...]],
         peers: tuple[NodeId, ...],
         options: CoordinatorOptions,
+        sender: Callable[[Env], Member],
+        sent: tuple[type[Message], ...],
     ) -> None:
+        """`sender` makes the process by which messages to groups are sent; it gets these messages."""
         super().__init__(env)
+        self._sender = self.embed("sender", sender, sent)
         self._count = len(groups)
         self._groups = {group: members for group, members in groups.items() if members}
         self._homes = {node: group for group, members in groups.items() for node in members}
@@ -120,6 +127,8 @@ class Coordinator(Stack):
                 self._on_held(source, message.entry)
             case Promised():
                 self._on_promised(source, message)
+            case Late():
+                self._on_late(message)
 
     def _check(self, source: NodeId, message: Message) -> None:
         """Refuse clocks in the far future, and messages to groups that there are not."""
@@ -132,6 +141,10 @@ class Coordinator(Stack):
             for loss in message.losses:
                 if loss.mark[1] not in self._groups or loss.bound > latest:
                     raise RemoteError(f"node {source} asks for a message {loss.mark} up to {loss.bound}")
+        if isinstance(message, Late):
+            for _, named in message.transactions:
+                if not named or len(set(named)) < len(named) or not self._groups.keys() >= set(named):
+                    raise RemoteError(f"node {source} tells of a transaction of groups {named}")
         if isinstance(message, Held):
             entry = message.entry
             fits = len(entry.groups) == len(entry.numbers) and len(set(entry.groups)) == len(entry.groups)
@@ -178,6 +191,13 @@ class Coordinator(Stack):
             self.env.send(source, self._floors())
         else:
             self._propose(Show(entry))
+
+    def _on_late(self, message: Late) -> None:
+        """End transactions, by a message to all of their shards: so all end them alike, before or after the
+        conclusion of their client. Who still waits asks again."""
+        if self._log.is_leader:
+            for transaction, groups in message.transactions:
+                self._sender.submit(groups, end_payload(transaction))
 
     def _on_promised(self, source: NodeId, message: Promised) -> None:
         decided = []

@@ -5,12 +5,16 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from ordercast.components.cross_shard.marks import Lost, Mark
+from ordercast.components.execution.messages import Name, Place
 from ordercast.components.network_ordered import LogEntry
 from ordercast.components.network_ordered.place import Natural
-from ordercast.core import Message, message_types
+from ordercast.core import Message, Payload, message_types
 
 MARKS_MAX = 256
 Losses: TypeAlias = Annotated[tuple[Lost, ...], msgspec.Meta(max_length=MARKS_MAX)]
+LateOnes: TypeAlias = Annotated[
+    tuple[tuple[Name, tuple[Natural, ...]], ...], msgspec.Meta(max_length=MARKS_MAX)
+]
 Marks: TypeAlias = Annotated[tuple[Mark, ...], msgspec.Meta(max_length=MARKS_MAX)]
 
 
@@ -61,6 +65,24 @@ class Gone(Message, frozen=True, tag=226):
     losses: Losses
 
 
+class Late(Message, frozen=True, tag=228):
+    """The leader of a group holds locks for transactions that should have been concluded long ago."""
+
+    transactions: Annotated[
+        tuple[tuple[Natural, tuple[Natural, ...]], ...], msgspec.Meta(max_length=MARKS_MAX)
+    ]
+    """Each with its groups."""
+
+
+class Answer(Message, frozen=True, tag=229):
+    """To a client: the results of a call that had to wait for locks. They are certain, so that nobody needs
+    to confirm them."""
+
+    first: Name
+    results: Payload
+    place: Place
+
+
 class Floors(Message, frozen=True, tag=227):
     """Up to which clock each group is certain."""
 
@@ -68,4 +90,4 @@ class Floors(Message, frozen=True, tag=227):
     """Those of groups without replicas are in the far future."""
 
 
-MESSAGES = message_types(FindMessages, Held, Promised, Certain, Question, Found, Gone, Floors)
+MESSAGES = message_types(FindMessages, Held, Promised, Certain, Question, Found, Gone, Floors, Late, Answer)

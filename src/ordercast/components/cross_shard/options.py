@@ -18,6 +18,8 @@ class CoordinatorOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """How often questions are repeated."""
     certain_ns: Duration = 20 * MILLISECOND
     """How often groups tell how far they are certain, so that others can forget what they kept for them."""
+    lock_ns: Duration = 100 * MILLISECOND
+    """When shards end a general transaction whose client neither commits nor aborts it."""
     consensus: ConsensusOptions = ConsensusOptions()
     """The log of the coordinator."""
 

@@ -20,12 +20,14 @@ from ordercast.components.cross_shard.marks import Lost, Mark, marks_of
 from ordercast.components.cross_shard.messages import (
     MARKS_MAX,
     MESSAGES,
+    Answer,
     Certain,
     FindMessages,
     Floors,
     Found,
     Gone,
     Held,
+    Late,
     Promised,
     Question,
 )
@@ -39,7 +41,19 @@ from ordercast.components.network_ordered.ordering import OrderingOwner
 from ordercast.components.network_ordered.place import Rank, Slot
 from ordercast.components.network_ordered.replica import SYNC
 from ordercast.components.network_ordered.views import RETURNING, VIEW
-from ordercast.core import Env, Explanation, GroupId, Message, NodeId, RemoteError, ServiceSpec, Wait
+from ordercast.core import (
+    Env,
+    Explanation,
+    GroupId,
+    Message,
+    MessageId,
+    Nanos,
+    NodeId,
+    RemoteError,
+    ServiceSpec,
+    Wait,
+    message_sender,
+)
 
 CERTAIN = "certain"
 PLEDGES = "pledges"
@@ -65,10 +79,14 @@ class ShardReplica(NetworkReplica):
         *,
         durable: bool,
         coordinators: tuple[NodeId, ...],
-        certain_ns: int,
+        certain_ns: Nanos,
+        lock_ns: Nanos,
     ) -> None:
         self._coordinators = coordinators
         self._certain_ns = certain_ns
+        self._lock_ns = lock_ns
+        self._locked: dict[MessageId, Nanos] = {}
+        """Since when this leader knows of a transaction that is not concluded."""
         self.book: dict[Mark, Pledge] = {}
         """By mark: what this view has promised not to take, or is never to take."""
         self.aside: dict[Slot, LogEntry] = {}
@@ -78,7 +96,8 @@ class ShardReplica(NetworkReplica):
         super().__init__(env, group, members, service, ordering, options, durable=durable)
 
     def _make_ledger(self, executor: Executor) -> ShardLedger:
-        return ShardLedger(self.log, executor, self.options.checkpoint_every)
+        every, enders = self.options.checkpoint_every, self._coordinators
+        return ShardLedger(self.log, executor, every, self.group, enders)
 
     def _make_gaps(self) -> ShardGaps:
         return ShardGaps(self)
@@ -97,6 +116,7 @@ class ShardReplica(NetworkReplica):
         if name == CERTAIN:
             self.env.set_timer(CERTAIN, self._certain_ns)
             self._tell_certain()
+            self._end_late()
         else:
             if name in (GAPS, VIEW, SYNC):
                 self._show_aside()
@@ -205,6 +225,32 @@ class ShardReplica(NetworkReplica):
         for entry in open_:
             self._show(entry)
         return not open_
+
+    # Locks
+
+    def on_certain(self, entry: LogEntry) -> None:
+        """Tell what became of locks, and answer the calls that had waited for them."""
+        effects = self.ledger.effects.pop(entry.slot, None)
+        if effects is None:
+            return
+        for notice in effects.notices:
+            self.env.deliver(notice)
+        if self.leads:
+            for done in effects.released:
+                place = done.stamp.clock, done.stamp.issuer, done.stamp.numbers
+                self.env.send(message_sender(done.first), Answer(done.first, done.results, place))
+
+    def _end_late(self) -> None:
+        """As the leader, have transactions ended in all of their shards that hold locks for too long."""
+        shard = self.ledger.executor.shard
+        if shard is None or not (self.is_normal and self.leads):
+            self._locked.clear()
+            return
+        pending, now = shard.pending, self.env.now
+        self._locked = {one: self._locked.get(one, now) for one in pending}
+        late = [(one, pending[one]) for one, since in self._locked.items() if now - since >= self._lock_ns]
+        if late:
+            self.env.multicast(self._coordinators, Late(tuple(late[:MARKS_MAX])))
 
     # What comes
 

@@ -49,6 +49,8 @@ class Unfinished(msgspec.Struct, array_like=True):
     results: list[bytes | None]
     via: tuple[int, ...]
     """Which way its answer goes."""
+    groups: tuple[int, ...] = ()
+    """Those that run it, if these are several."""
 
     def place(self) -> Stamp:
         """The stamp as such."""

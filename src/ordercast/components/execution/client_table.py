@@ -77,9 +77,10 @@ class ClientTable:
         if len(client.results) > RESULTS_MAX:
             client.raise_floor(sorted(client.results)[1])
 
-    def keep(self, first: MessageId, executed: Executed) -> None:
+    def keep(self, first: MessageId, executed: Executed, groups: Groups = ()) -> None:
         """Keep the results of a call that took long, if its client still waits for them."""
-        client = self._clients.get(message_sender(first))
+        sender = message_sender(first)
+        client = self._shared.get((sender, groups)) if groups else self._clients.get(sender)
         if client is not None and first >= client.floor:
             self.note(client, first, executed)
 

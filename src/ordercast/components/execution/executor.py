@@ -140,6 +140,8 @@ class Executor:
         begin = self._run if self.asks is None else self._begin
         results = begin(bundle, stamp, via)
         if results is None:
+            if groups:
+                self._blocked.calls[call.first].groups = groups
             self._settle_released()
             return Execution(call.first, b"", stamp, fresh=True, finished=False)
         if client is not None:
@@ -250,7 +252,7 @@ class Executor:
             if found is not None:
                 first, call = found
                 results = packed_results(first, call)
-                self._table.keep(first, Executed(call.place(), results))
+                self._table.keep(first, Executed(call.place(), results), call.groups)
                 self._released.append(Execution(first, results, call.place(), fresh=False, via=call.via))
 
     # Operations that ask other services

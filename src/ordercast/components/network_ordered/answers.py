@@ -25,7 +25,7 @@ class Answers:
         replica, entry = self._replica, self._replica.log.entries[index]
         if replica.executes_all:
             _, done = replica.ledger.outcomes[index]
-            if done is None:
+            if done is None or not done.finished:
                 return
             # A read names the call before it; there may be none.
             nothing = not done.fresh and done.stamp == entry.stamp

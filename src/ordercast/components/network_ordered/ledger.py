@@ -51,13 +51,17 @@ class Ledger:
         """Execute the log up to this many entries."""
         for entry in self._log.entries[self.executed : stop]:
             self.executed += 1
-            call = call_of(entry)
-            done = None if call is None else self.executor.execute(call, entry.stamp, groups=entry.groups)
+            call, done = self._run(entry)
             self.outcomes.append((call, done))
             if done is not None and done.fresh and self.executor.is_checkpoint(self._every):
                 state, digest = self.executor.checkpoint()
                 place = self._log.place_at(self.executed)
                 self._taken.append(Taken(place, self.pack(state), digest))
+
+    def _run(self, entry: LogEntry) -> tuple[Call | None, Execution | None]:
+        """Execute an entry: its call, if it is one, and what became of it."""
+        call = call_of(entry)
+        return call, None if call is None else self.executor.execute(call, entry.stamp)
 
     def roll_back(self, stop: int) -> None:
         """Undo what was executed beyond this many entries, state and client table."""

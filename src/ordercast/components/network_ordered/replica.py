@@ -102,6 +102,9 @@ class NetworkReplica(Process):
         """Whether a view may begin with the log, as far as its pledges go; called again by `Views.go_on`."""
         return True
 
+    def on_certain(self, entry: LogEntry) -> None:
+        """An entry is certain, executed and delivered."""
+
     @property
     def view(self) -> int:
         """The view that it is in, or changes to."""

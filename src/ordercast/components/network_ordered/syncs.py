@@ -132,6 +132,7 @@ class Synchronisation:
             if done is not None and done.fresh and call is not None:
                 groups = log.entries[index].groups or own
                 replica.env.deliver(Delivered(call.bundle, groups, call.client, done.stamp))
+            replica.on_certain(log.entries[index])
         self._take_checkpoints()
         replica.ordering.forget(log.place_at(log.synced), log.entries)
 

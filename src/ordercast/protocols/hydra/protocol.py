@@ -98,7 +98,7 @@ class Beside(NamedTuple):
     role: str
     nodes: int
     make: Callable[..., Process]
-    """Called with the environment, `groups`, and `peers`."""
+    """Called with the environment, `groups`, `peers`, `service` and `options`."""
 
 
 class Ends(NamedTuple):
@@ -132,7 +132,7 @@ def lay_out(
     beside = ids.take(ends.beside.nodes if ends.beside else 0)
     initial = dict(enumerate(sequencers[: options.sequencers], 1))
     receivers = tuple(range(deployment.receivers))
-    audience = (*receivers, *senders, *sequencers, *aggregators)
+    audience = (*receivers, *senders, *sequencers, *aggregators, *beside)
 
     receiver = partial(ends.receiver, coordinators=beside) if beside else ends.receiver
     nodes = [
@@ -189,7 +189,7 @@ def lay_out(
         Node(node, "configuration", places.get(node, node), replica, Crashes.MINORITY) for node in service
     ]
     if ends.beside:
-        make = partial(ends.beside.make, groups=members, peers=beside)
+        make = partial(ends.beside.make, groups=members, peers=beside, service=service, options=options)
         hosts = range(deployment.receivers) if options.compact else beside
         nodes += [
             Node(node, ends.beside.role, hosts[index % len(hosts)], make, Crashes.MINORITY)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
+from ordercast.components.cross_shard.messages import Answer
 from ordercast.components.execution import CallOptions, Calls, Pending, combine_results
 from ordercast.components.network_ordered import Replies
 from ordercast.core import (
@@ -10,8 +11,10 @@ from ordercast.core import (
     GroupId,
     Groups,
     LocalError,
+    Message,
     MessageId,
     NodeId,
+    RemoteError,
     ServiceSpec,
     Stamp,
     Wait,
@@ -99,6 +102,17 @@ class ShardClient(Client):
             return True
         del self._parts[first]
         return self._settle(first, self._combine(call, parts), stamp, replica)
+
+    def on_own_message(self, source: NodeId, message: Message) -> None:
+        """Take a reply, or an answer that is certain."""
+        if not isinstance(message, Answer):
+            super().on_own_message(source, message)
+        elif source not in self._homes:
+            raise RemoteError(f"node {source} sent an answer to a client, but is no replica")
+        elif message.first in self._calls.pending:
+            group = self._homes[source]
+            self._replies[group].forget(message.first)
+            self._settle_in(group, message.first, message.results, Stamp(*message.place), source)
 
     def _combine(self, call: Pending, parts: Mapping[GroupId, bytes]) -> bytes:
         """The results of a call from those of its shards; without a service, they are all empty."""

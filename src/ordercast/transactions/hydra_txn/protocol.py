@@ -35,8 +35,10 @@ from ordercast.core import (
     ServiceSpec,
 )
 from ordercast.protocols.hydra.messages import MESSAGES as HYDRA_MESSAGES
+from ordercast.protocols.hydra.messages import Announce, Echo, Outcome, Stamped, Steps
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.protocol import Beside, Ends, lay_out
+from ordercast.protocols.hydra.sender import Sender
 from ordercast.transactions.hydra_txn.client import ShardClient
 from ordercast.transactions.hydra_txn.ordering import HydraShardOrdering
 
@@ -109,7 +111,25 @@ def _make_replica(
         durable=own.durable,
         coordinators=coordinators,
         certain_ns=own.coordinator.certain_ns,
+        lock_ns=own.coordinator.lock_ns,
     )
+
+
+def _make_coordinator(
+    env: Env,
+    groups: dict[GroupId, tuple[NodeId, ...]],
+    peers: tuple[NodeId, ...],
+    service: tuple[NodeId, ...],
+    options: HydraOptions,
+    *,
+    own: CoordinatorOptions,
+) -> Coordinator:
+    """A coordinator, which sends as clients do."""
+
+    def make_sender(inner: Env) -> Sender:
+        return Sender(inner, groups, service, options)
+
+    return Coordinator(env, groups, peers, own, make_sender, (Announce, Steps, Echo, Stamped, Outcome))
 
 
 def promises(*, durable: bool) -> Guarantees:
@@ -138,7 +158,7 @@ def extend(deployment: Deployment, options: Options, extension: Extension) -> Pl
         "replica",
         "client",
         name=NAME,
-        beside=Beside("coordinator", coordinator.replicas, partial(Coordinator, options=coordinator)),
+        beside=Beside("coordinator", coordinator.replicas, partial(_make_coordinator, own=coordinator)),
     )
     nodes, members = lay_out(deployment, options.network(), extension, ends)
     return Plan(
@@ -188,6 +208,7 @@ def vary(rng: Random) -> dict[str, object]:
         "coordinator": {
             "replicas": rng.choice((1, 3, 3)),
             "certain_ns": rng.choice((2, 20)) * MILLISECOND,
+            "lock_ns": rng.choice((20, 100)) * MILLISECOND,
         },
         "calls": {"window": rng.choice((1, 4, 64)), "retry_ns": rng.choice((5, 20)) * MILLISECOND},
     }
@@ -236,6 +257,7 @@ PROTOCOL = Protocol(
         "coordinator": {
             "ask_ns": 20 * MILLISECOND,
             "certain_ns": 200 * MILLISECOND,
+            "lock_ns": 2000 * MILLISECOND,
             "consensus": LIVE_TIMEOUTS,
         },
         "calls": LIVE_CALLS,
