@@ -38,10 +38,19 @@ class ShardGaps(GapAgreement):
 
     def _give_up(self, slots: list[Slot]) -> None:
         """Give up what counts nowhere, and ask the coordinator for the rest."""
-        gone = [slot for slot in slots if self._is_committing(slot) or self._owner.counts_nowhere(slot)]
+        owner = self._owner
+        gone = [slot for slot in slots if self._is_committing(slot) or owner.counts_nowhere(slot)]
         self._owner.search([slot for slot in slots if slot not in gone and self._is_due(slot)])
         if gone:
             super()._give_up(gone)
+
+    def _on_hopeless(self) -> None:
+        """Nobody in this group has some slots: ask whether others have them."""
+        others = len(self._owner.others)
+        slots = [
+            slot for slot, gap in self._gaps.items() if len(gap.lacking) == others and not gap.committing
+        ]
+        self._give_up(slots)
 
     def _is_due(self, slot: Slot) -> bool:
         """Whether to ask the coordinator for a slot, less and less often."""

@@ -89,8 +89,7 @@ class ShardReplica(NetworkReplica):
         """Since when this leader knows of a transaction that is not concluded."""
         self.book: dict[Mark, Pledge] = {}
         """By mark: what this view has promised not to take, or is never to take."""
-        self.aside: dict[Slot, LogEntry] = {}
-        """What came although it must not be taken now."""
+        self._aside: dict[Slot, LogEntry] = {}
         self._void: set[Slot] = set()
         """Slots whose messages were found, and do not count because their sequencer was removed before."""
         super().__init__(env, group, members, service, ordering, options, durable=durable)
@@ -132,14 +131,20 @@ class ShardReplica(NetworkReplica):
     def _show_aside(self) -> None:
         """Ask again about what must not be taken now."""
         self._forget_aside()
-        self.missing(list(self.aside))
-        for entry in self.aside.values():
+        self.missing(list(self._aside))
+        for entry in self._aside.values():
             self._show(entry)
 
     def _show(self, entry: LogEntry) -> None:
         self.env.multicast(self._coordinators, Held(marks.told(entry, self.group)))
 
     # What it promises
+
+    @property
+    def aside(self) -> Mapping[Slot, LogEntry]:
+        """What came although it must not be taken now."""
+        self._forget_aside()
+        return self._aside
 
     @property
     def has_promised(self) -> bool:
@@ -152,10 +157,10 @@ class ShardReplica(NetworkReplica):
 
     def withhold(self, entry: LogEntry) -> bool:
         """Put an entry aside if it must not be taken now; whether that is so."""
-        if not self.is_promised(entry):
-            return False
-        if entry.slot not in self.aside and not self.log.is_behind(entry.slot):
-            self.aside[entry.slot] = entry
+        if entry.slot in self.log.noops or not self.is_promised(entry):
+            return False  # what is given up already does not wait for anybody
+        if entry.slot not in self._aside and not self.log.is_behind(entry.slot):
+            self._aside[entry.slot] = entry
             self.missing([entry.slot])
             self._show(entry)
         return True
@@ -179,7 +184,7 @@ class ShardReplica(NetworkReplica):
         """Take what was put aside and may be taken now."""
         for slot, entry in list(self.aside.items()):
             if not self.is_promised(entry):
-                del self.aside[slot]
+                del self._aside[slot]
                 self.ordering.believe(slot)
                 self.ordering.offer(entry)
 
@@ -201,9 +206,9 @@ class ShardReplica(NetworkReplica):
     def _forget_aside(self) -> None:
         """What is in the log, or before it, or given up, waits no more."""
         log = self.log
-        for slot in [*self.aside, *self._void]:
+        for slot in [*self._aside, *self._void]:
             if slot in log.slots or slot in log.noops or log.is_behind(slot):
-                self.aside.pop(slot, None)
+                self._aside.pop(slot, None)
                 self._void.discard(slot)
 
     def may_lead(self) -> bool:
@@ -297,7 +302,7 @@ class ShardReplica(NetworkReplica):
 
     def _find_mark(self, mark: Mark) -> LogEntry | None:
         """The message with a mark, if it is here in any way."""
-        kept, aside = self.ledger.kept, self.aside.values()
+        kept, aside = self.ledger.kept, self._aside.values()
         return marks.find(chain(self.log.entries, kept, aside, self.ordering.waiting()), mark, self.group)
 
     def _may_promise(self, loss: Lost) -> bool:
@@ -313,7 +318,7 @@ class ShardReplica(NetworkReplica):
         entry = marks.taken(found, self.group)
         if entry is not None:
             self.ordering.check(entry)
-            self.aside.pop(entry.slot, None)
+            self._aside.pop(entry.slot, None)
             if self.ordering.is_void(entry):
                 self._void.add(entry.slot)
                 self.gaps.on_ruling()
@@ -352,7 +357,7 @@ class ShardReplica(NetworkReplica):
         losses = []
         for slot in slots:
             bound = self.ordering.bound(slot)
-            if slot not in self.aside and bound is not None:
+            if slot not in self._aside and bound is not None:
                 losses.append(Lost((slot[0], self.group, slot[1]), bound))
         for start in range(0, len(losses), MARKS_MAX):
             part = tuple(losses[start : start + MARKS_MAX])
@@ -374,7 +379,7 @@ class ShardReplica(NetworkReplica):
                 self.env.now,
                 on=self._coordinators,
             )
-            for slot in self.aside
+            for slot in self._aside
         ]
         return Explanation(state, (*found.waits, *waits), found.behind)
 

@@ -171,7 +171,11 @@ class GapAgreement:
                 gap.lacking.add(source)
                 hopeless = hopeless or len(gap.lacking) == len(replica.others)
         if hopeless and replica.leads:
-            self._lead()
+            self._on_hopeless()
+
+    def _on_hopeless(self) -> None:
+        """Nobody has some slot: do not wait any longer."""
+        self._lead()
 
     def on_commit(self, source: NodeId, message: GapCommit) -> None:
         """Take note that slots are given up."""

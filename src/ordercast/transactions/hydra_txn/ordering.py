@@ -46,8 +46,12 @@ class HydraShardOrdering(HydraOrdering, ShardOrdering):
         """Take an entry that was missing, if the replica may."""
         if self._owner.withhold(entry):
             self.reception.doubt(*entry.slot)
-        else:
-            super().offer(entry)
+            return
+        # What was found cannot be given up. So there is always room in a full buffer for the sequencer that
+        # all others wait for.
+        merge = self.reception.merge
+        is_awaited = merge.floor()[1] == entry.sequencer
+        self.reception.offer(self._packet(entry), 1 + merge.held if is_awaited else 1)
 
     def reset(self, place: LogPlace, entries: Iterable[LogEntry], voids: Iterable[Slot]) -> None:
         """Go to a place; what must not be taken stays out."""
