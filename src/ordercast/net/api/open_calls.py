@@ -115,7 +115,7 @@ class OpenCalls:
 
     def _submit_line(self, line: Line, read: bool) -> None:
         payloads = [payload for payload, _ in line]
-        first = self.host.submit(self._node, self._groups, payloads, read=read)
+        first = self.host.submit(self._node, self._groups, payloads, read=read, ends_turn=True)
         if first is None:
             for _, waiting in line:
                 waiting.set_result(None)
