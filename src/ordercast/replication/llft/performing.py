@@ -18,6 +18,7 @@ from ordercast.components.execution.messages import place_of_stamp
 from ordercast.core import Checkpoint, Delivered, Env, GroupId, MessageId, NodeId, RemoteError, Stamp, View
 from ordercast.core.delivery import ANEW, Delivery
 from ordercast.replication.llft.connection import Connection, Kept
+from ordercast.replication.llft.in_use import InUse
 from ordercast.replication.llft.lineage import Views, begin, extended
 from ordercast.replication.llft.messages import SERVER
 from ordercast.replication.llft.messaging import Messaging
@@ -41,8 +42,10 @@ class Step(NamedTuple):
 
     place: int
     entry: AnyEntry
+    link: Link | None
+    """The connection of the message that is delivered."""
     kept: Kept | None
-    """The message that is delivered."""
+    """This message."""
     ends: tuple[Link, ...]
     """The connections that end here."""
 
@@ -79,8 +82,7 @@ class Performer:
         """Clients that have logged calls wait for nothing below."""
         self._outbox: deque[tuple[int, Link, int]] = deque()
         """Messages that wait until a place is settled: the place, the connection, the index."""
-        self._used: set[Link] = set()
-        """Connections behind which older ones were looked for."""
+        self.in_use = InUse(messaging.party)
         self.active = True
         """Whether operations are performed, not only logged."""
 
@@ -91,23 +93,29 @@ class Performer:
 
     def step(self, place: int, entry: AnyEntry) -> bool:
         """Perform the operation at the next place; False if its message is missing."""
+        link = self.in_use.link_of(place, entry)
         kept: Kept | None = None
-        if isinstance(entry, MessageOrder):
-            connection = self._messaging.open(entry.link, SERVER)
+        if link is not None:
+            connection = self._messaging.open(link, SERVER)
             incoming = connection.incoming
-            if entry.first != incoming.delivered + 1:
+            following = incoming.delivered + 1
+            if isinstance(entry, MessageOrder) and entry.first != following:
                 raise RemoteError(
-                    f"place {place} names message {entry.first} of connection {entry.link} after message"
+                    f"place {place} names message {entry.first} of connection {link} after message"
                     f" {incoming.delivered}"
                 )
-            if entry.first > incoming.upto:
-                incoming.known = max(incoming.known, entry.first)
+            if following > incoming.upto:
+                incoming.known = max(incoming.known, following)
                 self._messaging.watch(connection)
                 return False
-            kept = incoming.kept[entry.first]
-            incoming.delivered = entry.first
+            kept = incoming.kept[following]
+            incoming.delivered = following
         self.place = place
-        step = Step(place, entry, kept, self._ends(entry))
+        step = Step(place, entry, link, kept, self._ends(entry))
+        for ended in step.ends:
+            self.in_use.end(ended)
+        if link is not None:
+            self.in_use.begin(link)
         if isinstance(entry, ViewOrder):
             self._begin_view(place, entry)
         if self.active:
@@ -120,34 +128,31 @@ class Performer:
         """The connections that end with an operation: it closes them, or a later one of the same groups is
         used for the first time, or a new view does not go on with them."""
         match entry:
-            case MessageOrder() if entry.link in self._used:
-                return ()
-            case MessageOrder():
-                self._used.add(entry.link)
-                return tuple(self._messaging.older(entry.link))
+            case MessageOrder(link=Link() as link):
+                return tuple(self._messaging.older(link))
             case CloseOrder():
                 return (entry.link,)
             case ViewOrder():
-                going_on = {link for link, _ in entry.received}
-                return tuple(
-                    link
-                    for link, connection in self._messaging.connections.items()
-                    if connection.incoming.delivered and link not in going_on
-                )
+                return self.in_use.without(link for link, _ in entry.received)
+        return ()
 
     # Semi-passive backups
 
     def _log(self, step: Step) -> None:
         self._logged.append(step)
-        place, entry, kept, ends = step
-        for link in ends:
-            ended = self._messaging.connections.get(link)
-            if ended is not None and not ended.incoming.delivered:
-                self._close(link)  # nothing of it was logged
-        if not isinstance(entry, MessageOrder) or kept is None:
+        place, _, link, kept, ends = step
+        for ended in ends:
+            connection = self._messaging.connections.get(ended)
+            if connection is None:
+                continue
+            if connection.incoming.delivered:
+                self._messaging.buried.add(connection, place)
+            else:
+                self._messaging.close(ended)  # nothing of it was logged
+        if link is None or kept is None:
             return
-        whole = _assemble(self._log_partial.setdefault(entry.link, []), kept)
-        call = None if whole is None else self._call(entry.link, whole)
+        whole = _assemble(self._log_partial.setdefault(link, []), kept)
+        call = None if whole is None else self._call(link, whole)
         if call is None or call.read or self._was_logged(call):
             return
         self._log_seen[call.first] = place
@@ -176,18 +181,14 @@ class Performer:
     # Performing
 
     def _execute(self, step: Step) -> None:
-        place, entry, kept, ends = step
+        place, entry, link, kept, ends = step
         self.executed = place
-        for link in ends:
-            self._close(link, place)
-        if isinstance(entry, MessageOrder) and kept is not None:
-            self._on_message(place, self._messaging.open(entry.link, SERVER), kept)
+        for ended in ends:
+            self._messaging.close(ended, place)
+        if link is not None and kept is not None:
+            self._on_message(place, self._messaging.open(link, SERVER), kept)
         elif isinstance(entry, ViewOrder):
             self._renumber(entry)
-
-    def _close(self, link: Link, place: int = 0) -> None:
-        self._used.discard(link)
-        self._messaging.close(link, place)
 
     def _on_message(self, place: int, connection: Connection, kept: Kept) -> None:
         self._messaging.clock = max(self._messaging.clock, kept.timestamp)
@@ -287,7 +288,7 @@ class Performer:
         self._log_floors.clear()
         self._log_partial.clear()
         self._outbox.clear()
-        self._used.clear()
+        self.in_use.restore(self._messaging.connections)
         self.settled = place
         if place:
             digest = self.executor.digest()
@@ -301,8 +302,7 @@ class Performer:
         self.executed = place
         while self._logged and self._logged[0].place <= place:
             for link in self._logged.popleft().ends:
-                self._close(link)
-        self._used.clear()
+                self._messaging.close(link)
         self._log_seen = {first: at for first, at in self._log_seen.items() if at > place}
 
 

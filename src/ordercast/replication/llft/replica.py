@@ -276,7 +276,7 @@ class Replica(Process, Group):
             if self.view == message.view:
                 self.performer.settle(message.orders.settled)
                 self.log.forget(min(message.orders.safe, self.performer.place))
-                self.messaging.forget_buried(message.orders.safe)
+                self.messaging.buried.forget(message.orders.safe)
                 self.primary.take_watermarks(message.watermarks)
 
     def on_members(self, source: NodeId, view: ViewId, change: int, members: tuple[int, ...]) -> None:
@@ -385,7 +385,8 @@ class Replica(Process, Group):
     def next_order(self, connection: Connection) -> MessageOrder | None:
         """The entry for the next message of a connection that can be delivered."""
         count = connection.incoming.deliverable()
-        return MessageOrder(connection.link, connection.incoming.delivered + 1, count) if count else None
+        name = self.performer.in_use.name_of(connection.link)
+        return MessageOrder(name, connection.incoming.delivered + 1, count) if count else None
 
     def waits(self) -> tuple[Wait, ...]:
         """What waits at this replica."""
