@@ -302,11 +302,9 @@ class LiveHost:
     ) -> MessageId | None:
         """Take messages for these groups; returns the identity of the first, or None if the backlog is full.
 
-        Urgent messages are taken even if the backlog is full. `read`: they are reads of a service.
-        `ends_turn`: the caller ends the turn itself; otherwise it ends soon.
+        `urgent`: even if it is. `read`: they are reads of a service. `ends_turn`: the caller ends the turn.
         """
-        first = self._senders.add(node, groups, payloads, urgent, read)
-        if first is not None and not ends_turn:
+        if (first := self._senders.add(node, groups, payloads, urgent, read)) is not None and not ends_turn:
             self._turns.end_soon()
         return first
 
