@@ -1,7 +1,7 @@
 """The calls of a program to a replicated service: each waits until its client process has the answer.
 
-Calls that tasks make in one turn of the event loop are submitted together: the operations in one bundle, and
-the reads in another. So tasks that mix both do not break each other's bundles.
+Calls to one group that tasks make in one turn of the event loop are submitted together: the operations in one
+bundle, and the reads in another. So tasks that mix both do not break each other's bundles.
 
 The client process gives up calls that have no answer by their deadline, counted from when it takes them. It
 takes no calls while it knows nobody to send them to, or has too many under way. So those that it has not
@@ -62,7 +62,8 @@ class OpenCalls:
     """The calls under way at one client, on the host that this program runs."""
 
     def __init__(self, host: LiveHost, node: NodeId, group: GroupId, timeout_s: float | None) -> None:
-        """After `timeout_s` the client process gives calls up; that is told here, not done here."""
+        """`group` is called by default. After `timeout_s` the client process gives calls up; that is told
+        here, not done here."""
         self.host = host
         self._node = node
         self._groups: Groups = (group,)
@@ -80,19 +81,27 @@ class OpenCalls:
         """When the operations up to an identity have waited long enough."""
         self._ended = ""
         """Why no calls are taken any more."""
+        self.on_end: Callable[[str], None] | None = None
+        """Called with the reason when no calls are taken any more, unless they were closed."""
         self.on_submit: Callable[[MessageId, Sequence[bytes]], None] | None = None
         """Called with the first identity and the bytes of operations that were submitted together."""
         self.on_undone: Callable[[Undone], None] | None = None
         """Called when earlier answers do not hold any more."""
 
-    async def call(self, kind: OperationType, payload: bytes) -> Any:
-        """Call an operation with its packed arguments; returns its result, or raises what became of it."""
+    async def call(self, kind: OperationType, payload: bytes, group: GroupId | None = None) -> Any:
+        """Call an operation with its packed arguments; returns its result, or raises what became of it.
+
+        A `LocalError` says that nothing was sent.
+        """
         if len(payload) > OPERATION_BYTES_MAX:
             raise LocalError(
                 f"{kind.name} takes {len(payload)} bytes with its arguments; the limit is"
                 f" {OPERATION_BYTES_MAX} bytes"
             )
-        groups = self._groups if self._sharding is None else self.shards_of(payload)
+        if self._sharding is not None:
+            groups = self.shards_of(payload)
+        else:
+            groups = self._groups if group is None else (group,)
         return kind.unpack_result(await self._result(payload, groups, kind.reads))
 
     def shards_of(self, payload: bytes) -> Groups:
@@ -147,7 +156,7 @@ class OpenCalls:
 
     def _submit_line(self, line: Line, groups: Groups, read: bool) -> None:
         payloads = [payload for payload, _ in line]
-        first = self.host.submit(self._node, groups, payloads, read=read)
+        first = self.host.submit(self._node, groups, payloads, read=read, ends_turn=True)
         if first is None:
             for _, waiting in line:
                 waiting.set_result(None)
@@ -251,6 +260,8 @@ class OpenCalls:
 
     def end(self, why: str) -> None:
         """Take no more calls; those under way have no outcome."""
+        if not self._ended and self.on_end is not None:
+            self.on_end(why)
         self._ended = self._ended or why
         for _, waiting in (entered for line in self._lines.values() for entered in line):
             if not waiting.done():
