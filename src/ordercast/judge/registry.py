@@ -217,6 +217,8 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             lambda run: run.guarantees.gaps is Gaps.NOTIFIED,
             DropDetection,
             drop_detection,
+            in_parts=True,
+            in_excerpts=False,
         ),
         Property(
             "drop-reason",
@@ -226,6 +228,7 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             lambda run: run.guarantees.gaps is Gaps.NOTIFIED and run.source == "simulator",
             DropReasons,
             drop_reason,
+            in_parts=True,
         ),
         Property(
             "view-synchrony",
