@@ -7,14 +7,16 @@ from ordercast.judge.columns.branches import branches
 from ordercast.judge.columns.linearizable import linearizable
 from ordercast.judge.columns.locks import locks
 from ordercast.judge.columns.replica_state import replica_state
-from ordercast.judge.columns.serializable import serializable, strict_serializable
+from ordercast.judge.columns.serializable import serializable
+from ordercast.judge.columns.strict_serializable import strict_serializable
 from ordercast.judge.online.all_or_nothing import AllOrNothing
 from ordercast.judge.online.answers import Answers
 from ordercast.judge.online.branches import Branches
 from ordercast.judge.online.linearizable import Linearizable
 from ordercast.judge.online.locks import LocksLeft
 from ordercast.judge.online.replica_state import ReplicaState
-from ordercast.judge.online.serializable import Serializable, StrictSerializable
+from ordercast.judge.online.serializable import Serializable
+from ordercast.judge.online.strict_serializable import StrictSerializable
 from ordercast.judge.property import Property
 from ordercast.trace import RunDescription
 

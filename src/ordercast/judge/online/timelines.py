@@ -11,12 +11,14 @@ nothing before it (Kahn, 1962). What is left has a cycle.
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 Moment: TypeAlias = Any
 """A place or a time. Those of one timeline can be compared."""
+Vertices: TypeAlias = Mapping[int, int]
+"""Some vertices, each with how many of them are right before it."""
 STARTS_MAX = 64
 """From how many calls of a cycle a shorter one is searched."""
 
@@ -28,7 +30,7 @@ class Timeline(NamedTuple):
     number: int
 
 
-class Span(NamedTuple):
+class Extent(NamedTuple):
     """From when to when a call is on a timeline; without an end, nothing comes after it there."""
 
     call: int
@@ -54,20 +56,21 @@ class Timelines:
 
     def __init__(self, calls: int) -> None:
         self._calls = calls
-        self._spans: dict[Timeline, list[Span]] = {}
+        self._spans: dict[Timeline, list[Extent]] = {}
 
-    def add(self, timeline: Timeline, span: Span) -> None:
+    def add(self, timeline: Timeline, span: Extent) -> None:
         """A call is on a timeline."""
         self._spans.setdefault(timeline, []).append(span)
 
     def cycles(self) -> Iterator[list[Pair]]:
         """Cycles that have no call in common, each of few pairs."""
         after = self._edges()
-        left = _without_sources(after, set(range(len(after))))
+        left = _without_sources(after, range(len(after)))
         while left:
             cycle = self._short(after, left)
             yield cycle
-            left = _without_sources(after, left - {pair.before for pair in cycle})
+            gone = {pair.before for pair in cycle}
+            left = _without_sources(after, [vertex for vertex in left if vertex not in gone])
 
     def _edges(self) -> list[list[_Edge]]:
         """The edges that leave each vertex: first the calls, then the ends."""
@@ -87,7 +90,7 @@ class Timelines:
                     after[first + earlier - 1].append(_Edge(span.call, timeline))
         return after
 
-    def _short(self, after: list[list[_Edge]], left: set[int]) -> list[Pair]:
+    def _short(self, after: list[list[_Edge]], left: Vertices) -> list[Pair]:
         """A short cycle among what is left."""
         found: list[Pair] = []
         for start in [v for v in self._some_cycle(after, left) if v < self._calls][:STARTS_MAX]:
@@ -97,10 +100,10 @@ class Timelines:
         return found
 
     @staticmethod
-    def _some_cycle(after: list[list[_Edge]], left: set[int]) -> list[int]:
+    def _some_cycle(after: list[list[_Edge]], left: Vertices) -> list[int]:
         """The vertices of any cycle: everything left has something before it, so a way back never ends."""
         before = {edge.head: vertex for vertex in left for edge in after[vertex] if edge.head in left}
-        here, seen = next(iter(sorted(left))), dict[int, int]()
+        here, seen = next(iter(left)), dict[int, int]()
         while here not in seen:
             seen[here] = len(seen)
             here = before[here]
@@ -117,10 +120,10 @@ class Timelines:
         return pairs
 
 
-def _without_sources(after: list[list[_Edge]], left: set[int]) -> set[int]:
+def _without_sources(after: list[list[_Edge]], left: Iterable[int]) -> Vertices:
     """Take away what has nothing before it, again and again."""
     count = dict.fromkeys(left, 0)
-    for vertex in left:
+    for vertex in list(count):
         for edge in after[vertex]:
             if edge.head in count:
                 count[edge.head] += 1
@@ -133,10 +136,10 @@ def _without_sources(after: list[list[_Edge]], left: set[int]) -> set[int]:
                 count[edge.head] -= 1
                 if not count[edge.head]:
                     ready.append(edge.head)
-    return set(count)
+    return count
 
 
-def _way_back(after: list[list[_Edge]], left: set[int], start: int) -> list[_Edge]:
+def _way_back(after: list[list[_Edge]], left: Vertices, start: int) -> list[_Edge]:
     """The fewest edges from a vertex of a cycle back to itself."""
     came: dict[int, tuple[int, _Edge]] = {}
     queue = deque([start])
