@@ -122,7 +122,7 @@ class OpenCalls:
 
     def _submit_line(self, line: Line, groups: Groups, read: bool) -> None:
         payloads = [payload for payload, _ in line]
-        first = self.host.submit(self._node, groups, payloads, read=read)
+        first = self.host.submit(self._node, groups, payloads, read=read, ends_turn=True)
         if first is None:
             for _, waiting in line:
                 waiting.set_result(None)
