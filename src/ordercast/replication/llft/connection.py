@@ -234,3 +234,8 @@ class Connection:
     def remote(self) -> Party:
         """The group of the other end."""
         return self.link.client if self.role else self.link.server
+
+
+def among(ranges: tuple[tuple[int, int], ...], known: dict[int, Kept]) -> list[int]:
+    """The known indexes in some ranges."""
+    return [index for index in known if any(first <= index <= last for first, last in ranges)]

@@ -8,7 +8,7 @@ which this module only asks: a primary orders messages as they come, a backup fo
 from __future__ import annotations
 
 from ordercast.core import Env, Message, NodeId, RemoteError
-from ordercast.replication.llft.connection import Connection, Kept
+from ordercast.replication.llft.connection import Connection, Kept, among
 from ordercast.replication.llft.group import Group
 from ordercast.replication.llft.held import Holdings
 from ordercast.replication.llft.limits import TIME_AHEAD_MAX
@@ -86,6 +86,10 @@ class Messaging:
             self.buried[link] = (place, connection)
         pair = (link.client, link.server)
         self.closed[pair] = max(self.closed.get(pair, -1), link.number)
+        self.abandon(link)
+
+    def abandon(self, link: Link) -> None:
+        """Forget a connection, which may be opened again."""
         self.connections.pop(link, None)
         self.ready.pop(link, None)
         self.busy.pop(link, None)
@@ -205,6 +209,8 @@ class Messaging:
         head = letter.head
         if isinstance(letter, Reply) is not (head.role == SERVER):
             raise RemoteError(f"node {source} sent a {type(letter).__name__} from end {head.role}")
+        if head.role == SERVER and head.link not in self.connections:
+            self._look_ahead(head)
         connection = self._find(source, head, creates=head.role == CLIENT)
         if connection is None or not self._on_head(source, connection, head):
             return
@@ -212,6 +218,12 @@ class Messaging:
         if self._group.leads and connection.owed_since is None:
             connection.owed_since = self._env.now
         self.watch(connection)
+
+    def _look_ahead(self, head: Head) -> None:
+        """A backup may not know yet that its group has opened a connection: the reply brings the order."""
+        if head.reflected is not None and not self._group.leads and not self.is_closed(head.link):
+            self._group.on_orders(head.reflected)
+            self._group.catch_up()
 
     def _take(self, connection: Connection, index: int, kept: Kept) -> None:
         incoming = connection.incoming
@@ -311,7 +323,7 @@ class Messaging:
         if connection is None:
             return
         if source in self.peers and message.role != connection.role:
-            wanted = _indexes(message.missing, connection.incoming.kept)
+            wanted = among(message.missing, connection.incoming.kept)[:ANSWERED_MAX]
             for index in wanted:
                 kept = connection.incoming.kept[index]
                 self._env.send(source, Copy(message.link, message.role, index, *kept))
@@ -319,7 +331,7 @@ class Messaging:
         if message.role == connection.role and source in self._setting.parties[connection.remote]:
             if self._group.leads:
                 self._notice_loss(connection, message.missing)
-                for index in _indexes(message.missing, connection.outgoing.sent):
+                for index in among(message.missing, connection.outgoing.sent)[:ANSWERED_MAX]:
                     if index <= connection.outgoing.passed:
                         self.transmit(connection, index)
             return
@@ -384,12 +396,3 @@ class Messaging:
     def watch(self, connection: Connection) -> None:
         """Something of a connection may need a repetition soon."""
         self.busy.setdefault(connection.link)
-
-    def rest(self) -> bool:
-        """Whether no connection needs a look soon."""
-        return not self.busy
-
-
-def _indexes(ranges: tuple[tuple[int, int], ...], known: dict[int, Kept]) -> list[int]:
-    """The known indexes in some ranges, at most so many as are sent at a time."""
-    return [index for index in known if any(first <= index <= last for first, last in ranges)][:ANSWERED_MAX]
