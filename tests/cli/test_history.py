@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Command
+from tests.histories.made_transactions import as_edn
+from tests.histories.test_transactions import CYCLES
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "histories"
 GOOD, STALE, TEXTS = EXAMPLES / "register.log", EXAMPLES / "stale-read.log", EXAMPLES / "texts.edn"
+APPENDS, SKEW, BANK = EXAMPLES / "list-append.edn", EXAMPLES / "write-skew.edn", EXAMPLES / "bank.edn"
 
 
 @pytest.fixture
@@ -89,6 +92,47 @@ def test_a_search_that_reaches_a_limit_decides_nothing(
     (judged,) = ordercast("history", hard, *limit, "--json").json()["histories"]
     assert judged["linearizable"] is None
     assert ordercast("history", hard, STALE, *limit).code == 1
+
+
+def test_transactions_without_an_order_are_told_in_words(ordercast: Command) -> None:
+    said = ordercast("history", APPENDS, SKEW)
+    assert said.code == 1
+    first, second, *told = said.out.splitlines()
+    assert first.startswith(f"strict serializable: {APPENDS} (list-append, 4 operations, ")
+    assert second.startswith(f"not serializable: {SKEW} (list-append, 3 operations, ")
+    assert told[0] == "  G2: no order has these 2 transactions"
+    assert "      rw: the first read :x before the second appended 1:" in told
+
+
+def test_programs_get_the_steps_of_a_cycle(ordercast: Command) -> None:
+    (judged,) = ordercast("history", SKEW, "--json").json()["histories"]
+    assert (judged["strict_serializable"], judged["serializable"], judged["more"]) == (False, False, 0)
+    (anomaly,) = judged["anomalies"]
+    assert anomaly["kind"] == "G2"
+    assert [(step["kind"], step["key"]) for step in anomaly["steps"]] == [("rw", ":x"), ("rw", ":y")]
+
+
+def test_real_time_may_be_left_aside(ordercast: Command, tmp_path: Path) -> None:
+    stale = tmp_path / "stale.edn"
+    stale.write_text(as_edn(CYCLES["G-single-realtime"]))
+    said = ordercast("history", stale)
+    assert said.code == 1 and said.out.startswith("serializable, but not strict serializable: ")
+    assert ordercast("history", stale, "--consistency", "serializable").code == 0
+    assert ordercast("history", SKEW, "--consistency", "serializable").code == 1
+    refused = ordercast("history", stale, "--consistency", "eventual")
+    assert refused.code == 2 and "must be strict-serializable or serializable" in refused.err
+
+
+def test_a_bank_keeps_its_total_or_not(ordercast: Command, tmp_path: Path) -> None:
+    said = ordercast("history", BANK)
+    assert said.code == 0 and said.out.startswith(f"total kept: {BANK} (bank, 3 operations, ")
+    poor = tmp_path / "poor.edn"
+    poor.write_text(BANK.read_text().replace("{0 5,", "{0 4,"))
+    said = ordercast("history", poor)
+    assert said.code == 1 and said.out.startswith("total not kept: ")
+    assert "  client 1 read 3 accounts with 29 together (lines 5 and 6)\n" in said.out
+    (judged,) = ordercast("history", poor, "--json").json()["histories"]
+    assert judged["total_kept"] is False and [one["total"] for one in judged["wrong"]] == [29]
 
 
 def test_the_help_has_an_example(ordercast: Command) -> None:

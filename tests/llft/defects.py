@@ -9,8 +9,8 @@ from ordercast.core import NodeId
 from ordercast.replication.llft.connection import Connection
 from ordercast.replication.llft.messages import Accept, FirstAck, Head, ProposePrimary, SecondAck
 from ordercast.replication.llft.messaging import Messaging
-from ordercast.replication.llft.names import Party, Precedence, ViewId
-from ordercast.replication.llft.orders import MessageOrder, Slice, ViewOrder
+from ordercast.replication.llft.names import Party, Precedence, ViewId, short
+from ordercast.replication.llft.orders import AnyEntry, MessageOrder, RoundOrder, Slice, ViewOrder
 from ordercast.replication.llft.performing import Performer
 from ordercast.replication.llft.primary import Primary
 from ordercast.replication.llft.recovery import Recovery
@@ -19,6 +19,7 @@ from ordercast.replication.llft.replica import Replica
 from ordercast.replication.llft.standing import Standing
 from ordercast.replication.llft.succession import Succession
 from ordercast.replication.llft.upkeep import Upkeep
+from tests.llft.test_orders import singles
 
 _head = Messaging.head
 _on_first_ack = Messaging._on_first_ack
@@ -45,16 +46,25 @@ def own_orders_only(self: Messaging, connection: Connection) -> Head:
     part = head.orders
     if part is None:
         return head
-    kept, after = list(part.entries), part.after
+    kept, after = [one for entry in part.entries for one in singles(entry)], part.after
     while kept:
         last = kept[-1]
-        if isinstance(last, MessageOrder) and last.link == connection.link:
+        if _is_of(last, connection):
             break
         kept.pop()
-    while any(not isinstance(one, MessageOrder) or one.link != connection.link for one in kept):
+    while not all(_is_of(one, connection) for one in kept):
         after += kept.pop(0).places
     own = Slice(part.view, part.begin, after, tuple(kept), part.safe, part.settled)
     return msgspec.structs.replace(head, orders=own)
+
+
+def _is_of(entry: AnyEntry, connection: Connection) -> bool:
+    match entry:
+        case MessageOrder():
+            return entry.link in (connection.link, short(connection.link, connection.party))
+        case RoundOrder():
+            return short(connection.link, connection.party) in entry.links
+    return False
 
 
 def no_orders(self: Replica) -> None:

@@ -1,7 +1,7 @@
 """Plays of semi-passive replication: backups log what the primary does, and take over its states."""
 
 from ordercast.core import MILLISECOND
-from ordercast.replication.llft.messages import Reply, Request, State, StateAsk, StateOffer
+from ordercast.replication.llft.messages import SERVER, Reply, Request, Reset, State, StateAsk, StateOffer
 from tests.llft.lab import Lab, kinds
 from tests.llft.plays import Play, certain
 
@@ -91,10 +91,20 @@ def a_backup_wakes_that_has_logged_a_view() -> set[str]:
     return certain(lab, lab.finish())
 
 
+def a_connection_is_replaced_between_two_states() -> set[str]:
+    """Backups still have to perform what they have logged of it, but nobody lacks its messages."""
+    lab = Lab(replication="semi-passive", update_every=100)
+    lab.call("x")
+    lab.give(0, 3, Reset(lab.connection(0).link, SERVER))
+    lab.pump()
+    return lab.finish()
+
+
 SEMI_PASSIVE: tuple[Play, ...] = (
     two_clients_of_a_semi_passive_service,
     a_semi_passive_backup_has_no_state_yet,
     a_request_of_a_replaced_connection_is_left_at_backups,
     a_connection_is_replaced_that_only_backups_know,
     a_backup_wakes_that_has_logged_a_view,
+    a_connection_is_replaced_between_two_states,
 )

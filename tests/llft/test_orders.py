@@ -1,5 +1,6 @@
 """Ordering information: a log of entries behaves like a plain list of what was done at each place."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -12,10 +13,12 @@ from ordercast.replication.llft.held import Held, Holdings
 from ordercast.replication.llft.limits import check_part
 from ordercast.replication.llft.names import Link, ViewId
 from ordercast.replication.llft.orders import (
+    ROUND_MAX,
     AnyEntry,
     CloseOrder,
     MessageOrder,
     OrderLog,
+    RoundOrder,
     Slice,
     ViewOrder,
     cut,
@@ -25,7 +28,7 @@ ONE, OTHER = Link(4, 0, 1), Link(5, 0, 1)
 VIEW = ViewId(0, 0)
 
 
-def run(first: int, count: int, link: Link = ONE) -> MessageOrder:
+def run(first: int, count: int, link: Link | int = ONE) -> MessageOrder:
     return MessageOrder(link, first, count)
 
 
@@ -40,15 +43,23 @@ def slice_of(after: int, *entries: AnyEntry, view: ViewId = VIEW, safe: int = 0,
     return Slice(view, 0, after, entries, safe, settled)
 
 
-def singles(entries: tuple[AnyEntry, ...]) -> list[AnyEntry]:
+def singles(entry: AnyEntry) -> list[AnyEntry]:
     """What was done at each place."""
-    found: list[AnyEntry] = []
-    for entry in entries:
-        if isinstance(entry, MessageOrder):
-            found += [run(entry.first + turn, 1, entry.link) for turn in range(entry.count)]
-        else:
-            found.append(entry)
-    return found
+    match entry:
+        case MessageOrder():
+            return [run(entry.first + turn, 1, entry.link) for turn in range(entry.count)]
+        case RoundOrder():
+            return [RoundOrder((link,)) for link in entry.links]
+    return [entry]
+
+
+def done_by(entries: Iterable[AnyEntry]) -> list[AnyEntry]:
+    """What was done at each place. A single message of a connection in use has two forms."""
+    found = [one for entry in entries for one in singles(entry)]
+    return [
+        RoundOrder((one.link,)) if isinstance(one, MessageOrder) and isinstance(one.link, int) else one
+        for one in found
+    ]
 
 
 def test_consecutive_messages_of_a_connection_share_an_entry() -> None:
@@ -56,6 +67,31 @@ def test_consecutive_messages_of_a_connection_share_an_entry() -> None:
     log = log_of(run(1, 1), run(2, 3), run(1, 1, OTHER), run(5, 1))
     assert log.part(0) == (run(1, 4), run(1, 1, OTHER), run(5, 1))
     assert (log.after, log.end) == (0, 6)
+
+
+def test_single_messages_of_different_connections_share_an_entry() -> None:
+    log = log_of(run(1, 1), run(2, 1, 4), run(7, 1, 5), run(9, 1, ~1), run(3, 1, 4))
+    assert log.part(0) == (run(1, 1), RoundOrder((4, 5, ~1, 4)))
+    assert log.at(3) == RoundOrder((5,))
+    assert log.part(2) == (RoundOrder((5, ~1, 4)),)
+
+
+def test_a_run_of_one_connection_ends_a_round() -> None:
+    log = log_of(run(1, 1, 4), run(1, 1, 5), run(2, 1, 5), run(3, 1, 5), run(2, 1, 4))
+    assert log.part(0) == (RoundOrder((4, 5)), run(2, 2, 5), run(2, 1, 4))
+
+
+def test_a_round_has_a_limit() -> None:
+    log = log_of(*(run(1, 1, turn % 2) for turn in range(ROUND_MAX + 1)))
+    assert [entry.places for entry in log.part(0)] == [ROUND_MAX, 1]
+
+
+def test_a_round_is_cut_where_a_log_ends() -> None:
+    log = log_of(RoundOrder((4, 5, 6)))
+    log.truncate(2)
+    assert log.part(0) == (RoundOrder((4, 5)),)
+    assert log.extend(slice_of(1, RoundOrder((5, 6, 4))))
+    assert log.part(0) == (RoundOrder((4, 5, 6, 4)),)
 
 
 def test_messages_with_a_gap_between_them_do_not_share_an_entry() -> None:
@@ -152,7 +188,9 @@ def test_a_slice_that_no_member_makes_is_refused(part: Slice) -> None:
 
 
 entries = st.one_of(
-    st.builds(run, st.integers(1, 4), st.integers(1, 4), st.sampled_from([ONE, OTHER])),
+    st.builds(run, st.integers(1, 4), st.integers(1, 4), st.sampled_from([ONE, OTHER, 4, ~1])),
+    st.builds(run, st.integers(1, 4), st.just(1), st.sampled_from([4, 5, ~1])),
+    st.builds(RoundOrder, st.lists(st.sampled_from([4, 5, ~1]), min_size=1, max_size=4).map(tuple)),
     st.builds(CloseOrder, st.sampled_from([ONE, OTHER])),
 )
 actions = st.one_of(
@@ -173,12 +211,12 @@ def test_a_log_is_a_list_of_what_was_done(steps: list[tuple[str, Any]], asked: i
         match action:
             case "append":
                 assert log.append(value) == len(done) + 1
-                done += singles((value,))
+                done += done_by((value,))
             case "follow":  # what a primary does most of the time
                 last = done[-1] if done else None
                 first = last.first + 1 if isinstance(last, MessageOrder) and last.link == ONE else 1
                 log.append(run(first, value))
-                done += singles((run(first, value),))
+                done += done_by((run(first, value),))
             case "truncate":
                 log.truncate(value)
                 done = done[: max(value, log.after)]
@@ -191,12 +229,12 @@ def test_a_log_is_a_list_of_what_was_done(steps: list[tuple[str, Any]], asked: i
                 known = log.part(after)
                 part = slice_of(after, *known, *more)
                 assert log.extend(part)
-                done += singles(tuple(more))
+                done += done_by(more)
         assert log.end == len(done)
         assert log.after <= forgotten
     after = max(log.after, min(asked, log.end))
-    assert singles(log.part(after)) == done[after:]
-    assert [log.at(place) for place in range(log.after + 1, log.end + 1)] == done[log.after :]
+    assert done_by(log.part(after)) == done[after:]
+    assert done_by(log.at(place) for place in range(log.after + 1, log.end + 1)) == done[log.after :]
     assert log.runs(after) == len(log.part(after))
 
 

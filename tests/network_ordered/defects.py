@@ -11,8 +11,9 @@ from ordercast.components.network_ordered.gaps import GapAgreement
 from ordercast.components.network_ordered.inbox import Inbox
 from ordercast.components.network_ordered.ledger import Ledger, Taken
 from ordercast.components.network_ordered.log import SlotLog
-from ordercast.components.network_ordered.messages import Reply, StartView, ViewChange
+from ordercast.components.network_ordered.messages import Reply, StartView, SyncPrepare, ViewChange
 from ordercast.components.network_ordered.replica import NetworkReplica as Replica
+from ordercast.components.network_ordered.syncs import Synchronisation
 from ordercast.components.network_ordered.views import Views
 from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.lane_life import ACTIVE
@@ -273,3 +274,24 @@ def always_fresh(self: Any, call: Any) -> Any:
 
 
 _admitted = ClientTable.admit
+
+
+def miss_the_leader_alone(self: Views) -> bool:
+    """Replace a leader that is silent; a leader itself may be deaf."""
+    return not self._replica.leads and self._replica.leader not in self._heard
+
+
+def try_views_alone(self: Views) -> None:
+    """Try one leader after the other, also without hearing anybody."""
+    self._heard.add(self._replica.env.me)
+    _on_timer(self)
+
+
+def agree_to_news(self: Synchronisation, message: SyncPrepare) -> None:
+    """Say nothing if nothing is new."""
+    if not message.is_certain or self._replica.log.synced_rank < message.place.rank:
+        _agree(self, message)
+
+
+_agree = Synchronisation._agree
+_on_timer = Views.on_timer

@@ -10,7 +10,12 @@ from collections.abc import Callable
 
 from ordercast.components.execution import pack_call
 from ordercast.components.network_ordered import NetworkReplica, ReplicaOptions, Replies
-from ordercast.components.network_ordered.messages import ReadReply, ReadRequest, Reply
+from ordercast.components.network_ordered.messages import (
+    ReadReply,
+    ReadRequest,
+    Reply,
+    ViewChangeRequest,
+)
 from ordercast.core import (
     MILLISECOND,
     Checkpoint,
@@ -219,6 +224,12 @@ class Lab:
         for _ in range(duration):
             self.wait(MILLISECOND)
             self.flush()
+
+    def begin_view(self, view: int, *nodes: NodeId) -> None:
+        """Let replicas hear from each other that a view is to begin."""
+        for node, other in zip(nodes, (*nodes[1:], nodes[0]), strict=True):
+            self.drivers[node].receive(other, ViewChangeRequest(view))
+        self.pump()
 
     # The network
 

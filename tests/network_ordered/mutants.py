@@ -19,6 +19,7 @@ from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.replica_ordering import HydraOrdering
 from tests.network_ordered import defects, plays, plays_logs, plays_reports
 from tests.network_ordered import plays_catching_up as behind
+from tests.network_ordered import plays_deaf as deaf
 from tests.network_ordered import plays_traps as traps
 
 
@@ -270,5 +271,18 @@ MUTANTS = (
         "on_chunk",
         defects.ask_for_more,
         behind.parts_of_a_state_come_twice,
+    ),
+    Mutant(
+        "a deaf leader", Views, "_is_cut_off", defects.miss_the_leader_alone, deaf.a_deaf_leader_gives_way
+    ),
+    Mutant(
+        "views of a deaf replica",
+        Views,
+        "on_timer",
+        defects.try_views_alone,
+        deaf.a_deaf_leader_disturbs_once,
+    ),
+    Mutant(
+        "a follower with no news", Synchronisation, "_agree", defects.agree_to_news, deaf.an_idle_leader_stays
     ),
 )

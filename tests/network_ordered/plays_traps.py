@@ -104,9 +104,10 @@ def an_old_view_does_not_take_back_a_replica() -> None:
     lab.call("z")
     lab.wait_ms(10)
     lab.lost = lambda source, to, message: 0 in (source, to)
-    lab.wait_ms(120)
+    lab.begin_view(1, 1, 2)
     lab.call("a", 1, 2)
     assert lab.answers["a"] == "z a"
+    assert lab.replica(0).is_normal and lab.replica(0).leads
     lab.crash(2)
     lab.disks[2] = {}
     lab.lost = lambda source, to, message: not isinstance(message, Revived)
@@ -196,8 +197,9 @@ def a_read_of_a_deposed_leader() -> None:
     lab.wait_ms(10)
     lab.lost = lambda source, to, message: {source, to} - {CLIENT} in ({0, 1}, {0, 2}, {1, 0}, {2, 0})
     lab.call("b", 1, 2)
-    lab.wait_ms(120)
+    lab.begin_view(1, 1, 2)
     assert lab.answers["b"] == "a b"
+    assert lab.replica(0).is_normal and lab.replica(0).leads
     lab.read("read", 0)
     assert "read" not in lab.answers
     lab.read("read again")

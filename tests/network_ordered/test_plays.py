@@ -6,11 +6,12 @@ import pytest
 
 from tests.network_ordered import plays
 from tests.network_ordered.plays_catching_up import CATCHING_UP
+from tests.network_ordered.plays_deaf import DEAF
 from tests.network_ordered.plays_logs import LOGS
 from tests.network_ordered.plays_reports import REPORTS
 from tests.network_ordered.plays_traps import TRAPS
 
-ALL = (*plays.PLAYS, *TRAPS, *REPORTS, *LOGS, *CATCHING_UP)
+ALL = (*plays.PLAYS, *TRAPS, *REPORTS, *LOGS, *CATCHING_UP, *DEAF)
 
 
 @pytest.mark.parametrize("play", ALL, ids=lambda play: play.__name__)

@@ -4,55 +4,34 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-import msgspec
 import typer
 from rich.progress import Progress, TaskID
 
-from ordercast.cli.output import console, errors, print_json, progress_bar
-from ordercast.core import OrdercastError
+from ordercast.cli.history_output import AnyJudgement, JudgedFile, content_of, print_judged
+from ordercast.cli.output import errors, print_json, progress_bar
+from ordercast.core import Consistency, LocalError, OrdercastError
 from ordercast.judge.histories import (
     PLACEMENTS_MAX,
-    Counterexample,
+    Balances,
     History,
-    Judgement,
-    Operation,
-    Value,
+    Recorded,
     Watch,
-    explained,
+    judge_balances,
     judge_history,
-    read_history,
-    shown,
+    read_recorded,
 )
+from ordercast.judge.histories.transactions import Transactions, judge_transactions
 from ordercast.scenario.run_history import history_of_stored
 from ordercast.trace import read_run, run_folders
-
-ORDER_MAX = 20
-"""How many operations of an order the JSON object has; they are the last ones."""
-
-
-class JudgedFile(msgspec.Struct):
-    """What was found about one file."""
-
-    file: str
-    error: str = ""
-    model: str = ""
-    operations: int = 0
-    seconds: float = 0.0
-    judgement: Judgement = Judgement(None)
-
-    @property
-    def verdict(self) -> bool | None:
-        """Whether it is linearizable; None if that is not known."""
-        return self.judgement.linearizable
 
 
 class Source(NamedTuple):
     """Where a history is, and how to read it."""
 
     path: Path
-    read: Callable[[], History]
+    read: Callable[[], Recorded]
     is_run: bool = False
 
 
@@ -73,6 +52,10 @@ def history(
             help="Search on Spark, a task for each run and key: local[*] or spark://...", metavar="M"
         ),
     ] = None,
+    consistency: Annotated[
+        str,
+        typer.Option(help="What transactions must be: strict-serializable or serializable.", metavar="C"),
+    ] = Consistency.STRICT_SERIALIZABLE.value,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Judge histories of operations: is there one order that explains every answer?
@@ -88,11 +71,17 @@ def history(
     [bold]cas[/] on texts by key. An operation of unknown outcome (:info, or no answer at all) may take effect
     at any later time, or never. docs/histories.md has the details.
 
+    Transactions that append to lists and read them ([bold]:txn[/], as Jepsen's list-append) are judged by
+    their dependencies: is there an order of all transactions that explains what they read, and in which
+    none that was answered comes behind one that was invoked later? If not, a cycle is named, and its kind.
+    Of a [bold]bank[/] with transfers and readings, the total of all accounts must be the same in every
+    reading.
+
     In a folder, all runs of the built-in services [bold]register[/] and [bold]kv[/] are judged that keep
     their values ([bold]history = true[/] in the scenario).
 
-    The exit code is 1 if a history is not linearizable. Otherwise it is 2 if a file cannot be read, or if the
-    search reached a limit without a verdict; and 0 if every history is linearizable.
+    The exit code is 1 if a history is not linearizable, or its transactions are not consistent. Otherwise it
+    is 2 if a file cannot be read, or if the search reached a limit without a verdict; and 0 if all is well.
 
     [bold]Examples[/]
 
@@ -109,6 +98,9 @@ def history(
     {:process 1 :type :invoke :f :read}\n
     {:process 1 :type :ok :f :read :value nil}
     """
+    if consistency not in (Consistency.STRICT_SERIALIZABLE, Consistency.SERIALIZABLE):
+        raise LocalError(f"--consistency must be strict-serializable or serializable, not {consistency!r}")
+    strict = consistency == Consistency.STRICT_SERIALIZABLE
     sources = [source for path in files for source in _sources(path)]
     if master is None:
         judged = _judge_all(sources, seconds, placements)
@@ -118,12 +110,13 @@ def history(
         if one.error:
             errors.print(f"ordercast: {one.error}", markup=False, soft_wrap=True)
     if json:
-        print_json(_content(judged))
+        print_json(content_of(judged))
     else:
-        _print(judged)
-    if any(one.verdict is False for one in judged):
+        print_judged(judged)
+    verdicts = [None if one.error else one.verdict(strict=strict) for one in judged]
+    if any(verdict is False for verdict in verdicts):
         return 1
-    return 0 if all(one.verdict for one in judged) else 2
+    return 0 if all(verdicts) else 2
 
 
 def _judge_on_spark(sources: list[Source], seconds: float, placements: int, master: str) -> list[JudgedFile]:
@@ -159,7 +152,7 @@ def _judge_all(sources: list[Source], seconds: float, placements: int) -> list[J
 def _sources(path: Path) -> Iterator[Source]:
     """The history in a file, or those of all runs in a folder."""
     if not path.is_dir():
-        yield Source(path, partial(read_history, path))
+        yield Source(path, partial(read_recorded, path))
         return
     try:
         folders = run_folders(path)
@@ -174,7 +167,7 @@ def _read_run(folder: Path) -> History:
     return history_of_stored(read_run(folder))
 
 
-def _refuse(error: OrdercastError) -> History:
+def _refuse(error: OrdercastError) -> Recorded:
     raise error
 
 
@@ -192,85 +185,20 @@ def _watch(bar: Progress, task: TaskID, path: Path, seconds: float) -> Watch:
 def _judge(source: Source, watch: Watch, placements: int) -> JudgedFile:
     started, path = monotonic(), source.path
     try:
-        history = source.read()
+        recorded = source.read()
+        model, operations, judgement = _judged(recorded, watch, placements)
     except OrdercastError as error:
         return JudgedFile(str(path), error=str(error))
-    judgement = judge_history(history, watch, placements)
-    seconds = round(monotonic() - started, 6)
-    return JudgedFile(str(path), "", history.model.name, len(history.operations), seconds, judgement)
+    return JudgedFile(str(path), "", model, operations, round(monotonic() - started, 6), judgement)
 
 
-def _print(judged: list[JudgedFile]) -> None:
-    """Print what was found, for people."""
-    for one in judged:
-        if not one.error:
-            console.print(f"{_headline(one.judgement)}: ", end="")
-            console.print(_size(one), markup=False, soft_wrap=True)
-            for line in _reasons(one.judgement):
-                console.print(f"  {line}", markup=False, soft_wrap=True)
-
-
-def _headline(judgement: Judgement) -> str:
-    if judgement.linearizable is None:
-        return "[yellow]not decided[/]"
-    return "[green]linearizable[/]" if judgement.linearizable else "[bold red]not linearizable[/]"
-
-
-def _size(one: JudgedFile) -> str:
-    return f"{one.file} ({one.model}, {one.operations} operations, {one.seconds:.2f} s)"
-
-
-def _reasons(judgement: Judgement) -> Iterator[str]:
-    if judgement.counterexample is not None:
-        yield from explained(judgement.counterexample)
-    if judgement.undecided:
-        keys = ", ".join(shown(key) for key in judgement.undecided if key is not None)
-        where = f" for the keys {keys}" if keys else ""
-        yield f"the search reached a limit{where}; --seconds and --placements raise the limits"
-
-
-def _content(judged: list[JudgedFile]) -> dict[str, Any]:
-    """What was found, for programs."""
-    return {
-        "histories": [_object(one) for one in judged if not one.error],
-        "unreadable": [{"file": one.file, "detail": one.error} for one in judged if one.error],
-    }
-
-
-def _object(one: JudgedFile) -> dict[str, Any]:
-    found = one.judgement.counterexample
-    return {
-        "file": one.file,
-        "model": one.model,
-        "linearizable": one.verdict,
-        "operations": one.operations,
-        "seconds": one.seconds,
-        "counterexample": None if found is None else _counterexample(found),
-    }
-
-
-def _counterexample(found: Counterexample) -> dict[str, Any]:
-    stuck = found.stuck
-    return {
-        "key": _plain(found.key),
-        "operation": _operation(stuck.operation),
-        "under_way": [_operation(operation) for operation in stuck.under_way],
-        "values": [_plain(state) for state in stuck.states],
-        "order": [_operation(operation) for operation in stuck.order[-ORDER_MAX:]],
-    }
-
-
-def _operation(operation: Operation) -> dict[str, Any]:
-    return {
-        "client": operation.client,
-        "call": operation.call,
-        "arguments": [_plain(value) for value in operation.arguments],
-        "result": _plain(operation.result) if operation.known else None,
-        "known": operation.known,
-        "source": operation.source,
-    }
-
-
-def _plain(value: Value) -> object:
-    """A value as JSON has it; what JSON does not have, as it is written in the file."""
-    return value if value is None or isinstance(value, bool | int | str) else shown(value)
+def _judged(recorded: Recorded, watch: Watch, placements: int) -> tuple[str, int, AnyJudgement]:
+    """The model of a history, the number of its operations, and the judgement."""
+    match recorded:
+        case Transactions():
+            return "list-append", len(recorded.transactions), judge_transactions(recorded.transactions)
+        case Balances():
+            return "bank", recorded.operations, judge_balances(recorded)
+        case History():
+            found = judge_history(recorded, watch, placements)
+            return recorded.model.name, len(recorded.operations), found

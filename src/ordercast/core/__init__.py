@@ -66,6 +66,7 @@ from ordercast.core.operation_type import OperationType, Refused, ServiceFailed,
 from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol, screen_groups
 from ordercast.core.process import Caller, Env, Member, Process, Receiver, Stateful
 from ordercast.core.service import (
+    HELD,
     Asking,
     Context,
     Outcome,
@@ -76,6 +77,7 @@ from ordercast.core.service import (
 )
 from ordercast.core.service_class import Service, ServiceType
 from ordercast.core.shard import Keys, Shard, WrongKey, shard_of, transaction
+from ordercast.core.shard_machine import ShardMachine
 from ordercast.core.shard_type import ShardType, TransactionType
 from ordercast.core.stack import InnerEnv, Stack
 from ordercast.core.states import LifeCycle
@@ -184,8 +186,10 @@ __all__ = [
     "ServiceFailed",
     "ServiceSpec",
     "ServiceType",
+    "HELD",
     "Keys",
     "Shard",
+    "ShardMachine",
     "ShardType",
     "Sharding",
     "TransactionType",

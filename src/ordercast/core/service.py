@@ -30,6 +30,10 @@ class Outcome(IntEnum):
     """The operation raised another exception, or there is no such operation."""
 
 
+HELD = b""
+"""In the place of a result: the operation waits, and its result comes later."""
+
+
 def outcome_of(result: bytes) -> Outcome:
     """How the operation of this result ended."""
     return Outcome(result[0]) if result and result[0] <= Outcome.FAILED else Outcome.FAILED
@@ -84,7 +88,7 @@ class StateMachine(ABC):
     @abstractmethod
     def apply(self, operation: bytes, context: Context) -> bytes:
         """Run an operation, which may change the state; return its result, whose first byte is an
-        `Outcome`."""
+        `Outcome`. A shard may return `HELD`."""
 
     def begin(self, operation: bytes, context: Context) -> bytes | Asking:
         """Run an operation like `apply`, but let it ask another service before it has a result."""

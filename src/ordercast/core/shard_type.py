@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ordercast.core.errors import LocalError
+from ordercast.core.general import combine_general, general_groups, read_general
 from ordercast.core.ids import GroupId, Groups
 from ordercast.core.operation_type import MARK, OperationType
 from ordercast.core.service import Outcome, ServiceSpec, Sharding, StateMachine, outcome_of
@@ -159,9 +160,15 @@ class ShardType(ServiceType, Sharding):
 
     def groups(self, operation: bytes, shards: int) -> Groups:
         """The shards that a transaction runs in, in their order."""
+        general = read_general(operation)
+        if general is not None:
+            return general_groups(general, shards)
         keys = self.find_transaction(operation).keys_in(operation)
         return tuple(sorted({shard_of(key, shards) for key in keys.all}))
 
     def combine(self, operation: bytes, results: Sequence[bytes]) -> bytes:
         """The answer to a transaction from the results of its shards, in their order."""
+        general = read_general(operation)
+        if general is not None:
+            return combine_general(general, results)
         return self.find_transaction(operation).combine(results)

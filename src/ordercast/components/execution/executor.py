@@ -13,10 +13,13 @@ from zlib import crc32
 import msgspec
 
 from ordercast.components.execution.asks import Ask, Asks, Packed
+from ordercast.components.execution.blocked import Blocked, lock_notices, packed_results
+from ordercast.components.execution.blocked import Packed as PackedBlocked
 from ordercast.components.execution.call import Call, pack_call
 from ordercast.components.execution.client_table import ClientTable, Executed, PackedTable
 from ordercast.components.execution.results import pack_results
 from ordercast.core import (
+    HELD,
     Asking,
     CheckpointPace,
     Context,
@@ -26,9 +29,11 @@ from ordercast.core import (
     MessageId,
     Nanos,
     NodeId,
+    Notice,
     Outcome,
     RemoteError,
     ServiceSpec,
+    ShardMachine,
     Stamp,
 )
 from ordercast.core.bundle import Bundle, pack_bundle, unpack_bundle
@@ -45,7 +50,8 @@ class Execution(NamedTuple):
     fresh: bool
     """Whether it was executed now, and changed the state."""
     finished: bool = True
-    """Whether it has results; if not, it waits for the answers of other services."""
+    """Whether it has results; if not, it waits for locks, or for the answers of other
+    services."""
     via: tuple[int, ...] = ()
     """Which way the answer to it goes, as was said when it was executed."""
 
@@ -61,6 +67,7 @@ class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
 
 _decoder = msgspec.msgpack.Decoder(_Snapshot)
 _asking_decoder = msgspec.msgpack.Decoder(tuple[bytes, Packed])
+_shard_decoder = msgspec.msgpack.Decoder(tuple[bytes, PackedBlocked])
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -82,6 +89,8 @@ class Executor:
         self._table = ClientTable()
         self.asks = Asks(others or {}) if spec is not None and spec.asks else None
         """What was asked and has no answer; None if the service asks nobody."""
+        self._blocked = Blocked()
+        self._released: list[Execution] = []
         self._now_ns: Nanos = 0
         self._pace = CheckpointPace()
         self.place: Stamp | None = None
@@ -91,7 +100,7 @@ class Executor:
 
     def execute(self, call: Call, stamp: Stamp, via: tuple[int, ...] = ()) -> Execution | None:
         """Run a call at its place; None if its client does not wait for it, so that it is never run, or if it
-        runs already and waits for other services. `via` is the way that its answer goes, if it does."""
+        runs already and waits for locks or other services. `via` is the way of its answer, if it does."""
         if call.read:
             return self._read_in_place(call, stamp)
         client = self._table.admit(call)
@@ -109,15 +118,19 @@ class Executor:
         self.place = stamp
         self.executed += 1
         self._pace.count(len(call.bundle))
-        results = self._run(bundle) if self.asks is None else self._begin(self.asks, bundle, stamp, via)
+        begin = self._run if self.asks is None else self._begin
+        results = begin(bundle, stamp, via)
         if results is None:
+            self._settle_released()
             return Execution(call.first, b"", stamp, fresh=True, finished=False)
         self._table.note(client, call.first, Executed(stamp, results))
+        self._settle_released()
         return Execution(call.first, results, stamp, fresh=True)
 
     def _runs_already(self, first: MessageId, via: tuple[int, ...]) -> bool:
-        """Whether a call waits for other services; its answer goes the way on which it came last."""
-        unfinished = self.asks.calls.get(first) if self.asks is not None else None
+        """Whether a call waits for locks or other services; its answer goes the way on which it came last."""
+        calls = self._blocked.calls if self.asks is None else self.asks.calls
+        unfinished = calls.get(first)
         if unfinished is not None:
             unfinished.via = via
         return unfinished is not None
@@ -134,8 +147,8 @@ class Executor:
 
     def knows(self, first: MessageId, client: NodeId) -> bool:
         """Whether a call was executed, or has begun, and its client may still wait for it."""
-        begun = self.asks is not None and first in self.asks.calls
-        return begun or self._table.find(first, client) is not None
+        calls = self._blocked.calls if self.asks is None else self.asks.calls
+        return first in calls or self._table.find(first, client) is not None
 
     def floor(self, client: NodeId) -> MessageId:
         """Calls of a client with lower names are never executed again."""
@@ -151,7 +164,8 @@ class Executor:
         self._env.executed(len(results))
         return pack_results(found, results)
 
-    def _run(self, bundle: Bundle) -> bytes:
+    def _run(self, bundle: Bundle, stamp: Stamp, via: tuple[int, ...]) -> bytes | None:
+        """Run the operations of a call; None if some of them wait for locks."""
         machine, count = self._machine, len(bundle.payloads)
         if machine is None:
             return pack_bundle(bundle.first, list(bundle.times), [b""] * count)
@@ -164,13 +178,57 @@ class Executor:
             message += 1
         self._now_ns = now
         self._env.executed(count)
+        if HELD in results:
+            self._blocked.add(bundle, stamp, results, via)
+            return None
         return pack_results(bundle, results)
+
+    # Shards
+
+    def end(self, transaction: MessageId, stamp: Stamp) -> bool:
+        """The shards end a general transaction at this place, and no client called it; False if it had ended
+        before."""
+        shard = self.shard
+        if shard is None or not shard.end(transaction, Context(transaction, self._now_ns)):
+            return False
+        self.place = stamp
+        self._settle_released()
+        return True
+
+    @property
+    def shard(self) -> ShardMachine | None:
+        """The service, if it is a shard."""
+        return self._machine if isinstance(self._machine, ShardMachine) else None
+
+    def take_released(self) -> list[Execution]:
+        """The calls that were blocked, and have got their results since this was last asked."""
+        released, self._released = self._released, []
+        return released
+
+    def take_lock_notices(self, group: GroupId, stamp: Stamp) -> list[Notice]:
+        """What became of locks since this was last asked, for the trace; the stamp is the last place."""
+        return lock_notices(self.shard, group, stamp) if self.shard is not None else []
+
+    def _settle_released(self) -> None:
+        """Operations that waited for locks have run; perhaps their calls have all results now."""
+        shard = self.shard
+        if shard is None or not shard.released:
+            return
+        released, shard.released = shard.released, []
+        for message, result in released:
+            found = self._blocked.fill(message, result)
+            if found is not None:
+                first, call = found
+                results = packed_results(first, call)
+                self._table.keep(first, Executed(call.place(), results))
+                self._released.append(Execution(first, results, call.place(), fresh=False, via=call.via))
 
     # Operations that ask other services
 
-    def _begin(self, asks: Asks, bundle: Bundle, stamp: Stamp, via: tuple[int, ...]) -> bytes | None:
+    def _begin(self, bundle: Bundle, stamp: Stamp, via: tuple[int, ...]) -> bytes | None:
         """Run the operations of a call; None if some of them have no results yet."""
-        assert self._machine is not None
+        asks = self.asks
+        assert self._machine is not None and asks is not None
         results: list[bytes | None] = []
         for turn, (submitted, payload) in enumerate(zip(bundle.times, bundle.payloads, strict=True)):
             self._now_ns = max(self._now_ns, submitted)
@@ -234,11 +292,10 @@ class Executor:
     def _finish(self, asks: Asks, first: MessageId) -> Execution | None:
         """Keep the results of a call, if it has all of them."""
         call = asks.calls[first]
-        done = [result for result in call.results if result is not None]
-        if len(done) < len(call.results):
+        if None in call.results:
             return None
         del asks.calls[first]
-        results = pack_results(Bundle(first, call.times, done), done)
+        results = packed_results(first, call)
         self._table.keep(first, Executed(call.place(), results))
         return Execution(first, results, call.place(), fresh=False, via=call.via)
 
@@ -279,8 +336,10 @@ class Executor:
         )
 
     def _service_state(self) -> bytes:
-        """The state of the service, with the asks of one that asks others."""
+        """The state of the service, with what a shard blocks, or with the asks of one that asks others."""
         state = self._machine.snapshot() if self._machine is not None else b""
+        if self.shard is not None:
+            return _encoder.encode((state, self._blocked.calls))
         return state if self.asks is None else _encoder.encode((state, self.asks.pack()))
 
     def restore(self, snapshot: bytes, place: tuple[int, int] | None = None) -> None:
@@ -295,7 +354,11 @@ class Executor:
         if self._spec is not None:
             self._spec.check(found.fingerprint)
             machine = self._spec.make()
-            if self.asks is None:
+            if isinstance(machine, ShardMachine):
+                state, self._blocked.calls = _shard_decoder.decode(found.service)
+                machine.restore(state)
+                self._released = []
+            elif self.asks is None:
                 machine.restore(found.service)
             else:
                 state, asks = _asking_decoder.decode(found.service)

@@ -40,6 +40,7 @@ class Inbox:
     def on_message(self, source: NodeId, message: Message) -> None:
         """Hand the message to the part that it is for."""
         replica = self._replica
+        replica.views.hear(source)
         if replica.views.status is RETURNING:
             self._on_returning(source, message)
         elif isinstance(message, InView):

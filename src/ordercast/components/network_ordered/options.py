@@ -20,7 +20,7 @@ class ReplicaOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sync_ns: Duration = 5 * MILLISECOND
     """How often the leader makes its log certain. This is also its sign of life."""
     silence_ns: Duration = 40 * MILLISECOND
-    """A leader that says nothing for so long is replaced."""
+    """A leader that says nothing, or hears nobody, for so long is replaced."""
     view_ns: Duration = 10 * MILLISECOND
     """How often a view change is repeated; after four times, and later more, the next leader is tried."""
     checkpoint_every: Annotated[int, msgspec.Meta(ge=1)] = 256

@@ -2,7 +2,7 @@
 
 The leader proposes the end of its log, with the slots that were given up before it. Others agree when they
 have the same prefix, with the same tag. A certain prefix is never undone. Only then is it executed by others
-than the leader, and delivered. The proposal is also the leader's sign of life.
+than the leader, and delivered. The proposal is also the leader's sign of life, and the answer that of others.
 """
 
 from __future__ import annotations
@@ -69,25 +69,26 @@ class Synchronisation:
         replica = self._replica
         if source != replica.leader:
             return
-        replica.views.hear()
         # All of them: one that the leader passed before the place may be above its last number there.
         replica.give_up(source, message.noops)
         # NO-OPs before the leader's base are not told any more: a call here may be one of them.
         if self._is_verified(message.base.rank) and replica.log.rank >= message.place.rank:
-            if not message.is_certain or replica.log.synced_rank < message.place.rank:
-                self._agree(message.place)
+            self._agree(message)
         elif replica.catch_up.target is None and self._place == message.place:
             noops = frozenset(message.noops) | replica.log.noops
             target = Target(message.base, message.place, noops, source, source)
-            replica.catch_up.begin(target, lambda: self._agree(message.place))
+            replica.catch_up.begin(target, lambda: self._agree(message))
         else:
             self._place = message.place
 
-    def _agree(self, place: LogPlace) -> None:
-        replica = self._replica
-        self._place = place
-        self.verify(place.rank)
-        replica.env.send(replica.leader, SyncReply(replica.view, replica.tag, *place.rank))
+    def _agree(self, message: SyncPrepare) -> None:
+        """Say so each time, also when nothing is new: a leader that hears nobody gives way."""
+        replica, rank = self._replica, message.place.rank
+        self._place = message.place
+        self.verify(rank)
+        replica.env.send(replica.leader, SyncReply(replica.view, replica.tag, *rank))
+        if message.is_certain:
+            self._commit(rank)
 
     def on_reply(self, source: NodeId, message: SyncReply) -> None:
         """Another replica has the same prefix."""
@@ -95,8 +96,6 @@ class Synchronisation:
         replica = self._replica
         if replica.leads and place is not None and (message.clock, message.sequencer) == place.rank:
             self._acks.add(source)
-            if place.rank <= replica.log.synced_rank:
-                replica.env.send(source, SyncCommit(replica.view, replica.tag, *place.rank))
             self._try_to_commit()
 
     def _try_to_commit(self) -> None:
@@ -110,9 +109,12 @@ class Synchronisation:
 
     def on_commit(self, source: NodeId, message: SyncCommit) -> None:
         """A prefix that this replica has as the leader has it is certain."""
-        replica, log, rank = self._replica, self._replica.log, (message.clock, message.sequencer)
-        has_it = log.synced_rank < rank <= log.rank and self._is_verified(rank)
-        if source == replica.leader and has_it:
+        if source == self._replica.leader:
+            self._commit((message.clock, message.sequencer))
+
+    def _commit(self, rank: Rank) -> None:
+        log = self._replica.log
+        if log.synced_rank < rank <= log.rank and self._is_verified(rank):
             self._make_certain(log.index_of(rank))
 
     def _make_certain(self, stop: int) -> None:

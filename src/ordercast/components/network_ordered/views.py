@@ -1,7 +1,7 @@
 """The view change (NOPaxos section 5.4), also for replicas that come back without memory.
 
-A replica that misses its leader, or hears of a higher view, stops, and sends its log to the leader of that
-view, which merges f+1 logs (`votes.py`) and begins the view with the result.
+A replica that misses its leader, or leads and hears nobody, or hears of a higher view, stops, and sends its
+log to the leader of that view, which merges f+1 logs (`votes.py`) and begins the view with the result.
 
 A replica without memory has no vote: it may have answered a client in the last view, together with the
 leader. Any f+1 of the others know what was answered. So it returns with a view change without its vote, and
@@ -65,22 +65,30 @@ class Views:
         """Those that come back with this view."""
         self._acks: set[NodeId] = set()
         """Who has the log of the view that this replica leads."""
-        self._heard = True
+        self._heard = set(replica.others)
+        """Of whom something came since this replica looked last."""
 
     # The leader
 
     def watch(self) -> None:
-        """Replace a leader that has said nothing since this was asked last."""
+        """Replace a leader that has said nothing since this was asked last, or that hears nobody."""
         replica = self._replica
         replica.env.set_timer(SILENCE, replica.options.silence_ns)
-        if replica.is_normal and not replica.leads and not self._heard:
-            self.change(self.view + 1)
-            replica.env.multicast(replica.others, ViewChangeRequest(self.view))
-        self._heard = False
+        if replica.is_normal:
+            if self._is_cut_off():
+                self.change(self.view + 1)
+                replica.env.multicast(replica.others, ViewChangeRequest(self.view))
+            self._heard.clear()
 
-    def hear(self) -> None:
-        """The leader is alive."""
-        self._heard = True
+    def _is_cut_off(self) -> bool:
+        """Whether this view cannot go on. Others still hear a deaf leader, so it must notice by itself."""
+        if self._replica.leads:
+            return len(self._heard) < self._replica.support
+        return self._replica.leader not in self._heard
+
+    def hear(self, source: NodeId) -> None:
+        """Another replica is alive."""
+        self._heard.add(source)
 
     def has_view(self, node: NodeId) -> bool:
         """Whether a replica has the log of the view that this one leads."""
@@ -132,7 +140,9 @@ class Views:
         replica = self._replica
         if self.status is not CHANGING:
             return
-        self._attempts += 1
+        # Who hears nobody is cut off: with ever higher views it would stop others that can do without it.
+        self._attempts += bool(self._heard)
+        self._heard.clear()
         if self._attempts >= ATTEMPTS_MAX << min(self._failed, BACKOFF_MAX):
             self._failed += 1
             self.change(self.view + 1)
@@ -176,7 +186,7 @@ class Views:
         self.normal = self.view
         self._failed = 0
         self._merging = False
-        self._heard = True
+        self._heard = set(self._replica.others)
         self._votes.clear()
         self.save()
         self._replica.ordering.holds = False
@@ -197,7 +207,6 @@ class Views:
         if source != replica.leader_of(message.view):
             raise RemoteError(f"node {source} starts view {message.view}, which it does not lead")
         self.change(message.view)
-        self._heard = True
         self._returns = message.returns
         if replica.is_normal:
             replica.env.send(source, StartViewReply(self.view, replica.tag))

@@ -1,4 +1,8 @@
-"""Values as Jepsen writes them, in EDN: numbers, texts, keywords, nil, vectors and maps."""
+"""Values as Jepsen writes them, in EDN: numbers, texts, keywords, nil, vectors and maps.
+
+What a history has besides, such as symbols, fractions, lists and sets, is read as an `Other`, so that whoever
+needs such a value can refuse it. Tags (``#inst``) are passed over.
+"""
 
 import re
 from collections.abc import Iterator
@@ -11,13 +15,16 @@ from ordercast.core import LocalError
 DEPTH_MAX = 8
 INTEGER_MAX = 2**63 - 1
 
-_TOKEN = re.compile(r'[\s,]*(?:("(?:[^"\\]|\\.)*")|([\[\]{}])|([^\s,\[\]{}"]+))')
+_TOKEN = re.compile(
+    r'[\s,]*(?:("(?:[^"\\]|\\.)*")|\[((?:[0-9]{1,18}[ ,]+)*[0-9]{1,18})\]|([\[\](){}])|([^\s,\[\](){}"]+))'
+)
+"""A text, a vector of plain numbers, a mark, or a word. Such vectors make up most of a long history."""
 _REST = re.compile(r"[\s,]*\Z")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _KEYWORD = re.compile(r":[^:\s]+")
-_CLOSING = {"[": "]", "{": "}"}
+_CLOSING = {"[": "]", "{": "}", "(": ")"}
 
 
 class Keyword(msgspec.Struct, frozen=True):
@@ -30,13 +37,19 @@ class Keyword(msgspec.Struct, frozen=True):
         return f":{self.name}"
 
 
+class Other(msgspec.Struct, frozen=True):
+    """Something that is no value of a history, as it is written; of a list or set only how it begins."""
+
+    text: str
+
+
 class Table(msgspec.Struct, frozen=True):
-    """A map from keywords."""
+    """A map from keywords, numbers or texts."""
 
-    entries: dict[str, "Form"]
+    entries: dict["Keyword | int | str", "Form"]
 
 
-Form: TypeAlias = int | str | Keyword | Table | tuple["Form", ...] | None
+Form: TypeAlias = int | str | Keyword | Table | Other | tuple["Form", ...] | None
 
 
 class _Token(NamedTuple):
@@ -44,7 +57,7 @@ class _Token(NamedTuple):
     text: str
 
 
-_TEXT, _MARK, _WORD = 1, 2, 3
+_TEXT, _NUMBERS, _MARK, _WORD = 1, 2, 3, 4
 
 
 def parse_forms(text: str) -> list[Form]:
@@ -53,28 +66,59 @@ def parse_forms(text: str) -> list[Form]:
     return [_form(token, tokens, DEPTH_MAX) for token in tokens]
 
 
+def refuse_other(form: Form) -> None:
+    """Raise an error if something in a form is no value of a history."""
+    if isinstance(form, Other):
+        raise LocalError(f"{form.text[:40]!r} is no number of 64 bits, text, keyword or nil")
+    if isinstance(form, tuple) and not all(type(one) is int for one in form):
+        for one in form:
+            refuse_other(one)
+    if isinstance(form, Table):
+        for value in form.entries.values():
+            refuse_other(value)
+
+
 def _tokens(text: str) -> Iterator[_Token]:
-    place = 0
-    while not _REST.match(text, place):
-        found = _TOKEN.match(text, place)
-        if found is None:
-            raise LocalError(f"a text that begins at column {text.index(chr(34), place) + 1} does not end")
+    place, match = 0, _TOKEN.match
+    while (found := match(text, place)) is not None:
         kind = found.lastindex or 0
         yield _Token(kind, found.group(kind))
         place = found.end()
+    if not _REST.match(text, place):
+        raise LocalError(f"a text that begins at column {text.index(chr(34), place) + 1} does not end")
 
 
 def _form(token: _Token, tokens: Iterator[_Token], depth: int) -> Form:
-    if token.kind == _TEXT:
-        return _ESCAPE.sub(_unescaped, token.text[1:-1])
-    if token.kind == _WORD:
-        return _word(token.text)
-    if token.text not in _CLOSING:
-        raise LocalError(f"{token.text!r} closes nothing")
+    kind, text = token
+    if kind == _NUMBERS:
+        return tuple(map(int, text.replace(",", " ").split()))
+    if kind == _TEXT:
+        return _ESCAPE.sub(_unescaped, text[1:-1])
+    if kind == _WORD:
+        return _tagged(text, tokens, depth) if text[0] == "#" else _word(text)
+    if text not in _CLOSING:
+        raise LocalError(f"{text!r} closes nothing")
     if depth == 0:
         raise LocalError(f"vectors and maps are nested more than {DEPTH_MAX} deep")
-    items = _items(_CLOSING[token.text], tokens, depth - 1)
-    return tuple(items) if token.text == "[" else _table(items)
+    items = _items(_CLOSING[text], tokens, depth - 1)
+    if text == "(":
+        return Other("(")
+    return tuple(items) if text == "[" else _table(items)
+
+
+def _tagged(tag: str, tokens: Iterator[_Token], depth: int) -> Form:
+    """The value behind a tag. A `#` before a brace makes a set."""
+    following = next(tokens, None)
+    if following is None:
+        raise LocalError(f"nothing follows the tag {tag[:40]!r}")
+    if depth == 0:
+        raise LocalError(f"tags are nested more than {DEPTH_MAX} deep")
+    if tag != "#":
+        return _form(following, tokens, depth - 1)
+    if following != (_MARK, "{"):
+        raise LocalError("'#' begins nothing")
+    _items("}", tokens, depth - 1)
+    return Other("#{")
 
 
 def _items(closing: str, tokens: Iterator[_Token], depth: int) -> list[Form]:
@@ -89,13 +133,13 @@ def _items(closing: str, tokens: Iterator[_Token], depth: int) -> list[Form]:
 def _table(items: list[Form]) -> Table:
     if len(items) % 2:
         raise LocalError("a map has a key without a value")
-    entries: dict[str, Form] = {}
+    entries: dict[Keyword | int | str, Form] = {}
     for key, value in zip(items[::2], items[1::2], strict=True):
-        if not isinstance(key, Keyword):
-            raise LocalError(f"a key of a map must be a keyword, not {key!r}")
-        if key.name in entries:
-            raise LocalError(f"a map has the key {key} twice")
-        entries[key.name] = value
+        if not isinstance(key, Keyword | int | str):
+            raise LocalError(f"a key of a map must be a keyword, a number or a text, not {key!r}")
+        if key in entries:
+            raise LocalError(f"a map has the key {key!r} twice")
+        entries[key] = value
     return Table(entries)
 
 
@@ -106,7 +150,7 @@ def _word(text: str) -> Form:
         return Keyword(text[1:])
     if _INTEGER.fullmatch(text) and abs(int(text)) <= INTEGER_MAX:
         return int(text)
-    raise LocalError(f"{text[:40]!r} is no number of 64 bits, text, keyword or nil")
+    return Other(text)
 
 
 def _unescaped(found: re.Match[str]) -> str:

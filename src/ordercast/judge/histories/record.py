@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ordercast.core import LocalError
-from ordercast.judge.histories.edn import Keyword
+from ordercast.judge.histories.edn import Form, Keyword
 from ordercast.judge.histories.history import History
 from ordercast.judge.histories.models import Model, Register, TextStore
 from ordercast.judge.histories.operation import Operation, Value
@@ -27,7 +27,7 @@ class Record(NamedTuple):
     type: str
     call: str
     key: Value
-    value: Value
+    value: Form
 
 
 class LineError(LocalError):
@@ -40,7 +40,7 @@ class LineError(LocalError):
 
 def history_of(records: Iterable[Record]) -> History:
     """The history that these records tell. Its operations decide on the model."""
-    pairs = list(_pairs(records))
+    pairs = list(pairs_of(records))
     if not pairs:
         raise LocalError("the file has no operations")
     model = _model(begun for begun, _ in pairs)
@@ -48,7 +48,7 @@ def history_of(records: Iterable[Record]) -> History:
     return History(model, tuple(operation for operation in operations if operation is not None))
 
 
-def _pairs(records: Iterable[Record]) -> Iterator[tuple[Record, Record | None]]:
+def pairs_of(records: Iterable[Record]) -> Iterator[tuple[Record, Record | None]]:
     """Each invocation with the record of its end, if there is one."""
     under_way: dict[int, Record] = {}
     for count, record in enumerate(records):
@@ -60,6 +60,11 @@ def _pairs(records: Iterable[Record]) -> Iterator[tuple[Record, Record | None]]:
         else:
             yield _begun(record, under_way.pop(record.process, None)), record
     yield from ((record, None) for record in under_way.values())
+
+
+def source_of(begun: Record, ended: Record | None) -> str:
+    """Where an operation is recorded, for people."""
+    return f"line {begun.line}" if ended is None else f"lines {begun.line} and {ended.line}"
 
 
 def _check_idle(record: Record, earlier: Record | None) -> None:
@@ -112,7 +117,7 @@ def _made(begun: Record, ended: Record | None, arguments: tuple[Value, ...], res
         arguments=arguments,
         result=result,
         key=begun.key,
-        source=f"line {begun.line}" if ended is None else f"lines {begun.line} and {ended.line}",
+        source=source_of(begun, ended),
     )
 
 

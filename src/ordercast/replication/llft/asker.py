@@ -95,6 +95,11 @@ class Asker:
         call = self._executor.send(entry.ask, entry.message, entry.time_ns, entry.link)
         return self._messaging.produce(connection, call) if call is not None else range(0)
 
+    def recall(self, link: Link) -> None:
+        """A connection has ended: what was sent on it, and has no answer, is to be sent again."""
+        if self._executor.asks is not None:
+            self._executor.asks.recall(link)
+
     def on_reply(self, connection: Connection, payload: bytes) -> Execution | None:
         """A reply is delivered: go on with the operation that waited for it. The execution of its call, if
         that is finished now."""

@@ -90,7 +90,18 @@ class Outgoing:
 class Incoming:
     """The messages of the remote group that this member has received on a connection."""
 
-    __slots__ = ("base", "delivered", "kept", "known", "partial", "released", "upto", "view", "watermark")
+    __slots__ = (
+        "base",
+        "delivered",
+        "ended",
+        "kept",
+        "known",
+        "partial",
+        "released",
+        "upto",
+        "view",
+        "watermark",
+    )
 
     def __init__(self) -> None:
         self.kept: dict[int, Kept] = {}
@@ -111,11 +122,14 @@ class Incoming:
         """All members of the own group have received all messages up to this timestamp."""
         self.known = 0
         """The highest index that somebody has named; the message exists, and may have been lost here."""
+        self.ended = False
+        """Whether nothing more will be delivered. A semi-passive backup may still have to perform what was.
+        """
 
     def take(self, index: int, kept: Kept, limit: int) -> bool:
         """Add a message to the received list; False if it was there, or if there is no room for it: so
         many may wait for their delivery, and more only if the first of them is not whole yet."""
-        if index <= self.upto or index in self.kept:
+        if self.ended or index <= self.upto or index in self.kept:
             return False
         if index > self.delivered + limit and (index > self.upto + limit or self.deliverable()):
             return False
@@ -127,6 +141,8 @@ class Incoming:
 
     def missing(self) -> tuple[tuple[int, int], ...]:
         """The nack list: ranges of indexes that are missing, up to the last that is known."""
+        if self.ended:
+            return ()
         last = max(self.known, max(self.kept, default=0))
         gaps: list[tuple[int, int]] = []
         index = self.upto + 1
@@ -171,12 +187,18 @@ class Incoming:
 
     def restart(self, delivered: int, watermark: int) -> None:
         """Go on after another message than before, with those of the later ones that were received."""
+        self.ended = False
         logged = sorted((index, kept) for index, kept in self.kept.items() if index > delivered)
         self.kept = {}
         self.delivered = self.upto = delivered
         self.watermark = watermark
         for index, kept in logged:
             self.take(index, kept, index)
+
+    def end(self) -> None:
+        """Nothing more will be delivered; what was is kept for members that lack it."""
+        self.ended = True
+        self.discard_after(self.delivered)
 
     def discard_after(self, index: int) -> None:
         """A new remote primary begins: forget what came after the last message without a gap."""
@@ -236,6 +258,24 @@ class Connection:
         return self.link.client if self.role else self.link.server
 
 
-def among(ranges: tuple[tuple[int, int], ...], known: dict[int, Kept]) -> list[int]:
-    """The known indexes in some ranges."""
-    return [index for index in known if any(first <= index <= last for first, last in ranges)]
+class Buried:
+    """Connections that have ended at a place in the order of the group. Until all members have come to it,
+    one of them may lack messages."""
+
+    def __init__(self) -> None:
+        self._ended: dict[Link, tuple[int, Connection]] = {}
+
+    def add(self, connection: Connection, place: int) -> None:
+        """A connection has ended: nothing more is taken from it."""
+        connection.incoming.end()
+        if connection.incoming.kept:
+            self._ended[connection.link] = (place, connection)
+
+    def find(self, link: Link) -> Connection | None:
+        """A connection whose messages are still here."""
+        return self._ended[link][1] if link in self._ended else None
+
+    def forget(self, safe: int) -> None:
+        """All members have performed everything up to a place."""
+        for link in [link for link, (place, _) in self._ended.items() if place <= safe]:
+            self._ended.pop(link)[1].incoming.kept.clear()

@@ -20,7 +20,7 @@ from ordercast.replication.llft.messages import (
     StateOffer,
 )
 from ordercast.replication.llft.names import Link
-from ordercast.replication.llft.orders import MessageOrder, SendOrder, Slice
+from ordercast.replication.llft.orders import MessageOrder, RoundOrder, SendOrder, Slice
 
 COUNT_AHEAD_MAX = 1 << 32
 """No correct node is so many messages, places, views or members ahead."""
@@ -69,8 +69,10 @@ def check_part(source: NodeId, part: Slice, most: int, now: Nanos) -> None:
     for entry in part.entries:
         if isinstance(entry, MessageOrder):
             end += entry.count
-            if entry.first > most or entry.link.number > latest:
+            if entry.first > most or (isinstance(entry.link, Link) and entry.link.number > latest):
                 raise RemoteError(f"node {source} sent ordering information about {entry}, too far ahead")
+        elif isinstance(entry, RoundOrder):
+            end += len(entry.links)
         else:
             end += 1
             _walk(source, part, entry, most, now)

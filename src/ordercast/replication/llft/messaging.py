@@ -8,7 +8,7 @@ which this module only asks: a primary orders messages as they come, a backup fo
 from __future__ import annotations
 
 from ordercast.core import Env, Message, NodeId, RemoteError
-from ordercast.replication.llft.connection import Connection, Kept, among
+from ordercast.replication.llft.connection import Buried, Connection, Kept
 from ordercast.replication.llft.group import Group
 from ordercast.replication.llft.held import Holdings
 from ordercast.replication.llft.limits import TIME_AHEAD_MAX
@@ -61,9 +61,7 @@ class Messaging:
         self.clock = 0
         """The Lamport clock of the group (Figure 4, `myTimestamp`). It moves only with what the group does in
         order, so that it is the same at all replicas for the same message."""
-        self.buried: dict[Link, tuple[int, Connection]] = {}
-        """Connections that are closed here, with the places of that, while a member may lack their
-        messages."""
+        self.buried = Buried()
         self.ready: dict[Link, None] = {}
         """Connections with something new to deliver, in the order in which it came."""
         self.busy: dict[Link, None] = {}
@@ -79,11 +77,10 @@ class Messaging:
         return connection
 
     def close(self, link: Link, place: int = 0) -> None:
-        """Forget a connection for good. It is closed at a place in the order of the group: until all
-        members have performed that, one of them may lack messages of it, and they are kept apart."""
+        """Forget a connection for good; its messages stay until all members have come to this place."""
         connection = self.connections.get(link)
-        if place and connection is not None and connection.incoming.kept:
-            self.buried[link] = (place, connection)
+        if place and connection is not None:
+            self.buried.add(connection, place)
         pair = (link.client, link.server)
         self.closed[pair] = max(self.closed.get(pair, -1), link.number)
         self.abandon(link)
@@ -93,11 +90,6 @@ class Messaging:
         self.connections.pop(link, None)
         self.ready.pop(link, None)
         self.busy.pop(link, None)
-
-    def forget_buried(self, safe: int) -> None:
-        """All members have performed everything up to a place."""
-        for link in [link for link, (place, _) in self.buried.items() if place <= safe]:
-            del self.buried[link]
 
     def is_closed(self, link: Link) -> bool:
         """Whether a connection, or a later one of the same groups, was closed, or is in use."""
@@ -318,12 +310,12 @@ class Messaging:
     def _on_nack(self, source: NodeId, message: Nack) -> None:
         """Send again what this member has: what its group produced, or what it received itself."""
         connection = self.connections.get(message.link)
-        if connection is None and source in self.peers and message.link in self.buried:
-            connection = self.buried[message.link][1]
+        if connection is None and source in self.peers:
+            connection = self.buried.find(message.link)
         if connection is None:
             return
         if source in self.peers and message.role != connection.role:
-            wanted = among(message.missing, connection.incoming.kept)[:ANSWERED_MAX]
+            wanted = _indexes(message.missing, connection.incoming.kept)
             for index in wanted:
                 kept = connection.incoming.kept[index]
                 self._env.send(source, Copy(message.link, message.role, index, *kept))
@@ -331,7 +323,7 @@ class Messaging:
         if message.role == connection.role and source in self._setting.parties[connection.remote]:
             if self._group.leads:
                 self._notice_loss(connection, message.missing)
-                for index in among(message.missing, connection.outgoing.sent)[:ANSWERED_MAX]:
+                for index in _indexes(message.missing, connection.outgoing.sent):
                     if index <= connection.outgoing.passed:
                         self.transmit(connection, index)
             return
@@ -396,3 +388,8 @@ class Messaging:
     def watch(self, connection: Connection) -> None:
         """Something of a connection may need a repetition soon."""
         self.busy.setdefault(connection.link)
+
+
+def _indexes(ranges: tuple[tuple[int, int], ...], known: dict[int, Kept]) -> list[int]:
+    """The known indexes in some ranges, at most so many as are sent at a time."""
+    return [index for index in known if any(first <= index <= last for first, last in ranges)][:ANSWERED_MAX]

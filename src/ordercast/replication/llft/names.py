@@ -43,6 +43,17 @@ class Link(NamedTuple):
         return f"{self.client}-{self.server} number {self.number}"
 
 
+Short: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+"""A connection that is in use, as the members of one of its groups call it in their ordering information: the
+remote group, or the complement of that (below zero) if the remote group is the server. Of several connections
+of the same two groups only one is in use at a place."""
+
+
+def short(link: Link, party: Party) -> Short:
+    """The short name of a connection within the group of one of its ends."""
+    return link.client if link.server == party else ~link.server
+
+
 def next_precedence(node: int, nodes: int, highest: Precedence) -> Precedence:
     """The first precedence above `highest` that belongs to a node."""
     return highest + 1 + (node - highest - 1) % nodes

@@ -2,21 +2,24 @@
 did it.
 
 Each operation of a group has a *place*: 1, 2, 3, ..., numbered over all its connections and views. An entry
-says what was done at one place, or at several in a row: consecutive messages of one connection share an
-entry. Entries are an open list of typed structures; a new kind of non-determinism is one more type.
+says what was done at one place, or at several in a row. Consecutive messages of one connection share an
+entry, and so do single messages of different connections, as many clients send them. Entries are an open list
+of typed structures; a new kind of non-determinism is one more type.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Annotated, TypeAlias
+from typing import Annotated, Self, TypeAlias
 
 import msgspec
 
-from ordercast.replication.llft.names import Link, Natural, ViewId
+from ordercast.replication.llft.names import Link, Natural, Short, ViewId
 
 RUN_MAX = 1 << 20
 """The most places that one entry stands for."""
+ROUND_MAX = 64
+"""The most places that one entry for different connections stands for."""
 ENTRIES_MAX = 4096
 """The most entries in one message."""
 POSITIONS_MAX = 65_536
@@ -30,7 +33,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
         """How many places it stands for."""
         return 1
 
-    def cut(self, skip: int, keep: int) -> Entry:
+    def cut(self, skip: int, keep: int) -> Self:
         """The part that stands for some of its places."""
         return self
 
@@ -38,7 +41,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 class MessageOrder(Entry, frozen=True, tag=1):
     """It delivered messages that it received on a connection: so many, beginning with this one."""
 
-    link: Link
+    link: Link | Short
+    """In full if it is the first message that is delivered on the connection."""
     first: Natural
     """The index of the first of them on the connection."""
     count: Annotated[int, msgspec.Meta(ge=1, le=RUN_MAX)]
@@ -47,8 +51,8 @@ class MessageOrder(Entry, frozen=True, tag=1):
     def places(self) -> int:
         return self.count
 
-    def cut(self, skip: int, keep: int) -> Entry:
-        return MessageOrder(self.link, self.first + skip, keep)
+    def cut(self, skip: int, keep: int) -> Self:
+        return type(self)(self.link, self.first + skip, keep)
 
 
 class ViewOrder(Entry, frozen=True, tag=2):
@@ -62,13 +66,29 @@ class ViewOrder(Entry, frozen=True, tag=2):
     without a gap. Messages that follow are numbered from one again."""
 
 
+class RoundOrder(Entry, frozen=True, tag=4):
+    """It delivered the next message of each of some connections, one after the other.
+
+    It names no indexes: a connection has no gaps, so each follows from what was delivered before.
+    """
+
+    links: Annotated[tuple[Short, ...], msgspec.Meta(min_length=1, max_length=ROUND_MAX)]
+
+    @property
+    def places(self) -> int:
+        return len(self.links)
+
+    def cut(self, skip: int, keep: int) -> Self:
+        return type(self)(self.links[skip : skip + keep])
+
+
 class CloseOrder(Entry, frozen=True, tag=3):
     """It closed a connection, whose other end is gone."""
 
     link: Link
 
 
-class SendOrder(Entry, frozen=True, tag=4):
+class SendOrder(Entry, frozen=True, tag=5):
     """It sent on a connection what an operation asks another group, for the first time or again."""
 
     link: Link
@@ -80,7 +100,7 @@ class SendOrder(Entry, frozen=True, tag=4):
     """When it was sent first. Identity and time are the same at all replicas (virtual determinism)."""
 
 
-AnyEntry: TypeAlias = MessageOrder | ViewOrder | CloseOrder | SendOrder
+AnyEntry: TypeAlias = MessageOrder | RoundOrder | ViewOrder | CloseOrder | SendOrder
 Entries: TypeAlias = Annotated[tuple[AnyEntry, ...], msgspec.Meta(max_length=ENTRIES_MAX)]
 
 
@@ -111,9 +131,29 @@ def cut(entries: tuple[AnyEntry, ...], places: int) -> tuple[AnyEntry, ...]:
     for entry in entries:
         if places <= 0:
             break
-        kept.append(entry if entry.places <= places else entry.cut(0, places))  # type: ignore[arg-type]
+        kept.append(entry if entry.places <= places else entry.cut(0, places))
         places -= entry.places
     return tuple(kept)
+
+
+def _joined(last: AnyEntry, entry: AnyEntry) -> AnyEntry | None:
+    """One entry for what two stand for, if there is one."""
+    if isinstance(last, MessageOrder) and isinstance(entry, MessageOrder) and last.link == entry.link:
+        follows = last.first + last.count == entry.first and last.count + entry.count <= RUN_MAX
+        return MessageOrder(last.link, last.first, last.count + entry.count) if follows else None
+    before, after = _round(last), _round(entry)
+    if before and after and before[-1] != after[0] and len(before) + len(after) <= ROUND_MAX:
+        return RoundOrder(before + after)
+    return None
+
+
+def _round(entry: AnyEntry) -> tuple[Short, ...]:
+    """The connections that an entry names, if it is for single messages and names none in full."""
+    if isinstance(entry, RoundOrder):
+        return entry.links
+    if isinstance(entry, MessageOrder) and entry.count == 1 and isinstance(entry.link, int):
+        return (entry.link,)
+    return ()
 
 
 class OrderLog:
@@ -132,15 +172,9 @@ class OrderLog:
     def append(self, entry: AnyEntry) -> int:
         """Add what was done next; return its first place."""
         place = self.end + 1
-        last = self._entries[-1] if self._entries else None
-        if (
-            isinstance(entry, MessageOrder)
-            and isinstance(last, MessageOrder)
-            and last.link == entry.link
-            and last.first + last.count == entry.first
-            and last.count + entry.count <= RUN_MAX
-        ):
-            self._entries[-1] = MessageOrder(last.link, last.first, last.count + entry.count)
+        joined = _joined(self._entries[-1], entry) if self._entries else None
+        if joined is not None:
+            self._entries[-1] = joined
         else:
             self._starts.append(place)
             self._entries.append(entry)
@@ -148,12 +182,10 @@ class OrderLog:
         return place
 
     def at(self, place: int) -> AnyEntry:
-        """What was done at a place that it holds; a run of messages is cut to one."""
+        """What was done at a place that it holds; an entry for several messages is cut to one."""
         index = bisect_right(self._starts, place) - 1
         entry = self._entries[index]
-        if isinstance(entry, MessageOrder):
-            return MessageOrder(entry.link, entry.first + place - self._starts[index], 1)
-        return entry
+        return entry if entry.places == 1 else entry.cut(place - self._starts[index], 1)
 
     def part(self, after: int, limit: int = ENTRIES_MAX) -> tuple[AnyEntry, ...]:
         """The entries for all places above `after`, at most so many entries."""
@@ -164,9 +196,8 @@ class OrderLog:
         first = bisect_right(self._starts, after + 1) - 1
         entries = self._entries[first : first + limit]
         skip = after + 1 - self._starts[first]
-        head = entries[0]
-        if skip and isinstance(head, MessageOrder):
-            entries[0] = MessageOrder(head.link, head.first + skip, head.count - skip)
+        if skip:
+            entries[0] = entries[0].cut(skip, entries[0].places - skip)
         return tuple(entries)
 
     def runs(self, after: int) -> int:
@@ -186,7 +217,7 @@ class OrderLog:
             skip = max(0, self.end - place)
             place += entry.places
             if skip < entry.places:
-                self.append(entry.cut(skip, entry.places - skip) if skip else entry)  # type: ignore[arg-type]
+                self.append(entry.cut(skip, entry.places - skip) if skip else entry)
         return True
 
     def truncate(self, end: int) -> None:
@@ -196,8 +227,8 @@ class OrderLog:
             self._entries.pop()
         if self._entries:
             last, start = self._entries[-1], self._starts[-1]
-            if isinstance(last, MessageOrder) and start + last.count - 1 > end:
-                self._entries[-1] = MessageOrder(last.link, last.first, end - start + 1)
+            if start + last.places - 1 > end:
+                self._entries[-1] = last.cut(0, end - start + 1)
         self.end = max(self.after, min(self.end, end))
 
     def forget(self, upto: int) -> None:

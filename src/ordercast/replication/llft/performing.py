@@ -16,6 +16,7 @@ from ordercast.core import Checkpoint, Delivered, Env, GroupId, MessageId, NodeI
 from ordercast.core.delivery import ANEW, Delivery
 from ordercast.replication.llft.asker import Asker
 from ordercast.replication.llft.connection import Connection, Kept
+from ordercast.replication.llft.in_use import InUse
 from ordercast.replication.llft.lineage import Views, begin, extended
 from ordercast.replication.llft.messages import CLIENT, SERVER, Role
 from ordercast.replication.llft.messaging import Messaging
@@ -37,8 +38,10 @@ class Step(NamedTuple):
 
     place: int
     entry: AnyEntry
+    link: Link | None
+    """The connection of the message that is delivered."""
     kept: Kept | None
-    """The message that is delivered."""
+    """This message."""
     ends: tuple[Link, ...]
     """The connections that end here."""
 
@@ -76,8 +79,7 @@ class Performer:
         """Clients that have logged calls wait for nothing below."""
         self._outbox: deque[tuple[int, Link, int]] = deque()
         """Messages that wait until a place is settled: the place, the connection, the index."""
-        self._used: set[Link] = set()
-        """Connections behind which older ones were looked for."""
+        self.in_use = InUse(messaging.party)
         self.active = True
         """Whether operations are performed, not only logged."""
 
@@ -88,25 +90,31 @@ class Performer:
 
     def step(self, place: int, entry: AnyEntry) -> bool:
         """Perform the operation at the next place; False if its message is missing."""
+        link = self.in_use.link_of(place, entry)
         kept: Kept | None = None
-        if isinstance(entry, MessageOrder):
-            connection = self._open(entry.link)
+        if link is not None:
+            connection = self._open(link)
             incoming = connection.incoming
-            if entry.first != incoming.delivered + 1:
+            following = incoming.delivered + 1
+            if isinstance(entry, MessageOrder) and entry.first != following:
                 raise RemoteError(
-                    f"place {place} names message {entry.first} of connection {entry.link} after message"
+                    f"place {place} names message {entry.first} of connection {link} after message"
                     f" {incoming.delivered}"
                 )
-            if entry.first > incoming.upto:
-                incoming.known = max(incoming.known, entry.first)
+            if following > incoming.upto:
+                incoming.known = max(incoming.known, following)
                 self._messaging.watch(connection)
                 return False
-            kept = incoming.kept[entry.first]
-            incoming.delivered = entry.first
+            kept = incoming.kept[following]
+            incoming.delivered = following
         elif isinstance(entry, SendOrder):
             self._open(entry.link)
         self.place = place
-        step = Step(place, entry, kept, self._ends(entry))
+        step = Step(place, entry, link, kept, self._ends(entry))
+        for ended in step.ends:
+            self.in_use.end(ended)
+        if link is not None:
+            self.in_use.begin(link)
         if isinstance(entry, ViewOrder):
             self._begin_view(place, entry)
         if self.active:
@@ -116,8 +124,8 @@ class Performer:
         return True
 
     def _open(self, link: Link) -> Connection:
-        """This group's end of a connection; it exists at all replicas that have performed the place which
-        names it first."""
+        """This group's end of a connection. If the group is its client, it exists at all replicas that have
+        performed the first place which names it."""
         role: Role = CLIENT if link.client == self._group else SERVER
         if role == SERVER and link.server != self._group:
             raise RemoteError(f"connection {link} is ordered, which is not one of group {self._group}")
@@ -127,34 +135,37 @@ class Performer:
         """The connections that end with an operation: it closes them, or a later one of the same groups is
         used for the first time, or a new view does not go on with them."""
         match entry:
-            case MessageOrder() | SendOrder() if entry.link in self._used:
-                return ()
-            case MessageOrder() | SendOrder():
-                self._used.add(entry.link)
-                return tuple(self._messaging.older(entry.link))
+            case MessageOrder(link=Link() as link) | SendOrder(link=link):
+                return tuple(self._messaging.older(link))
             case CloseOrder():
                 return (entry.link,)
             case ViewOrder():
                 going_on = {link for link, _ in entry.received}
-                return tuple(
-                    link
-                    for link, connection in self._messaging.connections.items()
-                    if (connection.incoming.delivered or connection.role == CLIENT) and link not in going_on
+                unanswered = (link for link in self._messaging.connections if link.client == self._group)
+                ends = (
+                    *self.in_use.without(going_on),
+                    *(link for link in unanswered if link not in going_on),
                 )
+                return tuple(dict.fromkeys(ends))
+        return ()
 
     # Semi-passive backups
 
     def _log(self, step: Step) -> None:
         self._logged.append(step)
-        place, entry, kept, ends = step
-        for link in ends:
-            ended = self._messaging.connections.get(link)
-            if ended is not None and not ended.incoming.delivered and ended.role == SERVER:
-                self._close(link)  # nothing of it was logged
-        if not isinstance(entry, MessageOrder) or kept is None or entry.link.client == self._group:
+        place, _, link, kept, ends = step
+        for ended in ends:
+            connection = self._messaging.connections.get(ended)
+            if connection is None:
+                continue
+            if connection.incoming.delivered or connection.role == CLIENT:
+                self._messaging.buried.add(connection, place)
+            else:
+                self._messaging.close(ended)  # nothing of it was logged
+        if link is None or kept is None or link.client == self._group:
             return
-        whole = _assemble(self._log_partial.setdefault(entry.link, []), kept)
-        call = None if whole is None else self._call(entry.link, whole)
+        whole = _assemble(self._log_partial.setdefault(link, []), kept)
+        call = None if whole is None else self._call(link, whole)
         if call is None or call.read or self._was_logged(call):
             return
         self._log_seen[call.first] = place
@@ -183,22 +194,17 @@ class Performer:
     # Performing
 
     def _execute(self, step: Step) -> None:
-        place, entry, kept, ends = step
+        place, entry, link, kept, ends = step
         self.executed = place
-        for link in ends:
-            self._close(link, place)
-        if isinstance(entry, MessageOrder) and kept is not None:
-            self._on_message(place, self._open(entry.link), kept)
+        for ended in ends:
+            self._messaging.close(ended, place)
+            self.asker.recall(ended)
+        if link is not None and kept is not None:
+            self._on_message(place, self._open(link), kept)
         elif isinstance(entry, SendOrder):
             self._queue(place, entry.link, self.asker.send(entry))
         elif isinstance(entry, ViewOrder):
             self._renumber(entry)
-
-    def _close(self, link: Link, place: int = 0) -> None:
-        self._used.discard(link)
-        self._messaging.close(link, place)
-        if self.executor.asks is not None:
-            self.executor.asks.recall(link)
 
     def _on_message(self, place: int, connection: Connection, kept: Kept) -> None:
         self._messaging.clock = max(self._messaging.clock, kept.timestamp)
@@ -324,7 +330,7 @@ class Performer:
         self._log_floors.clear()
         self._log_partial.clear()
         self._outbox.clear()
-        self._used.clear()
+        self.in_use.restore(self._messaging.connections)
         self.settled = place
         if place:
             digest = self.executor.digest()
@@ -338,8 +344,7 @@ class Performer:
         self.executed = place
         while self._logged and self._logged[0].place <= place:
             for link in self._logged.popleft().ends:
-                self._close(link)
-        self._used.clear()
+                self._messaging.close(link)
         self._log_seen = {first: at for first, at in self._log_seen.items() if at > place}
 
 

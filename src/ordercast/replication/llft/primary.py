@@ -131,7 +131,7 @@ class Primary:
             self.settled = held
         replica.performer.settle(self.settled)
         keep = min([self.safe, *replica.admission.places()])
-        replica.messaging.forget_buried(keep)
+        replica.messaging.buried.forget(keep)
         if keep - replica.log.after > 1024:
             replica.log.forget(keep)
 

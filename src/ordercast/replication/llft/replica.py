@@ -276,7 +276,7 @@ class Replica(Process, Group):
             if self.view == message.view:
                 self.performer.settle(message.orders.settled)
                 self.log.forget(min(message.orders.safe, self.performer.place))
-                self.messaging.forget_buried(message.orders.safe)
+                self.messaging.buried.forget(message.orders.safe)
                 self.primary.take_watermarks(message.watermarks)
 
     def on_members(self, source: NodeId, view: ViewId, change: int, members: tuple[int, ...]) -> None:
@@ -350,8 +350,7 @@ class Replica(Process, Group):
     def on_lineage(self, message: NewPrimaryView) -> None:
         """A remote group has begun a view: if answers of an earlier one are undone, ask on another connection
         what has none, for replies of two branches must not mix."""
-        links = self.performer.asker.links_undone(message) if self.leads else []
-        for link in links:
+        for link in self.performer.asker.links_undone(message) if self.leads else ():
             self.on_reset(self.messaging.connections[link])
 
     def on_outdated(self, party: Party) -> None:
@@ -397,4 +396,5 @@ class Replica(Process, Group):
     def next_order(self, connection: Connection) -> MessageOrder | None:
         """The entry for the next message of a connection that can be delivered."""
         count = connection.incoming.deliverable()
-        return MessageOrder(connection.link, connection.incoming.delivered + 1, count) if count else None
+        name = self.performer.in_use.name_of(connection.link)
+        return MessageOrder(name, connection.incoming.delivered + 1, count) if count else None

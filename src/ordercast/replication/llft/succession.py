@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ordercast.core import Nanos, NodeId, RemoteError
 from ordercast.replication.llft.messages import Accept, ProposePrimary, Superseded
 from ordercast.replication.llft.names import Precedence, ViewId, next_precedence
-from ordercast.replication.llft.orders import MessageOrder, Slice, cut
+from ordercast.replication.llft.orders import Slice, cut
 from ordercast.replication.llft.standing import Standing, Turn
 
 if TYPE_CHECKING:
@@ -188,14 +188,8 @@ class Succession:
             return True
         if message.ordered < log.after:
             return False
-        connections = replica.messaging.connections
-        for place in range(message.ordered + 1, replica.performer.place + 1):
-            entry = log.at(place)
-            if isinstance(entry, MessageOrder):
-                connection = connections.get(entry.link)
-                if connection is None or entry.first not in connection.incoming.kept:
-                    return False
-        return True
+        performer, connections = replica.performer, replica.messaging.connections
+        return performer.in_use.has_messages(log, message.ordered, performer.place, connections)
 
     def _accept(self, source: NodeId, message: ProposePrimary) -> None:
         replica, log = self._replica, self._replica.log
