@@ -114,10 +114,11 @@ def a_view_fails_before_its_backup_has_entered_it() -> set[str]:
     lab.call("a")
     lab.wait_ms(20)
     lab.crash(0)
-    lab.lost = lambda source, to, message: to == 2 and lab.standing(1) is Standing.PRIMARY
-    lab.wait_ms(60)
+    lab.lost = kinds(Heartbeat, Letter, FirstAck, KeepAlive, to=2)
+    lab.wait_ms(60, until=lambda: lab.standing(1) is Standing.PRIMARY)
     lab.call("b")
     lab.crash(1)
+    lab.wait_ms(100, until=lambda: lab.standing(2) is not Standing.BACKUP)
     lab.heal()
     lab.wait_ms(150)
     return certain(lab, lab.finish())

@@ -16,7 +16,7 @@ OPTIONS: dict[str, dict[str, object]] = {
     "semi-passive": {"replication": "semi-passive", "update_every": 1},
     "semi-passive majority": {"replication": "semi-passive", "update_every": 2, "require_majority": True},
 }
-STRIDE = 16
+STRIDE = 24
 
 
 def any_message(source: NodeId, to: NodeId, message: Message) -> bool:
