@@ -1,5 +1,7 @@
 """Services as users write them: typed operations, results, states and errors."""
 
+from typing import Any
+
 import pytest
 
 from ordercast.core import (
@@ -108,6 +110,49 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(
         LocalError, match=r"wrong arguments for lend\(reader: str, book: str, days: int = 14\)"
     ):
         KIND.find("lend").pack(args, kwargs)
+
+
+class Box(Service):
+    """Anything."""
+
+    def __init__(self) -> None:
+        self.thing: Any = None
+
+    @operation
+    def put(self, thing: Any) -> None:
+        self.thing = thing
+
+
+def nested(depth: int) -> object:
+    found: object = 1
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+def deeper_by(calls: int, machine: StateMachine, payload: bytes) -> bytes:
+    """Apply an operation where the stack is deeper by so many calls."""
+    return deeper_by(calls - 1, machine, payload) if calls else machine.apply(payload, CONTEXT)
+
+
+def test_arguments_that_a_replica_with_a_deeper_stack_cannot_read_are_not_sent() -> None:
+    kind, machine = ServiceType.of(Box).find("put"), ServiceType.of(Box).spec().make()
+    sent = 0
+    for depth in range(0, 3000, 50):
+        try:
+            payload = kind.pack((nested(depth),), {})
+        except LocalError as error:
+            assert str(error) == "wrong arguments for put: they are nested too deeply"
+        else:
+            assert outcome_of(deeper_by(150, machine, payload)) is Outcome.ANSWERED
+            sent += 1
+    assert 4 < sent < 60
+
+
+@pytest.mark.parametrize("depth", [1_500, 100_000])
+def test_operations_that_are_nested_too_deeply_are_answered_as_failed(depth: int) -> None:
+    machine, head = ServiceType.of(Box).spec().make(), ServiceType.of(Box).find("put").head
+    assert outcome_of(machine.apply(head + b"\x91" * depth, CONTEXT)) is Outcome.FAILED
 
 
 def test_words_of_a_command_line_become_arguments() -> None:

@@ -100,4 +100,8 @@ def judge_selected(
 ) -> Verdict:
     """The verdict on a large run. `selection` is what the summaries of its parts could not prove."""
     judge_table = partial(audit, properties=properties)
-    return blocks.judge_selected(judge_table, description, selection, read_parts, read_whole, block_bits)
+    in_excerpts = [declared for declared in properties if declared.in_excerpts]
+    judge_excerpt = partial(audit, properties=in_excerpts)
+    return blocks.judge_selected(
+        judge_table, judge_excerpt, description, selection, read_parts, read_whole, block_bits
+    )

@@ -28,7 +28,8 @@ class Property:
     """Properties whose findings it takes into account. They come before it in every list."""
     in_parts: bool = False
     """Whether fingerprints of the parts of a large run can prove it. If not, the run is judged as a whole."""
-
+    in_excerpts: bool = True
+    """Whether it can be judged on some messages of a large run. If not, the parts alone prove it."""
     of_services: bool = False
     """Whether it is about the clients of a service; a run without one is never judged by it."""
 

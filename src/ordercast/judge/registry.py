@@ -222,6 +222,8 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             lambda run: run.guarantees.gaps is Gaps.NOTIFIED,
             DropDetection,
             drop_detection,
+            in_parts=True,
+            in_excerpts=False,
         ),
         Property(
             "drop-reason",
@@ -231,6 +233,7 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             lambda run: run.guarantees.gaps is Gaps.NOTIFIED and run.source == "simulator",
             DropReasons,
             drop_reason,
+            in_parts=True,
         ),
         Property(
             "view-synchrony",

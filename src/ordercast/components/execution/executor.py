@@ -98,15 +98,18 @@ class Executor:
         self.executed = 0
         """How many calls were executed; the same at all replicas at the same place."""
 
-    def execute(self, call: Call, stamp: Stamp, via: tuple[int, ...] = ()) -> Execution | None:
+    def execute(
+        self, call: Call, stamp: Stamp, via: tuple[int, ...] = (), *, promised: bool = False
+    ) -> Execution | None:
         """Run a call at its place; None if its client does not wait for it, so that it is never run, or if it
-        runs already and waits for locks or other services. `via` is the way of its answer, if it does."""
+        runs already and waits for locks or other services. `via` is the way of its answer, if it does.
+        `promised`: it is run in any case, because other shards run it."""
         if call.read:
             return self._read_in_place(call, stamp)
         client = self._table.admit(call)
-        if client is None:
+        if client is None and not promised:
             return None
-        known = client.results.get(call.first)
+        known = None if client is None else client.results.get(call.first)
         if known is not None:
             return Execution(call.first, known.results, known.stamp, fresh=False)
         if self._runs_already(call.first, via):
@@ -123,7 +126,8 @@ class Executor:
         if results is None:
             self._settle_released()
             return Execution(call.first, b"", stamp, fresh=True, finished=False)
-        self._table.note(client, call.first, Executed(stamp, results))
+        if client is not None:
+            self._table.note(client, call.first, Executed(stamp, results))
         self._settle_released()
         return Execution(call.first, results, stamp, fresh=True)
 
@@ -194,6 +198,16 @@ class Executor:
         self.place = stamp
         self._settle_released()
         return True
+
+    def lock(self, call: Call) -> bool:
+        """Lock the keys here of a call; False if one is taken. What is no shard has no locks."""
+        return self.shard is None or self.shard.lock(call.first, unpack_bundle(call.bundle).payloads)
+
+    def unlock(self, first: MessageId) -> None:
+        """Give up the locks of a call."""
+        if self.shard is not None:
+            self.shard.unlock(first, Context(first, self._now_ns))
+            self._settle_released()
 
     @property
     def shard(self) -> ShardMachine | None:

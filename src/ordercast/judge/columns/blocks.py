@@ -5,7 +5,8 @@ clocks grow over all parts. Nothing happened between a node's crash and its reco
 sender are different messages. Every receiver delivered, from each block, exactly the messages that were
 submitted to it, and all receivers with the same stamps. The protocol's own order grows along every node's
 deliveries, so that no two nodes contradict each other. For each issuer there is a receiver that has all its
-messages, so that no stamp belongs to two of them. Messages are complete only after their deliveries.
+messages, so that no stamp belongs to two of them. Numbers grow by one, without gaps, between the views that
+add and remove their issuer (`part_lanes.py`). Messages are complete only after their deliveries.
 
 If the fingerprints of a block differ, or deliveries step back in the order, the messages concerned are read
 from the file with all their rows and judged like a separate run. This is correct because each property except
@@ -21,9 +22,10 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from ordercast.core import Groups, NodeId, Order
-from ordercast.judge.columns.columns import Ints, filled, is_kind, kinds_of, null_of
+from ordercast.core import Gaps, Groups, LocalError, NodeId, Order
+from ordercast.judge.columns.columns import Ints, filled, is_kind, kinds_of, list_columns, null_of
 from ordercast.judge.columns.part_completion import unproved
+from ordercast.judge.columns.part_lanes import NOTICES, doubt_of_lanes
 from ordercast.judge.columns.parts import BLOCK_BITS, SUBMITTED, Edges, Key, Print, Summary, Turn
 from ordercast.judge.finding import END_OF_RUN, Holes, Verdict
 from ordercast.trace import ORDERED, Kind, RunDescription
@@ -32,6 +34,8 @@ JudgeTable = Callable[[RunDescription, pa.Table], Verdict]
 """Judges a whole run by all properties that it promises."""
 STAMP = "stamp"
 """The property which says that stamps are the same at all receivers."""
+INTEGRITY = "integrity"
+"""The property that refuses deliveries, so that others do not see them."""
 SHARE_MAX = 0.5
 """The largest share of messages that is worth judging separately."""
 
@@ -43,11 +47,13 @@ class Selection(NamedTuple):
     stretches: tuple[tuple[Key, Key], ...]
     doubt: str = ""
     """Why the whole run must be judged; empty if the selection is enough."""
+    notices: bool = False
+    """Whether the run has views, notifications of drops, or messages that may be lost."""
 
     @property
     def nothing(self) -> bool:
         """Whether the summaries prove that the run kept its promises."""
-        return not (self.blocks or self.stretches or self.doubt)
+        return not (self.blocks or self.stretches or self.doubt or self.notices)
 
 
 def select(description: RunDescription, summaries: Iterable[Summary]) -> Selection:
@@ -57,8 +63,10 @@ def select(description: RunDescription, summaries: Iterable[Summary]) -> Selecti
     doubt = doubt or _doubt_of_nodes(parts) or _doubt_of_ranges(parts)
     if doubt:
         return Selection(frozenset(), (), doubt)
-    down = {node for node, turns in _turns(parts).items() if not turns[-1].up}
-    doubt = _doubt_of_issuers(description, parts, down)
+    all_turns = _turns(parts)
+    down = {node for node, turns in all_turns.items() if not turns[-1].up}
+    recovered = {node: [turn.step for turn in turns if turn.up] for node, turns in all_turns.items()}
+    doubt = _doubt_of_issuers(description, parts, down) or doubt_of_lanes(description, parts, recovered)
     if doubt:
         return Selection(frozenset(), (), doubt)
     complete = {block for part in parts for block in part.completion.blocks}
@@ -66,7 +74,8 @@ def select(description: RunDescription, summaries: Iterable[Summary]) -> Selecti
     blocks |= unproved(parts)
     if len(blocks) > SHARE_MAX * total:
         return Selection(frozenset(), (), "most of its messages need a closer look")
-    return Selection(frozenset(blocks), tuple(_stretches(description, parts)))
+    notices = any(part.lanes.notices for part in parts)
+    return Selection(frozenset(blocks), tuple(_stretches(description, parts)), notices=notices)
 
 
 def files_in_order(summaries: Iterable[Summary]) -> bool:
@@ -82,21 +91,42 @@ def files_in_order(summaries: Iterable[Summary]) -> bool:
 
 def judge_selected(
     judge_table: JudgeTable,
+    judge_excerpt: JudgeTable,
     description: RunDescription,
     selection: Selection,
     read_parts: Callable[[], Iterator[pa.Table]],
     read_whole: Callable[[], pa.Table],
     block_bits: int = BLOCK_BITS,
 ) -> Verdict:
-    """The verdict on a run, from what the summaries could not prove; its rows are read when needed."""
+    """The verdict on a run, from what the summaries could not prove; its rows are read when needed.
+
+    `judge_excerpt` judges some messages, with all their rows and all notices. `read_whole` raises a
+    `LocalError` if there is no memory for the whole run.
+    """
     if selection.nothing:
         return Verdict([], {}, Holes() if description.counts_holes else None)
+    found: Verdict | None = None
     if not selection.doubt:
-        found = _judge_excerpt(judge_table, description, selection, read_parts, block_bits)
-        # If receivers disagree on stamps, the order of stamps proves nothing.
-        if not any(violation.property == STAMP for violation in found.violations):
+        found = _judge_excerpt(judge_excerpt, description, selection, read_parts, block_bits)
+        if not found.violations or _enough(description, selection, found):
             return found
-    return judge_table(description, read_whole())
+    try:
+        return judge_table(description, read_whole())
+    except LocalError:
+        if found is None or selection.notices:
+            raise
+        return found  # all of it is true, but there may be more
+
+
+def _enough(description: RunDescription, selection: Selection, found: Verdict) -> bool:
+    """Whether the whole run would be condemned for the same as the excerpt.
+
+    If receivers disagree on stamps, the order of stamps proves nothing. What a notice excuses may not be in
+    the excerpt. And a delivery that integrity refuses leaves a gap in its lane.
+    """
+    broken = {violation.property for violation in found.violations}
+    gaps = description.guarantees.gaps is Gaps.NOTIFIED
+    return not selection.notices and STAMP not in broken and not (gaps and INTEGRITY in broken)
 
 
 def _judge_excerpt(
@@ -106,17 +136,17 @@ def _judge_excerpt(
     read_parts: Callable[[], Iterator[pa.Table]],
     block_bits: int,
 ) -> Verdict:
-    """Judge the selected messages, with all their rows, and the crashes and recoveries."""
+    """Judge the selected messages, with all their rows, the crashes and recoveries, and all notices."""
     blocks = np.array(sorted(selection.blocks), np.int64)
     messages = _messages_in(selection.stretches, read_parts()) if selection.stretches else blocks[:0]
     if len(blocks):
-        messages = np.union1d(messages, _sharing_clocks(blocks, block_bits, read_parts))
+        messages = np.union1d(messages, _sharing_stamps(blocks, block_bits, read_parts))
     tables, rows, before = [], [], 0
     for part in read_parts():
         kind, message = kinds_of(part["kind"]), filled(part["message"])
         wanted = np.isin(message >> block_bits, blocks) | np.isin(message, messages)
         wanted &= is_kind(kind, Kind.SUBMIT, *ORDERED, Kind.COMPLETE)
-        wanted |= is_kind(kind, Kind.CRASH, Kind.RECOVER)
+        wanted |= is_kind(kind, Kind.CRASH, Kind.RECOVER, *NOTICES)
         tables.append(part.filter(wanted))
         rows.append(before + np.flatnonzero(wanted))
         before += len(part)
@@ -145,18 +175,32 @@ def _messages_in(stretches: tuple[tuple[Key, Key], ...], parts: Iterator[pa.Tabl
     return np.unique(np.concatenate(found))
 
 
-def _sharing_clocks(blocks: Ints, block_bits: int, read_parts: Callable[[], Iterator[pa.Table]]) -> Ints:
-    """The messages whose stamp has the same clock as one of these blocks: it may be the same stamp."""
-    clocks = [blocks[:0]]
+def _sharing_stamps(blocks: Ints, block_bits: int, read_parts: Callable[[], Iterator[pa.Table]]) -> Ints:
+    """The messages whose stamp has a clock or a number as one of these blocks: it may be the same."""
+    values: list[list[Ints]] = [[blocks[:0]], [blocks[:0]]]
     for part in read_parts():
         mine = np.isin(filled(part["message"]) >> block_bits, blocks)
-        clocks.append(np.unique(filled(part["stamp_clock"])[mine]))
-    wanted: Ints = np.unique(np.concatenate(clocks))
-    wanted = wanted[wanted != null_of(wanted)]
-    if not len(wanted):
-        return blocks[:0]
-    parts = [filled(part["message"])[np.isin(filled(part["stamp_clock"]), wanted)] for part in read_parts()]
-    return np.unique(np.concatenate(parts))
+        for seen, columns in zip(values, _clock_and_numbers(part), strict=True):
+            seen += [np.unique(column[mine]) for column in columns]
+    wanted = [_known(np.unique(np.concatenate(seen))) for seen in values]
+    found = [blocks[:0]]
+    for part in read_parts():
+        shares = np.zeros(len(part), bool)
+        for known, columns in zip(wanted, _clock_and_numbers(part), strict=True):
+            for column in columns if len(known) else ():
+                shares |= np.isin(column, known)
+        found.append(np.unique(filled(part["message"])[shares]))
+    return _known(np.unique(np.concatenate(found)))
+
+
+def _clock_and_numbers(part: pa.Table) -> tuple[list[Ints], list[Ints]]:
+    return [filled(part["stamp_clock"])], list_columns(part["numbers"])[1:]
+
+
+def _known(values: Ints) -> Ints:
+    """Values without those that stand for nothing."""
+    known: Ints = values[(values != null_of(values)) & (values != -1)]
+    return known
 
 
 def _doubt_of_issuers(description: RunDescription, parts: list[Summary], down: set[NodeId]) -> str:

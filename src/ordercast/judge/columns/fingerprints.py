@@ -7,7 +7,7 @@ So nobody can choose two wrong values that have together the fingerprint of the 
 The arrays are worked through in chunks that fit into a CPU's cache; this is twice as fast.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -26,6 +26,18 @@ def factors(key: int) -> Iterator[np.uint64]:
         mixed = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
         yield np.uint64((mixed ^ (mixed >> 31)) | 1)
+
+
+def folded(columns: Sequence[Ints], key: int) -> Ints:
+    """A column of lists as one number a row, by factors drawn from a key.
+
+    The first column has the lengths, the others the elements at each place, -1 where a list is shorter. So
+    the number of columns, which is that of the longest list, makes no difference.
+    """
+    found = np.zeros(len(columns[0]), np.uint64)
+    for column, factor in zip(columns, factors(~key & _MASK), strict=False):
+        found += (column + 1).view(np.uint64) * factor
+    return found.view(np.int64)
 
 
 class Mixer:

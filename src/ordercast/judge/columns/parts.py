@@ -15,7 +15,6 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ordercast.core import Causality, Groups, NodeId, Order
 from ordercast.judge.columns.columns import (
@@ -25,24 +24,24 @@ from ordercast.judge.columns.columns import (
     by_key,
     factorize,
     filled,
+    list_columns,
     null_of,
     places_of,
 )
-from ordercast.judge.columns.fingerprints import Mixer, chunks
+from ordercast.judge.columns.fingerprints import Mixer, chunks, folded
 from ordercast.judge.columns.node_order import NodeOrder
 from ordercast.judge.columns.part_completion import PartCompletion, part_completion
+from ordercast.judge.columns.part_lanes import NOTICES, PartLanes, part_lanes
 from ordercast.judge.columns.record import RecordPart, examine_part
-from ordercast.judge.columns.trace import STORED, Trace
+from ordercast.judge.columns.trace import Trace
 from ordercast.trace import ORDERED, PACKETS, Kind, RunDescription
 
-PART_COLUMNS = tuple(name for name in STORED if name != "members")
-"""The columns that a part is summarised on."""
 BLOCK_BITS = 12
 SUBMITTED: NodeId = -1
 """Stands for the submissions, instead of a node."""
 Key = tuple[int, int, int]
 """A delivery's place in the protocol's order: stamp clock, stamp issuer, message."""
-PROVABLE = (Kind.SUBMIT, *ORDERED, Kind.COMPLETE, Kind.CRASH, Kind.RECOVER, *PACKETS)
+PROVABLE = (Kind.SUBMIT, *ORDERED, Kind.COMPLETE, Kind.CRASH, Kind.RECOVER, *PACKETS, *NOTICES)
 
 
 class Edges(msgspec.Struct, frozen=True):
@@ -116,6 +115,7 @@ class Summary(msgspec.Struct):
     issuers: list[tuple[int, Groups]] = msgspec.field(default_factory=list)
     """If the run has several groups: to which groups each issuer's messages go."""
     completion: PartCompletion = msgspec.field(default_factory=PartCompletion)
+    lanes: PartLanes = msgspec.field(default_factory=PartLanes)
 
 
 def summarize(
@@ -141,6 +141,7 @@ def summarize(
         if not summary.doubt:
             walk(kinds, summary)
     if not summary.doubt:
+        summary.lanes = part_lanes(kinds.trace, kinds.step, kinds.delivered)
         summary.completion = part_completion(kinds.trace, kinds.delivered, block_bits)
         summary.prints = _prints(kinds, key, block_bits)
     return summary
@@ -164,7 +165,7 @@ class _Rows:
     def _doubt(self) -> str:
         trace = self.trace
         if not trace.is_kind(*PROVABLE).all():
-            return "it has views, notifications or deliveries out of order"
+            return "it has joins, states, answers or deliveries out of order"
         if trace.lost:
             return "a node recovered without its state"
         speaks = self.is_submit | self.is_delivery
@@ -193,10 +194,6 @@ class _Rows:
         table = self.trace.table
         if table["digest"].null_count and (speaks & ~table["digest"].is_valid().to_numpy()).any():
             return "rows lack a digest"
-        if any(pc.min_max(table["config"]).as_py().values()):
-            return "rows name a configuration"
-        if table["numbers"].null_count < len(table):
-            return "rows have numbers"
         return ""
 
 
@@ -333,6 +330,8 @@ def _print_sums(trace: Trace, where: Ints | slice, index: Ints, count: int, key:
     """The sums of the fingerprints of each index: without the stamp, and with it."""
     contents = [_Taken(trace.column(name), where) for name in ("message", "digest", "size", "submitted_ns")]
     stamps = [_Taken(trace.column(name), where) for name in ("stamp_clock", "stamp_issuer")]
+    if trace.table["numbers"].null_count < len(trace.kind):
+        stamps.append(_Taken(folded(list_columns(trace.table["numbers"]), key), where))
     mixer = Mixer(key, len(contents) + len(stamps))
     content, stamped = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
     for rows in chunks(len(index)):

@@ -89,7 +89,7 @@ def _unexcused(ledger: Ledger, wanting: dict[int, list[NodeId]]) -> dict[int, li
 
 
 def _bundles(ledger: Ledger) -> Ints:
-    """For each message, its possible bundle: the messages that one sender submitted in a row."""
+    """For each message, its possible bundle: messages of one sender with consecutive numbers."""
     count = ledger.count
     bundles = np.arange(count)
     if not ledger.bundled:
@@ -99,10 +99,16 @@ def _bundles(ledger: Ledger) -> Ints:
     for place in range(count):
         sender = int(senders[place])
         before = last.get(sender)
-        if not ledger.slotted[place] and before is not None and ledger.groups(before) == ledger.groups(place):
+        if not ledger.slotted[place] and before is not None and _follows(ledger, before, place):
             bundles[place] = bundles[before]
         if ledger.slotted[place]:
             last.pop(sender, None)
         else:
             last[sender] = place
     return bundles
+
+
+def _follows(ledger: Ledger, before: int, place: int) -> bool:
+    """Whether a message may be in the bundle of another of its sender."""
+    message = ledger.account.message
+    return message(before) + 1 == message(place) and ledger.groups(before) == ledger.groups(place)

@@ -8,8 +8,8 @@ the same receivers owe the message as for agreement.
 A message that nobody delivered has no known slot, so no notification can be matched to it. If a receiver was
 notified of a slot whose message nobody delivered, that message may have been one of these. So each such
 notification excuses one message, the earliest submitted first. If the run has bundles (several messages with
-one number), each notification excuses all messages that may have been one bundle: those that one sender
-submitted in a row to the same groups.
+one number), each notification excuses all messages that may have been one bundle: those of one sender with
+consecutive numbers, to the same groups.
 
 A message on which the receivers disagree is a finding of `agreement`, and is not reported again.
 """
@@ -105,11 +105,13 @@ class Validity(Oracle):
         """For each message without a slot, its possible bundle: a bundle of its own if the run has none."""
         ledger = self._ledger
         bundles: dict[MessageId, int] = {}
-        last: dict[NodeId, tuple[Groups, int]] = {}
+        last: dict[NodeId, tuple[MessageId, Groups, int]] = {}
         for place, (message, submission) in enumerate(ledger.submissions.items()):
-            groups, bundle = last.get(submission.sender, ((), -1))
-            if not bundled or groups != submission.groups or message in ledger.slots:
+            before, groups, bundle = last.get(submission.sender, (-1, (), -1))
+            follows = before + 1 == message and groups == submission.groups
+            if not bundled or not follows or message in ledger.slots:
                 bundle = place
             bundles[message] = bundle
-            last[submission.sender] = (() if message in ledger.slots else submission.groups, bundle)
+            own = () if message in ledger.slots else submission.groups
+            last[submission.sender] = (message, own, bundle)
         return bundles
