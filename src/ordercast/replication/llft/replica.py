@@ -348,8 +348,7 @@ class Replica(Process, Group):
             self.follow()
 
     def on_lineage(self, message: NewPrimaryView) -> None:
-        """A remote group has begun a view: if answers of an earlier one are undone, ask on another connection
-        what has none, for replies of two branches must not mix."""
+        """A remote group has begun a view: replies of two branches must not mix on one connection."""
         for link in self.performer.asker.links_undone(message) if self.leads else ():
             self.on_reset(self.messaging.connections[link])
 
