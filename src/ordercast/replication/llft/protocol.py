@@ -90,6 +90,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         Codec(MESSAGES),
         options.pace,
         service=deployment.service,
+        asks=True,
     )
 
 
