@@ -161,7 +161,7 @@ class Plan:
     service: ServiceSpec | None = None
     """The service that receivers replicate. Then senders are `Caller`s, and each operation is answered."""
     asks: bool = False
-    """Whether operations of the service may ask other groups."""
+    """Whether operations of the service may ask other groups, and each group may have its own service."""
 
     def __post_init__(self) -> None:
         if [node.id for node in self.nodes] != list(range(len(self.nodes))):
@@ -177,10 +177,7 @@ class Plan:
                 f"{self.protocol}: a group or the list of senders names a node that does not exist"
             )
         self._check_membership()
-        if self.service is not None and self.service.asks and not self.asks:
-            raise LocalError(
-                f"{self.protocol} cannot replicate {self.service.name}, whose operations ask other services"
-            )
+        self._check_service()
         if not self.removed.isdisjoint(named):
             raise LocalError(f"{self.protocol}: a group or the list of senders names a node that was removed")
         fails = {node.role: node.fails for node in self.nodes}
@@ -191,6 +188,16 @@ class Plan:
                 )
             if node.fails is not fails[node.role]:
                 raise LocalError(f"{self.protocol}: nodes of role {node.role!r} differ in how they may fail")
+
+    def _check_service(self) -> None:
+        if self.service is None or self.asks:
+            return
+        if self.service.parts:
+            raise LocalError(f"{self.protocol} replicates one service, not several: {self.service.name}")
+        if self.service.asks:
+            raise LocalError(
+                f"{self.protocol} cannot replicate {self.service.name}, whose operations ask other services"
+            )
 
     def _check_membership(self) -> None:
         promised = self.guarantees
