@@ -87,8 +87,10 @@ class ShardServer(LoggedReplica):
                 self._check(command, source)
                 self._take(command, message.command, source)
             case Relay() if source in self.members:
+                command = unpack_command(message.command)
+                self._check(command, message.asker)
                 if self.log.is_leader:
-                    self._put(unpack_command(message.command), message.command, message.asker)
+                    self._put(command, message.command, message.asker)
             case Told() if source in self._homes:
                 self._ending.on_told(self._homes[source], message)
             case Leads() if source in self._homes:
