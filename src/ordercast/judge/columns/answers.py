@@ -18,7 +18,7 @@ from ordercast.judge.columns.columns import Flags, Ints, null_of
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.trace import Trace
 from ordercast.judge.finding import Replay
-from ordercast.judge.finding.shard_replay import Step, combined, is_sharded, replay_shard
+from ordercast.judge.finding.shard_replay import ShardStep, combined, is_sharded, replay_shard
 from ordercast.trace import ABORTED, Kind
 
 
@@ -71,7 +71,7 @@ def _judge_shards(case: Case, replay: Replay, findings: Findings) -> None:
         _tell(trace, findings, row, result)
 
 
-def _steps(case: Case, group: GroupId) -> list[Step]:
+def _steps(case: Case, group: GroupId) -> list[ShardStep]:
     """What a shard executes, as far as it is known to be whole."""
     trace, calls = case.trace, case.calls
     times = trace.column("submitted_ns")
@@ -80,7 +80,7 @@ def _steps(case: Case, group: GroupId) -> list[Step]:
     number = np.flatnonzero(rows >= 0)
     clock, issuer, named = calls.place(rows[number])
     steps = [
-        Step((at, by), False, int(calls.message[one]), submitted[one])
+        ShardStep((at, by), False, int(calls.message[one]), submitted[one])
         for one, at, by in zip(*(column[named].tolist() for column in (number, clock, issuer)), strict=True)
     ]
     ended = trace.rows(Kind.RELEASED)
@@ -89,7 +89,7 @@ def _steps(case: Case, group: GroupId) -> list[Step]:
     codes, ids = trace.groups.codes[ended], trace.message[ended]
     for code, at, by, message in zip(*map(np.ndarray.tolist, (codes, clock, issuer, ids)), strict=True):
         if group in trace.groups.tuples[code]:
-            steps.append(Step((at, by), True, message))
+            steps.append(ShardStep((at, by), True, message))
     end = _whole(case, group)
     return [step for step in dict.fromkeys(steps) if step.place <= end]
 

@@ -13,7 +13,7 @@ from ordercast.judge.finding.replay import Replay
 SHARDED = (Consistency.SERIALIZABLE, Consistency.STRICT_SERIALIZABLE)
 
 
-class Step(NamedTuple):
+class ShardStep(NamedTuple):
     """An operation at its place in a shard; or the end of a transaction, behind the operation there."""
 
     place: tuple[int, int]
@@ -28,7 +28,11 @@ def is_sharded(promised: Guarantees, replay: Replay) -> bool:
 
 
 def replay_shard(
-    replay: Replay, operations: Mapping[MessageId, bytes], shard: GroupId, shards: int, steps: Iterable[Step]
+    replay: Replay,
+    operations: Mapping[MessageId, bytes],
+    shard: GroupId,
+    shards: int,
+    steps: Iterable[ShardStep],
 ) -> dict[MessageId, bytes]:
     """The results of a fresh shard for the operations that it answers."""
     machine = replay.service.for_group(shard, shards).make()

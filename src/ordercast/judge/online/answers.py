@@ -17,7 +17,7 @@ from zlib import crc32
 
 from ordercast.core import Context, GroupId, MessageId, NodeId, RemoteError, format_ns, message_name
 from ordercast.judge.finding import Replay
-from ordercast.judge.finding.shard_replay import Step, combined, is_sharded, replay_shard
+from ordercast.judge.finding.shard_replay import ShardStep, combined, is_sharded, replay_shard
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
 from ordercast.judge.online.stamp_place import FIRST, StampPlace, place_of
@@ -52,7 +52,7 @@ class Answers(Oracle):
         self._delivered: dict[GroupId, dict[MessageId, StampPlace]] = {}
         self._stretches: dict[GroupId, dict[NodeId, list[Stretch]]] = {}
         self._replies: dict[MessageId, list[Event]] = {}
-        self._ends: dict[GroupId, dict[Step, None]] = {}
+        self._ends: dict[GroupId, dict[ShardStep, None]] = {}
         """Where shards ended transactions without effect."""
         self._sharded = case.replay is not None and is_sharded(case.description.guarantees, case.replay)
 
@@ -125,11 +125,11 @@ class Answers(Oracle):
                 if (reply.size, reply.digest) != known:
                     self._tell(reply, known)
 
-    def _steps(self, group: GroupId) -> list[Step]:
+    def _steps(self, group: GroupId) -> list[ShardStep]:
         """What a shard executes, as far as it is known to be whole."""
         end = self._whole(group)
         steps = [
-            Step(place, False, message, self._invoked[message].submitted_ns or 0)
+            ShardStep(place, False, message, self._invoked[message].submitted_ns or 0)
             for message, place in self._delivered.get(group, {}).items()
             if message in self._invoked
         ]
@@ -139,7 +139,7 @@ class Answers(Oracle):
         place = place_of(event)
         if event.label == ABORTED and place is not None and event.message is not None:
             for group in event.groups or ():
-                self._ends.setdefault(group, {})[Step(place, True, event.message)] = None
+                self._ends.setdefault(group, {})[ShardStep(place, True, event.message)] = None
 
     def _judge_group(self, group: GroupId, replay: Replay) -> None:
         end = self._whole(group)
