@@ -152,6 +152,6 @@ def test_a_busy_shard_is_asked_again_with_another_attempt() -> None:
         world.run_ms(LOCK_MS / 10)
         attempts.append(world.client(1)._rounds[message].attempt)
     assert attempts == sorted(attempts)
-    assert attempts[-1] > attempts[0] + 2
+    assert attempts[-1] > attempts[0] > 0
     world.run_ms(6 * LOCK_MS)
     assert world.answered(message), "the shards have ended the general transaction"
