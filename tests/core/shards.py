@@ -4,6 +4,7 @@ from ordercast.core import (
     Context,
     GroupId,
     Refused,
+    Service,
     ServiceType,
     Shard,
     ShardType,
@@ -51,7 +52,7 @@ class Bank(Shard):
         return money
 
 
-def shard_type(service: type[Shard]) -> ShardType:
+def shard_type(service: type[Service]) -> ShardType:
     """What a class of shards is."""
     found = ServiceType.of(service)
     assert isinstance(found, ShardType)

@@ -6,10 +6,10 @@ from random import Random
 import pytest
 
 from ordercast.core import Context, LocalError, Outcome, ServiceType, message_id, outcome_of
-from ordercast.services import BUILT_IN, Operations, find_service, workload_of
+from ordercast.services import PLAIN, Operations, find_service, workload_of
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", PLAIN)
 def test_drawn_operations_are_valid_and_the_share_of_reads_is_kept(name: str) -> None:
     operations = Operations(workload_of(name), reads=0.25, size=32)
     machine, rng = find_service(name).make(), Random(1)
@@ -23,7 +23,7 @@ def test_drawn_operations_are_valid_and_the_share_of_reads_is_kept(name: str) ->
     assert outcomes.count(Outcome.ANSWERED) > 800
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", PLAIN)
 def test_built_in_services_survive_snapshots(name: str) -> None:
     spec, operations, rng = find_service(name), Operations(workload_of(name), reads=0.2, size=8), Random(2)
     one, other = spec.make(), spec.make()
@@ -70,5 +70,5 @@ def test_unknown_services_are_refused(name: str, what: str) -> None:
 
 
 def test_the_fingerprint_names_the_operations() -> None:
-    kind = ServiceType.of(BUILT_IN["register"].service)
+    kind = ServiceType.of(PLAIN["register"].service)
     assert kind.fingerprint.startswith("Register; read get() -> int | None; operation swap(")

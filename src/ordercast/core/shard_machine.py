@@ -11,7 +11,7 @@ asked for a key of theirs before; then they ask for locks too, and wait. So the 
 in which all of them could have run, with a general one where it was prepared.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -241,6 +241,31 @@ class ShardMachine(StateMachine):
         arguments = kind.unpack(operation[start:])
         scope = Scope(self._data, kind.keys_of(arguments), self._locks.owners[message])
         return self._run(kind, arguments, scope, Context(message, context.now_ns))
+
+    # Locks that a protocol takes by itself
+
+    def lock(self, owner: MessageId, operations: Sequence[bytes]) -> bool:
+        """Lock all keys here of some operations at once; False, and no lock, if one of them is taken."""
+        keys = [self._keys_of(operation) for operation in operations]
+        writes = [key for one in keys for key in one.writes]
+        here = Keys.of(writes, [key for one in keys for key in one.reads])
+        return self._locks.free(here) and self._locks.ask(owner, here)
+
+    def _keys_of(self, operation: bytes) -> Keys:
+        """The keys here of an operation; none if it is malformed, or ends a general transaction."""
+        try:
+            kind = self._kinds.get(operation[: 1 + operation[0]] if operation else b"")
+            general = read_general(operation) if kind is None else None
+            named = general.keys if isinstance(general, Prepare) else None
+            if kind is not None:
+                named = kind.keys_in(operation)
+        except LocalError:
+            named = None
+        return Keys((), ()) if named is None else named.within(self._shard, self._shards)
+
+    def unlock(self, owner: MessageId, context: Context) -> None:
+        """Give up such locks."""
+        self._leave(owner, context)
 
     @property
     def pending(self) -> dict[MessageId, Groups]:

@@ -41,7 +41,7 @@ class TransactionType(OperationType):
 
     def _default(self, where: str) -> Callable[[list[Any]], Any]:
         """How results of several shards become one, if nothing is declared."""
-        kind = typing.get_origin(self._returns) or self._returns
+        kind = typing.get_origin(self.result_type) or self.result_type
         named = self._writes + self._reads
         if kind is type(None) or (len(named) == 1 and self.argument_types[named[0]] is str):
             return _only

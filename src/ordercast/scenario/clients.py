@@ -101,7 +101,8 @@ class Clients:
         if number is None:
             return
         groups = self._destinations.choose(self._streams[sender])
-        payload, label = self._content(sender, number)
+        payload, label, placed = self._content(sender, number)
+        groups = placed or groups
         now = calls.now()
         message = calls.submit(sender, groups, payload, label)
         if message is not None:
@@ -110,12 +111,12 @@ class Clients:
         elif budget.remaining:  # try again later: the client comes back with its sender
             calls.after(self._timeout_ns, self._go_on, sender)
 
-    def _content(self, sender: NodeId, number: int) -> tuple[bytes, str | None]:
-        """The bytes and the label of a message."""
+    def _content(self, sender: NodeId, number: int) -> tuple[bytes, str | None, Groups | None]:
+        """The bytes and the label of a message, and the groups that it must go to."""
         if self._operations is None:
-            return number.to_bytes(8, "little")[: self._head_bytes] + self._filler, None
+            return number.to_bytes(8, "little")[: self._head_bytes] + self._filler, None, None
         drawn = self._operations.draw(self._streams[sender], number)
-        return drawn.payload, READ if drawn.read else None
+        return drawn.payload, READ if drawn.read else None, drawn.groups
 
     def _answering(self, sender: NodeId, groups: Groups) -> set[NodeId]:
         """Whose answers a client waits for. A client of a service is told by its own process."""

@@ -1,12 +1,12 @@
 """The operations of a scenario with a service."""
 
-from ordercast.core import LocalError
+from ordercast.core import LocalError, Plan
 from ordercast.scenario.spec import Scenario, ScenarioError
 from ordercast.services import Operations, workload_of
 from ordercast.toml_file import about
 
 
-def operations_of(scenario: Scenario) -> Operations | None:
+def operations_of(scenario: Scenario, plan: Plan) -> Operations | None:
     """What clients call in a scenario; None if it has no service."""
     if not scenario.service:
         return None
@@ -15,6 +15,6 @@ def operations_of(scenario: Scenario) -> Operations | None:
         raise ScenarioError("workload.kind", f"a {spec.kind} workload has no operations of a service")
     with about("service"):
         try:
-            return Operations(workload_of(scenario.service), spec.reads, spec.bytes)
+            return Operations(workload_of(scenario.service), spec.reads, spec.bytes, plan.shards)
         except TypeError as error:
             raise LocalError(f"the workload of {scenario.service} cannot be used: {error}") from error

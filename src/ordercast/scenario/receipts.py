@@ -24,7 +24,7 @@ class Receipts:
         """`replicated`: the receivers are replicas of a service."""
         self._seen: set[tuple[object, ...]] = set()
         self._replicated = replicated
-        self._places: dict[MessageId, tuple[GroupId, Place]] = {}
+        self._places: dict[tuple[MessageId, GroupId], Place] = {}
         self._restored: dict[tuple[NodeId, GroupId], Place] = {}
 
     def note(self, event: Event) -> None:
@@ -42,10 +42,12 @@ class Receipts:
 
     def _note_place(self, event: Event) -> None:
         place = _place(event)
-        if place is None or event.message is None or event.message in self._places:
+        if place is None or event.message is None:
             return
         for group in event.groups or ():
-            self._places[event.message] = (group, place)
+            if (event.message, group) in self._places:
+                continue
+            self._places[event.message, group] = place
             for (node, restored_group), restored in self._restored.items():
                 if group == restored_group and place <= restored:
                     self._seen.add((node, event.message))
@@ -59,7 +61,7 @@ class Receipts:
             self._restored[key] = max(restored, self._restored.get(key, restored))
             self._seen.update(
                 (event.node, message)
-                for message, (known_group, place) in self._places.items()
+                for (message, known_group), place in self._places.items()
                 if known_group == group and place <= restored
             )
 

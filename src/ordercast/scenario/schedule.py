@@ -32,7 +32,7 @@ def schedule(scenario: Scenario, plan: Plan) -> Iterator[Submission]:
     destinations = Destinations.of(spec, plan)
     arrivals = dict(zip(plan.senders, arrivals_of(scenario, len(plan.senders)), strict=True))
     draws = {sender: workload_stream(scenario.seed, sender) for sender in plan.senders}
-    operations = operations_of(scenario)
+    operations = operations_of(scenario, plan)
     due: list[tuple[int, int, int]] = []
     ties = count()  # at the same time, the sender that has waited longest is first, as in the simulator
 
@@ -51,6 +51,6 @@ def schedule(scenario: Scenario, plan: Plan) -> Iterator[Submission]:
         if operations is None:
             yield Submission(now, sender, groups, spec.bytes)
         else:
-            payload, read = operations.draw(draws[sender], number)
-            yield Submission(now, sender, groups, len(payload), payload, read)
+            payload, read, placed = operations.draw(draws[sender], number)
+            yield Submission(now, sender, placed or groups, len(payload), payload, read)
         await_next(sender, now)

@@ -40,7 +40,7 @@ from ordercast.scenario.spec import (
     WorkloadSpec,
 )
 from ordercast.scenario.turnover import draw_changes, draw_joiners
-from ordercast.services import BUILT_IN
+from ordercast.services import PLAIN, SHARDED
 from ordercast.toml_file import about
 
 MakePlan = Callable[[Deployment], Plan]
@@ -144,8 +144,9 @@ def draw_service(scenario: Scenario, plan: Plan, rng: Random) -> Scenario:
     """The scenario with a service, in most seeds, if its protocol replicates services."""
     if plan.guarantees.consistency is Consistency.NONE or rng.random() >= SERVICE_SHARE:
         return scenario
+    names = sorted(SHARDED if plan.shards else PLAIN)
     workload = msgspec.structs.replace(scenario.workload, reads=rng.choice((0.0, 0.3, 0.5, 0.9)))
-    return msgspec.structs.replace(scenario, service=rng.choice(sorted(BUILT_IN)), workload=workload)
+    return msgspec.structs.replace(scenario, service=rng.choice(names), workload=workload)
 
 
 def _losses(

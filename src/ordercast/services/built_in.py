@@ -129,10 +129,10 @@ def _counter(rng: Random, number: int, reads: bool, size: int) -> tuple[str, tup
     return ("get", ()) if reads else ("add", (rng.randint(-3, 5),))
 
 
-BUILT_IN = {
+PLAIN = {
     "counter": ServiceWorkload(Counter, _counter),
     "echo": ServiceWorkload(Echo, _echo),
     "kv": ServiceWorkload(KeyValue, _kv),
     "register": ServiceWorkload(Register, _register),
 }
-"""The built-in services by name."""
+"""The built-in services without shards, by name."""

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from ordercast.core import LocalError, OperationType, ServiceType
+from ordercast.core import LocalError, OperationType, ServiceType, TransactionType
 from ordercast.services.workload import Generate
 
 TRIES = 100
@@ -44,6 +44,11 @@ def by_types(service: ServiceType) -> Generate:
 def draw_arguments(kind: OperationType, rng: Random) -> tuple[object, ...]:
     """Arguments for an operation; `LocalError` if there is a type for which nothing can be drawn."""
     found: tuple[object, ...] = tuple(_draw_value(kind, one, rng) for one in kind.argument_types)
+    if isinstance(kind, TransactionType):
+        for _ in range(TRIES):
+            if kind.keys_of(found).all:
+                break
+            found = tuple(_draw_value(kind, one, rng) for one in kind.argument_types)
     return found
 
 

@@ -5,9 +5,13 @@ import sys
 from pathlib import Path
 
 from ordercast.core import LocalError, Service, ServiceSpec, ServiceType, place_of
-from ordercast.services.built_in import BUILT_IN
+from ordercast.services.built_in import PLAIN
 from ordercast.services.draw import by_types
+from ordercast.services.sharded import SHARDED
 from ordercast.services.workload import ServiceWorkload
+
+BUILT_IN = PLAIN | SHARDED
+"""The built-in services by name."""
 
 
 def service_class(name: str, folder: Path | None = None) -> type[Service]:

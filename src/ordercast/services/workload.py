@@ -1,10 +1,17 @@
 """Operations for a service, drawn at random: for simulations, benchmarks and trials."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from ordercast.core import Service, ServiceType
+import msgspec
+
+from ordercast.core import Groups, MessageId, OrdercastError, Service, ServiceType, ShardType, shard_of
+from ordercast.core.general import Prepare, pack_abort, pack_commit, pack_prepare, read_general, unpack_values
+
+GENERAL = "*general"
+"""In the place of the name of an operation: a general transaction, which locks its keys. Its arguments are
+the keys to write, and those to read."""
 
 
 class DrawnOperation(NamedTuple):
@@ -12,11 +19,18 @@ class DrawnOperation(NamedTuple):
 
     payload: bytes
     read: bool
+    groups: Groups | None = None
+    """The shards that it goes to; None if the service has none."""
 
 
-Generate = Callable[[Random, int, bool, int], tuple[str, tuple[object, ...]]]
+Drawn: TypeAlias = tuple[str, tuple[object, ...]]
+"""The name of an operation and its arguments."""
+Generate = Callable[[Random, int, bool, int], Drawn]
 """Draws an operation: from a stream of random numbers, its own number, whether it reads, and how many bytes a
-value should have. It returns the name of the operation and its arguments."""
+value should have."""
+Continue = Callable[[Random, list[str], Mapping[str, Any]], dict[str, Any] | None]
+"""What a general transaction writes, by the keys that it may write and the values that it has read; None: it
+aborts."""
 
 
 class ServiceWorkload(NamedTuple):
@@ -24,24 +38,53 @@ class ServiceWorkload(NamedTuple):
 
     service: type[Service]
     generate: Generate
+    proceed: Continue | None = None
+    """How general transactions go on, if there are any."""
 
 
 class Operations:
     """Draws the operations of a workload."""
 
-    def __init__(self, workload: ServiceWorkload, reads: float, size: int) -> None:
-        """`reads` is the share of reads, `size` the bytes of a value."""
+    def __init__(self, workload: ServiceWorkload, reads: float, size: int, shards: int = 0) -> None:
+        """`reads` is the share of reads, `size` the bytes of a value. `shards`: how many there are; 0 if
+        whoever submits an operation chooses its group."""
         self._type = ServiceType.of(workload.service)
-        self._generate = workload.generate
+        self._workload = workload
         self._reads = reads
         self._size = size
+        self._shards = shards
 
-    def draw_call(self, rng: Random, number: int) -> tuple[str, tuple[object, ...]]:
+    def draw_call(self, rng: Random, number: int) -> Drawn:
         """The name of an operation, and its arguments."""
-        return self._generate(rng, number, rng.random() < self._reads, self._size)
+        return self._workload.generate(rng, number, rng.random() < self._reads, self._size)
 
     def draw(self, rng: Random, number: int) -> DrawnOperation:
         """An operation."""
         name, arguments = self.draw_call(rng, number)
+        if name == GENERAL:
+            writes, reads = arguments
+            assert isinstance(writes, list) and isinstance(reads, list)
+            return self._place(pack_prepare(writes, reads), False)
         kind = self._type.find(name)
-        return DrawnOperation(kind.pack(arguments, {}), kind.reads)
+        return self._place(kind.pack(arguments, {}), kind.reads)
+
+    def _place(self, payload: bytes, read: bool) -> DrawnOperation:
+        if not self._shards or not isinstance(self._type, ShardType):
+            return DrawnOperation(payload, read)
+        return DrawnOperation(payload, read, self._type.groups(payload, self._shards))
+
+    def proceed(self, message: MessageId, operation: bytes, result: bytes) -> DrawnOperation | None:
+        """What a client submits when an operation was answered: the end of a general transaction."""
+        if self._workload.proceed is None:
+            return None
+        prepare = read_general(operation)
+        if not isinstance(prepare, Prepare):
+            return None
+        groups = tuple(sorted({shard_of(key, self._shards or 1) for key in prepare.keys.all}))
+        try:
+            values = {key: msgspec.msgpack.decode(value) for key, value in unpack_values(result).items()}
+            written = self._workload.proceed(Random(message), list(prepare.writes), values)
+        except OrdercastError:
+            written = None
+        end = pack_abort(message, groups) if written is None else pack_commit(message, groups, written)
+        return self._place(end, False)

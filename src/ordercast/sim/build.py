@@ -61,7 +61,7 @@ def build_world(scenario: Scenario, plan: Plan) -> World:
 def build_workload(scenario: Scenario, world: World) -> Workload:
     """The sources or clients of a scenario."""
     spec = scenario.workload
-    drawn = operations_of(scenario)
+    drawn = operations_of(scenario, world.plan)
     if spec.kind == "closed":
         return ClosedLoop(world, spec, drawn)
     destinations = Destinations.of(spec, world.plan)

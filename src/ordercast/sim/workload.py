@@ -44,6 +44,22 @@ class Workload(ABC):
         return 0
 
 
+def proceed_with(world: World, operations: Operations) -> None:
+    """Let clients go on with general transactions when they have read."""
+
+    def on_answer(client: NodeId, message: MessageId) -> None:
+        if message in ended:
+            return
+        ended.add(message)
+        calls = world.calls
+        drawn = operations.proceed(message, calls.operations[message], calls.results[message])
+        if drawn is not None and drawn.groups is not None:
+            world.submit(client, drawn.groups, drawn.payload)
+
+    ended: set[MessageId] = set()
+    world.calls.observers.append(on_answer)
+
+
 class OpenLoop(Workload):
     """Each sender submits at the times of its arrivals, until all senders together reach the total."""
 
@@ -66,6 +82,8 @@ class OpenLoop(Workload):
         self._open = len(self._arrivals)
         self._until = until
         self._operations = operations
+        if operations is not None:
+            proceed_with(world, operations)
 
     def start(self) -> None:
         """Schedule the first arrival of every sender."""
@@ -96,7 +114,7 @@ class OpenLoop(Workload):
             self.world.submit(sender, groups, number.to_bytes(8, "little")[: self._head_bytes] + self._filler)
         else:
             drawn = self._operations.draw(rng, number)
-            self.world.submit(sender, groups, drawn.payload, READ if drawn.read else None)
+            self.world.submit(sender, drawn.groups or groups, drawn.payload, READ if drawn.read else None)
         if number < budget.messages:
             self._next(sender, rng)
 
@@ -116,6 +134,7 @@ class ClosedLoop(Workload):
             world.observers.append(self._on_delivery)
         else:
             world.calls.observers.append(self._clients.answer)
+            proceed_with(world, operations)
 
     def start(self) -> None:
         """Start all clients."""

@@ -98,15 +98,18 @@ class Executor:
         self.executed = 0
         """How many calls were executed; the same at all replicas at the same place."""
 
-    def execute(self, call: Call, stamp: Stamp, via: tuple[int, ...] = ()) -> Execution | None:
+    def execute(
+        self, call: Call, stamp: Stamp, via: tuple[int, ...] = (), *, promised: bool = False
+    ) -> Execution | None:
         """Run a call at its place; None if its client does not wait for it, so that it is never run, or if it
-        runs already and waits for locks or other services. `via` is the way of its answer, if it does."""
+        runs already and waits for locks or other services. `via` is the way of its answer, if it does.
+        `promised`: it is run in any case, because other shards run it."""
         if call.read:
             return self._read_in_place(call, stamp)
         client = self._table.admit(call)
-        if client is None:
+        if client is None and not promised:
             return None
-        known = client.results.get(call.first)
+        known = None if client is None else client.results.get(call.first)
         if known is not None:
             return Execution(call.first, known.results, known.stamp, fresh=False)
         if self._runs_already(call.first, via):
@@ -123,7 +126,8 @@ class Executor:
         if results is None:
             self._settle_released()
             return Execution(call.first, b"", stamp, fresh=True, finished=False)
-        self._table.note(client, call.first, Executed(stamp, results))
+        if client is not None:
+            self._table.note(client, call.first, Executed(stamp, results))
         self._settle_released()
         return Execution(call.first, results, stamp, fresh=True)
 
@@ -195,6 +199,16 @@ class Executor:
         self._settle_released()
         return True
 
+    def lock(self, call: Call) -> bool:
+        """Lock the keys here of a call; False if one is taken. What is no shard has no locks."""
+        return self.shard is None or self.shard.lock(call.first, unpack_bundle(call.bundle).payloads)
+
+    def unlock(self, first: MessageId) -> None:
+        """Give up the locks of a call."""
+        if self.shard is not None:
+            self.shard.unlock(first, Context(first, self._now_ns))
+            self._settle_released()
+
     @property
     def shard(self) -> ShardMachine | None:
         """The service, if it is a shard."""
@@ -254,16 +268,20 @@ class Executor:
             return bytes((Outcome.FAILED,)) + str(error).encode()
         return None
 
-    def send(self, number: int, message: MessageId, time_ns: Nanos) -> tuple[Ask, bytes] | None:
-        """An ask leaves, for the first time under this identity or again under its old one: what it is, and
-        the call for the other service. None if it does not wait any more."""
+    def send(
+        self, number: int, message: MessageId, time_ns: Nanos, via: tuple[int, ...] = ()
+    ) -> bytes | None:
+        """An ask leaves some way, for the first time under this identity or again under its old one: the call
+        for the other service. None if it does not wait any more."""
         ask = self.asks.waiting.get(number) if self.asks is not None else None
         if ask is None or self.asks is None:
             return None
         if not ask.message:
             ask.message, ask.time_ns = message, time_ns
+        ask.via = via
+        self.asks.unsent.pop(number, None)
         bundle = pack_bundle(ask.message, [ask.time_ns], [ask.operation])
-        return ask, pack_call(self.asks.floor(ask), bundle, read=ask.read)
+        return pack_call(self.asks.floor(ask), bundle, read=ask.read)
 
     def resume(self, message: MessageId, results: bytes) -> tuple[Ask, Execution | None] | None:
         """The answer to an ask has come: the ask, and the execution of the call that waited for it, if it is
@@ -294,6 +312,14 @@ class Executor:
         results = packed_results(first, call)
         self._table.keep(first, Executed(call.place(), results))
         return Execution(first, results, call.place(), fresh=False, via=call.via)
+
+    def forgotten(self, call: Call) -> bytes | None:
+        """The answer to a call whose results are forgotten; None if they are not."""
+        if call.first >= self._table.floor(call.client):
+            return None
+        bundle = unpack_bundle(call.bundle)
+        result = bytes((Outcome.FAILED,)) + b"it was executed or not; its result is forgotten"
+        return pack_bundle(bundle.first, list(bundle.times), [result] * len(bundle.payloads))
 
     # States
 

@@ -7,11 +7,11 @@ import msgspec
 from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.components.execution.messages import MESSAGES as CALL_MESSAGES
 from ordercast.components.execution.promises import PROMISES
-from ordercast.components.logged_service.client import LogClient
-from ordercast.components.logged_service.logged_service import LoggedService, Place
+from ordercast.components.logged_service.logged_replica import LoggedReplica, Place
 from ordercast.components.logged_service.messages import MESSAGES
 from ordercast.components.logged_service.options import LogOptions
 from ordercast.core import (
+    Caller,
     Codec,
     Deployment,
     Env,
@@ -41,38 +41,40 @@ GUARANTEES = msgspec.structs.replace(
 """What is promised of a durable log, with a service or without."""
 
 
-def guarantees(options: LogOptions, *, serves: bool) -> Guarantees:
+def guarantees(options: LogOptions, promises: Guarantees, *, serves: bool) -> Guarantees:
     """What is promised with these options.
 
     A replica that lost its memory gets a state from others, which needs a service: without one, messages that
     it missed are gone. One that keeps nothing on a disk loses its memory whenever it restarts.
     """
-    tolerates: tuple[Fault, ...] = GUARANTEES.tolerates
+    tolerates: tuple[Fault, ...] = promises.tolerates
     if not options.durable:
         tolerates = tuple(fault for fault in tolerates if fault not in (Fault.RESTART, Fault.DISK))
     if serves or not options.durable:
         tolerates += (Fault.AMNESIA,)
-    return msgspec.structs.replace(GUARANTEES, tolerates=tolerates)
+    return msgspec.structs.replace(promises, tolerates=tolerates)
 
 
 def deploy_logged(
     name: str,
     deployment: Deployment,
     options: LogOptions,
-    replica: Callable[[Env, Place], LoggedService],
-    client: Callable[[Env, Mapping[GroupId, tuple[NodeId, ...]], bool], LogClient],
+    replica: Callable[[Env, Place], LoggedReplica],
+    client: Callable[[Env, Mapping[GroupId, tuple[NodeId, ...]], bool], Caller],
     messages: Sequence[type[Message]] = (),
+    promises: Guarantees = GUARANTEES,
 ) -> Plan:
-    """The plan; `replica` and `client` make the processes, and `messages` are those of the protocol."""
+    """The plan; `replica` and `client` make the processes, `messages` are those of the protocol, and
+    `promises` is what a durable log promises."""
     members = dict(enumerate(deployment.groups))
     home = deployment.home_groups(name)
     service = deployment.service
 
-    def make_replica(env: Env) -> LoggedService:
+    def make_replica(env: Env) -> LoggedReplica:
         group = home[env.me]
         return replica(env, Place(group, members[group], service))
 
-    def make_client(env: Env) -> LogClient:
+    def make_client(env: Env) -> Caller:
         return client(env, members, service is not None)
 
     clients = deployment.sender_ids()
@@ -80,7 +82,7 @@ def deploy_logged(
     nodes += [Node(node, "client", deployment.sender_host(node), make_client) for node in clients]
     return Plan(
         name,
-        guarantees(options, serves=service is not None),
+        guarantees(options, promises, serves=service is not None),
         tuple(nodes),
         members,
         clients,

@@ -9,67 +9,21 @@ How calls come into the log is the protocol's.
   earlier one proposed. It is executed once, at its first place (see `Executor`).
 - The leader answers reads from its state, without the log, when a majority has confirmed after the read came
   that it still leads (`Replica.barrier`). A read that is forwarded goes through the log.
-- A snapshot of the log is that of the executor: with the client table. A replica that takes over the snapshot
-  of another delivers nothing up to there, and says so by a checkpoint.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from struct import Struct
-from typing import NamedTuple, TypedDict
+from collections.abc import Iterable
 
-from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
-from ordercast.components.consensus import Barrier, Replica
-from ordercast.components.execution import Call, Executor, unpack_call
+from ordercast.components.consensus import Barrier
+from ordercast.components.execution import Call, unpack_call
 from ordercast.components.execution.messages import Answer, CallMessage, place_of_stamp
-from ordercast.components.logged_service.messages import (
-    Forward,
-    Redirect,
-    place_before,
-    place_in,
-    slot_after,
-    unpack_batch,
-)
+from ordercast.components.logged_service.logged_replica import LoggedReplica, Place
+from ordercast.components.logged_service.messages import Forward, Redirect
 from ordercast.components.logged_service.options import LogOptions
-from ordercast.core import (
-    Checkpoint,
-    Delivered,
-    Delivery,
-    Env,
-    Explanation,
-    GroupId,
-    Message,
-    MessageId,
-    Nanos,
-    NodeId,
-    RemoteError,
-    ServiceSpec,
-    Stack,
-    Stamp,
-    Wait,
-)
-
-_PLACE = Struct("<q?")
+from ordercast.core import Env, Explanation, Message, MessageId, Nanos, NodeId, RemoteError, Stamp, Wait
 
 
-class OwnerArguments(TypedDict):
-    """The arguments of `Owner`."""
-
-    snapshot: Callable[[], bytes]
-    restore: Callable[[bytes], None]
-    transfers: bool
-    durable: bool
-
-
-class Place(NamedTuple):
-    """Where a replica belongs: its group, the replicas of the group, and their service."""
-
-    group: GroupId
-    members: tuple[NodeId, ...]
-    service: ServiceSpec | None
-
-
-class LoggedService(Stack):
+class LoggedService(LoggedReplica):
     """One replica of one group's service. A subclass says how calls come into the log."""
 
     def __init__(
@@ -80,41 +34,13 @@ class LoggedService(Stack):
         messages: Iterable[type[Message]] = (),
     ) -> None:
         """`messages` are those that the log of the protocol adds to those of consensus."""
-        super().__init__(env)
-        self._group = place.group
-        self.members = place.members
-        self._options = options
-        self._serves = place.service is not None
-        self.executor = Executor(env, place.service)
-        self._delivered = -1
-        """Calls up to this clock are delivered, or are not to be."""
-        self._owes_checkpoint = False
-        """This replica has come back without its memory, and has not said yet from where on it delivers."""
-        self._returned_at = 0
-        """Slots below may have been delivered by a life whose memory is lost."""
-        self._started = False
-        self._refused = 0
-        """Slots and calls in the log that no correct leader proposes; no replica executes them."""
-        self.log = self.embed("log", self.make_log, (*CONSENSUS_MESSAGES, *messages))
+        super().__init__(env, place, options, messages)
         self._reads: list[tuple[Barrier, Call, Nanos]] = []
         """Reads that wait for their barriers, and when they came."""
         self._waiting: dict[MessageId, None] = {}
         """Calls that were forwarded, and are answered here, in the order in which they came."""
 
     # For subclasses
-
-    def make_log(self, env: Env) -> Replica:
-        """The replica of the log."""
-        return Replica(env, self.members, self._options.consensus, **self.log_arguments())
-
-    def log_arguments(self) -> OwnerArguments:
-        """What a replica of the log needs to know of its owner."""
-        return {
-            "snapshot": self.executor.snapshot,
-            "restore": self._restore,
-            "transfers": self._serves or not self._options.durable,
-            "durable": self._options.durable,
-        }
 
     @abstractmethod
     def lead(self, call: Call, packed: bytes) -> None:
@@ -126,17 +52,6 @@ class LoggedService(Stack):
 
     def on_executed(self, call: Call) -> None:
         """A call has come out of the log."""
-
-    # The frame
-
-    def on_start(self, saved: Mapping[str, bytes]) -> None:
-        """Begin, or go on from what an earlier life saved."""
-        if "delivered" in saved:
-            self._delivered, self._owes_checkpoint = _PLACE.unpack(saved["delivered"])
-        if self._owes_checkpoint:
-            self._returned_at = slot_after(self._delivered)
-        super().on_start(saved)
-        self._started = True
 
     # Calls of clients
 
@@ -185,26 +100,9 @@ class LoggedService(Stack):
 
     # What the log decides
 
-    def on_deliver(self, inner: str, delivery: Delivery) -> None:
-        """Execute the calls of a slot."""
-        assert isinstance(delivery, Delivered) and delivery.stamp is not None
-        slot = delivery.stamp.clock
-        if slot >= self._returned_at:
-            self._pay_checkpoint()
-        try:
-            batch = unpack_batch(delivery.payload)
-        except RemoteError:  # the same at all replicas of the group
-            self._refused += 1
-            return
-        for index, packed in enumerate(batch):
-            try:
-                call = unpack_call(packed)
-            except RemoteError:
-                self._refused += 1
-                continue
-            self._execute(call, place_in(slot, index, self._group))
-
-    def _execute(self, call: Call, place: Stamp) -> None:
+    def run_entry(self, packed: bytes, place: Stamp) -> None:
+        """Execute a call."""
+        call = unpack_call(packed)
         done = self.executor.execute(call, place)
         self.on_executed(call)
         asked = call.first in self._waiting
@@ -212,54 +110,16 @@ class LoggedService(Stack):
             del self._waiting[call.first]
         if done is None:
             return
-        if done.fresh and place.clock > self._delivered:
-            self._note_delivered(place.clock)
-            self.env.deliver(Delivered(call.bundle, (self._group,), call.client, place))
-            every = self._options.checkpoint_every
-            if every and self.executor.is_checkpoint(every):
-                self.env.deliver(Checkpoint(self._group, place, *self.executor.checkpoint()[1]))
+        if done.fresh:
+            self.deliver_call(call, (self._group,), place)
         if asked or self.log.is_leader:
             self._answer(call, done.results, self.executor.place if call.read else done.stamp)
-
-    def _note_delivered(self, clock: int, *, owes_checkpoint: bool = False) -> None:
-        """What is delivered once is not delivered again, over restarts too: the place is saved first."""
-        self._delivered, self._owes_checkpoint = clock, owes_checkpoint
-        if self._options.durable:
-            self.env.save("delivered", _PLACE.pack(clock, owes_checkpoint))
-
-    def _deliver_checkpoint(self, place: Stamp, *, restored: bool = False) -> None:
-        self.env.deliver(Checkpoint(self._group, place, *self.executor.digest(), restored))
-
-    # States of other replicas
-
-    def _restore(self, state: bytes) -> None:
-        """Take over a state: the own one at the start, or that of another replica."""
-        self.executor.restore(state)
-        place = place_before(self.log.committed, self._group)
-        if self._started and place.clock > self._delivered:
-            self._note_delivered(place.clock)
-            self._deliver_checkpoint(place, restored=True)
-
-    def _pay_checkpoint(self) -> None:
-        """All that an earlier life may have delivered is executed: from here on this one delivers."""
-        if self._owes_checkpoint:
-            self._note_delivered(self._delivered)
-            self._deliver_checkpoint(Stamp(self._delivered, self._group), restored=True)
-
-    def _notice_return(self) -> None:
-        """The memory was lost: deliver nothing that an earlier life may have delivered."""
-        if self.log.returned_at > self._returned_at:
-            self._returned_at = self.log.returned_at
-            clock = place_before(self._returned_at, self._group).clock
-            self._note_delivered(clock, owes_checkpoint=True)
-        if self._owes_checkpoint and self.log.committed >= self._returned_at:
-            self._pay_checkpoint()
 
     # The end of an event
 
     def conclude(self) -> None:
         """Answer the reads that may be answered. Subclasses extend this."""
-        self._notice_return()
+        super().conclude()
         if self._reads:
             self._answer_reads()
 

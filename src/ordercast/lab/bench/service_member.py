@@ -25,6 +25,7 @@ from ordercast.net.api.connect import Calling
 from ordercast.net.api.open_calls import OpenCalls, Unknown
 from ordercast.net.host.loop import run
 from ordercast.services import Operations, find_service, service_class, workload_of
+from ordercast.services.workload import GENERAL
 
 DRAWN = 4096
 """How many different operations are drawn; calls repeat them."""
@@ -115,7 +116,7 @@ def draw_calls(drawing: Operations, rng: Random, only: str) -> list[tuple[str, t
     drawn: list[tuple[str, tuple[object, ...]]] = []
     for number in range(DRAWN * DRAWS_MAX):
         name, arguments = drawing.draw_call(rng, number)
-        if only in ("", name):
+        if name != GENERAL and only in ("", name):  # the tasks call operations, one after the other
             drawn.append((name, arguments))
             if len(drawn) == DRAWN:
                 return drawn

@@ -154,7 +154,7 @@ class ClosedLoad(Load):
             for place, node in enumerate(senders)
             if node in self.submitted
         }
-        operations = operations_of(setting.scenario)
+        operations = operations_of(setting.scenario, live.plan)
         complete = self._complete if operations is None else _unrecorded
         calls = ClientCalls(clock, self.submit, self._after, complete)
         self._clients = Clients(spec, live.plan, setting.scenario.seed, budgets, calls, operations)

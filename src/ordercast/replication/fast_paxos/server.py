@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ordercast.components.execution import Call, unpack_call
 from ordercast.components.logged_service import LoggedService
-from ordercast.components.logged_service.logged_service import Place
+from ordercast.components.logged_service.logged_replica import Place
 from ordercast.components.logged_service.messages import pack_batch, unpack_batch
 from ordercast.core import Env, Explanation, MessageId, RemoteError
 from ordercast.replication.fast_paxos.fast_replica import FastReplica

@@ -7,11 +7,10 @@ client table that all replicas share.
 """
 
 from collections import deque
+from collections.abc import Hashable
 
 from ordercast.components.consensus import Replica
-from ordercast.components.execution import Call
 from ordercast.components.logged_service.messages import pack_batch
-from ordercast.core import MessageId
 from ordercast.core.message import PAYLOAD_BYTES_MAX
 from ordercast.replication.multi_paxos.options import MultiPaxosOptions
 
@@ -28,8 +27,8 @@ class Proposer:
         self._options = options
         self._ballot = NO_BALLOT
         self._queue: deque[bytes] = deque()
-        self._proposed: set[MessageId] = set()
-        """Calls in the queue or in flight."""
+        self._proposed: set[Hashable] = set()
+        """The names of the calls in the queue or in flight."""
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -43,15 +42,15 @@ class Proposer:
             self._proposed.clear()
         return ballot != NO_BALLOT
 
-    def add(self, call: Call, packed: bytes) -> None:
+    def add(self, name: Hashable, packed: bytes) -> None:
         """Put a call into the log, unless it is on its way."""
-        if self.leads() and call.first not in self._proposed and len(self._queue) < self._options.queue:
-            self._proposed.add(call.first)
+        if self.leads() and name not in self._proposed and len(self._queue) < self._options.queue:
+            self._proposed.add(name)
             self._queue.append(packed)
 
-    def done(self, first: MessageId) -> None:
+    def done(self, name: Hashable) -> None:
         """A call has come out of the log."""
-        self._proposed.discard(first)
+        self._proposed.discard(name)
 
     def push(self) -> None:
         """Propose what waits, as far as the log takes it."""

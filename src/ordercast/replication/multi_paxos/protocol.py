@@ -6,7 +6,7 @@ from random import Random
 from ordercast.components.consensus import LIVE_TIMEOUTS
 from ordercast.components.execution.options import LIVE_CALLS
 from ordercast.components.logged_service import GUARANTEES, LogClient, deploy_logged
-from ordercast.components.logged_service.logged_service import Place
+from ordercast.components.logged_service.logged_replica import Place
 from ordercast.core import (
     MILLISECOND,
     Deployment,

@@ -2,7 +2,7 @@
 
 from ordercast.components.execution import Call
 from ordercast.components.logged_service import LoggedService
-from ordercast.components.logged_service.logged_service import Place
+from ordercast.components.logged_service.logged_replica import Place
 from ordercast.core import Env, Explanation
 from ordercast.replication.multi_paxos.options import MultiPaxosOptions
 from ordercast.replication.multi_paxos.proposer import Proposer
@@ -17,7 +17,7 @@ class Server(LoggedService):
 
     def lead(self, call: Call, packed: bytes) -> None:
         """Put a call into the log."""
-        self._proposer.add(call, packed)
+        self._proposer.add(call.first, packed)
 
     def assist(self, call: Call, packed: bytes) -> None:
         """Hand a call to the leader."""
