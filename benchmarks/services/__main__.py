@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 import benchmarks.services
+from benchmarks.services.bare_chain import BareChain
 from benchmarks.services.contender import Contender, Figures, MeasureError
 from benchmarks.services.etcd import Etcd
 from benchmarks.services.nopaxos_cpp import NopaxosCpp
-from benchmarks.services.ours import DURABLE, protocols_that_serve
+from benchmarks.services.ours import COMPACT, DURABLE, protocols_that_serve
 from benchmarks.services.pysyncobj_map import PySyncObjMap
 from benchmarks.services.redis_wait import RedisWait
 
@@ -27,7 +28,7 @@ Measured = dict[str, dict[int, list[Figures]]]
 def contenders() -> list[Contender]:
     """All that could take part, in the order of their turns."""
     others = (Etcd(in_memory=False), Etcd(in_memory=True), RedisWait(), PySyncObjMap(), NopaxosCpp())
-    return [*protocols_that_serve(), *others]
+    return [*protocols_that_serve(), *others, BareChain()]
 
 
 def attempt(contender: Contender, tasks: int, seconds: float, console: Console) -> Figures | None:
@@ -75,6 +76,7 @@ def report(measured: Measured, absent: Mapping[str, str]) -> dict[str, object]:
             "hydra_paxos_to": ratios(many),
             "hydra_paxos_to_with_one_task": ratios(one),
             "hydra_paxos_durable_to": ratios(many, DURABLE),
+            "hydra_paxos_compact_to": ratios(many, COMPACT),
         },
         "absent": dict(absent),
     }

@@ -8,7 +8,7 @@ from ordercast.core import LocalError
 from ordercast.lab.bench.service_run import run_service_bench
 from ordercast.lab.bench.service_spec import ServiceBenchSpec
 
-DURABLE = "hydra_paxos_durable"
+DURABLE, COMPACT = "hydra_paxos_durable", "hydra_paxos_compact"
 
 
 class Ours(Contender):
@@ -41,7 +41,8 @@ class Ours(Contender):
 
 
 def protocols_that_serve() -> list[Contender]:
-    """All of them, by the catalogue; HydraPaxos with its log on disk, too."""
+    """All of them, by the catalogue; HydraPaxos also with its log on disk, and on few processes."""
     broken = broken_protocols()
     plain = [Ours(name) for name in protocol_names() if name not in broken and find_protocol(name).serves]
-    return [*plain, Ours("hydra_paxos", DURABLE, {"durable": True})]
+    compact: dict[str, object] = {"hydra": {"compact": True}}
+    return [*plain, Ours("hydra_paxos", DURABLE, {"durable": True}), Ours("hydra_paxos", COMPACT, compact)]

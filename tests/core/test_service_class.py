@@ -1,5 +1,7 @@
 """Services as users write them: typed operations, results, states and errors."""
 
+from typing import Any
+
 import pytest
 
 from ordercast.core import (
@@ -80,6 +82,33 @@ def test_refusals_and_failures_are_answers() -> None:
         call(machine, "wrong")
 
 
+def test_no_result_is_one_only_where_it_is_declared() -> None:
+    class Silent(Service):
+        @operation
+        def nothing(self) -> None:
+            pass
+
+        @operation
+        def forgetful(self) -> int:
+            return None  # type: ignore[return-value]
+
+        @operation
+        def sometimes(self, value: int | None) -> int | None:
+            return value
+
+    kinds = ServiceType.of(Silent)
+    machine = kinds.spec().make()
+
+    def run(name: str, *args: object) -> object:
+        kind = kinds.find(name)
+        return kind.unpack_result(machine.apply(kind.pack(args, {}), CONTEXT))
+
+    assert run("nothing") is None
+    assert (run("sometimes", None), run("sometimes", 3)) == (None, 3)
+    with pytest.raises(ServiceFailed, match="Expected `int`, got"):
+        run("forgetful")
+
+
 @pytest.mark.parametrize(
     "operation", [b"", b"\x00", b"\x04lend", b"\x04lend\x91\x01", b"\xffx", b"\x03pop\x90"]
 )
@@ -108,6 +137,49 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(
         LocalError, match=r"wrong arguments for lend\(reader: str, book: str, days: int = 14\)"
     ):
         KIND.find("lend").pack(args, kwargs)
+
+
+class Box(Service):
+    """Anything."""
+
+    def __init__(self) -> None:
+        self.thing: Any = None
+
+    @operation
+    def put(self, thing: Any) -> None:
+        self.thing = thing
+
+
+def nested(depth: int) -> object:
+    found: object = 1
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+def deeper_by(calls: int, machine: StateMachine, payload: bytes) -> bytes:
+    """Apply an operation where the stack is deeper by so many calls."""
+    return deeper_by(calls - 1, machine, payload) if calls else machine.apply(payload, CONTEXT)
+
+
+def test_arguments_that_a_replica_with_a_deeper_stack_cannot_read_are_not_sent() -> None:
+    kind, machine = ServiceType.of(Box).find("put"), ServiceType.of(Box).spec().make()
+    sent = 0
+    for depth in range(0, 3000, 50):
+        try:
+            payload = kind.pack((nested(depth),), {})
+        except LocalError as error:
+            assert str(error) == "wrong arguments for put: they are nested too deeply"
+        else:
+            assert outcome_of(deeper_by(150, machine, payload)) is Outcome.ANSWERED
+            sent += 1
+    assert 4 < sent < 60
+
+
+@pytest.mark.parametrize("depth", [1_500, 100_000])
+def test_operations_that_are_nested_too_deeply_are_answered_as_failed(depth: int) -> None:
+    machine, head = ServiceType.of(Box).spec().make(), ServiceType.of(Box).find("put").head
+    assert outcome_of(machine.apply(head + b"\x91" * depth, CONTEXT)) is Outcome.FAILED
 
 
 def test_words_of_a_command_line_become_arguments() -> None:

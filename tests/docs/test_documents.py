@@ -52,9 +52,9 @@ def on_spark(words: list[str]) -> bool:
     return words[0] in ("sweep", "reproduce", "report") or "--master" in words
 
 
-LIVE = {"cluster", "send", "tail", "call", "why", "top", "node", "live", "bench"}
+LIVE = {"cluster", "send", "tail", "call", "gateway", "why", "top", "node", "live", "bench"}
 """Commands that start processes or speak to them."""
-ENDLESS = {"tail", "top", "node", "bench"}
+ENDLESS = {"tail", "gateway", "top", "node", "bench"}
 """Those that end when they are told to, or take their time; tests/live tries them."""
 MINUTES_LONG = ["live", "examples/faults"]
 """A deep test runs it (tests/live/test_live_folder.py)."""

@@ -59,7 +59,7 @@ def send(shop: Executor, number: int) -> int:
     """Give the ask with this number an identity."""
     sent = shop.send(number, message_id(PRIMARY, number), 100)
     assert sent is not None
-    return sent[0].message
+    return unpack_call(sent).first
 
 
 def answer(shop: Executor, message: int, result: bytes) -> Execution | None:
@@ -87,7 +87,7 @@ def test_the_other_service_gets_the_operation_under_the_identity_and_time_that_w
     begin(shop, 1, buy("cup", 2))
     sent = shop.send(1, message_id(PRIMARY, 7), 123)
     assert sent is not None
-    asked = unpack_call(sent[1], PRIMARY)
+    asked = unpack_call(sent, PRIMARY)
     done = stock.execute(asked, Stamp(1, 3))
     assert done is not None and asked.first == message_id(PRIMARY, 7)
     assert [item.submitted_ns for item in unpack(asked.bundle)] == [123]
@@ -150,8 +150,8 @@ def test_an_ask_keeps_its_identity_when_it_is_sent_again() -> None:
     begin(shop, 1, buy("cup", 1))
     first = shop.send(1, message_id(PRIMARY, 1), 100)
     again = shop.send(1, message_id(PRIMARY, 2), 200)
-    assert first is not None and again is not None and first[1] == again[1]
-    answer(shop, first[0].message, stock_says(49))
+    assert first is not None and again is not None and first == again
+    answer(shop, unpack_call(first).first, stock_says(49))
     assert shop.send(1, message_id(PRIMARY, 3), 300) is None
 
 
@@ -161,10 +161,10 @@ def test_the_floor_of_an_ask_is_the_oldest_of_its_sender_that_waits() -> None:
     first, _ = send(shop, 1), send(shop, 2)
     begin(shop, 2, buy("jug", 1))
     sent = shop.send(3, message_id(PRIMARY, 3), 0)
-    assert sent is not None and unpack_call(sent[1]).floor == first
+    assert sent is not None and unpack_call(sent).floor == first
     answer(shop, first, stock_says(49))
     sent = shop.send(3, 0, 0)
-    assert sent is not None and unpack_call(sent[1]).floor == message_id(PRIMARY, 2)
+    assert sent is not None and unpack_call(sent).floor == message_id(PRIMARY, 2)
 
 
 def test_an_answer_that_nobody_waits_for_is_nothing() -> None:

@@ -90,7 +90,7 @@ BAD = {
     "no base64": ("# one\nsecret!\n", ", line 2: not a key"),
     "too short": (base64.b64encode(b"x" * 31).decode(), ", line 1: not a key"),
     "twice": ((base64.b64encode(b"x" * 32).decode() + "\n") * 2, ": a key is listed twice"),
-    "not ASCII": ("schlüssel", ": not a key file"),
+    "not ASCII": ("schlüssel", ": the file is not ASCII"),
 }
 
 

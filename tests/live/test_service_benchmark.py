@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from benchmarks.services.__main__ import MANY, ONE, contenders, report
+from benchmarks.services.bare_chain import BareChain
 from benchmarks.services.contender import Contender, Figures, MeasureError
 from benchmarks.services.load import Connection, drive
 from benchmarks.services.nopaxos_cpp import NopaxosCpp
@@ -86,6 +87,7 @@ def test_the_report_has_medians_ratios_and_who_is_absent() -> None:
         "hydra_paxos_to": {"other": 2.0, "hydra_paxos_durable": 4.0},
         "hydra_paxos_to_with_one_task": {},
         "hydra_paxos_durable_to": {"hydra_paxos": 0.25, "other": 0.5},
+        "hydra_paxos_compact_to": {},
     }
     assert found["absent"] == {"etcd_disk": "no etcd"}
     contender = found["contenders"]["hydra_paxos"]  # type: ignore[index]
@@ -100,16 +102,18 @@ def test_all_that_serve_take_part() -> None:
         "active",
         "hydra_paxos",
         "hydra_paxos_durable",
+        "hydra_paxos_compact",
         "nopaxos",
         "multi_paxos",
         "fast_paxos",
         "llft",
     }
-    assert ours | {"etcd_disk", "etcd_memory", "redis_wait", "pysyncobj", "nopaxos_cpp"} == set(names)
+    others = {"etcd_disk", "etcd_memory", "redis_wait", "pysyncobj", "nopaxos_cpp", "bare_chain"}
+    assert ours | others == set(names)
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("contender", [RedisWait()], ids=lambda one: one.name)
+@pytest.mark.parametrize("contender", [RedisWait(), BareChain()], ids=lambda one: one.name)
 def test_a_peer_is_measured_if_it_is_here(tmp_path: Path, contender: Contender) -> None:
     if missing := contender.missing():
         pytest.skip(missing)

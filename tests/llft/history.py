@@ -16,6 +16,8 @@ class Item(NamedTuple):
 
     place: int
     text: str
+    view: int
+    """The number of the view in which it was performed."""
 
 
 class Answer:
@@ -80,9 +82,9 @@ class History:
 
     def _note_of_replica(self, node: NodeId, life: Life, delivery: Delivery) -> None:
         match delivery:
-            case Delivered(payload=payload, stamp=stamp) if stamp is not None:
+            case Delivered(payload=payload, stamp=stamp, config=view) if stamp is not None:
                 texts = [item.payload.decode() for item in unpack(payload)]
-                life.stretches[-1] += [Item(stamp.clock, text) for text in texts]
+                life.stretches[-1] += [Item(stamp.clock, text, view or 0) for text in texts]
             case View():
                 if delivery.begins_anew:
                     life.stretches.append([])

@@ -89,18 +89,26 @@ class Story(StateMachine):
 class Lab:
     """All processes, by node."""
 
-    def __init__(self, replicas: int = 3, *, groups: int = 1, clients: int = 1, **options: Any) -> None:
+    def __init__(
+        self,
+        replicas: int = 3,
+        *,
+        groups: int = 1,
+        clients: int = 1,
+        service: ServiceSpec | None = None,
+        **options: Any,
+    ) -> None:
         self.options = LlftOptions(**{"checkpoint_every": 1, **options})
         deployment = Deployment(
             Deployment.disjoint(groups, replicas, clients).groups,
             clients,
-            service=ServiceSpec("story", Story),
+            service=service or ServiceSpec("story", Story),
         )
         self.plan = deploy(deployment, self.options)
         self.factories = {node.id: node.factory for node in self.plan.nodes}
         self.groups = deployment.groups
         self.clients = deployment.sender_ids()
-        self.history = History(self.groups)
+        self.history = self.new_history()
         self.now: Nanos = MILLISECOND
         self.lost: Chosen = nothing
         self.hold: Chosen = nothing
@@ -124,6 +132,10 @@ class Lab:
             self._start(node)
         self.pump()
         self.wait_ms(10)
+
+    def new_history(self) -> History:
+        """What judges the promises."""
+        return History(self.groups)
 
     # Processes
 

@@ -200,6 +200,14 @@ MUTANTS = (
         "undone",
     ),
     Mutant(
+        "a new primary that knows no view that it has not entered",
+        Replica,
+        "_missed",
+        defects.know_no_other_view,
+        plays.a_view_fails_before_its_backup_has_entered_it,
+        "undone",
+    ),
+    Mutant(
         "a minority that goes on",
         Replica,
         "quorum",

@@ -19,6 +19,7 @@ from ordercast.replication.llft.messages import (
     Reply,
     Request,
 )
+from ordercast.replication.llft.standing import Standing
 from tests.llft.lab import Chosen, Lab, kinds
 
 Play = Callable[[], set[str]]
@@ -104,6 +105,22 @@ def a_reply_is_lost_before_a_change() -> set[str]:
     lab.crash(0)
     lab.wait_ms(100)
     lab.call("d")
+    return certain(lab, lab.finish())
+
+
+def a_view_fails_before_its_backup_has_entered_it() -> set[str]:
+    """The client has an answer of that view, and knows its order."""
+    lab = Lab()
+    lab.call("a")
+    lab.wait_ms(20)
+    lab.crash(0)
+    lab.lost = kinds(Heartbeat, Letter, FirstAck, KeepAlive, to=2)
+    lab.wait_ms(60, until=lambda: lab.standing(1) is Standing.PRIMARY)
+    lab.call("b")
+    lab.crash(1)
+    lab.wait_ms(100, until=lambda: lab.standing(2) is not Standing.BACKUP)
+    lab.heal()
+    lab.wait_ms(150)
     return certain(lab, lab.finish())
 
 
@@ -415,6 +432,7 @@ PLAYS: tuple[Play, ...] = (
     an_answer_rests_on_the_request_of_another_client,
     only_a_client_has_a_request_that_was_answered,
     a_reply_is_lost_before_a_change,
+    a_view_fails_before_its_backup_has_entered_it,
     a_call_follows_a_change,
     a_backup_lacks_what_all_others_have_long_forgotten,
     a_connection_is_closed_before_a_backup_has_its_messages,

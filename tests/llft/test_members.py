@@ -67,7 +67,7 @@ def test_a_newcomer_that_hears_nobody_does_not_found_a_group() -> None:
     lab.wait_ms(3000)
     assert lab.standing(1) is lab.standing(2) is Standing.OUTSIDE
     assert lab.primary() == 0
-    (wait,) = lab.replica(2).waits()
+    (wait,) = lab.replica(2).explain().waits
     assert wait.blocker == "a primary that admits it"
     assert lab.finish() == set() and lab.history.undone == []
 
@@ -121,7 +121,7 @@ def test_a_newcomer_gets_the_state_and_the_messages_of_its_log() -> None:
     lab.call("b")
     lab.wait_ms(6 * BEAT_MS)
     assert lab.standing(2) is Standing.ADMITTED and lab.told(2) == []
-    (wait,) = lab.replica(2).waits()
+    (wait,) = lab.replica(2).explain().waits
     assert (wait.blocker, wait.on) == ("the state of the primary", (0,))
     lab.call("c")
     lab.heal()

@@ -431,7 +431,7 @@ def test_a_primary_that_waits_lets_the_client_wait() -> None:
     lab.wait_ms(50)
     assert len(lab.told(0)) == 3, "it may be two places ahead of its backups"
     assert lab.connection(0).incoming.room(4) == 0
-    assert "backups that are behind" in {wait.blocker for wait in lab.replica(0).waits()}
+    assert "backups that are behind" in {wait.blocker for wait in lab.replica(0).explain().waits}
     assert len(lab.connection(0).incoming.kept) <= 2 + 4
     assert max(message.index for _, _, message in lab.sent_of(Request)) <= 3 + 4 + 1, "one asks for room"
     lab.resume(2)
@@ -448,7 +448,7 @@ def test_a_slow_backup_holds_the_group_up_or_is_removed(policy: str) -> None:
         lab.call(f"b{turn}")
     lab.wait_ms(150)
     assert len(lab.told(0)) == 3 and len(lab.told(2)) == 1
-    (wait,) = [one for one in lab.replica(0).waits() if one.subject == "the messages of clients"]
+    (wait,) = [one for one in lab.replica(0).explain().waits if one.subject == "the messages of clients"]
     assert (wait.blocker, wait.on) == ("backups that are behind", (2,))
     lab.wait_ms(450)
     removed = {message.members for _, _, message in lab.sent_of(RemoveBackup)}

@@ -171,6 +171,25 @@ def test_a_primary_that_only_clients_reach() -> None:
     assert lab.finish() == set()
 
 
+def test_a_member_that_hears_only_its_old_primary_gives_up_too() -> None:
+    """Selective communication loss: the primary of a side hears the other side, and its backup does not. The
+    backup notices that its primary is silent, and learns from it and from clients who has overtaken both."""
+    lab = Lab(4, clients=2)
+    lab.call("common", 0)
+    lab.wait_ms(20)
+    lab.cut((0, 1, 4), (2, 3, 5))
+    lab.call("left", 0)
+    lab.call("right", 1)
+    lab.wait_ms(2 * APART_MS)
+    assert lab.members(1) == (0, 1) and lab.members(3) == (2, 3)
+    lab.heal()
+    lab.cut((1,), (2, 3))
+    lab.wait_ms(APART_MS)
+    assert lab.members(2) == (2, 3, 0) and lab.standing(1) is Standing.OUTSIDE
+    assert lab.finish() == set()
+    assert lab.told(1) == lab.told(2) and lab.told(1)[:2] == ["common", "right"]
+
+
 # With a majority
 
 

@@ -325,7 +325,7 @@ def test_a_silent_remote_group_does_not_hold_a_new_primary_up_for_ever() -> None
     lab.crash(0, 4)
     lab.wait_ms(DETECT_MS + QUERY_MS - BEAT_MS)
     assert lab.standing(1) is Standing.RECOVERING
-    (wait,) = lab.replica(1).waits()
+    (wait,) = lab.replica(1).explain().waits
     assert wait.blocker == "what 1 remote groups know of the old primary" and wait.on == (4,)
     lab.wait_ms(4 * BEAT_MS)
     assert lab.primary() == 1

@@ -38,6 +38,7 @@ COMMANDS = (
     "cluster",
     "node",
     "call",
+    "gateway",
     "service",
     "send",
     "tail",

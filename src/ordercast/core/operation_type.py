@@ -5,7 +5,7 @@ An operation as bytes is the length of its name (1 byte), its name, and its argu
 
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
@@ -19,7 +19,12 @@ R = TypeVar("R")
 MARK = "__ordercast_operation__"
 """The attribute of a method that makes it an operation: it says of which kind."""
 _NAME_BYTES_MAX = 255
+_DEEPER = b"\x91" * 400
+"""Lists around lists: arguments that can be read inside of so many can be read at all replicas, whose stacks
+are deeper or less deep than that of the caller. Otherwise one replica could read what another one cannot.
+"""
 _encode = msgspec.msgpack.Encoder().encode
+_skip = msgspec.msgpack.Decoder(msgspec.Raw).decode
 
 
 class Refused(OrdercastError):
@@ -51,13 +56,14 @@ class OperationType:
     __slots__ = (
         "_arguments",
         "_count",
-        "_returns",
+        "_nothing",
         "_signature",
-        "_summary",
         "decode_result",
         "head",
         "name",
         "reads",
+        "result_type",
+        "summary",
         "unpack",
     )
 
@@ -65,31 +71,33 @@ class OperationType:
         self.name = name
         self.reads = getattr(method, MARK) == "read"
         """Whether it changes nothing."""
-        self._summary = (inspect.getdoc(method) or "").partition("\n")[0]
+        self.summary = (inspect.getdoc(method) or "").partition("\n")[0]
+        """The first line of its documentation."""
         where = f"{service.__name__}.{name}"
         self._signature = plain_signature(where, method)
-        kinds, self._returns = types_of(where, method, self._signature)
+        kinds, self.result_type = types_of(where, method, self._signature)
         self._count = len(kinds)
         self._arguments: Any = tuple.__class_getitem__(kinds) if kinds else tuple[()]
         try:
             self.unpack = msgspec.msgpack.Decoder(self._arguments).decode
             """Gives the arguments of a call."""
-            self.decode_result = msgspec.msgpack.Decoder(self._returns).decode
+            self.decode_result = msgspec.msgpack.Decoder(self.result_type).decode
             """Gives the value of an answer."""
         except TypeError as error:
             raise LocalError(f"{where} has a type that cannot be sent: {error}") from error
         self.head = head_of(where, name)
         """What the bytes of a call begin with."""
-
-    @property
-    def summary(self) -> str:
-        """The first line of its documentation."""
-        return self._summary
+        self._nothing = self._pack_nothing()
 
     @property
     def argument_types(self) -> tuple[Any, ...]:
         """The types of its parameters."""
         return typing.get_args(self._arguments)
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """Its parameters by name."""
+        return self._signature.parameters
 
     @property
     def signature(self) -> str:
@@ -110,12 +118,26 @@ class OperationType:
                 args = tuple(bound.arguments.values())
             packed = _encode(args)
             self.unpack(packed)
+            if len(packed) >= len(_DEEPER):
+                _skip(_DEEPER + packed)
+        except RecursionError:
+            raise LocalError(f"wrong arguments for {self.name}: they are nested too deeply") from None
         except (TypeError, msgspec.MsgspecError, ValueError, OverflowError) as error:
             raise LocalError(f"wrong arguments for {self.name}{self._signature}: {error}") from error
         return self.head + packed
 
+    def _pack_nothing(self) -> bytes | None:
+        """The result of a call that gave None; None if it must not."""
+        try:
+            self.decode_result(_encode(None))
+        except msgspec.DecodeError:
+            return None
+        return _ANSWERED + _encode(None)
+
     def pack_result(self, value: object) -> bytes:
         """The result of a call that gave a value."""
+        if value is None and self._nothing is not None:
+            return self._nothing
         packed = _encode(value)
         self.decode_result(packed)
         return _ANSWERED + packed

@@ -14,7 +14,7 @@ import msgspec
 
 from ordercast.core.errors import LocalError
 from ordercast.core.extension import Extension
-from ordercast.core.guarantees import Crashes, Fault, Gaps, Guarantees, Membership
+from ordercast.core.guarantees import Consistency, Crashes, Fault, Gaps, Guarantees, Membership
 from ordercast.core.ids import NODE_MAX, GroupId, HostId, NodeId
 from ordercast.core.message import Codec
 from ordercast.core.process import Env, Member, Process
@@ -161,7 +161,7 @@ class Plan:
     service: ServiceSpec | None = None
     """The service that receivers replicate. Then senders are `Caller`s, and each operation is answered."""
     asks: bool = False
-    """Whether operations of the service may ask other groups."""
+    """Whether operations of the service may ask other groups, and each group may have its own service."""
 
     def __post_init__(self) -> None:
         if [node.id for node in self.nodes] != list(range(len(self.nodes))):
@@ -177,10 +177,7 @@ class Plan:
                 f"{self.protocol}: a group or the list of senders names a node that does not exist"
             )
         self._check_membership()
-        if self.service is not None and self.service.asks and not self.asks:
-            raise LocalError(
-                f"{self.protocol} cannot replicate {self.service.name}, whose operations ask other services"
-            )
+        self._check_service()
         if not self.removed.isdisjoint(named):
             raise LocalError(f"{self.protocol}: a group or the list of senders names a node that was removed")
         fails = {node.role: node.fails for node in self.nodes}
@@ -191,6 +188,16 @@ class Plan:
                 )
             if node.fails is not fails[node.role]:
                 raise LocalError(f"{self.protocol}: nodes of role {node.role!r} differ in how they may fail")
+
+    def _check_service(self) -> None:
+        if self.service is None or self.asks:
+            return
+        if self.service.parts:
+            raise LocalError(f"{self.protocol} replicates one service, not several: {self.service.name}")
+        if self.service.asks:
+            raise LocalError(
+                f"{self.protocol} cannot replicate {self.service.name}, whose operations ask other services"
+            )
 
     def _check_membership(self) -> None:
         promised = self.guarantees
@@ -207,6 +214,12 @@ class Plan:
         """The most groups that one message can go to."""
         promised = self.guarantees.groups_max
         return len(self.groups) if promised is None else min(promised, len(self.groups))
+
+    @property
+    def shards(self) -> int:
+        """Into how many shards a service is cut; 0 if each group has a service of its own."""
+        sharded = self.guarantees.consistency in (Consistency.SERIALIZABLE, Consistency.STRICT_SERIALIZABLE)
+        return len(self.groups) if sharded else 0
 
     def infrastructure(self) -> tuple[Node, ...]:
         """The nodes that are neither receivers nor senders, and were not removed."""

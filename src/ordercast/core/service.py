@@ -139,9 +139,21 @@ class ServiceSpec:
     """How it is cut into shards. None: each group has a whole service of its own."""
     asks: bool = False
     """Whether operations of the service may ask other services."""
+    parts: tuple["ServiceSpec", ...] = ()
+    """If each group has another service: these, in the order of the groups."""
+
+    @classmethod
+    def of_groups(cls, parts: "Sequence[ServiceSpec]") -> "ServiceSpec":
+        """One service for each group."""
+        name, text = (", ".join(part.name for part in parts), " | ".join(part.fingerprint for part in parts))
+        return cls(name, parts[0].make, text, asks=any(part.asks for part in parts), parts=tuple(parts))
 
     def for_group(self, group: GroupId, groups: int) -> "ServiceSpec":
         """The service as one of so many groups replicates it."""
+        if self.parts:
+            if len(self.parts) != groups:
+                raise LocalError(f"there are {len(self.parts)} services ({self.name}) for {groups} groups")
+            return self.parts[group]
         sharding = self.sharding
         return self if sharding is None else replace(self, make=lambda: sharding.make(group, groups))
 

@@ -176,7 +176,7 @@ class ServiceMachine(StateMachine):
             return failed(f"{self._type.service.__name__} has no such operation")
         try:
             arguments = kind.unpack(operation[start:])
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return failed(f"malformed arguments of {kind.name}: {error}")
         return self._run(kind, kind.name, arguments, context)
 

@@ -1,6 +1,6 @@
 """The operations of a scenario with a service."""
 
-from ordercast.core import Consistency, LocalError, Plan
+from ordercast.core import LocalError, Plan
 from ordercast.scenario.spec import Scenario, ScenarioError
 from ordercast.services import Operations, workload_of
 from ordercast.toml_file import about
@@ -15,13 +15,6 @@ def operations_of(scenario: Scenario, plan: Plan) -> Operations | None:
         raise ScenarioError("workload.kind", f"a {spec.kind} workload has no operations of a service")
     with about("service"):
         try:
-            return Operations(workload_of(scenario.service), spec.reads, spec.bytes, shards_of(plan))
+            return Operations(workload_of(scenario.service), spec.reads, spec.bytes, plan.shards)
         except TypeError as error:
             raise LocalError(f"the workload of {scenario.service} cannot be used: {error}") from error
-
-
-def shards_of(plan: Plan) -> int:
-    """How many shards a service has in a plan; 0 if each group has a service of its own."""
-    promised = plan.guarantees.consistency
-    sharded = promised in (Consistency.SERIALIZABLE, Consistency.STRICT_SERIALIZABLE)
-    return len(plan.groups) if sharded else 0

@@ -6,7 +6,7 @@ time. All of this is part of the replicated state, so that a replica that takes 
 answer, under the same identities.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import msgspec
@@ -38,6 +38,8 @@ class Ask(msgspec.Struct, array_like=True):
     """The identity under which it is sent; 0 until then."""
     time_ns: Nanos = 0
     """When it was sent first."""
+    via: tuple[int, ...] = ()
+    """Which way it was sent; empty if it is to be sent, for the first time or again."""
 
 
 class Unfinished(msgspec.Struct, array_like=True):
@@ -63,7 +65,7 @@ Packed: TypeAlias = tuple[int, list[Ask], dict[MessageId, Unfinished]]
 class Asks:
     """All unfinished calls of a replica, and what they asked."""
 
-    __slots__ = ("_count", "_others", "calls", "waiting")
+    __slots__ = ("_count", "_others", "calls", "unsent", "waiting")
 
     def __init__(self, others: Mapping[GroupId, str]) -> None:
         """`others` has the fingerprint of the service that each other group replicates."""
@@ -72,6 +74,8 @@ class Asks:
         self.calls: dict[MessageId, Unfinished] = {}
         self.waiting: dict[int, Ask] = {}
         """Asks without an answer, by number, the oldest first."""
+        self.unsent: dict[int, None] = {}
+        """The numbers of those that are to be sent."""
 
     def add(self, call: MessageId, turn: int, answers: int, asking: Asking) -> None:
         """An operation of a call asks; `LocalError` if nobody can be asked."""
@@ -79,6 +83,7 @@ class Asks:
             raise LocalError(f"{ASKS_MAX} operations wait for answers of other services already")
         group = self._group(asking)
         self._count += 1
+        self.unsent[self._count] = None
         self.waiting[self._count] = Ask(
             self._count, call, turn, answers, group, asking.operation, asking.read, asking.token
         )
@@ -102,9 +107,12 @@ class Asks:
         place = (stamp.clock, stamp.issuer, stamp.numbers)
         self.calls[call.first] = Unfinished(place, list(call.times), results, via)
 
-    def unsent(self) -> Iterator[Ask]:
-        """The asks that have no identity yet."""
-        return (ask for ask in self.waiting.values() if not ask.message)
+    def recall(self, via: tuple[int, ...]) -> None:
+        """What was sent this way, and has no answer, is to be sent again."""
+        for ask in self.waiting.values():
+            if ask.via == via:
+                ask.via = ()
+                self.unsent[ask.number] = None
 
     def find(self, message: MessageId) -> Ask | None:
         """The ask that was sent under an identity, if it waits."""
@@ -127,3 +135,4 @@ class Asks:
         """Take over such data."""
         self._count, waiting, self.calls = packed
         self.waiting = {ask.number: ask for ask in waiting}
+        self.unsent = {ask.number: None for ask in waiting if not ask.via}

@@ -286,16 +286,20 @@ class Executor:
             return bytes((Outcome.FAILED,)) + str(error).encode()
         return None
 
-    def send(self, number: int, message: MessageId, time_ns: Nanos) -> tuple[Ask, bytes] | None:
-        """An ask leaves, for the first time under this identity or again under its old one: what it is, and
-        the call for the other service. None if it does not wait any more."""
+    def send(
+        self, number: int, message: MessageId, time_ns: Nanos, via: tuple[int, ...] = ()
+    ) -> bytes | None:
+        """An ask leaves some way, for the first time under this identity or again under its old one: the call
+        for the other service. None if it does not wait any more."""
         ask = self.asks.waiting.get(number) if self.asks is not None else None
         if ask is None or self.asks is None:
             return None
         if not ask.message:
             ask.message, ask.time_ns = message, time_ns
+        ask.via = via
+        self.asks.unsent.pop(number, None)
         bundle = pack_bundle(ask.message, [ask.time_ns], [ask.operation])
-        return ask, pack_call(self.asks.floor(ask), bundle, read=ask.read)
+        return pack_call(self.asks.floor(ask), bundle, read=ask.read)
 
     def resume(self, message: MessageId, results: bytes) -> tuple[Ask, Execution | None] | None:
         """The answer to an ask has come: the ask, and the execution of the call that waited for it, if it is
@@ -326,6 +330,14 @@ class Executor:
         results = packed_results(first, call)
         self._table.keep(first, Executed(call.place(), results))
         return Execution(first, results, call.place(), fresh=False, via=call.via)
+
+    def forgotten(self, call: Call) -> bytes | None:
+        """The answer to a call whose results are forgotten; None if they are not."""
+        if call.first >= self._table.floor(call.client):
+            return None
+        bundle = unpack_bundle(call.bundle)
+        result = bytes((Outcome.FAILED,)) + b"it was executed or not; its result is forgotten"
+        return pack_bundle(bundle.first, list(bundle.times), [result] * len(bundle.payloads))
 
     # States
 

@@ -47,7 +47,7 @@ class Calling:
         """Start the host of a client."""
         cluster = load_cluster(self._file)
         check_service(cluster, self._service)
-        group = find_group(cluster, self._name)
+        group = 0 if cluster.plan().shards and not self._name else find_group(cluster, self._name)
         cluster = msgspec.structs.replace(cluster, deadline_ns=round((self._timeout_s or 0) * SECOND))
         async with AsyncExitStack() as exits:
             calls = await self._start(cluster, group)

@@ -1,7 +1,7 @@
 """The calls of a program to a replicated service: each waits until its client process has the answer.
 
-Calls that tasks make in one turn of the event loop are submitted together: the operations in one bundle, and
-the reads in another. So tasks that mix both do not break each other's bundles.
+Calls to one group that tasks make in one turn of the event loop are submitted together: the operations in one
+bundle, and the reads in another. So tasks that mix both do not break each other's bundles.
 
 The client process gives up calls that have no answer by their deadline, counted from when it takes them. It
 takes no calls while it knows nobody to send them to, or has too many under way. So those that it has not
@@ -52,52 +52,92 @@ class Unknown(OrdercastError):
         super().__init__(f"{why}: it is not known whether operation {name} was executed or still will be")
 
 
-Line: TypeAlias = list[tuple[bytes, "asyncio.Future[bytes | None]"]]
-"""Operations that are to be submitted, each with the future of its result; None says that there was no room.
-"""
+Answered: TypeAlias = "asyncio.Future[bytes | None]"
+"""The future of a result; None says that there was no room."""
+Line: TypeAlias = list[tuple[bytes, Answered]]
+"""Operations that are to be submitted together."""
 
 
 class OpenCalls:
     """The calls under way at one client, on the host that this program runs."""
 
     def __init__(self, host: LiveHost, node: NodeId, group: GroupId, timeout_s: float | None) -> None:
-        """After `timeout_s` the client process gives calls up; that is told here, not done here."""
+        """`group` is called by default. After `timeout_s` the client process gives calls up; that is told
+        here, not done here."""
         self.host = host
         self._node = node
         self._groups: Groups = (group,)
+        service = host.plan.service
+        self._sharding = service.sharding if service is not None and host.plan.shards else None
         self._timeout_s = timeout_s
         self._loop = asyncio.get_running_loop()
-        self._lines: tuple[Line, Line] = ([], [])
-        """Operations and reads that the next turn submits."""
+        self._lines: dict[tuple[Groups, bool], Line] = {}
+        """Operations and reads that the next turn submits, by where they go."""
+        self._named: dict[Answered, list[MessageId]] = {}
+        """Where the identities of operations are put whose callers want to know them."""
         self._due = False
         self._waiting: dict[MessageId, asyncio.Future[bytes | None]] = {}
         self._deadlines: deque[tuple[float, MessageId]] = deque()
         """When the operations up to an identity have waited long enough."""
         self._ended = ""
         """Why no calls are taken any more."""
+        self.on_end: Callable[[str], None] | None = None
+        """Called with the reason when no calls are taken any more, unless they were closed."""
         self.on_submit: Callable[[MessageId, Sequence[bytes]], None] | None = None
         """Called with the first identity and the bytes of operations that were submitted together."""
         self.on_undone: Callable[[Undone], None] | None = None
         """Called when earlier answers do not hold any more."""
 
-    async def call(self, kind: OperationType, payload: bytes) -> Any:
-        """Call an operation with its packed arguments; returns its result, or raises what became of it."""
+    async def call(self, kind: OperationType, payload: bytes, group: GroupId | None = None) -> Any:
+        """Call an operation with its packed arguments; returns its result, or raises what became of it.
+
+        A `LocalError` says that nothing was sent.
+        """
         if len(payload) > OPERATION_BYTES_MAX:
             raise LocalError(
                 f"{kind.name} takes {len(payload)} bytes with its arguments; the limit is"
                 f" {OPERATION_BYTES_MAX} bytes"
             )
+        if self._sharding is not None:
+            groups = self.shards_of(payload)
+        else:
+            groups = self._groups if group is None else (group,)
+        return kind.unpack_result(await self._result(payload, groups, kind.reads))
+
+    def shards_of(self, payload: bytes) -> Groups:
+        """The shards that a transaction runs in; `LocalError` if the cluster's service has none."""
+        plan = self.host.plan
+        if self._sharding is None:
+            raise LocalError(f"{plan.protocol} runs no transactions over shards here")
+        return self._sharding.groups(payload, plan.shards)
+
+    async def prepare(self, payload: bytes) -> tuple[MessageId, bytes]:
+        """Call the first half of a general transaction; its identity, by which it is concluded, and its
+        result."""
+        named: list[MessageId] = []
+        result = await self._result(payload, self.shards_of(payload), False, named)
+        return named[-1], result
+
+    async def conclude(self, payload: bytes) -> bytes:
+        """Call the second half of a general transaction; its result."""
+        return await self._result(payload, self.shards_of(payload), False)
+
+    async def _result(
+        self, payload: bytes, groups: Groups, read: bool, named: list[MessageId] | None = None
+    ) -> bytes:
         if self._ended:
             raise LocalError(self._ended)
-        result = await self._enter(payload, kind.reads)
-        if result is None:
-            result = await self._try_again(payload, kind.reads)
-        return kind.unpack_result(result)
+        result = await self._enter(payload, groups, read, named)
+        return await self._try_again(payload, groups, read, named) if result is None else result
 
-    def _enter(self, payload: bytes, read: bool) -> "asyncio.Future[bytes | None]":
-        """Have an operation submitted in the next turn."""
-        waiting: asyncio.Future[bytes | None] = self._loop.create_future()
-        self._lines[read].append((payload, waiting))
+    def _enter(
+        self, payload: bytes, groups: Groups, read: bool, named: list[MessageId] | None = None
+    ) -> Answered:
+        """Have an operation submitted in the next turn; its identity is put into `named`."""
+        waiting: Answered = self._loop.create_future()
+        if named is not None:
+            self._named[waiting] = named
+        self._lines.setdefault((groups, read), []).append((payload, waiting))
         if not self._due:
             self._due = True
             self._loop.call_soon(self._submit)
@@ -106,16 +146,17 @@ class OpenCalls:
     def _submit(self) -> None:
         """Submit what was entered since the last turn, except what nobody waits for any more."""
         self._due = False
-        for read, line in enumerate(self._lines):
+        lines, self._lines = self._lines, {}
+        for (groups, read), line in lines.items():
             entered = [(payload, waiting) for payload, waiting in line if not waiting.done()]
-            line.clear()
             if entered:
-                self._submit_line(entered, bool(read))
+                self._submit_line(entered, groups, read)
+        self._named.clear()
         self.host.end_turn()
 
-    def _submit_line(self, line: Line, read: bool) -> None:
+    def _submit_line(self, line: Line, groups: Groups, read: bool) -> None:
         payloads = [payload for payload, _ in line]
-        first = self.host.submit(self._node, self._groups, payloads, read=read)
+        first = self.host.submit(self._node, groups, payloads, read=read, ends_turn=True)
         if first is None:
             for _, waiting in line:
                 waiting.set_result(None)
@@ -123,6 +164,8 @@ class OpenCalls:
         if self.on_submit is not None:
             self.on_submit(first, payloads)
         self._waiting.update(enumerate([waiting for _, waiting in line], first))
+        for message, (_, waiting) in enumerate(line, first) if self._named else ():
+            self._named.get(waiting, []).append(message)
         if self._timeout_s is not None:
             self._note_deadline(self._loop.time() + self._timeout_s, first + len(line) - 1)
 
@@ -149,7 +192,9 @@ class OpenCalls:
         if deadlines:
             self._loop.call_at(deadlines[0][0], self._withdraw)
 
-    async def _try_again(self, payload: bytes, read: bool) -> bytes:
+    async def _try_again(
+        self, payload: bytes, groups: Groups, read: bool, named: list[MessageId] | None
+    ) -> bytes:
         """Submit an operation when there is room in the backlog, and wait for its result."""
         end = None if self._timeout_s is None else self._loop.time() + self._timeout_s
         while not self._ended:
@@ -161,7 +206,7 @@ class OpenCalls:
                     f"too many calls are under way: there was no room for another within {self._timeout_s:g}"
                     " s, and the operation was not sent"
                 ) from None
-            if (result := await self._enter(payload, read)) is not None:
+            if (result := await self._enter(payload, groups, read, named)) is not None:
                 return result
         raise LocalError(self._ended)
 
@@ -215,12 +260,13 @@ class OpenCalls:
 
     def end(self, why: str) -> None:
         """Take no more calls; those under way have no outcome."""
+        if not self._ended and self.on_end is not None:
+            self.on_end(why)
         self._ended = self._ended or why
-        for line in self._lines:
-            for _, waiting in line:
-                if not waiting.done():
-                    waiting.set_exception(LocalError(f"{why}; the operation was not sent"))
-            line.clear()
+        for _, waiting in (entered for line in self._lines.values() for entered in line):
+            if not waiting.done():
+                waiting.set_exception(LocalError(f"{why}; the operation was not sent"))
+        self._lines.clear()
         for message in list(self._waiting):
             self._give_up(message, why)
 

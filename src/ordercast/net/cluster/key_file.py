@@ -26,7 +26,7 @@ _NOTE = "# Secret keys of an ordercast cluster: the first seals, all are accepte
 
 def load_keys(path: Path) -> Keyring:
     """The keys of a file; refuses a file that other users may read."""
-    text = _read_private(path)
+    text = read_private(path)
     lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1))
     keys = [_parse(path, number, line) for number, line in lines if line and not line.startswith("#")]
     if not keys:
@@ -94,7 +94,8 @@ def file_mark(path: Path) -> tuple[int, int, int]:
     return (status.st_mtime_ns, status.st_ino, status.st_size)
 
 
-def _read_private(path: Path) -> str:
+def read_private(path: Path) -> str:
+    """The text of a file of secrets; refuses one that other users may read."""
     try:
         # The mode is that of the file which was opened, not of one that took its name since.
         with path.open(encoding="ascii") as file:
@@ -108,7 +109,7 @@ def _read_private(path: Path) -> str:
         raise LocalError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
         # Not chained: the error would show the bytes.
-        raise LocalError(f"{path}: not a key file, because it is not ASCII") from None
+        raise LocalError(f"{path}: the file is not ASCII") from None
 
 
 def _parse(path: Path, number: int, line: str) -> Key:

@@ -298,13 +298,13 @@ class LiveHost:
         *,
         urgent: bool = False,
         read: bool = False,
+        ends_turn: bool = False,
     ) -> MessageId | None:
         """Take messages for these groups; returns the identity of the first, or None if the backlog is full.
 
-        Urgent messages are taken even if the backlog is full. `read`: they are reads of a service.
+        `urgent`: even if it is. `read`: they are reads of a service. `ends_turn`: the caller ends the turn.
         """
-        first = self._senders.add(node, groups, payloads, urgent, read)
-        if first is not None:
+        if (first := self._senders.add(node, groups, payloads, urgent, read)) is not None and not ends_turn:
             self._turns.end_soon()
         return first
 

@@ -7,7 +7,7 @@ the documents follow it.
 
 import resource
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -28,8 +28,9 @@ class Family(NamedTuple):
     kind: Literal["counter", "gauge"]
     help: str
     label: str
-    attributes: Mapping[str, str]
-    """The attribute of each value of the label; a metric without a label has one empty value."""
+    attributes: Mapping[str, str] = {}
+    """The attribute of each value of the label; a metric without a label has one empty value. None if it is
+    measured by a program."""
 
 
 def _one(name: str, kind: Literal["counter", "gauge"], help: str, attribute: str) -> Family:
@@ -189,6 +190,7 @@ class Metrics:
         "messages_delivered",
         "messages_refused",
         "messages_submitted",
+        "more",
         "operations_answered",
         "operations_waiting",
         "overflow",
@@ -251,6 +253,8 @@ class Metrics:
         self.links_away = 0
         self.tail_lost = 0
         self.trace_failures = 0
+        self.more: list[Callable[[], Iterable[tuple[Family, Mapping[str, int]]]]] = []
+        """What programs on this host have measured besides: values of families, by label."""
 
     @property
     def rejected(self) -> int:
@@ -280,10 +284,11 @@ class Metrics:
 
     def _lines(self, labels: Mapping[str, str]) -> Iterator[str]:
         for family in FAMILIES:
-            yield from _head(family.name, family.kind, family.help)
-            for value, attribute in family.attributes.items():
-                own = {family.label: value} if family.label else {}
-                yield f"{family.name}{_labels({**own, **labels})} {getattr(self, attribute)}"
+            values = {value: getattr(self, attribute) for value, attribute in family.attributes.items()}
+            yield from _family_lines(family, values, labels)
+        for more in self.more:
+            for family, measured in more():
+                yield from _family_lines(family, measured, labels)
         text = "From submission to delivery, by the clocks of both nodes."
         yield from _histogram_lines("ordercast_latency_seconds", text, self.latency, labels)
         text = "From the call of an operation to its answer."
@@ -292,6 +297,13 @@ class Metrics:
         yield f"process_cpu_seconds_total{_labels(labels)} {time.process_time_ns() / SECOND:.6f}"
         yield from _head("process_resident_memory_bytes", "gauge", "Memory of the process that is in RAM.")
         yield f"process_resident_memory_bytes{_labels(labels)} {resident_bytes()}"
+
+
+def _family_lines(family: Family, values: Mapping[str, int], labels: Mapping[str, str]) -> Iterator[str]:
+    yield from _head(family.name, family.kind, family.help)
+    for value, measured in values.items():
+        own = {family.label: value} if family.label else {}
+        yield f"{family.name}{_labels({**own, **labels})} {measured}"
 
 
 def _histogram_lines(name: str, text: str, taken: Histogram, labels: Mapping[str, str]) -> Iterator[str]:

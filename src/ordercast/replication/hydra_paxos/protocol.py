@@ -169,7 +169,7 @@ PROTOCOL = Protocol(
         "replicas": {
             "ask_ns": 1 * MILLISECOND,
             "gap_ns": 20 * MILLISECOND,
-            "sync_ns": 50 * MILLISECOND,
+            "sync_ns": 20 * MILLISECOND,
             "silence_ns": 500 * MILLISECOND,
             "view_ns": 100 * MILLISECOND,
             "chunk_bytes": 64 << 10,

@@ -149,7 +149,11 @@ class Admission:
             incoming.released = min(incoming.released, incoming.delivered_watermark())
         guest.place = performer.place
         guest.checkpoint = capture(
-            performer.place, performer.lineage, performer.executor.snapshot(), self._replica.messaging
+            performer.place,
+            performer.lineage,
+            performer.executor.snapshot(),
+            self._replica.messaging,
+            performer.asker.answered.groups,
         )
 
     def _update(self) -> None:
@@ -257,6 +261,7 @@ class Admission:
             if performer.executed < record.place <= performer.place and not performer.active:
                 install(record, replica.messaging, keeps_delivered=True)
                 performer.update(record.place, record.executor)
+                performer.asker.answered.groups = record.answered
                 self._env.send(fetch.source, StateAsk(fetch.offer.view, fetch.offer.place, ()))
             return
         if replica.standing is not Standing.ADMITTED:
@@ -264,6 +269,7 @@ class Admission:
         replica.undo(record.lineage)
         install(record, replica.messaging)
         performer.restore(record.place, record.lineage, record.executor, replica.membership.members)
+        performer.asker.answered.groups = record.answered
         performer.active = replica.options.replication == "semi-active"
         replica.log = OrderLog(record.place)
         replica.view, replica.begin = record.lineage[-1]

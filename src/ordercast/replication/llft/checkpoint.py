@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from ordercast.core import LocalError, RemoteError
+from ordercast.replication.llft.answered import Ranges
 from ordercast.replication.llft.connection import Connection, Kept, Outgoing
 from ordercast.replication.llft.lineage import Begun, Views
-from ordercast.replication.llft.messages import Role
+from ordercast.replication.llft.messages import CLIENT, Role
 from ordercast.replication.llft.messaging import Messaging
 from ordercast.replication.llft.names import Link, Party, ViewId
 
@@ -39,18 +40,21 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     links: tuple[LinkRecord, ...]
     closed: tuple[tuple[Party, Party, int], ...]
     views: dict[Party, ViewId]
+    answered: dict[Party, Ranges] = {}
 
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Record)
 
 
-def capture(place: int, lineage: Views, executor: bytes, messaging: Messaging) -> bytes:
+def capture(
+    place: int, lineage: Views, executor: bytes, messaging: Messaging, answered: dict[Party, Ranges]
+) -> bytes:
     """The checkpoint of a member that has performed everything up to a place."""
     links = tuple(map(_record, messaging.connections.values()))
     closed = tuple((client, server, number) for (client, server), number in sorted(messaging.closed.items()))
     views = dict(sorted(messaging.views.begun.items()))
-    return _encoder.encode(Record(place, lineage, messaging.clock, executor, links, closed, views))
+    return _encoder.encode(Record(place, lineage, messaging.clock, executor, links, closed, views, answered))
 
 
 def read(data: bytes) -> Record:
@@ -88,10 +92,12 @@ def install(record: Record, messaging: Messaging, *, keeps_delivered: bool = Fal
     for client, server, number in record.closed:
         messaging.close(Link(client, server, number))
     known_links = {known.link for known in record.links}
-    performed = [known.link for known in record.links if known.delivered]
+    performed = [known.link for known in record.links if known.delivered or known.role == CLIENT]
     for link in [link for link in messaging.connections if link not in known_links]:
         if any(other[:2] == link[:2] and other > link for other in performed):  # it was replaced
             messaging.close(link)
+        elif not keeps_delivered and messaging.connections[link].role == CLIENT:
+            messaging.abandon(link)
         elif not keeps_delivered:
             _begin_anew(messaging.connections[link])
     for known in record.links:

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
 from ordercast.components.execution import Calls, Pending
-from ordercast.components.execution.messages import Place
 from ordercast.core import (
     Caller,
     Env,
@@ -22,37 +19,27 @@ from ordercast.core import (
     Message,
     MessageId,
     NodeId,
-    Payload,
     RemoteError,
     Stamp,
     Unconfirmed,
     Undone,
     Wait,
 )
+from ordercast.replication.llft.answered import Answered
 from ordercast.replication.llft.connection import Connection
 from ordercast.replication.llft.group import Group
 from ordercast.replication.llft.limits import check_claims
 from ordercast.replication.llft.messages import CLIENT, NewPrimaryView
 from ordercast.replication.llft.messaging import Messaging
-from ordercast.replication.llft.names import Link, Party, Precedence, ViewId
+from ordercast.replication.llft.names import Link, Party, ViewId
 from ordercast.replication.llft.orders import Slice
+from ordercast.replication.llft.replies import unpack_answer
 from ordercast.replication.llft.setting import Setting
 from ordercast.replication.llft.upkeep import Upkeep
 
 RECENT_MAX = 4096
 """A client of a group without a service, which gets no answers, remembers so many bundles that were
 ordered."""
-PRIMARIES_MAX = 64
-"""A client remembers the answers of so many primaries of a group."""
-
-
-class _Answer(msgspec.Struct, frozen=True, array_like=True):
-    first: int
-    results: Payload
-    place: Place
-
-
-_decoder = msgspec.msgpack.Decoder(_Answer)
 
 
 class Client(Caller, Group):
@@ -70,8 +57,7 @@ class Client(Caller, Group):
         self._number = 0
         self._recent: dict[MessageId, tuple[int, Pending]] = {}
         """The last bundles that were ordered, with their places, if there is no service."""
-        self._answered: dict[Party, dict[Precedence, tuple[int, int]]] = {}
-        """For each group and primary: the lowest and the highest place of its answers."""
+        self._answered = Answered()
         self._calls = Calls(
             env, setting.groups, self._options.calls, self._send, answers=setting.service is not None
         )
@@ -158,9 +144,9 @@ class Client(Caller, Group):
 
     def _on_reply(self, connection: Connection, payload: bytes) -> None:
         try:
-            answer = _decoder.decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise RemoteError(f"group {connection.remote} sent a malformed answer: {error}") from error
+            answer = unpack_answer(payload)
+        except RemoteError as error:
+            raise RemoteError(f"group {connection.remote} sent {error}") from error
         stamp = Stamp(*answer.place)
         view = connection.incoming.view
         replica = connection.remote if view is None else self._setting.primary_node(view)
@@ -170,11 +156,7 @@ class Client(Caller, Group):
             if len(self._recent) > RECENT_MAX:
                 del self._recent[next(iter(self._recent))]
         if self._calls.settle(answer.first, answer.results, stamp, replica):
-            known = self._answered.setdefault(connection.remote, {})
-            lowest, highest = known.get(stamp.issuer, (stamp.clock, stamp.clock))
-            known[stamp.issuer] = (min(lowest, stamp.clock), max(highest, stamp.clock))
-            if len(known) > PRIMARIES_MAX:
-                del known[min(known)]
+            self._answered.note(connection.remote, stamp)
 
     # What messaging asks and tells
 
@@ -228,35 +210,15 @@ class Client(Caller, Group):
 
     def on_lineage(self, message: NewPrimaryView) -> None:
         """A group has a new primary: say which answers of earlier ones do not survive."""
-        known = self._answered.get(message.party)
-        if not known:
+        first = self._answered.undone(message.party, message.lineage)
+        if first is None or self._options.require_majority:
             return
-        ends: dict[Precedence, int] = {}
-        for begun, following in zip(message.lineage, message.lineage[1:], strict=False):
-            ends[begun.view.precedence] = following.place - 1
-        last = message.lineage[-1].view.precedence
-        oldest = message.lineage[0].view.precedence
-        undone: list[Stamp] = []
-        for issuer, (lowest, highest) in known.items():
-            if issuer == last or issuer < oldest:
-                continue
-            end = ends.get(issuer)
-            if end is None:
-                undone.append(Stamp(lowest - 1, issuer))
-            elif highest > end:
-                undone.append(Stamp(end, issuer))
-        if undone and not self._options.require_majority:
-            first = min(undone, key=lambda stamp: stamp.clock)
-            view = message.lineage[-1].view
-            place = Stamp(first.clock, first.issuer, (view.number, view.precedence))
-            self.env.deliver(Undone(message.party, place))
-            self._return(message.party, first.clock)
-            self._reconnect(message.party)
-            self._answered[message.party] = {
-                issuer: (lowest, min(highest, first.clock))
-                for issuer, (lowest, highest) in known.items()
-                if lowest <= first.clock
-            }
+        view = message.lineage[-1].view
+        place = Stamp(first.clock, first.issuer, (view.number, view.precedence))
+        self.env.deliver(Undone(message.party, place))
+        self._return(message.party, first.clock)
+        self._reconnect(message.party)
+        self._answered.forget(message.party, first.clock)
 
     def _reconnect(self, group: Party) -> None:
         """Replies of two branches must not mix on one connection."""

@@ -20,7 +20,7 @@ from ordercast.replication.llft.messages import (
     StateOffer,
 )
 from ordercast.replication.llft.names import Link
-from ordercast.replication.llft.orders import MessageOrder, RoundOrder, Slice
+from ordercast.replication.llft.orders import MessageOrder, RoundOrder, SendOrder, Slice
 
 COUNT_AHEAD_MAX = 1 << 32
 """No correct node is so many messages, places, views or members ahead."""
@@ -76,6 +76,8 @@ def check_part(source: NodeId, part: Slice, most: int, now: Nanos) -> None:
         else:
             end += 1
             _walk(source, part, entry, most, now)
+            if isinstance(entry, SendOrder) and entry.time_ns > latest:
+                raise RemoteError(f"node {source} sent ordering information about {entry}, too far ahead")
     _check(source, part, (part.begin, end, part.safe, part.settled, *part.view), most)
     if part.begin > end + 1 or part.safe > end:
         raise RemoteError(f"node {source} sent ordering information that is at odds with itself")
@@ -102,5 +104,5 @@ def _walk(source: NodeId, message: object, value: object, most: int, now: Nanos)
                     _walk(source, message, getattr(value, name), most, now)
 
 
-_OTHERS = ("birth", "check")
+_OTHERS = ("birth", "check", "message", "time_ns")
 """Fields that are no counts."""

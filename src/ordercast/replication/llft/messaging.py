@@ -83,6 +83,10 @@ class Messaging:
             self.buried.add(connection, place)
         pair = (link.client, link.server)
         self.closed[pair] = max(self.closed.get(pair, -1), link.number)
+        self.abandon(link)
+
+    def abandon(self, link: Link) -> None:
+        """Forget a connection, which may be opened again."""
         self.connections.pop(link, None)
         self.ready.pop(link, None)
         self.busy.pop(link, None)
@@ -197,6 +201,8 @@ class Messaging:
         head = letter.head
         if isinstance(letter, Reply) is not (head.role == SERVER):
             raise RemoteError(f"node {source} sent a {type(letter).__name__} from end {head.role}")
+        if head.role == SERVER and head.link not in self.connections:
+            self._look_ahead(head)
         connection = self._find(source, head, creates=head.role == CLIENT)
         if connection is None or not self._on_head(source, connection, head):
             return
@@ -204,6 +210,12 @@ class Messaging:
         if self._group.leads and connection.owed_since is None:
             connection.owed_since = self._env.now
         self.watch(connection)
+
+    def _look_ahead(self, head: Head) -> None:
+        """A backup may not know yet that its group has opened a connection: the reply brings the order."""
+        if head.reflected is not None and not self._group.leads and not self.is_closed(head.link):
+            self._group.on_orders(head.reflected)
+            self._group.catch_up()
 
     def _take(self, connection: Connection, index: int, kept: Kept) -> None:
         incoming = connection.incoming
@@ -376,10 +388,6 @@ class Messaging:
     def watch(self, connection: Connection) -> None:
         """Something of a connection may need a repetition soon."""
         self.busy.setdefault(connection.link)
-
-    def rest(self) -> bool:
-        """Whether no connection needs a look soon."""
-        return not self.busy
 
 
 def _indexes(ranges: tuple[tuple[int, int], ...], known: dict[int, Kept]) -> list[int]:

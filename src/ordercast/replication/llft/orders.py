@@ -88,7 +88,19 @@ class CloseOrder(Entry, frozen=True, tag=3):
     link: Link
 
 
-AnyEntry: TypeAlias = MessageOrder | RoundOrder | ViewOrder | CloseOrder
+class SendOrder(Entry, frozen=True, tag=5):
+    """It sent on a connection what an operation asks another group, for the first time or again."""
+
+    link: Link
+    ask: Natural
+    """The number of the ask, which all replicas count alike."""
+    message: Natural
+    """The identity under which it is sent."""
+    time_ns: Natural
+    """When it was sent first. Identity and time are the same at all replicas (virtual determinism)."""
+
+
+AnyEntry: TypeAlias = MessageOrder | RoundOrder | ViewOrder | CloseOrder | SendOrder
 Entries: TypeAlias = Annotated[tuple[AnyEntry, ...], msgspec.Meta(max_length=ENTRIES_MAX)]
 
 

@@ -11,23 +11,19 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-import msgspec
-
-from ordercast.components.execution import Call, Executor, unpack_call
-from ordercast.components.execution.messages import place_of_stamp
+from ordercast.components.execution import Call, Execution, Executor, unpack_call
 from ordercast.core import Checkpoint, Delivered, Env, GroupId, MessageId, NodeId, RemoteError, Stamp, View
 from ordercast.core.delivery import ANEW, Delivery
+from ordercast.replication.llft.asker import Asker
 from ordercast.replication.llft.connection import Connection, Kept
 from ordercast.replication.llft.in_use import InUse
 from ordercast.replication.llft.lineage import Views, begin, extended
-from ordercast.replication.llft.messages import SERVER
+from ordercast.replication.llft.messages import CLIENT, SERVER, Role
 from ordercast.replication.llft.messaging import Messaging
 from ordercast.replication.llft.names import Link, ViewId
-from ordercast.replication.llft.orders import AnyEntry, CloseOrder, MessageOrder, ViewOrder
+from ordercast.replication.llft.orders import AnyEntry, CloseOrder, MessageOrder, SendOrder, ViewOrder
+from ordercast.replication.llft.replies import pack_answer
 from ordercast.replication.llft.setting import Setting
-
-Answer = tuple[int, bytes, tuple[int, int, tuple[int, ...]] | None]
-_encoder = msgspec.msgpack.Encoder()
 
 
 class Settled(NamedTuple):
@@ -64,7 +60,8 @@ class Performer:
         self._messaging = messaging
         self._every = setting.options.checkpoint_every
         self._gated = gated
-        self.executor = Executor(env, setting.service)
+        self.executor = Executor(env, setting.service_of(group), setting.services_beside(group))
+        self.asker = Asker(env, setting, group, messaging, self.executor)
         self.place = 0
         """The last operation that was performed, or logged."""
         self.executed = 0
@@ -96,7 +93,7 @@ class Performer:
         link = self.in_use.link_of(place, entry)
         kept: Kept | None = None
         if link is not None:
-            connection = self._messaging.open(link, SERVER)
+            connection = self._open(link)
             incoming = connection.incoming
             following = incoming.delivered + 1
             if isinstance(entry, MessageOrder) and entry.first != following:
@@ -110,6 +107,8 @@ class Performer:
                 return False
             kept = incoming.kept[following]
             incoming.delivered = following
+        elif isinstance(entry, SendOrder):
+            self._open(entry.link)
         self.place = place
         step = Step(place, entry, link, kept, self._ends(entry))
         for ended in step.ends:
@@ -124,16 +123,30 @@ class Performer:
             self._log(step)
         return True
 
+    def _open(self, link: Link) -> Connection:
+        """This group's end of a connection. If the group is its client, it exists at all replicas that have
+        performed the first place which names it."""
+        role: Role = CLIENT if link.client == self._group else SERVER
+        if role == SERVER and link.server != self._group:
+            raise RemoteError(f"connection {link} is ordered, which is not one of group {self._group}")
+        return self._messaging.open(link, role)
+
     def _ends(self, entry: AnyEntry) -> tuple[Link, ...]:
         """The connections that end with an operation: it closes them, or a later one of the same groups is
         used for the first time, or a new view does not go on with them."""
         match entry:
-            case MessageOrder(link=Link() as link):
+            case MessageOrder(link=Link() as link) | SendOrder(link=link):
                 return tuple(self._messaging.older(link))
             case CloseOrder():
                 return (entry.link,)
             case ViewOrder():
-                return self.in_use.without(link for link, _ in entry.received)
+                going_on = {link for link, _ in entry.received}
+                unanswered = (link for link in self._messaging.connections if link.client == self._group)
+                ends = (
+                    *self.in_use.without(going_on),
+                    *(link for link in unanswered if link not in going_on),
+                )
+                return tuple(dict.fromkeys(ends))
         return ()
 
     # Semi-passive backups
@@ -145,11 +158,11 @@ class Performer:
             connection = self._messaging.connections.get(ended)
             if connection is None:
                 continue
-            if connection.incoming.delivered:
+            if connection.incoming.delivered or connection.role == CLIENT:
                 self._messaging.buried.add(connection, place)
             else:
                 self._messaging.close(ended)  # nothing of it was logged
-        if link is None or kept is None:
+        if link is None or kept is None or link.client == self._group:
             return
         whole = _assemble(self._log_partial.setdefault(link, []), kept)
         call = None if whole is None else self._call(link, whole)
@@ -163,7 +176,7 @@ class Performer:
         client = call.client
         floor = max(call.floor, self.executor.floor(client), self._log_floors.get(client, 0))
         self._log_floors[client] = floor
-        logged = call.first in self._log_seen or self.executor.find(call.first, client) is not None
+        logged = call.first in self._log_seen or self.executor.knows(call.first, client)
         return logged or call.first < floor
 
     def wake(self) -> None:
@@ -185,28 +198,57 @@ class Performer:
         self.executed = place
         for ended in ends:
             self._messaging.close(ended, place)
+            self.asker.recall(ended)
         if link is not None and kept is not None:
-            self._on_message(place, self._messaging.open(link, SERVER), kept)
+            self._on_message(place, self._open(link), kept)
+        elif isinstance(entry, SendOrder):
+            self._queue(place, entry.link, self.asker.send(entry))
         elif isinstance(entry, ViewOrder):
             self._renumber(entry)
 
     def _on_message(self, place: int, connection: Connection, kept: Kept) -> None:
         self._messaging.clock = max(self._messaging.clock, kept.timestamp)
         whole = _assemble(connection.incoming.partial, kept)
-        call = None if whole is None else self._call(connection.link, whole)
-        if call is None:
+        if whole is None:
             return
+        if connection.role == CLIENT:
+            finished = self.asker.on_reply(connection, whole)
+            if finished is not None:
+                self._answer(place, Link(*finished.via), finished, finished.stamp)
+            return
+        call = self._call(connection.link, whole)
+        if call is not None:
+            self._on_call(place, connection.link, call)
+
+    def _on_call(self, place: int, link: Link, call: Call) -> None:
         stamp = self._stamp(place)
-        done = self.executor.execute(call, stamp)
+        done = self.executor.execute(call, stamp, link)
         if done is None:
+            self._excuse(place, link, call, stamp)
             return
         if done.fresh:
             self._tell_call(place, call, stamp)
             if self._every and self.executor.executed % self._every == 0:
                 self._tell(place, Checkpoint(self._group, stamp, *self.executor.digest()))
-        answer: Answer = (done.first, done.results, place_of_stamp(stamp if call.read else done.stamp))
-        for produced in self._messaging.produce(connection, _encoder.encode(answer)):
-            self._outbox.append((place, connection.link, produced))
+        if done.finished:
+            self._answer(place, link, done, stamp if call.read else done.stamp)
+
+    def _excuse(self, place: int, link: Link, call: Call, stamp: Stamp) -> None:
+        """Another group has come back from a branch on which it knew less, and asks what it asked before."""
+        forgotten = self.executor.forgotten(call) if link.client in self._setting.groups else None
+        if forgotten is not None:
+            self._answer(place, link, Execution(call.first, forgotten, stamp, fresh=False), stamp)
+
+    def _answer(self, place: int, link: Link, done: Execution, stamp: Stamp) -> None:
+        """Produce the reply to a call, if its connection is still there."""
+        connection = self._messaging.connections.get(link)
+        if connection is not None:
+            packed = pack_answer(done.first, done.results, stamp)
+            self._queue(place, link, self._messaging.produce(connection, packed))
+
+    def _queue(self, place: int, link: Link, indexes: range) -> None:
+        """Messages that were produced may leave when this place allows it."""
+        self._outbox.extend((place, link, index) for index in indexes)
 
     def _tell_call(self, place: int, call: Call, stamp: Stamp) -> None:
         carried = Delivered(
@@ -215,11 +257,11 @@ class Performer:
         self._tell(place, carried)
 
     def _call(self, link: Link, payload: bytes) -> Call | None:
-        client = self._setting.parties[link.client][0]
         try:
-            return unpack_call(payload, client)
+            call = unpack_call(payload)
         except RemoteError:  # all replicas find it alike, and no correct client waits for an answer
             return None
+        return call if call.client in self._setting.parties[link.client] else None
 
     def _stamp(self, place: int) -> Stamp:
         return Stamp(place, self._view_at(place).precedence)

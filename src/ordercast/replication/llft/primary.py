@@ -8,7 +8,6 @@ from ordercast.core import Nanos, NodeId, RemoteError
 from ordercast.replication.llft.membership import Peer
 from ordercast.replication.llft.messages import (
     CLIENT,
-    SERVER,
     Heartbeat,
     MembersAck,
     Progress,
@@ -81,13 +80,19 @@ class Primary:
             link = next(iter(ready))
             del ready[link]
             connection = messaging.connections.get(link)
-            if connection is None or connection.role != SERVER:
+            if connection is None:
                 continue
             while (entry := replica.next_order(connection)) is not None and not self._must_wait():
                 self.append(entry)
             if replica.next_order(connection) is not None:
                 ready[link] = None
                 return
+
+    def ask(self) -> None:
+        """Order what operations ask other groups."""
+        asker = self._replica.performer.asker
+        while asker.wants and not self._must_wait():
+            self.append(asker.next_order())
 
     def append(self, entry: AnyEntry) -> None:
         """Order something and perform it."""

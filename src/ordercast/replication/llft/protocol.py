@@ -90,6 +90,7 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         Codec(MESSAGES),
         options.pace,
         service=deployment.service,
+        asks=True,
     )
 
 
@@ -127,6 +128,6 @@ PROTOCOL = Protocol(
         "close_ns": 10 * SECOND,
         "retransmit_ns": 50 * MILLISECOND,
         "ack_ns": 5 * MILLISECOND,
-        "progress_ns": 2 * MILLISECOND,
+        "progress_ns": 5 * MILLISECOND,
     },
 )

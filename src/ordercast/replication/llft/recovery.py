@@ -76,6 +76,8 @@ class Recovery:
             return
         if message.orders is not None:
             replica.on_orders(message.orders)
+            if replica.performer.executor.asks is not None:
+                replica.follow()  # so that it knows the connections that its group has opened
         del self._unheard[message.party]
         for state in message.links:
             connection = replica.messaging.connections.get(state.link)
@@ -141,6 +143,8 @@ class Recovery:
             replica.messaging.ready.setdefault(link)
         self._view = None
         self._told_at.clear()
+        if not replica.options.require_majority:
+            replica.messaging.views.unsure.update(performer.asker.answered.groups)
         for party in replica.setting.parties:
             if party != replica.party:
                 self.tell(party)

@@ -15,16 +15,21 @@ FIRST_VIEW = ViewId(0, 0)
 class RemoteViews:
     """The last view of each remote group that was heard of, and the last that has certainly begun."""
 
-    __slots__ = ("begun", "last")
+    __slots__ = ("begun", "last", "unsure")
 
     def __init__(self) -> None:
         self.last: dict[Party, ViewId] = {}
         self.begun: dict[Party, ViewId] = {}
+        self.unsure: set[Party] = set()
+        """Groups whose views this member has followed without being told where they began. It names a lower
+        view to them, so that they tell it."""
 
     def named(self, party: Party) -> ViewId | None:
         """The view that this member names when it acknowledges: that in which it takes part; a lower one,
         if it knows that another has come, but not where it began; None at the first contact."""
         begun = self.begun.get(party)
+        if party in self.unsure:
+            return FIRST_VIEW
         return FIRST_VIEW if begun is None and party in self.last else begun
 
     def heeds(self, party: Party, view: ViewId, *, speaks: bool) -> bool:
@@ -48,7 +53,8 @@ class RemoteViews:
 
     def begin(self, party: Party, view: ViewId) -> bool:
         """A view has begun; whether that is news."""
-        news = self.begun.get(party) != view
+        news = self.begun.get(party) != view or party in self.unsure
+        self.unsure.discard(party)
         self.begun[party] = view
         return news
 

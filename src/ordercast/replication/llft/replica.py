@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ordercast.core import Env, Explanation, Message, NodeId, Process, RemoteError, Stamp, Undone, Wait
+from ordercast.core import Env, Explanation, Message, NodeId, Process, RemoteError, Stamp, Undone
 from ordercast.replication.llft.admission import Admission
 from ordercast.replication.llft.connection import Connection
 from ordercast.replication.llft.explain import explain_replica
@@ -19,7 +19,6 @@ from ordercast.replication.llft.limits import check_claims
 from ordercast.replication.llft.lineage import Views, extended, part
 from ordercast.replication.llft.membership import Membership
 from ordercast.replication.llft.messages import (
-    SERVER,
     Accept,
     AcceptBackup,
     Heartbeat,
@@ -211,6 +210,7 @@ class Replica(Process, Group):
         """Go on as far as possible after an event."""
         if self.leads:
             self.primary.order()
+            self.primary.ask()
         elif self.standing in (Standing.BACKUP, Standing.RECOVERING):
             self.follow()
         if self.recovers:
@@ -303,6 +303,7 @@ class Replica(Process, Group):
             self.succession.forget()
             self.recovery.forget()
             self.admission.begin()
+            self.performer.asker.give_up()
         self.promised = max(self.promised, view)
 
     # Ordering information
@@ -317,11 +318,18 @@ class Replica(Process, Group):
             settled = self.recovers and self.options.require_majority
             if found.view == self.view and not settled:
                 self.log.extend(found)
+            elif self._missed(found) and not self.options.require_majority:
+                self._enter(found)
         elif self.standing is Standing.BACKUP:
             if found.view == self.view == self.promised:
                 self.log.extend(found)
             elif found.view == self.promised:
                 self._enter(found)
+
+    def _missed(self, found: Slice) -> bool:
+        """Whether a view failed before this replica had heard where it began."""
+        joins_on = found.after <= self.log.end and max(found.after, self.performer.place) < found.begin
+        return joins_on and self.view < found.view < self.promised
 
     def _enter(self, found: Slice) -> None:
         """The promised view has begun."""
@@ -340,7 +348,9 @@ class Replica(Process, Group):
             self.follow()
 
     def on_lineage(self, message: NewPrimaryView) -> None:
-        """A remote group has begun a view; clients look at what is undone."""
+        """A remote group has begun a view: replies of two branches must not mix on one connection."""
+        for link in self.performer.asker.links_undone(message) if self.leads else ():
+            self.on_reset(self.messaging.connections[link])
 
     def on_outdated(self, party: Party) -> None:
         """A remote group does not know this view yet."""
@@ -356,7 +366,7 @@ class Replica(Process, Group):
         """Close a connection whose other end is gone, at all replicas at the same place."""
         if self.leads and connection.link in self.messaging.connections:
             self.primary.append(CloseOrder(connection.link))
-            self.messaging.tell(connection.remote, Reset(connection.link, SERVER))
+            self.messaging.tell(connection.remote, Reset(connection.link, connection.role))
 
     def slow_down(self) -> None:
         """Remote groups see no sign of the backups."""
@@ -387,7 +397,3 @@ class Replica(Process, Group):
         count = connection.incoming.deliverable()
         name = self.performer.in_use.name_of(connection.link)
         return MessageOrder(name, connection.incoming.delivered + 1, count) if count else None
-
-    def waits(self) -> tuple[Wait, ...]:
-        """What waits at this replica."""
-        return explain_replica(self).waits

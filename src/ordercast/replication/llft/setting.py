@@ -27,6 +27,15 @@ class Setting:
         groups = {group: tuple(sorted(members)) for group, members in self.groups.items()}
         return groups | {self.client_party(node): (node,) for node in self.clients}
 
+    def service_of(self, group: GroupId) -> ServiceSpec | None:
+        """The service that a group replicates."""
+        return None if self.service is None else self.service.for_group(group, len(self.groups))
+
+    def services_beside(self, group: GroupId) -> dict[GroupId, str]:
+        """The fingerprints of the services that the other groups replicate."""
+        found = ((other, self.service_of(other)) for other in self.groups if other != group)
+        return {other: service.fingerprint for other, service in found if service is not None}
+
     def client_party(self, node: NodeId) -> Party:
         """The process group of a client."""
         return len(self.groups) + node

@@ -30,7 +30,7 @@ class Upkeep:
 
     def arm(self) -> None:
         """Look after connections soon, if one needs it."""
-        if not self._armed and not self._messaging.rest():
+        if not self._armed and self._messaging.busy:
             self._armed = True
             self._env.set_timer("work", self._options.ack_ns)
 
