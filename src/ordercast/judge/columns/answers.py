@@ -1,7 +1,8 @@
 """Answers: a fresh service that executes the delivered order gives the same answers.
 
 Operations and reads are sorted by their places at once, and executed one by one. What lies behind operations
-that perhaps no replica delivered is not judged.
+that perhaps no replica delivered is not judged. Shards are executed one after the other; then the results of
+each transaction are put together.
 """
 
 from collections.abc import Iterator
@@ -11,11 +12,12 @@ from zlib import crc32
 
 import numpy as np
 
-from ordercast.core import Context, GroupId, RemoteError, format_ns, message_name
+from ordercast.core import HELD, Context, GroupId, RemoteError, ShardMachine, format_ns, message_name
 from ordercast.judge.columns.calls import NOWHERE, Calls
 from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import Flags, Ints, null_of
 from ordercast.judge.columns.findings import Findings
+from ordercast.judge.columns.lock_spans import locks_of
 from ordercast.judge.columns.trace import Trace
 from ordercast.judge.finding import Replay
 
@@ -38,8 +40,68 @@ def answers(case: Case, findings: Findings) -> None:
     """Execute the operations of each group again, and compare the results with the answers."""
     if case.replay is None or case.description.resumed or not len(case.calls.reply):
         return
+    if case.replay.service.sharding is not None:
+        _judge_shards(case, case.replay, findings)
+        return
     for group in sorted(case.description.groups):
         _judge_group(case, case.replay, group, findings)
+
+
+def _judge_shards(case: Case, replay: Replay, findings: Findings) -> None:
+    """Execute all shards, and compare what the shards of each transaction give together."""
+    trace, calls, sharding = case.trace, case.calls, replay.service.sharding
+    assert sharding is not None
+    results: dict[int, dict[GroupId, bytes]] = {}
+    for group in case.description.groups:
+        for message, result in _run_shard(case, replay, group):
+            results.setdefault(message, {})[group] = result
+    replies, number = _replies(calls), {m: n for n, m in enumerate(calls.message.tolist())}
+    wrong: list[tuple[int, bytes]] = []
+    for message, parts in results.items():
+        row = int(calls.row[number[message]])
+        wanted = sorted(trace.groups.tuples[int(trace.groups.codes[row])])
+        if set(wanted) <= set(parts):
+            answer = parts[wanted[0]]
+            if len(wanted) > 1:
+                operation = _operation(trace, replay, row)
+                answer = sharding.combine(operation, [parts[group] for group in wanted])
+            wrong += [(r, answer) for r in replies.get(number[message], []) if not _same(trace, r, answer)]
+    for row, answer in findings.wanted(wrong):
+        _tell(trace, findings, row, answer)
+
+
+def _run_shard(case: Case, replay: Replay, group: GroupId) -> Iterator[tuple[int, bytes]]:
+    """Execute what a shard delivered, up to where its order is whole."""
+    trace, calls, end = case.trace, case.calls, _whole(case, group)
+    machine = replay.service.for_group(group, len(case.description.groups)).make()
+    assert isinstance(machine, ShardMachine)
+    row = calls.delivery_in(group)
+    number = np.flatnonzero((row >= 0) & ~calls.reads)
+    clock, issuer, named = calls.place(row[number])
+    steps = [
+        ((one, other), 0, message, int(calls.row[n]))
+        for n, one, other, message in zip(
+            number[named].tolist(),
+            clock[named].tolist(),
+            issuer[named].tolist(),
+            calls.message[number[named]].tolist(),
+            strict=True,
+        )
+    ]
+    for (shard, message), rows in locks_of(trace).items():
+        ended = [one.place for one in rows if shard == group and one.ends and not one.committed]
+        steps += [(place, 1, message, -1) for place in set(ended)]
+    times, now = trace.column("submitted_ns"), 0
+    for _, ends, message, asked in sorted(step for step in steps if step[0] <= end):
+        if ends:
+            machine.end(message, Context(message, now))
+        else:
+            now = max(now, int(times[asked]))
+            result = machine.apply(_operation(trace, replay, asked), Context(message, now))
+            if result != HELD:
+                yield message, result
+        released, machine.released = machine.released, []
+        yield from released
 
 
 def _judge_group(case: Case, replay: Replay, group: GroupId, findings: Findings) -> None:

@@ -8,17 +8,33 @@ Only what is known to be whole is judged: up to the highest place that a replica
 before it. A replica that took over a state may have delivered what lies behind operations that no replica
 delivered, because the run ended too early. Replicas that had lives before the run do not begin with a fresh
 service.
+
+A service in shards has a state for each group. A transaction is executed in each of its shards, perhaps later
+than its place if it waits for locks there, and the results of all its shards make one answer. A shard may
+have ended a transaction by itself, because its client was silent: its `released` row says where.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 from zlib import crc32
 
-from ordercast.core import Context, GroupId, MessageId, NodeId, RemoteError, format_ns, message_name
+from ordercast.core import (
+    HELD,
+    Context,
+    GroupId,
+    MessageId,
+    NodeId,
+    RemoteError,
+    Sharding,
+    ShardMachine,
+    format_ns,
+    message_name,
+)
 from ordercast.judge.finding import Replay
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
 from ordercast.judge.online.stamp_place import FIRST, StampPlace, place_of
-from ordercast.trace import ANSWERING, ORDERED, READ, RESTORED, Event, Kind
+from ordercast.trace import ABORTED, ANSWERING, ORDERED, READ, RESTORED, Event, Kind
 
 
 class Turn(NamedTuple):
@@ -26,6 +42,7 @@ class Turn(NamedTuple):
 
     place: StampPlace
     reads: bool
+    """It is a read behind the place; or, in a shard, the end of a transaction there."""
     message: MessageId
 
 
@@ -49,6 +66,7 @@ class Answers(Oracle):
         self._delivered: dict[GroupId, dict[MessageId, StampPlace]] = {}
         self._stretches: dict[GroupId, dict[NodeId, list[Stretch]]] = {}
         self._replies: dict[MessageId, list[Event]] = {}
+        self._aborted: dict[GroupId, dict[MessageId, StampPlace]] = {}
 
     def handlers(self) -> dict[Kind, Handler]:
         """Invocations, deliveries, states and answers; nothing if nothing can be executed again."""
@@ -59,6 +77,7 @@ class Answers(Oracle):
             **dict.fromkeys(ORDERED, self._on_deliver),
             Kind.CHECKPOINT: self._on_checkpoint,
             **dict.fromkeys(ANSWERING, self._on_reply),
+            Kind.RELEASED: self._on_released,
         }
 
     def _on_submit(self, event: Event) -> None:
@@ -87,11 +106,57 @@ class Answers(Oracle):
         if event.message is not None:
             self._replies.setdefault(event.message, []).append(event)
 
+    def _on_released(self, event: Event) -> None:
+        place = place_of(event)
+        if event.label == ABORTED and event.message is not None and place is not None:
+            for group in event.groups or ():
+                self._aborted.setdefault(group, {})[event.message] = place
+
     def finish(self) -> None:
         """Execute the operations of each group again."""
-        if self._replay is not None:
-            for group in sorted(self.description.groups):
-                self._judge_group(group, self._replay)
+        if self._replay is None:
+            return
+        if self._replay.service.sharding is not None:
+            self._judge_shards(self._replay, self._replay.service.sharding)
+            return
+        for group in sorted(self.description.groups):
+            self._judge_group(group, self._replay)
+
+    def _judge_shards(self, replay: Replay, sharding: Sharding) -> None:
+        """Execute all shards, and compare the answers to what all shards of a transaction have executed."""
+        groups = sorted(self.description.groups)
+        told: dict[MessageId, dict[GroupId, bytes]] = {}
+        for group in groups:
+            for message, result in self._executed(group, replay):
+                told.setdefault(message, {})[group] = result
+        for message, parts in told.items():
+            invoked = self._invoked[message]
+            if all(group in parts for group in invoked.groups or ()):
+                results = [parts[group] for group in sorted(invoked.groups or ())]
+                several = len(results) > 1
+                answer = sharding.combine(_operation(replay, invoked), results) if several else results[0]
+                self._compare(Turn(FIRST, False, message), answer)
+
+    def _executed(self, group: GroupId, replay: Replay) -> Iterator[tuple[MessageId, bytes]]:
+        """The results of a shard, in the order in which it had them."""
+        shards, now, end = len(self.description.groups), 0, self._whole(group)
+        machine = replay.service.for_group(group, shards).make()
+        assert isinstance(machine, ShardMachine)
+        turns = [Turn(place, False, m) for m, place in self._delivered.get(group, {}).items()]
+        turns += [Turn(place, True, message) for message, place in self._aborted.get(group, {}).items()]
+        for place, ends, message in sorted(turns):
+            if place > end or message not in self._invoked:
+                continue
+            if ends:
+                machine.end(message, Context(message, now))
+            else:
+                invoked = self._invoked[message]
+                now = max(now, invoked.submitted_ns or 0)
+                result = machine.apply(_operation(replay, invoked), Context(message, now))
+                if result != HELD:
+                    yield message, result
+            released, machine.released = machine.released, []
+            yield from released
 
     def _judge_group(self, group: GroupId, replay: Replay) -> None:
         end = self._whole(group)
