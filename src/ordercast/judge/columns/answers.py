@@ -1,8 +1,7 @@
 """Answers: a fresh service that executes the delivered order gives the same answers.
 
 Operations and reads are sorted by their places at once, and executed one by one. What lies behind operations
-that perhaps no replica delivered is not judged. Shards are executed one after the other; then the results of
-each transaction are put together.
+that perhaps no replica delivered is not judged.
 """
 
 from collections.abc import Iterator
@@ -12,14 +11,15 @@ from zlib import crc32
 
 import numpy as np
 
-from ordercast.core import HELD, Context, GroupId, RemoteError, ShardMachine, format_ns, message_name
+from ordercast.core import Context, GroupId, RemoteError, format_ns, message_name
 from ordercast.judge.columns.calls import NOWHERE, Calls
 from ordercast.judge.columns.case import Case
 from ordercast.judge.columns.columns import Flags, Ints, null_of
 from ordercast.judge.columns.findings import Findings
-from ordercast.judge.columns.lock_spans import locks_of
 from ordercast.judge.columns.trace import Trace
 from ordercast.judge.finding import Replay
+from ordercast.judge.finding.shard_replay import ShardStep, combined, is_sharded, replay_shard
+from ordercast.trace import ABORTED, Kind
 
 
 class _Turns(NamedTuple):
@@ -40,7 +40,7 @@ def answers(case: Case, findings: Findings) -> None:
     """Execute the operations of each group again, and compare the results with the answers."""
     if case.replay is None or case.description.resumed or not len(case.calls.reply):
         return
-    if case.replay.service.sharding is not None:
+    if is_sharded(case.description.guarantees, case.replay):
         _judge_shards(case, case.replay, findings)
         return
     for group in sorted(case.description.groups):
@@ -48,60 +48,50 @@ def answers(case: Case, findings: Findings) -> None:
 
 
 def _judge_shards(case: Case, replay: Replay, findings: Findings) -> None:
-    """Execute all shards, and compare what the shards of each transaction give together."""
-    trace, calls, sharding = case.trace, case.calls, replay.service.sharding
-    assert sharding is not None
-    results: dict[int, dict[GroupId, bytes]] = {}
-    for group in case.description.groups:
-        for message, result in _run_shard(case, replay, group):
-            results.setdefault(message, {})[group] = result
-    replies, number = _replies(calls), {m: n for n, m in enumerate(calls.message.tolist())}
+    """Execute each shard again, and compare what they answer together."""
+    trace, calls = case.trace, case.calls
+    groups = sorted(case.description.groups)
+    messages = calls.message.tolist()
+    operations = {
+        message: _operation(trace, replay, row)
+        for message, row in zip(messages, calls.row.tolist(), strict=True)
+    }
+    results = {
+        group: replay_shard(replay, operations, group, len(groups), _steps(case, group)) for group in groups
+    }
     wrong: list[tuple[int, bytes]] = []
-    for message, parts in results.items():
-        row = int(calls.row[number[message]])
-        wanted = sorted(trace.groups.tuples[int(trace.groups.codes[row])])
-        if set(wanted) <= set(parts):
-            answer = parts[wanted[0]]
-            if len(wanted) > 1:
-                operation = _operation(trace, replay, row)
-                answer = sharding.combine(operation, [parts[group] for group in wanted])
-            wrong += [(r, answer) for r in replies.get(number[message], []) if not _same(trace, r, answer)]
-    for row, answer in findings.wanted(wrong):
-        _tell(trace, findings, row, answer)
+    for number, rows in _replies(calls).items():
+        if number < 0:
+            continue
+        parts = [results[group] for group in trace.groups.tuples[trace.groups.codes[calls.row[number]]]]
+        expected = combined(replay, operations[messages[number]], messages[number], parts)
+        if expected is not None:
+            wrong += [(row, expected) for row in rows if not _same(trace, row, expected)]
+    for row, result in findings.wanted(wrong):
+        _tell(trace, findings, row, result)
 
 
-def _run_shard(case: Case, replay: Replay, group: GroupId) -> Iterator[tuple[int, bytes]]:
-    """Execute what a shard delivered, up to where its order is whole."""
-    trace, calls, end = case.trace, case.calls, _whole(case, group)
-    machine = replay.service.for_group(group, len(case.description.groups)).make()
-    assert isinstance(machine, ShardMachine)
-    row = calls.delivery_in(group)
-    number = np.flatnonzero((row >= 0) & ~calls.reads)
-    clock, issuer, named = calls.place(row[number])
+def _steps(case: Case, group: GroupId) -> list[ShardStep]:
+    """What a shard executes, as far as it is known to be whole."""
+    trace, calls = case.trace, case.calls
+    times = trace.column("submitted_ns")
+    submitted = np.where(times == null_of(times), 0, times)[calls.row].tolist()
+    rows = calls.delivery_in(group)
+    number = np.flatnonzero(rows >= 0)
+    clock, issuer, named = calls.place(rows[number])
     steps = [
-        ((one, other), 0, message, int(calls.row[n]))
-        for n, one, other, message in zip(
-            number[named].tolist(),
-            clock[named].tolist(),
-            issuer[named].tolist(),
-            calls.message[number[named]].tolist(),
-            strict=True,
-        )
+        ShardStep((at, by), False, int(calls.message[one]), submitted[one])
+        for one, at, by in zip(*(column[named].tolist() for column in (number, clock, issuer)), strict=True)
     ]
-    for (shard, message), rows in locks_of(trace).items():
-        ended = [one.place for one in rows if shard == group and one.ends and not one.committed]
-        steps += [(place, 1, message, -1) for place in set(ended)]
-    times, now = trace.column("submitted_ns"), 0
-    for _, ends, message, asked in sorted(step for step in steps if step[0] <= end):
-        if ends:
-            machine.end(message, Context(message, now))
-        else:
-            now = max(now, int(times[asked]))
-            result = machine.apply(_operation(trace, replay, asked), Context(message, now))
-            if result != HELD:
-                yield message, result
-        released, machine.released = machine.released, []
-        yield from released
+    ended = trace.rows(Kind.RELEASED)
+    ended = ended[trace.labelled(ended, ABORTED)]
+    clock, issuer, _ = calls.place(ended)
+    codes, ids = trace.groups.codes[ended], trace.message[ended]
+    for code, at, by, message in zip(*map(np.ndarray.tolist, (codes, clock, issuer, ids)), strict=True):
+        if group in trace.groups.tuples[code]:
+            steps.append(ShardStep((at, by), True, message))
+    end = _whole(case, group)
+    return [step for step in dict.fromkeys(steps) if step.place <= end]
 
 
 def _judge_group(case: Case, replay: Replay, group: GroupId, findings: Findings) -> None:
@@ -169,6 +159,8 @@ def _stretches(case: Case, group: GroupId) -> Iterator[tuple[tuple[int, int], tu
     account, trace = case.account, case.trace
     clocks, issuers = trace.column("stamp_clock"), trace.column("stamp_issuer")
     counts = account.going_to(group)[account.to]
+    if case.calls.separate:
+        counts &= np.isin(account.node, case.description.groups[group])
     if account.ordered is not None:
         counts &= account.ordered
     counts &= (clocks[account.row] != null_of(clocks)) & (issuers[account.row] != null_of(issuers))

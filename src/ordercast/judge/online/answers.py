@@ -4,33 +4,20 @@ The operations of each group are executed again, in the order of their places; a
 place that its answer names. The size and the digest of each result must be those of the answers. This needs
 the bytes of the operations (`Replay`), which a trace does not have.
 
+Each shard executes its own order, and a client is answered by all shards of a transaction together.
+
 Only what is known to be whole is judged: up to the highest place that a replica delivered after everything
 before it. A replica that took over a state may have delivered what lies behind operations that no replica
 delivered, because the run ended too early. Replicas that had lives before the run do not begin with a fresh
 service.
-
-A service in shards has a state for each group. A transaction is executed in each of its shards, perhaps later
-than its place if it waits for locks there, and the results of all its shards make one answer. A shard may
-have ended a transaction by itself, because its client was silent: its `released` row says where.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 from zlib import crc32
 
-from ordercast.core import (
-    HELD,
-    Context,
-    GroupId,
-    MessageId,
-    NodeId,
-    RemoteError,
-    Sharding,
-    ShardMachine,
-    format_ns,
-    message_name,
-)
+from ordercast.core import Context, GroupId, MessageId, NodeId, RemoteError, format_ns, message_name
 from ordercast.judge.finding import Replay
+from ordercast.judge.finding.shard_replay import ShardStep, combined, is_sharded, replay_shard
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
 from ordercast.judge.online.stamp_place import FIRST, StampPlace, place_of
@@ -42,7 +29,6 @@ class Turn(NamedTuple):
 
     place: StampPlace
     reads: bool
-    """It is a read behind the place; or, in a shard, the end of a transaction there."""
     message: MessageId
 
 
@@ -66,7 +52,9 @@ class Answers(Oracle):
         self._delivered: dict[GroupId, dict[MessageId, StampPlace]] = {}
         self._stretches: dict[GroupId, dict[NodeId, list[Stretch]]] = {}
         self._replies: dict[MessageId, list[Event]] = {}
-        self._aborted: dict[GroupId, dict[MessageId, StampPlace]] = {}
+        self._ends: dict[GroupId, dict[ShardStep, None]] = {}
+        """Where shards ended transactions without effect."""
+        self._sharded = case.replay is not None and is_sharded(case.description.guarantees, case.replay)
 
     def handlers(self) -> dict[Kind, Handler]:
         """Invocations, deliveries, states and answers; nothing if nothing can be executed again."""
@@ -89,6 +77,8 @@ class Answers(Oracle):
         if event.message is None or place is None:
             return
         for group in event.groups or ():
+            if self._sharded and event.node not in self.description.groups[group]:
+                continue
             self._delivered.setdefault(group, {}).setdefault(event.message, place)
             stretch = self._of_node(group, event.node)[-1]
             stretch.last = max(stretch.last, place)
@@ -106,57 +96,50 @@ class Answers(Oracle):
         if event.message is not None:
             self._replies.setdefault(event.message, []).append(event)
 
-    def _on_released(self, event: Event) -> None:
-        place = place_of(event)
-        if event.label == ABORTED and event.message is not None and place is not None:
-            for group in event.groups or ():
-                self._aborted.setdefault(group, {})[event.message] = place
-
     def finish(self) -> None:
         """Execute the operations of each group again."""
         if self._replay is None:
             return
-        if self._replay.service.sharding is not None:
-            self._judge_shards(self._replay, self._replay.service.sharding)
+        if self._sharded:
+            self._judge_shards(self._replay)
             return
         for group in sorted(self.description.groups):
             self._judge_group(group, self._replay)
 
-    def _judge_shards(self, replay: Replay, sharding: Sharding) -> None:
-        """Execute all shards, and compare the answers to what all shards of a transaction have executed."""
+    def _judge_shards(self, replay: Replay) -> None:
+        """Each shard executes its own order, and a client is answered by all shards together."""
         groups = sorted(self.description.groups)
-        told: dict[MessageId, dict[GroupId, bytes]] = {}
-        for group in groups:
-            for message, result in self._executed(group, replay):
-                told.setdefault(message, {})[group] = result
-        for message, parts in told.items():
-            invoked = self._invoked[message]
-            if all(group in parts for group in invoked.groups or ()):
-                results = [parts[group] for group in sorted(invoked.groups or ())]
-                several = len(results) > 1
-                answer = sharding.combine(_operation(replay, invoked), results) if several else results[0]
-                self._compare(Turn(FIRST, False, message), answer)
-
-    def _executed(self, group: GroupId, replay: Replay) -> Iterator[tuple[MessageId, bytes]]:
-        """The results of a shard, in the order in which it had them."""
-        shards, now, end = len(self.description.groups), 0, self._whole(group)
-        machine = replay.service.for_group(group, shards).make()
-        assert isinstance(machine, ShardMachine)
-        turns = [Turn(place, False, m) for m, place in self._delivered.get(group, {}).items()]
-        turns += [Turn(place, True, message) for message, place in self._aborted.get(group, {}).items()]
-        for place, ends, message in sorted(turns):
-            if place > end or message not in self._invoked:
+        operations = {message: _operation(replay, invoked) for message, invoked in self._invoked.items()}
+        results = {
+            group: replay_shard(replay, operations, group, len(groups), self._steps(group))
+            for group in groups
+        }
+        for message, replies in self._replies.items():
+            invoked = self._invoked.get(message)
+            parts = [results[group] for group in (invoked.groups if invoked is not None else ()) or ()]
+            expected = combined(replay, operations[message], message, parts) if parts else None
+            if expected is None:
                 continue
-            if ends:
-                machine.end(message, Context(message, now))
-            else:
-                invoked = self._invoked[message]
-                now = max(now, invoked.submitted_ns or 0)
-                result = machine.apply(_operation(replay, invoked), Context(message, now))
-                if result != HELD:
-                    yield message, result
-            released, machine.released = machine.released, []
-            yield from released
+            known = (len(expected), crc32(expected))
+            for reply in replies:
+                if (reply.size, reply.digest) != known:
+                    self._tell(reply, known)
+
+    def _steps(self, group: GroupId) -> list[ShardStep]:
+        """What a shard executes, as far as it is known to be whole."""
+        end = self._whole(group)
+        steps = [
+            ShardStep(place, False, message, self._invoked[message].submitted_ns or 0)
+            for message, place in self._delivered.get(group, {}).items()
+            if message in self._invoked
+        ]
+        return [step for step in (*steps, *self._ends.get(group, ())) if step.place <= end]
+
+    def _on_released(self, event: Event) -> None:
+        place = place_of(event)
+        if event.label == ABORTED and place is not None and event.message is not None:
+            for group in event.groups or ():
+                self._ends.setdefault(group, {})[ShardStep(place, True, event.message)] = None
 
     def _judge_group(self, group: GroupId, replay: Replay) -> None:
         end = self._whole(group)
