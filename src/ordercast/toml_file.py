@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from ordercast.core import LocalError, Options, Protocol
+from ordercast.core import LocalError, OptionError, Options, Protocol
 
 T = TypeVar("T")
 
@@ -35,9 +35,11 @@ class KeyedError(LocalError):
 
 @contextmanager
 def about(key: str) -> Iterator[None]:
-    """Turn every `LocalError` in this context into an error about this key."""
+    """Turn every `LocalError` in this context into an error about this key, or about the option it names."""
     try:
         yield
+    except OptionError as error:
+        raise KeyedError(f"options.{error.option}", str(error)) from error
     except LocalError as error:
         raise KeyedError(key, str(error)) from error
 

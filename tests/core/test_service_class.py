@@ -82,6 +82,33 @@ def test_refusals_and_failures_are_answers() -> None:
         call(machine, "wrong")
 
 
+def test_no_result_is_one_only_where_it_is_declared() -> None:
+    class Silent(Service):
+        @operation
+        def nothing(self) -> None:
+            pass
+
+        @operation
+        def forgetful(self) -> int:
+            return None  # type: ignore[return-value]
+
+        @operation
+        def sometimes(self, value: int | None) -> int | None:
+            return value
+
+    kinds = ServiceType.of(Silent)
+    machine = kinds.spec().make()
+
+    def run(name: str, *args: object) -> object:
+        kind = kinds.find(name)
+        return kind.unpack_result(machine.apply(kind.pack(args, {}), CONTEXT))
+
+    assert run("nothing") is None
+    assert (run("sometimes", None), run("sometimes", 3)) == (None, 3)
+    with pytest.raises(ServiceFailed, match="Expected `int`, got"):
+        run("forgetful")
+
+
 @pytest.mark.parametrize(
     "operation", [b"", b"\x00", b"\x04lend", b"\x04lend\x91\x01", b"\xffx", b"\x03pop\x90"]
 )

@@ -1,13 +1,17 @@
 """Active replication: what it stands on, restarts, calls that are repeated."""
 
+from pathlib import Path
+
 import pytest
 
 from ordercast.catalogue import find_protocol
 from ordercast.core import Deployment, LocalError
 from ordercast.replication.active.options import ActiveOptions
 from ordercast.scenario.faults import Crash, Restart
+from ordercast.scenario.file import load_scenario
 from ordercast.scenario.spec import NetworkSpec, Scenario, WorkloadSpec
 from ordercast.sim import simulate
+from ordercast.toml_file import naming_lines_of
 from ordercast.trace import Kind
 
 
@@ -34,6 +38,28 @@ def test_it_refuses_protocols_whose_replicas_could_differ(options: ActiveOptions
 def test_it_does_not_stand_on_itself() -> None:
     with pytest.raises(LocalError, match="active cannot be a layer on itself"):
         find_protocol("active").deploy(Deployment.disjoint(1, 3, 1), over("active"))
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "what"),
+    [
+        ('over = "hydra"', "over", "replicas need agreement among all receivers"),
+        ('over = "nobody"', "over", "no protocol 'nobody'; there are: active, "),
+        ('over = "fast_paxos"', "over", "its replicas execute what clients submit"),
+        ("below = {nothing = 1}", "below", "options of atomic_multicast: Object contains unknown field"),
+    ],
+)
+@pytest.mark.parametrize("live_options", ["true", "false"])
+def test_an_error_about_the_protocol_below_names_the_line(
+    tmp_path: Path, line: str, key: str, what: str, live_options: str
+) -> None:
+    file = tmp_path / "scenario.toml"
+    file.write_text(
+        f'protocol = "active"\nservice = "kv"\nlive_options = {live_options}\n[options]\n{line}\n'
+    )
+    with pytest.raises(LocalError) as raised, naming_lines_of(file):
+        load_scenario(file).plan()
+    assert f"{file}, line 5: options.{key}: " in str(raised.value) and what in str(raised.value)
 
 
 def test_groups_must_not_overlap() -> None:

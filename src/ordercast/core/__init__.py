@@ -26,7 +26,7 @@ from ordercast.core.delivery import (
     Undone,
     View,
 )
-from ordercast.core.errors import LocalError, OrdercastError, RemoteError, exception_text
+from ordercast.core.errors import LocalError, OptionError, OrdercastError, RemoteError, exception_text
 from ordercast.core.explain import Explanation, Wait
 from ordercast.core.extension import Extension, NewNode
 from ordercast.core.failure import (
@@ -129,6 +129,7 @@ __all__ = [
     "NewNode",
     "Node",
     "NodeId",
+    "OptionError",
     "Options",
     "Order",
     "OrdercastError",

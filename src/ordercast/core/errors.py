@@ -12,6 +12,14 @@ class LocalError(OrdercastError, ValueError):
     """The caller on this machine asked for something that cannot be done."""
 
 
+class OptionError(LocalError):
+    """A protocol cannot run with the value of one of its options."""
+
+    def __init__(self, option: str, what: str) -> None:
+        super().__init__(what)
+        self.option = option
+
+
 class RemoteError(OrdercastError):
     """Bytes from a peer were not what the contract allows."""
 

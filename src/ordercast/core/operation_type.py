@@ -56,6 +56,7 @@ class OperationType:
     __slots__ = (
         "_arguments",
         "_count",
+        "_nothing",
         "_signature",
         "decode_result",
         "head",
@@ -86,6 +87,7 @@ class OperationType:
             raise LocalError(f"{where} has a type that cannot be sent: {error}") from error
         self.head = head_of(where, name)
         """What the bytes of a call begin with."""
+        self._nothing = self._pack_nothing()
 
     @property
     def argument_types(self) -> tuple[Any, ...]:
@@ -124,8 +126,18 @@ class OperationType:
             raise LocalError(f"wrong arguments for {self.name}{self._signature}: {error}") from error
         return self.head + packed
 
+    def _pack_nothing(self) -> bytes | None:
+        """The result of a call that gave None; None if it must not."""
+        try:
+            self.decode_result(_encode(None))
+        except msgspec.DecodeError:
+            return None
+        return _ANSWERED + _encode(None)
+
     def pack_result(self, value: object) -> bytes:
         """The result of a call that gave a value."""
+        if value is None and self._nothing is not None:
+            return self._nothing
         packed = _encode(value)
         self.decode_result(packed)
         return _ANSWERED + packed

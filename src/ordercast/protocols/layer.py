@@ -4,7 +4,7 @@ A layer stands on every receiver and every sender of the protocol below; infrast
 author writes a `Layer`, and `layer_protocol` makes a `PROTOCOL` of it that stands on any other, by its name.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -29,6 +29,7 @@ from ordercast.core import (
     Message,
     Nanos,
     Node,
+    OptionError,
     Options,
     Plan,
     Process,
@@ -163,23 +164,30 @@ def layer_protocol(
         roles=below.roles,
         vary=lambda rng: _vary(below, rng),
         extend=extend,
-        stands_on=lambda chosen: find_protocol(str(chosen.get("over", below.name))),
+        stands_on=lambda chosen: find_below(chosen, below.name),
     )
+
+
+def find_below(chosen: Mapping[str, object], usual: str) -> Protocol:
+    """The protocol that a layer with these options stands on."""
+    try:
+        return find_protocol(str(chosen.get("over", usual)))
+    except LocalError as error:
+        raise OptionError("over", str(error)) from error
 
 
 def plan_below(name: str, deployment: Deployment, chosen: LayerOptions, extension: Extension) -> Plan:
     """The plan of the protocol that a layer stands on, by the layer's options."""
     if chosen.over == name:
-        raise LocalError(f"{name} cannot be a layer on itself")
+        raise OptionError("over", f"{name} cannot be a layer on itself")
     below = find_protocol(chosen.over)
     if below.serves:
-        raise LocalError(
-            f"{name} cannot be a layer on {below.name}: its replicas execute what clients submit, as it is"
-        )
+        what = f"{name} cannot be a layer on {below.name}: its replicas execute what clients submit, as it is"
+        raise OptionError("over", what)
     try:
         return below.deploy_extended(deployment, msgspec.convert(chosen.below, below.options), extension)
     except msgspec.ValidationError as error:
-        raise LocalError(f"{name}: options of {below.name}: {error}") from error
+        raise OptionError("below", f"{name}: options of {below.name}: {error}") from error
 
 
 def _stacked(node: Node, plan: Plan, make: type[Layer]) -> Node:

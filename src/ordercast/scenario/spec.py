@@ -303,14 +303,16 @@ class Scenario(_Spec, frozen=True, kw_only=True):
         """The options of the protocol, with its defaults for those that the scenario does not set."""
         with about("protocol"):
             protocol = find_protocol(self.protocol)
-        chosen = protocol.live_options(self.options) if self.live_options else self.options
+        with about("options"):
+            chosen = protocol.live_options(self.options) if self.live_options else self.options
         return convert_options(chosen, protocol)
 
     def plan(self) -> Plan:
         """The protocol's plan for this scenario."""
         options = self.all_options()
         protocol = find_protocol(self.protocol)
-        membership = protocol.base(self.options).guarantees.membership
+        with about("options"):
+            membership = protocol.base(self.options).guarantees.membership
         if self.joiners and membership is Membership.FIXED:
             what = f"the groups of {self.protocol} are fixed, so nobody can join them later"
             raise KeyedError("joiners", what)

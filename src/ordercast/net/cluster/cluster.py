@@ -138,7 +138,9 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return find_service(self.service, self.service_folder or self.file.parent) if self.service else None
 
     def _options(self, protocol: Protocol) -> Options:
-        options = convert_options(protocol.live_options(self.options), protocol, list_keys=True)
+        with about("options"):
+            chosen = protocol.live_options(self.options)
+        options = convert_options(chosen, protocol, list_keys=True)
         if self.deadline_ns is None:
             return options
         calls = getattr(options, "calls", None)

@@ -29,13 +29,14 @@ from ordercast.core import (
     Membership,
     Nanos,
     Node,
+    OptionError,
     Options,
     Order,
     Pace,
     Plan,
     Protocol,
 )
-from ordercast.protocols.layer import plan_below
+from ordercast.protocols.layer import find_below, plan_below
 from ordercast.replication.active.options import ActiveOptions
 from ordercast.replication.active.participant import Participant, Setting
 
@@ -59,7 +60,7 @@ def guarantees(below: Guarantees) -> Guarantees:
 
 
 def check_below(name: str, promised: Guarantees) -> None:
-    """Raise `LocalError` if replicas over a protocol with these promises could differ."""
+    """Raise `OptionError` if replicas over a protocol with these promises could differ."""
     lacking = {
         "a total order": promised.order is Order.NONE,
         "agreement among all receivers": promised.agreement is not Agreement.ALL,
@@ -70,9 +71,10 @@ def check_below(name: str, promised: Guarantees) -> None:
     }
     for what, missing in lacking.items():
         if missing:
-            raise LocalError(
+            raise OptionError(
+                "over",
                 f"active cannot stand on {name} with these options: replicas need {what}, which it does not"
-                " promise"
+                " promise",
             )
 
 
@@ -137,5 +139,5 @@ PROTOCOL = Protocol(
     serves=True,
     vary=vary,
     live={"calls": LIVE_CALLS},
-    stands_on=lambda chosen: find_protocol(str(chosen.get("over", _BELOW.name))),
+    stands_on=lambda chosen: find_below(chosen, _BELOW.name),
 )
