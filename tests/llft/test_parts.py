@@ -23,7 +23,7 @@ from ordercast.replication.llft.messages import (
 )
 from ordercast.replication.llft.names import Link, ViewId, next_precedence
 from ordercast.replication.llft.options import LlftOptions
-from ordercast.replication.llft.orders import ENTRIES_MAX, RUN_MAX, MessageOrder, Slice
+from ordercast.replication.llft.orders import ENTRIES_MAX, ROUND_MAX, RUN_MAX, MessageOrder, RoundOrder, Slice
 
 LINK = Link(4, 0, 1)
 VIEW = ViewId(0, 0)
@@ -300,6 +300,7 @@ def test_the_ends_of_a_connection() -> None:
     [
         Request(head(orders=Slice(VIEW, 0, 0, (MessageOrder(LINK, 1, 1),), 0, 0)), 1, 1, False, b"x"),
         FirstAck(head(reflected=Slice(VIEW, 0, 0, (), 0, 0))),
+        FirstAck(head(orders=Slice(VIEW, 0, 0, (MessageOrder(4, 1, 2), RoundOrder((4, ~1))), 0, 0))),
         Nack(LINK, 1, ((1, 2),) * MISSING_MAX),
         State(VIEW, 0, 0, b"x" * PART_BYTES),
         StateAsk(VIEW, 0, tuple(range(ASKED_MAX))),
@@ -321,6 +322,8 @@ def test_messages_travel_as_they_are(message: Message) -> None:
         FirstAck(head(ack=-1)),
         FirstAck(head(orders=Slice(VIEW, 0, 0, (MessageOrder(LINK, 1, RUN_MAX + 1),), 0, 0))),
         FirstAck(head(orders=Slice(VIEW, 0, 0, (MessageOrder(LINK, 1, 1),) * (ENTRIES_MAX + 1), 0, 0))),
+        FirstAck(head(orders=Slice(VIEW, 0, 0, (RoundOrder((4,) * (ROUND_MAX + 1)),), 0, 0))),
+        FirstAck(head(orders=Slice(VIEW, 0, 0, (RoundOrder(()),), 0, 0))),
     ],
     ids=[
         "too many ranges",
@@ -331,6 +334,8 @@ def test_messages_travel_as_they_are(message: Message) -> None:
         "below zero",
         "too long a run",
         "too many entries",
+        "too long a round",
+        "an empty round",
     ],
 )
 def test_messages_beyond_the_limits_are_refused(message: Message) -> None:

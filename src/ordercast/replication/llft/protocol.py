@@ -128,6 +128,6 @@ PROTOCOL = Protocol(
         "close_ns": 10 * SECOND,
         "retransmit_ns": 50 * MILLISECOND,
         "ack_ns": 5 * MILLISECOND,
-        "progress_ns": 2 * MILLISECOND,
+        "progress_ns": 5 * MILLISECOND,
     },
 )
