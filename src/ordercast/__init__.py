@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from ordercast.net.api.received import OutOfOrder, Received
     from ordercast.net.api.sync_client import connect_sync
     from ordercast.net.api.sync_group import join_sync
+    from ordercast.net.api.transaction import Abort, Transaction
 
 _LIVE = {
     "Answer": "ordercast.core",
+    "Abort": "ordercast.net.api.transaction",
     "Client": "ordercast.net.api.client",
     "Group": "ordercast.net.api.group",
     "OutOfOrder": "ordercast.net.api.received",
@@ -46,6 +48,7 @@ _LIVE = {
     "State": "ordercast.core",
     "StateWanted": "ordercast.core",
     "UnconfirmedError": "ordercast.net.api.group",
+    "Transaction": "ordercast.net.api.transaction",
     "Undone": "ordercast.core",
     "Unknown": "ordercast.net.api.open_calls",
     "ask": "ordercast.core",
@@ -60,6 +63,7 @@ _LIVE = {
 }
 
 __all__ = [
+    "Abort",
     "Answer",
     "Client",
     "Group",
@@ -73,6 +77,7 @@ __all__ = [
     "State",
     "StateWanted",
     "UnconfirmedError",
+    "Transaction",
     "Undone",
     "Unknown",
     "__version__",

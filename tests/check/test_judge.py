@@ -89,6 +89,11 @@ def test_oracles_follow_the_promises() -> None:
     assert names(Guarantees(membership=Membership.VIEWS)) == [*record[:3], "tenure", *record[3:], *always]
     replicated = Guarantees(consistency=Consistency.LINEARIZABLE)
     assert names(replicated) == [*record, *always, "linearizable", "replica-state"]
+    shards = ["replica-state", "all-or-nothing", "locks"]
+    for consistency in (Consistency.SERIALIZABLE, Consistency.STRICT_SERIALIZABLE):
+        wanted = [*record, *always, consistency.value, *shards]
+        assert names(Guarantees(consistency=consistency)) == wanted
+        both |= set(wanted)
     partition = Partition.SIDE_BRANCHES_DISCARDED
     assert names(Guarantees(partition=partition)) == [*record, *always, "branches"]
     described = {"branches", "progress", "probe", "tenure", "joining", "state-transfer", "answers", "replies"}

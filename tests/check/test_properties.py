@@ -239,5 +239,5 @@ def test_findings_do_not_depend_on_chunks(trace: Trace) -> None:
 
 
 def test_every_property_has_a_statement() -> None:
-    assert len(PROPERTIES) == 29
+    assert len(PROPERTIES) == 33
     assert all(len(declared.statement) > 20 for declared in PROPERTIES)

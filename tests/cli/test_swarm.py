@@ -248,7 +248,7 @@ def test_the_replay_of_a_missing_delivery_ends_with_the_last_event_that_was_of_u
     assert "deliver" in short["events"][-1], "what only packets did after that was of no use"
     (reason,) = short["reasons"]
     assert re.fullmatch(
-        r"at node 2 \(receiver\) a leader; none is heard waits for nodes 0, 1 to say .*; node 0 .*",
+        r"at node 2 \(receiver\) the election of a leader waits for nodes 0, 1 to say .*; node 0 .*",
         reason,
     )
     more = len(whole["events"]) - len(short["events"])

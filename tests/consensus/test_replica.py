@@ -320,7 +320,7 @@ def test_explain_names_the_silent_and_the_missing_leader() -> None:
     world.crash(1)
     world.run_ms(100)
     (wait,) = world.replica(2).explain().waits
-    assert wait.subject == "a leader; none is heard"
+    assert wait.subject == "the election of a leader"
     assert wait.blocker == "nodes 0, 1 to say that they hear no leader either"
     assert world.replica(2).explain().state["leader"] == "unknown"
     world.replica(2)._stand()

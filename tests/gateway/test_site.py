@@ -314,6 +314,22 @@ def test_answers_that_are_taken_back_are_not_given_again(tmp_path: Path) -> None
     visit(tmp_path, test)
 
 
+def test_an_answer_that_is_taken_back_before_it_is_sent_is_of_the_life_before(tmp_path: Path) -> None:
+    async def test(visitor: Visitor) -> None:
+        visitor.calls.gate.clear()
+        asked, before = asyncio.create_task(visitor.post("/v1/left/add", [1], KEY)), visitor.site.life
+        await settled(lambda: visitor.calls.made == 1)
+        visitor.calls.gate.set()
+        await settled(lambda: not visitor.site.under_way)
+        assert not asked.done()
+        visitor.site.on_undone(ordercast.Undone(0, Stamp(9, 1)))
+        answer = await asked
+        assert told(answer) == (200, "answered", 1) and dict(answer.headers)["Gateway-Life"] == before
+        assert told(await visitor.post("/v1/left/add", [1], KEY))[:2] == (504, "unknown")
+
+    visit(tmp_path, test)
+
+
 def test_what_is_no_request_is_answered_in_json(tmp_path: Path) -> None:
     async def test(visitor: Visitor) -> None:
         assert told(visitor.site.malformed(400, "not HTTP")) == (400, "not-called", "not HTTP")

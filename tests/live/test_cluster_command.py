@@ -18,13 +18,14 @@ from pathlib import Path
 import pytest
 
 from ordercast.catalogue import protocol_names
+from ordercast.cli.cluster_ends import unfinished_runs
 from ordercast.cli.node import ends_host
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.key_file import load_keys
 from ordercast.net.cluster.supervisor_client import is_supervised, report
 from ordercast.net.tools.client import ControlClient
-from tests.live.cluster_files import free_ports
+from tests.live.cluster_files import free_ports, write_cluster
 from tests.live.commands import Said, delivered, small_hydra, states
 from tests.live.processes import PATIENCE_S, alive, beside, until
 
@@ -290,3 +291,16 @@ def test_errors_in_the_work_of_a_host_end_it_and_those_of_its_visitors_do_not() 
 
     asyncio.run(asyncio.wait_for(work(), PATIENCE_S))
     assert told == [False, True]
+
+
+def test_a_report_beside_the_traces_is_no_run(tmp_path: Path) -> None:
+    cluster = load_cluster(write_cluster(tmp_path))
+    for run, found in (
+        ("ended", "run.json"),
+        ("under-way", "spool/host-0000.lock"),
+        ("report", "report.json"),
+    ):
+        path = cluster.traces / run / found
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
+    assert unfinished_runs(cluster) == ["under-way"]

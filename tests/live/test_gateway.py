@@ -145,6 +145,8 @@ def test_files_that_are_no_use_for_tls_are_told_in_words(tmp_path: Path) -> None
         ({"address": Address("10.1.2.3", 80)}, "10.1.2.3:80 can be reached from other machines: serve TLS"),
         ({"certificate": Path("a")}, "TLS needs both, a certificate and its private key"),
         ({"private_key": Path("a")}, "TLS needs both, a certificate and its private key"),
+        ({"give_up_s": float("inf")}, "a time of a gateway is at most 86400 seconds, not inf"),
+        ({"limits": CallLimits(silent_s=float("nan"))}, "at most 86400 seconds, not nan"),
         ({"give_up_s": 5.0}, "calls are given up after 5 s, but requests wait for 10 s"),
     ],
 )

@@ -295,9 +295,10 @@ def rotate_key(
 
     elsewhere = [spec.id for spec in cluster.hosts if not spec.address.loopback]
     if elsewhere:
+        names = ", ".join(map(str, elsewhere))
         raise LocalError(
-            f"hosts {', '.join(map(str, elsewhere))} may run on other machines and cannot be asked from here;"
-            " take the steps one by one with --step add, --step activate and --step retire"
+            f"host{'' if len(elsewhere) == 1 else 's'} {names} may run on other machines and cannot be asked"
+            " from here; take the steps one by one with --step add, --step activate and --step retire"
         )
 
     def known() -> dict[int, list[str]]:

@@ -145,12 +145,13 @@ def _progress(cluster: Cluster, hosts: list[HostId]) -> dict[HostId, list[int]]:
 
 
 def unfinished_runs(cluster: Cluster) -> list[str]:
-    """The runs whose trace has no description yet."""
+    """The runs whose trace has no description yet. What has no spool is no run: reports lie there too."""
+    from ordercast.net.host.recording.spool_to_parquet import spool_folder
     from ordercast.trace.store import DESCRIPTION
 
     if not cluster.traces.is_dir():
         return []
-    folders = sorted(path for path in cluster.traces.iterdir() if path.is_dir())
+    folders = sorted(path for path in cluster.traces.iterdir() if spool_folder(path).is_dir())
     return [path.name for path in folders if not (path / DESCRIPTION).exists()]
 
 

@@ -150,9 +150,12 @@ def _await_all(cluster: Cluster, hosts: list[HostId], timeout_s: float, so_far: 
         time.sleep(POLL_S)
     if untold:
         names = ", ".join(map(str, sorted(untold)))
-        errors.print(
-            f"note: hosts {names} do not answer; they learn of it when they are back", soft_wrap=True
+        text = (
+            f"host {names} does not answer; it learns of it when it is back"
+            if len(untold) == 1
+            else f"hosts {names} do not answer; they learn of it when they are back"
         )
+        errors.print(f"note: {text}", soft_wrap=True)
 
 
 def _print_next(cluster: Cluster, host: HostSpec, program: bool, here: bool) -> None:

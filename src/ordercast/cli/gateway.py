@@ -7,21 +7,22 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from ordercast.cli.config import CONFIG, ConfigOption, read_config
 from ordercast.cli.output import console, print_json
 from ordercast.core import LocalError
 from ordercast.net.cluster.cluster import Cluster
-from ordercast.net.gateway.gateway import GatewaySpec, run_gateway
+from ordercast.net.gateway.gateway import GIVE_UP_S, HTTP_LIMITS, GatewaySpec, run_gateway
 from ordercast.net.gateway.site import CallLimits
 from ordercast.net.gateway.token_file import create_tokens
 from ordercast.net.host.loop import run
-from ordercast.net.http.server import HttpLimits
 from ordercast.net.transports.address import parse_address
 
 ADDRESS = "127.0.0.1:9300"
 TOKENS = "gateway.token"
+LIMITS = CallLimits()
 CANNOT_GO_ON = 2
 """Exit code if the host of the gateway cannot go on."""
 
@@ -49,26 +50,26 @@ def gateway(
     ] = None,
     wait: Annotated[
         float, typer.Option(help="Seconds that a request waits for the answer of the service.", min=0.01)
-    ] = 10.0,
+    ] = LIMITS.wait_s,
     give_up: Annotated[
         float, typer.Option(help="Seconds after which a call without an answer is given up.", min=0.01)
-    ] = 60.0,
+    ] = GIVE_UP_S,
     silence: Annotated[
         float,
         typer.Option(help="Seconds without any answer after which calls are refused at once.", min=0.01),
-    ] = 5.0,
+    ] = LIMITS.silent_s,
     keep: Annotated[
         float,
         typer.Option(help="Seconds that the answer to a request with an Idempotency-Key is kept.", min=0),
-    ] = 600.0,
+    ] = LIMITS.keep_s,
     keys: Annotated[
         int, typer.Option(help="Requests with an Idempotency-Key that are kept at most.", min=1)
-    ] = 100_000,
-    calls: Annotated[int, typer.Option(help="Calls under way at most.", min=1)] = 1024,
-    connections: Annotated[int, typer.Option(help="Connections at most.", min=1)] = 256,
+    ] = LIMITS.keys,
+    calls: Annotated[int, typer.Option(help="Calls under way at most.", min=1)] = LIMITS.calls,
+    connections: Annotated[int, typer.Option(help="Connections at most.", min=1)] = HTTP_LIMITS.connections,
     body_bytes: Annotated[
         int, typer.Option(help="Bytes of the body of a request at most.", min=1, max=64 << 20)
-    ] = 2 << 20,
+    ] = HTTP_LIMITS.body_bytes_max,
     config: ConfigOption = CONFIG,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object when it is ready.")] = False,
 ) -> int:
@@ -101,7 +102,7 @@ def gateway(
         private_key=private_key,
         host=host,
         give_up_s=give_up,
-        http=HttpLimits(connections=connections, body_bytes_max=body_bytes, request_s=10.0, idle_s=60.0),
+        http=msgspec.structs.replace(HTTP_LIMITS, connections=connections, body_bytes_max=body_bytes),
         limits=CallLimits(calls=calls, wait_s=wait, silent_s=silence, keep_s=keep, keys=keys),
     )
     if token_file is None and not spec.tokens.exists():

@@ -14,7 +14,7 @@ import msgspec
 
 from ordercast.core.errors import LocalError
 from ordercast.core.extension import Extension
-from ordercast.core.guarantees import Crashes, Fault, Gaps, Guarantees, Membership
+from ordercast.core.guarantees import Consistency, Crashes, Fault, Gaps, Guarantees, Membership
 from ordercast.core.ids import NODE_MAX, GroupId, HostId, NodeId
 from ordercast.core.message import Codec
 from ordercast.core.process import Env, Member, Process
@@ -214,6 +214,12 @@ class Plan:
         """The most groups that one message can go to."""
         promised = self.guarantees.groups_max
         return len(self.groups) if promised is None else min(promised, len(self.groups))
+
+    @property
+    def shards(self) -> int:
+        """Into how many shards a service is cut; 0 if each group has a service of its own."""
+        sharded = self.guarantees.consistency in (Consistency.SERIALIZABLE, Consistency.STRICT_SERIALIZABLE)
+        return len(self.groups) if sharded else 0
 
     def infrastructure(self) -> tuple[Node, ...]:
         """The nodes that are neither receivers nor senders, and were not removed."""

@@ -1,16 +1,15 @@
 """The registry of properties, in the order in which both judges use them.
 
-To add a property, write its oracle (`online/`) and its column judge (`columns/`), and declare it here. Both
-judges, the command line and the table in `docs/checks.md` read it from here.
+To add a property, write its oracle (`online/`) and its column judge (`columns/`), and declare it here, or in
+`service_properties.py` if it is about replicated services. Both judges, the command line and the table in
+`docs/checks.md` read it from here.
 """
 
 from ordercast.core import Agreement as Agreed
-from ordercast.core import Causality, Consistency, Gaps, Membership, Order, Partition
+from ordercast.core import Causality, Gaps, Membership, Order
 from ordercast.judge.columns import Case as Columns
 from ordercast.judge.columns.acyclic_order import acyclic_order
 from ordercast.judge.columns.agreement import agreement
-from ordercast.judge.columns.answers import answers
-from ordercast.judge.columns.branches import branches
 from ordercast.judge.columns.causal import causal
 from ordercast.judge.columns.clock import clock
 from ordercast.judge.columns.completion import completion
@@ -21,11 +20,9 @@ from ordercast.judge.columns.drop_reason import drop_reason
 from ordercast.judge.columns.fifo import fifo
 from ordercast.judge.columns.joining import joining
 from ordercast.judge.columns.lifecycle import lifecycle
-from ordercast.judge.columns.linearizable import linearizable
 from ordercast.judge.columns.pair_order import pair_order
 from ordercast.judge.columns.probe import probe
 from ordercast.judge.columns.progress import progress
-from ordercast.judge.columns.replica_state import replica_state
 from ordercast.judge.columns.replies import replies
 from ordercast.judge.columns.stamp import stamp
 from ordercast.judge.columns.stamp_order import stamp_order
@@ -37,8 +34,6 @@ from ordercast.judge.columns.validity import validity
 from ordercast.judge.columns.view_synchrony import view_synchrony
 from ordercast.judge.online.acyclic_order import AcyclicOrder
 from ordercast.judge.online.agreement import Agreement
-from ordercast.judge.online.answers import Answers
-from ordercast.judge.online.branches import Branches
 from ordercast.judge.online.causal import Causal
 from ordercast.judge.online.clock import Clocks
 from ordercast.judge.online.completion import Completion
@@ -50,11 +45,9 @@ from ordercast.judge.online.fifo import Fifo
 from ordercast.judge.online.integrity import Integrity
 from ordercast.judge.online.joining import Requests
 from ordercast.judge.online.lifecycle import Lifecycle
-from ordercast.judge.online.linearizable import Linearizable
 from ordercast.judge.online.pair_order import PairOrder
 from ordercast.judge.online.probe import Probes
 from ordercast.judge.online.progress import Progress
-from ordercast.judge.online.replica_state import ReplicaState
 from ordercast.judge.online.replies import Replies
 from ordercast.judge.online.stamp import Stamps
 from ordercast.judge.online.stamp_order import StampOrder
@@ -65,6 +58,7 @@ from ordercast.judge.online.total_order import TotalOrder
 from ordercast.judge.online.validity import Validity
 from ordercast.judge.online.view_synchrony import ViewSynchrony
 from ordercast.judge.property import Property, in_registry
+from ordercast.judge.service_properties import SERVICE_PROPERTIES
 
 PROPERTIES: tuple[Property, ...] = in_registry(
     (
@@ -119,7 +113,8 @@ PROPERTIES: tuple[Property, ...] = in_registry(
         ),
         Property(
             "stamp",
-            "All receivers that deliver a message deliver it with the same stamp, or all without a stamp.",
+            "All receivers that deliver a message deliver it with the same stamp, or all without a stamp."
+            " Where `order` is `group`, all receivers in one group do.",
             "always",
             lambda run: True,
             Stamps,
@@ -258,50 +253,7 @@ PROPERTIES: tuple[Property, ...] = in_registry(
             StateTransfer,
             state_transfer,
         ),
-        Property(
-            "linearizable",
-            "An operation of a service is answered with the place at which replicas deliver it, and a read"
-            " with the place behind which it was executed. In the order of these places, no operation was"
-            " answered before one with an earlier place was invoked. A client gets one answer to an"
-            " operation, or the same again, and only to what it invoked.",
-            "`consistency` is `linearizable`; that answered operations are delivered, at the end of a"
-            " complete run",
-            lambda run: run.guarantees.consistency is Consistency.LINEARIZABLE,
-            Linearizable,
-            linearizable,
-        ),
-        Property(
-            "replica-state",
-            "Replicas of a service have equal states at equal places. A replica delivers nothing for which a"
-            " state stands that it has taken over from another one.",
-            "`consistency` is promised",
-            lambda run: run.guarantees.consistency is not Consistency.NONE,
-            ReplicaState,
-            replica_state,
-        ),
-        Property(
-            "branches",
-            "Each primary view has one primary, one view before it and one beginning, and along a branch"
-            " numbers and precedences grow. At the end of a complete run, all receivers that are up are in"
-            " the last view of the branch that survives, and each node was told that what it delivered or was"
-            " answered on another branch is undone. Nobody is told so of what survives.",
-            "`partition` is `side-branches-discarded`; who is in which view, and who was told, at the end of"
-            " a complete run",
-            lambda run: run.guarantees.partition is Partition.SIDE_BRANCHES_DISCARDED,
-            Branches,
-            branches,
-        ),
-        Property(
-            "answers",
-            "A fresh service that executes the operations in the order of their places gives the same"
-            " answers.",
-            "the run has a service, whose replicas began with the run, and the bytes of its operations are"
-            " known",
-            lambda run: bool(run.service),
-            Answers,
-            answers,
-            of_services=True,
-        ),
+        *SERVICE_PROPERTIES,
         Property(
             "agreement",
             "If one receiver delivers a message, every correct receiver delivers it. Where notifications are"

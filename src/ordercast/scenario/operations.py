@@ -1,6 +1,6 @@
 """The operations of a scenario with a service."""
 
-from ordercast.core import Consistency, LocalError, Plan
+from ordercast.core import LocalError, Plan
 from ordercast.scenario.spec import Scenario, ScenarioError
 from ordercast.services import Operations, workload_of
 from ordercast.toml_file import about
@@ -16,14 +16,6 @@ def operations_of(scenario: Scenario, plan: Plan) -> Operations | None:
     with about("service"):
         try:
             first = (0,) if plan.service is not None and plan.service.parts else None
-            workload = workload_of(scenario.service)
-            return Operations(workload, spec.reads, spec.bytes, shards_of(plan), first)
+            return Operations(workload_of(scenario.service), spec.reads, spec.bytes, plan.shards, first)
         except TypeError as error:
             raise LocalError(f"the workload of {scenario.service} cannot be used: {error}") from error
-
-
-def shards_of(plan: Plan) -> int:
-    """How many shards a service has in a plan; 0 if each group has a service of its own."""
-    promised = plan.guarantees.consistency
-    sharded = promised in (Consistency.SERIALIZABLE, Consistency.STRICT_SERIALIZABLE)
-    return len(plan.groups) if sharded else 0

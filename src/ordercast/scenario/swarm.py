@@ -25,7 +25,6 @@ from ordercast.scenario.crashes import (
 )
 from ordercast.scenario.disks import draw_disk_faults
 from ordercast.scenario.faults import FaultSpec, Heal, Partition, Pause, SetClock, Weather
-from ordercast.scenario.operations import shards_of
 from ordercast.scenario.overlaps import draw_overlaps
 from ordercast.scenario.spec import (
     ChiSquareSpec,
@@ -145,7 +144,7 @@ def draw_service(scenario: Scenario, plan: Plan, rng: Random) -> Scenario:
     """The scenario with a service, in most seeds, if its protocol replicates services."""
     if plan.guarantees.consistency is Consistency.NONE or rng.random() >= SERVICE_SHARE:
         return scenario
-    names = sorted(SHARDED if shards_of(plan) else PLAIN)
+    names = sorted(SHARDED if plan.shards else PLAIN)
     workload = msgspec.structs.replace(scenario.workload, reads=rng.choice((0.0, 0.3, 0.5, 0.9)))
     return msgspec.structs.replace(scenario, service=rng.choice(names), workload=workload)
 

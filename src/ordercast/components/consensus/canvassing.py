@@ -40,4 +40,4 @@ class Canvassing:
         """Whose support is missing."""
         asked = tuple(self._lacking)
         blocker = f"nodes {', '.join(map(str, asked))} to say that they hear no leader either"
-        return [Wait("a leader; none is heard", blocker, self._since, on=asked)]
+        return [Wait("the election of a leader", blocker, self._since, on=asked)]

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ordercast.core import GroupId
+from ordercast.core import GroupId, Groups, Order
 from ordercast.judge.columns.account import Account
 from ordercast.judge.columns.columns import Flags, Ints, null_of
 from ordercast.judge.columns.messages import Places
@@ -36,6 +36,7 @@ class Calls:
         """The rows of all answers."""
         self.of: Ints = self._places.of(trace.message[self.reply])
         """For each answer, the number of the call with this name; -1 if there is none."""
+        self._in_group: dict[GroupId, Ints] = {}
         self._asked: Ints = np.append(self.row, 0)[self.of]
         """For each answer, the row of this call."""
 
@@ -49,11 +50,38 @@ class Calls:
     @cached_property
     def delivery(self) -> Ints:
         """The row in which each call was delivered first, in order; -1 if no replica delivered it."""
+        return self._first_rows(np.ones(len(self._account.row), bool))
+
+    @cached_property
+    def separate(self) -> bool:
+        """Whether a call to several groups has a place of its own in each."""
+        description = self._trace.description
+        return description.guarantees.order is Order.GROUP and len(description.groups) > 1
+
+    def delivery_in(self, group: GroupId) -> Ints:
+        """The row in which each call was delivered first by a receiver of a group."""
+        if group not in self._in_group:
+            members = self._trace.description.groups[group]
+            self._in_group[group] = self._first_rows(np.isin(self._account.node, members))
+        return self._in_group[group]
+
+    def _first_rows(self, wanted: Flags) -> Ints:
         account, found = self._account, np.full(len(self.row), -1, np.int64)
-        where = np.arange(len(account.row)) if account.ordered is None else np.flatnonzero(account.ordered)
+        where = np.flatnonzero(wanted if account.ordered is None else wanted & account.ordered)
         where = where[np.argsort(account.row[where], kind="stable")[::-1]]
         calls = self._places.of(account.messages[account.place[where]])
         found[calls[calls >= 0]] = account.row[where[calls >= 0]]
+        return found
+
+    def delivery_for(self, number: Ints, reply: Ints) -> Ints:
+        """For some calls, the row of the delivery that answers to them must name."""
+        found: Ints = self.delivery[number]
+        if self.separate:
+            firsts = [groups[0] if groups else -1 for groups in (*self._trace.groups.tuples, ())]
+            group = np.array(firsts, np.int64)[self._trace.groups.codes[reply]]
+            found = np.full(len(number), -1, np.int64)
+            for one in self._trace.description.groups:
+                found[group == one] = self.delivery_in(one)[number[group == one]]
         return found
 
     @cached_property
@@ -67,10 +95,16 @@ class Calls:
     def strange(self) -> Flags:
         """For each answer to a call, whether it is to another client or to another call than this."""
         trace, strange = self._trace, np.zeros(len(self.reply), bool)
-        for column in (trace.node, trace.groups.codes):
-            strange |= column[self.reply] != column[self._asked]
+        strange |= trace.node[self.reply] != trace.node[self._asked]
+        codes = np.stack((trace.groups.codes[self.reply], trace.groups.codes[self._asked]), 1)
+        pairs, places = np.unique(codes, axis=0, return_inverse=True)
+        within = [_within(self._lists(one), self._lists(other)) for one, other in pairs.tolist()]
+        strange |= ~np.array(within, bool)[places.ravel()]
         strange |= trace.labelled(self.reply, READ) != np.append(self.reads, False)[self.of]
         return strange
+
+    def _lists(self, code: int) -> tuple[int, ...]:
+        return () if code < 0 else self._trace.groups.tuples[code]
 
     @cached_property
     def first_reply(self) -> Ints:
@@ -88,3 +122,8 @@ class Calls:
     def in_group(self, group: GroupId) -> Ints:
         """The numbers of the calls in a group."""
         return np.flatnonzero(self.group == group)
+
+
+def _within(answering: Groups, called: Groups) -> bool:
+    """Whether an answer comes from some of the groups that were called."""
+    return bool(answering) and set(answering) <= set(called)

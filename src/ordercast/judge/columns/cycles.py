@@ -75,11 +75,11 @@ def _long_cycles(chains: list[Sequence], wanted: int) -> tuple[list[list[Edge]],
         for index in range(len(places) - 1):
             edge = (chain.node, where[index], where[index + 1])
             after.setdefault(places[index], {}).setdefault(places[index + 1], edge)
-    parts = [part for part in _strong_parts(after) if len(part) > 1]
-    return [_way_round(after, part) for part in parts[:wanted]], max(0, len(parts) - wanted)
+    parts = [part for part in strong_parts(after) if len(part) > 1]
+    return [way_round(after, part) for part in parts[:wanted]], max(0, len(parts) - wanted)
 
 
-def _strong_parts(after: dict[int, dict[int, Edge]]) -> list[list[int]]:
+def strong_parts(after: dict[int, dict[int, Edge]]) -> list[list[int]]:
     """The strongly connected parts of a graph; no recursion, because chains are long."""
     number: dict[int, int] = {}
     low: dict[int, int] = {}
@@ -117,7 +117,7 @@ def _strong_parts(after: dict[int, dict[int, Edge]]) -> list[list[int]]:
     return parts
 
 
-def _way_round(after: dict[int, dict[int, Edge]], part: list[int]) -> list[Edge]:
+def way_round(after: dict[int, dict[int, Edge]], part: list[int]) -> list[Edge]:
     """A shortest cycle through one message of a strongly connected part, with edges of one node merged."""
     start, inside = min(part), set(part)
     came: dict[int, int] = {}

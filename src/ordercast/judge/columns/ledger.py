@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ordercast.core import GroupId, Groups, Nanos, NodeId
+from ordercast.core import GroupId, Groups, Nanos, NodeId, Order
 from ordercast.judge.columns.account import Account
 from ordercast.judge.columns.changes import Change
 from ordercast.judge.columns.columns import Flags, Ints, by_key, factorize, list_columns, null_of
@@ -74,6 +74,9 @@ class Ledger:
             self.holders.setdefault(slot, {}).setdefault(drop.node, drop.time_ns)
             self._drop_rows.setdefault((slot, drop.node), drop.row)
         self._removals = Removals(changes)
+        promised = account.trace.description.guarantees
+        self._separate = promised.order is Order.GROUP and len(self._groups) > 1
+        """Whether a message to several groups has a place of its own in each."""
         self._uniform = account.trace.description.guarantees.uniform
         self._continuity = Continuity(views, self._members)
         self._restored = restored_by_node(account.trace)
@@ -150,7 +153,7 @@ class Ledger:
 
     def stands_for(self, state: RestoredState) -> Flags:
         """Which messages were delivered in the group of a state, up to its place."""
-        places, known = self._message_places
+        places, known = self._places_in(state.group) if self._separate else self._message_places
         to = self.account.going_to(state.group)[self.account.destination[: self.count]]
         flags: Flags = to & known & places.stamped & ~places.above(state.clock, state.issuer)
         return flags
@@ -176,8 +179,15 @@ class Ledger:
     @cached_property
     def _message_places(self) -> tuple[OrderPlaces, Flags]:
         """Where each submitted message was delivered first, and which of them were delivered at all."""
+        return self._first_places(self._binding if self._viewed else np.ones(len(self.account.place), bool))
+
+    def _places_in(self, group: GroupId) -> tuple[OrderPlaces, Flags]:
+        """The same, in the order of one group."""
+        return self._first_places(np.isin(self.account.node, list(self._groups[group])))
+
+    def _first_places(self, counting: Flags) -> tuple[OrderPlaces, Flags]:
         account = self.account
-        where = np.flatnonzero((account.place < self.count) & (self._binding if self._viewed else True))
+        where = np.flatnonzero((account.place < self.count) & counting)
         where = where[np.argsort(account.row[where], kind="stable")[::-1]]
         first = np.full(self.count, -1, np.int64)
         first[account.place[where]] = account.row[where]

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from ordercast.core import GroupId, format_ns, message_name
+from ordercast.judge.columns.answered import judge_places, judge_replies
 from ordercast.judge.columns.calls import NOWHERE, Calls
 from ordercast.judge.columns.case import Case
-from ordercast.judge.columns.columns import Ints, null_of
+from ordercast.judge.columns.columns import Ints
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.trace import Trace
 from ordercast.judge.finding import message_at
@@ -23,42 +24,10 @@ def linearizable(case: Case, findings: Findings) -> None:
     calls, trace = case.calls, case.trace
     if not len(calls.reply):
         return
-    _judge_replies(trace, calls, findings)
-    _judge_places(trace, calls, findings)
+    judge_replies(trace, calls, findings)
+    judge_places(trace, calls, findings)
     for group in case.description.groups:
         _judge_order(trace, calls, group, findings)
-
-
-def _judge_replies(trace: Trace, calls: Calls, findings: Findings) -> None:
-    """Find answers that fit no call, and those that differ from the first one."""
-    fits = calls.fits
-    for row in findings.wanted(calls.reply[~fits].tolist()):
-        _tell(trace, findings, row, "which does not answer a call of this client")
-    replies, first = calls.reply[fits], calls.first_reply[calls.of[fits]]
-    differs = np.zeros(len(replies), bool)
-    for name in ("stamp_clock", "stamp_issuer", "size", "digest"):
-        differs |= trace.column(name)[replies] != trace.column(name)[first]
-    labels = zip(trace.label(replies), trace.label(first), strict=True)
-    differs |= np.array([one != other for one, other in labels], bool)
-    for row in findings.wanted(replies[differs].tolist()):
-        _tell(trace, findings, row, "and had got another answer before")
-
-
-def _judge_places(trace: Trace, calls: Calls, findings: Findings) -> None:
-    """Find answers that name another place than the delivery of their operation."""
-    number = np.flatnonzero((calls.first_reply >= 0) & ~calls.reads)
-    reply, delivery = calls.first_reply[number], calls.delivery[number]
-    clock, issuer, named = calls.place(reply)
-    delivered = delivery >= 0
-    there = calls.place(np.maximum(delivery, 0))
-    differs = delivered & ((clock != there[0]) | (issuer != there[1]))
-    for row, other in findings.wanted(list(zip(reply[differs], delivery[differs], strict=True))):
-        _tell(trace, findings, int(row), "which was delivered at another place", [int(trace.node[other])])
-    for row in findings.wanted(reply[~named & ~differs].tolist()):
-        _tell(trace, findings, row, "without a place in the order")
-    if trace.description.complete:
-        for row in findings.wanted(reply[named & ~delivered].tolist()):
-            _tell(trace, findings, row, "which no replica delivered")
 
 
 def _judge_order(trace: Trace, calls: Calls, group: GroupId, findings: Findings) -> None:
@@ -107,14 +76,3 @@ def _tell_order(trace: Trace, findings: Findings, rows: Iterable[int]) -> None:
         f" {format_ns(answered)}, before node {nodes[1]} called {message_name(messages[1])} at"
         f" {format_ns(invoked)}; but the place of the first is later",
     )
-
-
-def _tell(trace: Trace, findings: Findings, row: int, what: str, others: Iterable[int] = ()) -> None:
-    node, message, peer = int(trace.node[row]), int(trace.message[row]), int(trace.column("peer")[row])
-    told = () if message == null_of(trace.message) else (message,)
-    peers = [] if peer == null_of(trace.column("peer")) else [peer]
-    nodes = dict.fromkeys((node, *peers, *others))
-    named = message_name(message) if told else "nothing that has a name"
-    time_ns = int(trace.time[row])
-    detail = f"node {node} got the answer to {named} at {format_ns(time_ns)}, {what}"
-    findings.add(nodes, told, (time_ns,), detail)

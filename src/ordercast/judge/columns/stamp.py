@@ -1,4 +1,7 @@
-"""Stamps: all receivers that deliver a message in order do so with the same stamp, or all without a stamp."""
+"""Stamps: all receivers that deliver a message in order do so with the same stamp, or all without a stamp.
+
+Where each group has an order of its own, the receivers of each group are compared.
+"""
 
 import numpy as np
 
@@ -15,8 +18,19 @@ def stamp(case: Case, findings: Findings) -> None:
     stamped = case.stamped
     if not stamped.columns:
         return
-    for found in findings.wanted(np.flatnonzero(stamped.differs).tolist()):
-        first = int(stamped.sample[stamped.places[found]])
+    if not case.calls.separate:
+        _compare(case, findings, np.flatnonzero(stamped.differs), stamped.sample)
+        return
+    for members in case.description.groups.values():
+        mine = np.isin(case.trace.node[stamped.rows], members)
+        sample = stamped.sample_of(mine)
+        _compare(case, findings, np.flatnonzero(mine & stamped.differs_from(sample)), sample)
+
+
+def _compare(case: Case, findings: Findings, differing: Ints, sample: Ints) -> None:
+    stamped = case.stamped
+    for found in findings.wanted(differing.tolist()):
+        first = int(sample[stamped.places[found]])
         _tell(case.account, findings, stamped.columns, int(stamped.rows[found]), first)
 
 

@@ -38,16 +38,24 @@ class Stamped:
     @cached_property
     def sample(self) -> Ints:
         """For each message, one row in which it was delivered; -1 if there is none."""
+        return self.sample_of(np.ones(len(self.rows), bool))
+
+    def sample_of(self, deliveries: Flags) -> Ints:
+        """The same, of some deliveries."""
         sample = np.full(len(self._account.messages), -1, np.int64)
-        sample[self.places[::-1]] = self.rows[::-1]
+        sample[self.places[deliveries][::-1]] = self.rows[deliveries][::-1]
         return sample
 
     @cached_property
     def differs(self) -> Flags:
         """For each delivery, whether its stamp is not that of the sample."""
+        return self.differs_from(self.sample)
+
+    def differs_from(self, sample: Ints) -> Flags:
+        """For each delivery, whether its stamp is not that of its message in a sample."""
         differs = np.zeros(len(self.rows), bool)
         for column in self.columns:
-            differs |= column[self.rows] != column[np.maximum(self.sample, 0)][self.places]
+            differs |= column[self.rows] != column[np.maximum(sample, 0)][self.places]
         return differs
 
     def grow_along(self, places: Ints) -> bool:

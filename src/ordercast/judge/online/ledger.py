@@ -23,7 +23,18 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
-from ordercast.core import ANEW, Agreement, Consistency, Gaps, GroupId, Groups, MessageId, Nanos, NodeId
+from ordercast.core import (
+    ANEW,
+    Agreement,
+    Consistency,
+    Gaps,
+    GroupId,
+    Groups,
+    MessageId,
+    Nanos,
+    NodeId,
+    Order,
+)
 from ordercast.judge.online.changes import changes_of
 from ordercast.judge.online.members import Members, Place
 from ordercast.judge.online.population import Population
@@ -92,6 +103,9 @@ class Ledger:
         self._placed = self._changing or promised.consistency is not Consistency.NONE
         self._firsts: dict[MessageId, Event] = {}
         """The first delivery of each message, which has its place; only if not everybody owes all places."""
+        self._separate = promised.order is Order.GROUP
+        self._firsts_in: dict[tuple[MessageId, GroupId], Event] = {}
+        """That in each group, of messages to several groups that have a place of their own in each."""
         self.restored = Restored()
 
     def handlers(self) -> dict[Kind, Callable[[Event], None]]:
@@ -126,6 +140,9 @@ class Ledger:
         self.delivered[event.node].setdefault(message, event.time_ns)
         if self._placed:
             self._firsts.setdefault(message, event)
+            if self._separate and len(event.groups or ()) > 1:
+                for group in self._groups_of(event.node, event.groups or ()):
+                    self._firsts_in.setdefault((message, group), event)
         if self._numbered and event.numbers and message not in self.slots and event.stamp_issuer is not None:
             slots = tuple(Slot(event.stamp_issuer, *slot) for slot in event.slots())
             self.slots[message] = slots
@@ -194,12 +211,22 @@ class Ledger:
         A receiver that took over a state does not owe what the state stands for.
         """
         first = self._firsts.get(message)
-        if first is not None and self.restored.covers(node, first):
+        if any(self.restored.covers(node, one) for one in self._firsts_for(node, message, first)):
             return False
         if not self._changing:
             return True
         _, groups, submitted, _ = self.submissions[message]
         return self._members.owes(node, groups, None if first is None else Place.of(first), submitted)
+
+    def _groups_of(self, node: NodeId, groups: Groups) -> list[GroupId]:
+        return [group for group in groups if node in self._members.of(group)]
+
+    def _firsts_for(self, node: NodeId, message: MessageId, first: Event | None) -> list[Event]:
+        """The deliveries that say where a message is in the orders of a node's groups."""
+        if first is None or not self._separate or len(first.groups or ()) < 2:
+            return [] if first is None else [first]
+        mine = ((message, group) for group in self._groups_of(node, first.groups or ()))
+        return [self._firsts_in[key] for key in mine if key in self._firsts_in]
 
     def survived(self, node: NodeId, message: MessageId) -> bool:
         """Whether a node survived the view in which it delivered a message."""

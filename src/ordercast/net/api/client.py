@@ -5,12 +5,13 @@ async with ordercast.connect("cluster.toml", Store) as store:
     await store.put("a", "1")             # the same; a type checker does not know the arguments
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from ordercast.core import LocalError, OperationType, Service, ServiceType
 from ordercast.net.api.open_calls import OpenCalls
+from ordercast.net.api.transaction import Transacting
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,7 +26,7 @@ class Client(Generic[S]):
     """Calls the operations of a service; many calls may be under way at a time.
 
     Besides `call`, every operation of the service is a method with its name. An operation that is itself
-    named `call` can only be called by ``call(Store.call, ...)``.
+    named `call` or `transaction` can only be called by ``call(Store.call, ...)``.
     """
 
     def __init__(self, calls: OpenCalls, service: type[S]) -> None:
@@ -48,6 +49,18 @@ class Client(Generic[S]):
             raise self._unknown(getattr(operation, "__qualname__", str(operation)))
         result: R = await self._calls.call(kind, kind.pack(args, kwargs))
         return result
+
+    def transaction(self, writes: Sequence[str] = (), reads: Sequence[str] = ()) -> Transacting:
+        """A general transaction: entered with ``async with``, it locks and reads all of its keys at once.
+        Leaving the block commits it; an exception aborts it.
+
+            async with bank.transaction(writes=("alice", "bob")) as t:
+                if t["alice"] < 30:
+                    raise ordercast.Abort
+                t["alice"] -= 30
+                t["bob"] += 30
+        """
+        return Transacting(self._calls, writes, reads)
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         """An operation of the service as a method."""

@@ -46,7 +46,7 @@ class Calling:
     async def __aenter__(self) -> OpenCalls:
         """Start the host of a client."""
         cluster = load_cluster(self._file)
-        group = find_group(cluster, self._name)
+        group = 0 if cluster.plan().shards and not self._name else find_group(cluster, self._name)
         check_service(cluster, self._service, group)
         cluster = msgspec.structs.replace(cluster, deadline_ns=round((self._timeout_s or 0) * SECOND))
         async with AsyncExitStack() as exits:

@@ -11,7 +11,7 @@ on.
 
 import asyncio
 import logging
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any, TypeAlias
@@ -52,9 +52,10 @@ class Unknown(OrdercastError):
         super().__init__(f"{why}: it is not known whether operation {name} was executed or still will be")
 
 
-Line: TypeAlias = list[tuple[bytes, "asyncio.Future[bytes | None]"]]
-"""Operations that are to be submitted, each with the future of its result; None says that there was no room.
-"""
+Answered: TypeAlias = "asyncio.Future[bytes | None]"
+"""The future of a result; None says that there was no room."""
+Line: TypeAlias = list[tuple[bytes, Answered]]
+"""Operations that are to be submitted together."""
 
 
 class OpenCalls:
@@ -66,10 +67,14 @@ class OpenCalls:
         self.host = host
         self._node = node
         self._groups: Groups = (group,)
+        service = host.plan.service
+        self._sharding = service.sharding if service is not None and host.plan.shards else None
         self._timeout_s = timeout_s
         self._loop = asyncio.get_running_loop()
-        self._lines: defaultdict[tuple[Groups, bool], Line] = defaultdict(list)
-        """What the next turn submits to each group: operations, and reads (true)."""
+        self._lines: dict[tuple[Groups, bool], Line] = {}
+        """Operations and reads that the next turn submits, by where they go."""
+        self._named: dict[Answered, list[MessageId]] = {}
+        """Where the identities of operations are put whose callers want to know them."""
         self._due = False
         self._waiting: dict[MessageId, asyncio.Future[bytes | None]] = {}
         self._deadlines: deque[tuple[float, MessageId]] = deque()
@@ -93,18 +98,46 @@ class OpenCalls:
                 f"{kind.name} takes {len(payload)} bytes with its arguments; the limit is"
                 f" {OPERATION_BYTES_MAX} bytes"
             )
+        if self._sharding is not None:
+            groups = self.shards_of(payload)
+        else:
+            groups = self._groups if group is None else (group,)
+        return kind.unpack_result(await self._result(payload, groups, kind.reads))
+
+    def shards_of(self, payload: bytes) -> Groups:
+        """The shards that a transaction runs in; `LocalError` if the cluster's service has none."""
+        plan = self.host.plan
+        if self._sharding is None:
+            raise LocalError(f"{plan.protocol} runs no transactions over shards here")
+        return self._sharding.groups(payload, plan.shards)
+
+    async def prepare(self, payload: bytes) -> tuple[MessageId, bytes]:
+        """Call the first half of a general transaction; its identity, by which it is concluded, and its
+        result."""
+        named: list[MessageId] = []
+        result = await self._result(payload, self.shards_of(payload), False, named)
+        return named[-1], result
+
+    async def conclude(self, payload: bytes) -> bytes:
+        """Call the second half of a general transaction; its result."""
+        return await self._result(payload, self.shards_of(payload), False)
+
+    async def _result(
+        self, payload: bytes, groups: Groups, read: bool, named: list[MessageId] | None = None
+    ) -> bytes:
         if self._ended:
             raise LocalError(self._ended)
-        line = self._lines[self._groups if group is None else (group,), kind.reads]
-        result = await self._enter(payload, line)
-        if result is None:
-            result = await self._try_again(payload, line)
-        return kind.unpack_result(result)
+        result = await self._enter(payload, groups, read, named)
+        return await self._try_again(payload, groups, read, named) if result is None else result
 
-    def _enter(self, payload: bytes, line: Line) -> "asyncio.Future[bytes | None]":
-        """Have an operation submitted in the next turn."""
-        waiting: asyncio.Future[bytes | None] = self._loop.create_future()
-        line.append((payload, waiting))
+    def _enter(
+        self, payload: bytes, groups: Groups, read: bool, named: list[MessageId] | None = None
+    ) -> Answered:
+        """Have an operation submitted in the next turn; its identity is put into `named`."""
+        waiting: Answered = self._loop.create_future()
+        if named is not None:
+            self._named[waiting] = named
+        self._lines.setdefault((groups, read), []).append((payload, waiting))
         if not self._due:
             self._due = True
             self._loop.call_soon(self._submit)
@@ -113,11 +146,12 @@ class OpenCalls:
     def _submit(self) -> None:
         """Submit what was entered since the last turn, except what nobody waits for any more."""
         self._due = False
-        for (groups, read), line in self._lines.items():
+        lines, self._lines = self._lines, {}
+        for (groups, read), line in lines.items():
             entered = [(payload, waiting) for payload, waiting in line if not waiting.done()]
-            line.clear()
             if entered:
                 self._submit_line(entered, groups, read)
+        self._named.clear()
         self.host.end_turn()
 
     def _submit_line(self, line: Line, groups: Groups, read: bool) -> None:
@@ -130,6 +164,8 @@ class OpenCalls:
         if self.on_submit is not None:
             self.on_submit(first, payloads)
         self._waiting.update(enumerate([waiting for _, waiting in line], first))
+        for message, (_, waiting) in enumerate(line, first) if self._named else ():
+            self._named.get(waiting, []).append(message)
         if self._timeout_s is not None:
             self._note_deadline(self._loop.time() + self._timeout_s, first + len(line) - 1)
 
@@ -156,7 +192,9 @@ class OpenCalls:
         if deadlines:
             self._loop.call_at(deadlines[0][0], self._withdraw)
 
-    async def _try_again(self, payload: bytes, line: Line) -> bytes:
+    async def _try_again(
+        self, payload: bytes, groups: Groups, read: bool, named: list[MessageId] | None
+    ) -> bytes:
         """Submit an operation when there is room in the backlog, and wait for its result."""
         end = None if self._timeout_s is None else self._loop.time() + self._timeout_s
         while not self._ended:
@@ -168,7 +206,7 @@ class OpenCalls:
                     f"too many calls are under way: there was no room for another within {self._timeout_s:g}"
                     " s, and the operation was not sent"
                 ) from None
-            if (result := await self._enter(payload, line)) is not None:
+            if (result := await self._enter(payload, groups, read, named)) is not None:
                 return result
         raise LocalError(self._ended)
 
@@ -225,11 +263,10 @@ class OpenCalls:
         if not self._ended and self.on_end is not None:
             self.on_end(why)
         self._ended = self._ended or why
-        for line in self._lines.values():
-            for _, waiting in line:
-                if not waiting.done():
-                    waiting.set_exception(LocalError(f"{why}; the operation was not sent"))
-            line.clear()
+        for _, waiting in (entered for line in self._lines.values() for entered in line):
+            if not waiting.done():
+                waiting.set_exception(LocalError(f"{why}; the operation was not sent"))
+        self._lines.clear()
         for message in list(self._waiting):
             self._give_up(message, why)
 

@@ -22,6 +22,9 @@ from ordercast.net.metrics.metrics import Family
 from ordercast.net.transports.address import Address
 from ordercast.services import service_class
 
+GIVE_UP_S = 60.0
+DAY_S = 86_400
+HTTP_LIMITS = HttpLimits(connections=256, body_bytes_max=2 << 20, request_s=10.0, idle_s=60.0)
 GRACE_S = 1.0
 """Requests under way may take so much longer than they may wait, before they are cut off at the end."""
 
@@ -54,12 +57,16 @@ class GatewaySpec(msgspec.Struct, frozen=True, kw_only=True):
     private_key: Path | None = None
     host: HostId | None = None
     """The host of its client; None: the first that is free."""
-    give_up_s: float = 60.0
+    give_up_s: float = GIVE_UP_S
     """How long a call is repeated until it has an answer."""
-    http: HttpLimits = HttpLimits(connections=256, body_bytes_max=2 << 20, request_s=10.0, idle_s=60.0)
+    http: HttpLimits = HTTP_LIMITS
     limits: CallLimits = CallLimits()
 
     def __post_init__(self) -> None:
+        limits = self.limits
+        for seconds in (self.give_up_s, limits.wait_s, limits.silent_s, limits.keep_s):
+            if not 0 <= seconds <= DAY_S:
+                raise LocalError(f"a time of a gateway is at most {DAY_S} seconds, not {seconds:g}")
         if self.give_up_s < self.limits.wait_s:
             raise LocalError(
                 f"calls are given up after {self.give_up_s:g} s, but requests wait for {self.limits.wait_s:g}"

@@ -120,9 +120,15 @@ class GatewaySite:
     async def answer(self, request: HttpRequest) -> HttpResponse:
         """Call an operation, or say which there are."""
         head = request.head
-        if head.method == "POST":
-            return self._in_this_life(await self._call(head, request.body))
-        return self._in_this_life(HttpResponse(200, as_json(self._content) + b"\n", JSON))
+        if head.headers.get(LIFE, self.life) != self.life:
+            return self._in_this_life(self._of_another_life())
+        if head.method != "POST":
+            return self._in_this_life(HttpResponse(200, as_json(self._content) + b"\n", JSON))
+        outcome = self._begin(head, request.body)
+        if isinstance(outcome, HttpResponse):
+            return self._in_this_life(outcome)
+        done, _ = await asyncio.wait((outcome,), timeout=self._limits.wait_s)
+        return outcome.result() if done else self._in_this_life(self._waiting(KEY in head.headers))
 
     def malformed(self, status: int, text: str) -> HttpResponse:
         """The answer to what is no request."""
@@ -137,8 +143,8 @@ class GatewaySite:
     def on_undone(self, undone: Undone) -> None:
         """Answers that were given do not hold any more. Nobody knows which, so none is given again."""
         text = "the answer does not hold any more: it was on a branch that was discarded"
-        self.repeats.replace(problem(504, "unknown", text))
         self._begin_life()
+        self.repeats.replace(self._in_this_life(problem(504, "unknown", text)))
 
     # Refusals
 
@@ -151,12 +157,6 @@ class GatewaySite:
         if not self._tokens.admit(head.headers.get("authorization", "")):
             text = "send a token of this gateway: Authorization: Bearer TOKEN"
             return refusal(401, text, ("WWW-Authenticate", 'Bearer realm="ordercast"'))
-        if head.headers.get(LIFE, self.life) != self.life:
-            text = (
-                "this gateway has forgotten or taken back what it answered in that life: read again what you"
-                f" rely on; its life is {self.life}"
-            )
-            return refusal(412, text)
         if head.query:
             return refusal(400, "no query is expected: the arguments are in the body")
         if head.path == "/v1":
@@ -176,7 +176,15 @@ class GatewaySite:
 
     # Calls
 
-    async def _call(self, head: HttpHead, body: bytes) -> HttpResponse:
+    def _of_another_life(self) -> HttpResponse:
+        text = (
+            "this gateway has forgotten or taken back what it answered in that life: read again what you rely"
+            f" on; its life is {self.life}"
+        )
+        return refusal(412, text)
+
+    def _begin(self, head: HttpHead, body: bytes) -> "HttpResponse | asyncio.Future[HttpResponse]":
+        """Make a call, and give its outcome; or say why it cannot be made."""
         target = self._targets[head.path]
         try:
             payload = target.operation.pack(body)
@@ -186,13 +194,11 @@ class GatewaySite:
             text = f"the operation has {len(payload)} bytes with its arguments; the limit is"
             return refusal(413, f"{text} {OPERATION_BYTES_MAX}")
         try:
-            outcome = self._outcome(target, payload, head.headers.get(KEY, ""))
+            return self._outcome(target, payload, head.headers.get(KEY, ""))
         except OtherRequest as error:
             return refusal(409, str(error))
         except LocalError as error:
             return busy(str(error))
-        done, _ = await asyncio.wait((outcome,), timeout=self._limits.wait_s)
-        return outcome.result() if done else self._waiting(KEY in head.headers)
 
     def _outcome(self, target: _Target, payload: bytes, key: str) -> "asyncio.Future[HttpResponse]":
         """The outcome of a call, made now or by an earlier request; `LocalError` if it cannot be made."""
@@ -221,6 +227,7 @@ class GatewaySite:
         silence = self._silences[target.group]
         number = silence.begin(self._loop.time())
         answer, called = await self._ask(target, payload)
+        answer = self._in_this_life(answer)  # now: it may be taken back before it is sent
         silence.end(number, self._loop.time(), heard=called and answer.status != 504)
         if key and called:
             self.repeats.end(key, answer, self._loop.time())
