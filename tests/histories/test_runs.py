@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from ordercast.catalogue import find_protocol, protocol_names
-from ordercast.core import LocalError, RemoteError, message_name
+from ordercast.core import Consistency, LocalError, RemoteError, message_name
 from ordercast.judge import Violation
 from ordercast.judge.histories import explained, judge_history
 from ordercast.scenario.run_history import history_of_run, history_of_stored
@@ -20,7 +20,11 @@ from tests.deep import deep_after
 from tests.sim.mutants_service import Hasty, Lying, Repeating, Stale, forgetful, served_by
 
 BROKEN = {"hasty": Hasty, "lying": Lying, "repeating": Repeating, "stale": Stale, "forgetful": forgetful}
-PROTOCOLS = [name for name in protocol_names() if find_protocol(name).serves]
+PROTOCOLS = [
+    name
+    for name in protocol_names()
+    if find_protocol(name).guarantees.consistency is Consistency.LINEARIZABLE
+]
 RUNS = 500
 PARTS = 25
 WITNESS = {"linearizable", "answers", "integrity"}

@@ -93,6 +93,8 @@ class Liar:
                 return self._rng.random() < 0.5
             case inspect.LiteralType():
                 return self._rng.choice(kind.values)
+            case inspect.EnumType():
+                return self._rng.choice(list(kind.cls)).value
             case inspect.VarTupleType():
                 return [self._value(kind.item_type) for _ in range(self._rng.choice((1, 1, 2)))]
             case inspect.TupleType():

@@ -41,6 +41,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("active", {}),
     ("multi_paxos", {}),
     ("fast_paxos", {"durable": False}),
+    ("lock_store", {}),
     ("hydra_paxos", {}),
     ("nopaxos", {"durable": True}),
     ("llft", {}),
@@ -49,7 +50,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 FEW = 150
 MANY = 2_000
 SEEDS = 5
-"""Two ways to lie, twenty-one cases and five seeds, with so many lies each: 420,000 in all."""
+"""Two ways to lie, twenty-two cases and five seeds, with so many lies each: 440,000 in all."""
 GROWTH_BYTES_MAX = 32 << 20
 
 

@@ -8,6 +8,7 @@ import typer
 from ordercast.cli.output import console, print_json
 from ordercast.cli.sweep import progress_shown
 from ordercast.core import LocalError
+from ordercast.judge.finding import listed
 
 if TYPE_CHECKING:
     # Imported only when something is reproduced: Spark is an optional extra and slow to import.
@@ -15,11 +16,6 @@ if TYPE_CHECKING:
 
 REPRODUCED = Path(".ordercast", "reproduced")
 _SHOWN = ("id", "published", "accept_low", "accept_high", "measured", "met", "note")
-_DERIVED = {
-    "baseline.": "two published ratios, and so are the bands",
-    "epto.bound": "a published bound; no result may exceed it",
-    "epto.internet.": "published results for fewer processes, and so are the bands",
-}
 _VERDICTS = {True: "[green]met[/]", False: "[bold red]missed[/]", None: "[dim]not measured[/]"}
 
 
@@ -90,6 +86,8 @@ def _default_out(claims: list[str], quick: bool) -> Path:
 
 
 def _show(claims: "list[ClaimResult]", report: Path, broken: int) -> None:
+    from ordercast.experiments.published import DERIVED, read_claims
+
     measured = [claim for claim in claims if claim.met is not None]
     width = max((len(claim.id) for claim in measured), default=0)
     for claim in measured:
@@ -99,9 +97,11 @@ def _show(claims: "list[ClaimResult]", report: Path, broken: int) -> None:
         console.print(f"{text}{_VERDICTS[claim.met]}", soft_wrap=True)
         if not claim.met:
             console.print(f"  {claim.note}", markup=False, soft_wrap=True)
-    for prefix, origin in _DERIVED.items():
-        if any(claim.id.startswith(prefix) for claim in measured):
-            console.print(f"{prefix}*: not published as such; derived from {origin}", soft_wrap=True)
+    derived = {claim.id for claim in read_claims(DERIVED)}
+    if found := [claim.id for claim in measured if claim.id in derived]:
+        console.print(
+            f"not published as such, but derived from published results: {listed(found)}", soft_wrap=True
+        )
     counts = {met: sum(claim.met is met for claim in claims) for met in _VERDICTS}
     said = ", ".join(f"{count} {_VERDICTS[met]}" for met, count in counts.items() if count)
     console.print(f"{len(claims)} claim{'' if len(claims) == 1 else 's'}: {said}")

@@ -15,7 +15,8 @@ import msgspec
 from ordercast.core import LocalError
 from ordercast.pipeline.claims import Claim
 
-FILES = ("claims.csv", "derived.csv")
+DERIVED = "derived.csv"
+FILES = ("claims.csv", DERIVED)
 
 
 def read_claims(name: str) -> list[Claim]:

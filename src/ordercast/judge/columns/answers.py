@@ -18,6 +18,8 @@ from ordercast.judge.columns.columns import Flags, Ints, null_of
 from ordercast.judge.columns.findings import Findings
 from ordercast.judge.columns.trace import Trace
 from ordercast.judge.finding import Replay
+from ordercast.judge.finding.shard_replay import ShardStep, combined, is_sharded, replay_shard
+from ordercast.trace import ABORTED, Kind
 
 
 class _Turns(NamedTuple):
@@ -38,8 +40,58 @@ def answers(case: Case, findings: Findings) -> None:
     """Execute the operations of each group again, and compare the results with the answers."""
     if case.replay is None or case.description.resumed or not len(case.calls.reply):
         return
+    if is_sharded(case.description.guarantees, case.replay):
+        _judge_shards(case, case.replay, findings)
+        return
     for group in sorted(case.description.groups):
         _judge_group(case, case.replay, group, findings)
+
+
+def _judge_shards(case: Case, replay: Replay, findings: Findings) -> None:
+    """Execute each shard again, and compare what they answer together."""
+    trace, calls = case.trace, case.calls
+    groups = sorted(case.description.groups)
+    messages = calls.message.tolist()
+    operations = {
+        message: _operation(trace, replay, row)
+        for message, row in zip(messages, calls.row.tolist(), strict=True)
+    }
+    results = {
+        group: replay_shard(replay, operations, group, len(groups), _steps(case, group)) for group in groups
+    }
+    wrong: list[tuple[int, bytes]] = []
+    for number, rows in _replies(calls).items():
+        if number < 0:
+            continue
+        parts = [results[group] for group in trace.groups.tuples[trace.groups.codes[calls.row[number]]]]
+        expected = combined(replay, operations[messages[number]], messages[number], parts)
+        if expected is not None:
+            wrong += [(row, expected) for row in rows if not _same(trace, row, expected)]
+    for row, result in findings.wanted(wrong):
+        _tell(trace, findings, row, result)
+
+
+def _steps(case: Case, group: GroupId) -> list[ShardStep]:
+    """What a shard executes, as far as it is known to be whole."""
+    trace, calls = case.trace, case.calls
+    times = trace.column("submitted_ns")
+    submitted = np.where(times == null_of(times), 0, times)[calls.row].tolist()
+    rows = calls.delivery_in(group)
+    number = np.flatnonzero(rows >= 0)
+    clock, issuer, named = calls.place(rows[number])
+    steps = [
+        ShardStep((at, by), False, int(calls.message[one]), submitted[one])
+        for one, at, by in zip(*(column[named].tolist() for column in (number, clock, issuer)), strict=True)
+    ]
+    ended = trace.rows(Kind.RELEASED)
+    ended = ended[trace.labelled(ended, ABORTED)]
+    clock, issuer, _ = calls.place(ended)
+    codes, ids = trace.groups.codes[ended], trace.message[ended]
+    for code, at, by, message in zip(*map(np.ndarray.tolist, (codes, clock, issuer, ids)), strict=True):
+        if group in trace.groups.tuples[code]:
+            steps.append(ShardStep((at, by), True, message))
+    end = _whole(case, group)
+    return [step for step in dict.fromkeys(steps) if step.place <= end]
 
 
 def _judge_group(case: Case, replay: Replay, group: GroupId, findings: Findings) -> None:
@@ -110,6 +162,8 @@ def _stretches(case: Case, group: GroupId) -> Iterator[tuple[tuple[int, int], tu
     account, trace = case.account, case.trace
     clocks, issuers = trace.column("stamp_clock"), trace.column("stamp_issuer")
     counts = account.going_to(group)[account.to]
+    if case.calls.separate:
+        counts &= np.isin(account.node, case.description.groups[group])
     if account.ordered is not None:
         counts &= account.ordered
     counts &= (clocks[account.row] != null_of(clocks)) & (issuers[account.row] != null_of(issuers))

@@ -4,6 +4,8 @@ The operations of each group are executed again, in the order of their places; a
 place that its answer names. The size and the digest of each result must be those of the answers. This needs
 the bytes of the operations (`Replay`), which a trace does not have.
 
+Each shard executes its own order, and a client is answered by all shards of a transaction together.
+
 Only what is known to be whole is judged: up to the highest place that a replica delivered after everything
 before it. A replica that took over a state may have delivered what lies behind operations that no replica
 delivered, because the run ended too early. Replicas that had lives before the run do not begin with a fresh
@@ -15,10 +17,11 @@ from zlib import crc32
 
 from ordercast.core import Context, GroupId, MessageId, NodeId, RemoteError, format_ns, message_name
 from ordercast.judge.finding import Replay
+from ordercast.judge.finding.shard_replay import ShardStep, combined, is_sharded, replay_shard
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.oracle import Oracle
 from ordercast.judge.online.stamp_place import FIRST, StampPlace, place_of
-from ordercast.trace import ANSWERING, ORDERED, READ, RESTORED, Event, Kind
+from ordercast.trace import ABORTED, ANSWERING, ORDERED, READ, RESTORED, Event, Kind
 
 
 class Turn(NamedTuple):
@@ -49,6 +52,9 @@ class Answers(Oracle):
         self._delivered: dict[GroupId, dict[MessageId, StampPlace]] = {}
         self._stretches: dict[GroupId, dict[NodeId, list[Stretch]]] = {}
         self._replies: dict[MessageId, list[Event]] = {}
+        self._ends: dict[GroupId, dict[ShardStep, None]] = {}
+        """Where shards ended transactions without effect."""
+        self._sharded = case.replay is not None and is_sharded(case.description.guarantees, case.replay)
 
     def handlers(self) -> dict[Kind, Handler]:
         """Invocations, deliveries, states and answers; nothing if nothing can be executed again."""
@@ -59,6 +65,7 @@ class Answers(Oracle):
             **dict.fromkeys(ORDERED, self._on_deliver),
             Kind.CHECKPOINT: self._on_checkpoint,
             **dict.fromkeys(ANSWERING, self._on_reply),
+            Kind.RELEASED: self._on_released,
         }
 
     def _on_submit(self, event: Event) -> None:
@@ -70,6 +77,8 @@ class Answers(Oracle):
         if event.message is None or place is None:
             return
         for group in event.groups or ():
+            if self._sharded and event.node not in self.description.groups[group]:
+                continue
             self._delivered.setdefault(group, {}).setdefault(event.message, place)
             stretch = self._of_node(group, event.node)[-1]
             stretch.last = max(stretch.last, place)
@@ -89,9 +98,48 @@ class Answers(Oracle):
 
     def finish(self) -> None:
         """Execute the operations of each group again."""
-        if self._replay is not None:
-            for group in sorted(self.description.groups):
-                self._judge_group(group, self._replay)
+        if self._replay is None:
+            return
+        if self._sharded:
+            self._judge_shards(self._replay)
+            return
+        for group in sorted(self.description.groups):
+            self._judge_group(group, self._replay)
+
+    def _judge_shards(self, replay: Replay) -> None:
+        """Each shard executes its own order, and a client is answered by all shards together."""
+        groups = sorted(self.description.groups)
+        operations = {message: _operation(replay, invoked) for message, invoked in self._invoked.items()}
+        results = {
+            group: replay_shard(replay, operations, group, len(groups), self._steps(group))
+            for group in groups
+        }
+        for message, replies in self._replies.items():
+            invoked = self._invoked.get(message)
+            parts = [results[group] for group in (invoked.groups if invoked is not None else ()) or ()]
+            expected = combined(replay, operations[message], message, parts) if parts else None
+            if expected is None:
+                continue
+            known = (len(expected), crc32(expected))
+            for reply in replies:
+                if (reply.size, reply.digest) != known:
+                    self._tell(reply, known)
+
+    def _steps(self, group: GroupId) -> list[ShardStep]:
+        """What a shard executes, as far as it is known to be whole."""
+        end = self._whole(group)
+        steps = [
+            ShardStep(place, False, message, self._invoked[message].submitted_ns or 0)
+            for message, place in self._delivered.get(group, {}).items()
+            if message in self._invoked
+        ]
+        return [step for step in (*steps, *self._ends.get(group, ())) if step.place <= end]
+
+    def _on_released(self, event: Event) -> None:
+        place = place_of(event)
+        if event.label == ABORTED and place is not None and event.message is not None:
+            for group in event.groups or ():
+                self._ends.setdefault(group, {})[ShardStep(place, True, event.message)] = None
 
     def _judge_group(self, group: GroupId, replay: Replay) -> None:
         end = self._whole(group)

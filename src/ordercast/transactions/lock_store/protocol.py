@@ -1,0 +1,80 @@
+"""Lock-Store as a protocol: a shard a group, each with a log of commands (Hydra section 7.3)."""
+
+from collections.abc import Mapping
+from random import Random
+
+import msgspec
+
+from ordercast.components.consensus import LIVE_TIMEOUTS
+from ordercast.components.execution.options import LIVE_CALLS
+from ordercast.components.logged_service import GUARANTEES, deploy_logged
+from ordercast.components.logged_service.logged_replica import Place
+from ordercast.core import (
+    MILLISECOND,
+    SECOND,
+    Consistency,
+    Deployment,
+    Env,
+    GroupId,
+    LocalError,
+    NodeId,
+    Options,
+    Plan,
+    Protocol,
+)
+from ordercast.replication.multi_paxos import PROTOCOL as MULTI_PAXOS
+from ordercast.transactions.lock_store.client import TransactionClient
+from ordercast.transactions.lock_store.commands import MESSAGES
+from ordercast.transactions.lock_store.options import LockStoreOptions
+from ordercast.transactions.lock_store.server import ShardServer
+
+NAME = "lock_store"
+PROMISES = msgspec.structs.replace(GUARANTEES, groups_max=None, consistency=Consistency.STRICT_SERIALIZABLE)
+
+
+def deploy(deployment: Deployment, options: Options) -> Plan:
+    """Replicas of the shards, and clients."""
+    if not isinstance(options, LockStoreOptions):
+        raise LocalError(f"{NAME} takes LockStoreOptions, not {type(options).__name__}")
+    service, members = deployment.service, dict(enumerate(deployment.groups))
+    sharding = None if service is None else service.sharding
+
+    def replica(env: Env, place: Place) -> ShardServer:
+        spec = None if service is None else service.for_group(place.group, len(members))
+        return ShardServer(env, place._replace(service=spec), options, members)
+
+    def client(env: Env, members: Mapping[GroupId, tuple[NodeId, ...]], answers: bool) -> TransactionClient:
+        return TransactionClient(env, members, options, sharding, answers=answers)
+
+    return deploy_logged(NAME, deployment, options, replica, client, MESSAGES, PROMISES)
+
+
+def vary(rng: Random) -> dict[str, object]:
+    """Options for a seed of the swarm: those of Multi-Paxos, and clients that soon count as dead.
+
+    Queues hold what clients ask for at once: what overflows comes again when the client repeats it, and by
+    then the shards may have ended the attempt, over and over again.
+    """
+    retry_ns = rng.choice((5, 20)) * MILLISECOND
+    return {
+        **MULTI_PAXOS.vary(rng),
+        "calls": {"window": rng.choice((1, 4, 64)), "retry_ns": retry_ns},
+        "queue": 4096,
+        "lock_ns": rng.choice((3, 10)) * retry_ns,
+        "back_off_ns": rng.choice((1, 4)) * MILLISECOND,
+        "back_off_max": rng.choice((16, 64)),
+    }
+
+
+PROTOCOL = Protocol(
+    name=NAME,
+    summary="Transactions over shards by two-phase commit and locks, over a log for each shard.",
+    paper="Hydra (NSDI 2023), section 7.3; Spanner (OSDI 2012)",
+    guarantees=PROMISES,
+    options=LockStoreOptions,
+    deploy=deploy,
+    roles=("replica", "client"),
+    serves=True,
+    vary=vary,
+    live={"calls": LIVE_CALLS, "consensus": LIVE_TIMEOUTS, "lock_ns": 2 * SECOND},
+)
