@@ -1,7 +1,10 @@
 """Scenes of Lock-Store: who dies when, and that no shard does alone what belongs to two."""
 
+from ordercast.core import Groups, MessageId
 from ordercast.core.general import pack_abort, pack_commit, pack_prepare
 from ordercast.trace import Kind
+from ordercast.transactions.lock_store.commands import Command, Verb
+from ordercast.transactions.lock_store.ending import Ending, Subject
 from tests.lock_store.lab import FAR, StoreWorld, transfer
 
 LOCK_MS = 100
@@ -43,21 +46,39 @@ def test_a_client_that_dies_with_its_locks_is_ended_in_all_shards() -> None:
     assert world.answered(after)
 
 
-def test_a_client_that_dies_between_two_commits_is_committed_in_all_shards() -> None:
-    """One shard has committed when its client dies; the other one freezes the call, asks, and commits it."""
-    world = StoreWorld()
+def dies_between_two_commits(world: StoreWorld) -> MessageId:
+    """A client dies when one shard has committed its call, and the other has not heard of that."""
     message = world.call(transfer(*FAR, 5))
     while not world.deliverers(message):
         if message in world.server(3)._ledger.records:  # then it can be committed in shard 0 only
             world.cut_client(0, 1)
         world.run_ms(0.01)
     world.crash(StoreWorld.CLIENT)
-    done = world.deliverers(message)
-    assert done <= {0, 1, 2}
+    assert world.deliverers(message) <= {0, 1, 2}
     world.block()
     world.run_ms(6 * LOCK_MS)
+    return message
+
+
+def test_a_client_that_dies_between_two_commits_is_committed_in_all_shards() -> None:
+    """The shard that waits freezes the call, asks, and commits it."""
+    world = StoreWorld()
+    message = dies_between_two_commits(world)
     assert world.deliverers(message) == set(range(6))
     assert world.locks() == 0
+
+
+def test_to_abort_by_timeout_alone_would_split_the_transaction() -> None:
+    """The same scene with a shard that asks nobody."""
+    world = StoreWorld()
+    for ending in (world.server(node)._ending for node in range(3, 6)):
+
+        def ask(subject: Subject, groups: Groups, ending: Ending = ending) -> None:
+            for verb in (Verb.FREEZE, Verb.CANCEL):
+                ending._send(1, Command(verb, subject[1], subject[2], groups))
+
+        ending._ask = ask  # type: ignore[method-assign]
+    assert world.deliverers(dies_between_two_commits(world)) == {0, 1, 2}
 
 
 def test_a_slow_client_makes_another_attempt_when_the_shards_have_ended_it() -> None:
