@@ -6,6 +6,9 @@ import pytest
 from ordercast.core import Message, NodeId
 from tests.deep import deep_after
 from tests.llft.lab import Strike
+from tests.llft.mutants import Mutant
+from tests.llft.plays import Play
+from tests.llft.plays_tiers import MUTANTS, TIERED
 from tests.llft.scripts import crash
 from tests.llft.tiers import TierLab
 
@@ -90,3 +93,14 @@ def test_trouble_at_any_step_breaks_no_promise(
         while run(script, 2, options, Strike(any_message, step, trouble)):
             step += STRIDE
         assert step > STRIDE, "the script has many steps"
+
+
+@pytest.mark.parametrize("play", TIERED, ids=lambda play: play.__name__)
+def test_promises_are_kept(play: Play) -> None:
+    assert play() == set()
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_defect_breaks_a_promise(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutant.owner, mutant.attribute, mutant.value)
+    assert mutant.breaks in mutant.play()

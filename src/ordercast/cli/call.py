@@ -68,7 +68,8 @@ def call(
     cluster = read_config(config)
     if not cluster.service:
         raise LocalError(f"{cluster.file}: the cluster has no service; it orders messages: ordercast send")
-    service = service_class(cluster.service, cluster.file.parent)
+    number = list(cluster.groups).index(group) if group in cluster.groups else 0
+    service = service_class(cluster.service, cluster.file.parent, number)
     if operation is None:
         _list(service, json)
         return 0

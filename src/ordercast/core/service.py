@@ -148,6 +148,10 @@ class ServiceSpec:
         name, text = (", ".join(part.name for part in parts), " | ".join(part.fingerprint for part in parts))
         return cls(name, parts[0].make, text, asks=any(part.asks for part in parts), parts=tuple(parts))
 
+    def part(self, group: GroupId) -> "ServiceSpec":
+        """The service of a group, if each has its own; otherwise this one."""
+        return self.parts[group] if self.parts else self
+
     def for_group(self, group: GroupId, groups: int) -> "ServiceSpec":
         """The service as one of so many groups replicates it."""
         if self.parts:

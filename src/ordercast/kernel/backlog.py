@@ -121,6 +121,12 @@ class Backlog:
         bundles.append(OpenBundle(groups, message, self._bundle_bytes - cost, [now], [payload], read))
         return message
 
+    def reserve(self) -> MessageId:
+        """An identity for a message that is not kept here."""
+        message = self.next_message
+        self.next_message = message + 1
+        return message
+
     def offer(self, member: Member) -> bytes | None:
         """Offer the first bundle to a protocol; return its bytes, or None if the window is full."""
         bundle = self.bundles.popleft()  # first: messages that are submitted meanwhile go into another bundle

@@ -15,6 +15,7 @@ def operations_of(scenario: Scenario, plan: Plan) -> Operations | None:
         raise ScenarioError("workload.kind", f"a {spec.kind} workload has no operations of a service")
     with about("service"):
         try:
-            return Operations(workload_of(scenario.service), spec.reads, spec.bytes, plan.shards)
+            first = (0,) if plan.service is not None and plan.service.parts else None
+            return Operations(workload_of(scenario.service), spec.reads, spec.bytes, plan.shards, first)
         except TypeError as error:
             raise LocalError(f"the workload of {scenario.service} cannot be used: {error}") from error

@@ -8,14 +8,26 @@ from ordercast.core import LocalError, Service, ServiceSpec, ServiceType, place_
 from ordercast.services.built_in import PLAIN
 from ordercast.services.draw import by_types
 from ordercast.services.sharded import SHARDED
+from ordercast.services.shop import TIERED
 from ordercast.services.workload import ServiceWorkload
 
-BUILT_IN = PLAIN | SHARDED
+BUILT_IN = PLAIN | SHARDED | TIERED
 """The built-in services by name."""
 
 
-def service_class(name: str, folder: Path | None = None) -> type[Service]:
-    """The class with this name; a module is looked for in `folder` first. `LocalError` if there is none."""
+def names_in(name: str) -> list[str]:
+    """The names of the services of several groups, which are separated by commas; mostly it is one."""
+    return [one.strip() for one in name.split(",")]
+
+
+def service_class(name: str, folder: Path | None = None, group: int = 0) -> type[Service]:
+    """The class with this name; a module is looked for in `folder` first. `LocalError` if there is none. If
+    each group has a service of its own, it is that of `group`."""
+    names = names_in(name)
+    if len(names) > 1:
+        if not 0 <= group < len(names):
+            raise LocalError(f"there is no service for group {group} in '{name}'")
+        name = names[group]
     if name in BUILT_IN:
         return BUILT_IN[name].service
     module_name, colon, class_name = name.partition(":")
@@ -31,13 +43,18 @@ def service_class(name: str, folder: Path | None = None) -> type[Service]:
 
 
 def find_service(name: str, folder: Path | None = None) -> ServiceSpec:
-    """The service with this name, checked; `LocalError` if it cannot be replicated."""
+    """The service with this name, checked; `LocalError` if it cannot be replicated. Several names give each
+    group its own service."""
+    names = names_in(name)
+    if len(names) > 1:
+        return ServiceSpec.of_groups([find_service(one, folder) for one in names])
     return ServiceType.of(service_class(name, folder)).spec(name)
 
 
 def workload_of(name: str, folder: Path | None = None) -> ServiceWorkload:
     """How operations of a service are drawn: by the static method `generate` of its class, if it has one, and
-    otherwise by the types of their parameters."""
+    otherwise by the types of their parameters. Of several services, clients call the first."""
+    name = names_in(name)[0]
     if name in BUILT_IN:
         return BUILT_IN[name]
     service = service_class(name, folder)

@@ -3,6 +3,7 @@
 from random import Random
 
 from ordercast.core import Answer, Refused, Service, ask, continuation, operation, read
+from ordercast.services.workload import ServiceWorkload
 
 ITEMS = ("cup", "jug", "pan", "pot")
 PIECES = 50
@@ -111,3 +112,10 @@ class Shop(Service):
         if what < 0.7:
             return "buy", (one, 1)
         return ("change", (one, other)) if what < 0.9 else ("look", (one,))
+
+
+TIERED = {
+    "shop": ServiceWorkload(Shop, Shop.generate),
+    "stock": ServiceWorkload(Stock, Stock.generate),
+}
+"""Services for groups that ask each other, by name: `shop, stock`."""

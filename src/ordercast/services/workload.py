@@ -20,7 +20,7 @@ class DrawnOperation(NamedTuple):
     payload: bytes
     read: bool
     groups: Groups | None = None
-    """The shards that it goes to; None if the service has none."""
+    """The groups that it goes to; None if whoever submits it chooses."""
 
 
 Drawn: TypeAlias = tuple[str, tuple[object, ...]]
@@ -45,14 +45,22 @@ class ServiceWorkload(NamedTuple):
 class Operations:
     """Draws the operations of a workload."""
 
-    def __init__(self, workload: ServiceWorkload, reads: float, size: int, shards: int = 0) -> None:
+    def __init__(
+        self,
+        workload: ServiceWorkload,
+        reads: float,
+        size: int,
+        shards: int = 0,
+        groups: Groups | None = None,
+    ) -> None:
         """`reads` is the share of reads, `size` the bytes of a value. `shards`: how many there are; 0 if
-        whoever submits an operation chooses its group."""
+        whoever submits an operation chooses its group, unless it goes to `groups`."""
         self._type = ServiceType.of(workload.service)
         self._workload = workload
         self._reads = reads
         self._size = size
         self._shards = shards
+        self._groups = groups
 
     def draw_call(self, rng: Random, number: int) -> Drawn:
         """The name of an operation, and its arguments."""
@@ -70,7 +78,7 @@ class Operations:
 
     def _place(self, payload: bytes, read: bool) -> DrawnOperation:
         if not self._shards or not isinstance(self._type, ShardType):
-            return DrawnOperation(payload, read)
+            return DrawnOperation(payload, read, self._groups)
         return DrawnOperation(payload, read, self._type.groups(payload, self._shards))
 
     def proceed(self, message: MessageId, operation: bytes, result: bytes) -> DrawnOperation | None:

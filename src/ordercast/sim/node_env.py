@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from ordercast.core import (
     CARRIERS,
@@ -16,9 +17,11 @@ from ordercast.core import (
     Env,
     Explanation,
     GroupId,
+    Groups,
     LocalError,
     Member,
     Message,
+    MessageId,
     Nanos,
     NodeId,
     Notice,
@@ -35,7 +38,7 @@ from ordercast.scenario.clock import Clock
 from ordercast.scenario.faults import DiskTrouble
 from ordercast.sim.disk import damage
 from ordercast.sim.host import Host
-from ordercast.trace import TALLY, Event, Kind, given_event
+from ordercast.trace import READ, TALLY, Event, Kind, given_event
 
 if TYPE_CHECKING:
     from ordercast.sim.world import World
@@ -147,6 +150,17 @@ class NodeEnv(Env):
         """Charge the CPU for operations of a service."""
         if cost := self.host.cpu.execute_ns:
             self.host.charge(cost * operations)
+
+    def originate(self, groups: Groups, payload: bytes, *, read: bool = False) -> tuple[MessageId, Nanos]:
+        """Record a submission of the process itself."""
+        world, now, message = self._world, self._scheduler.now, self.backlog.reserve()
+        receivers = sum(len(world.plan.groups[group]) for group in groups)
+        label = READ if read else None
+        world.submitted += 1
+        world.expected += world.calls.on_submit(message, payload, receivers, label)
+        about = Event(now, self.now, self.me, Kind.SUBMIT, message, groups, submitted_ns=now, label=label)
+        world.rows.append(about._replace(size=len(payload), digest=crc32(payload)))
+        return message, now
 
     # Life
 

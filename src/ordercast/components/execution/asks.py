@@ -34,8 +34,8 @@ class Ask(msgspec.Struct, array_like=True):
     operation: bytes
     read: bool
     token: bytes
-    message: MessageId = 0
-    """The identity under which it is sent; 0 until then."""
+    message: MessageId | None = None
+    """The identity under which it is sent; None until then."""
     time_ns: Nanos = 0
     """When it was sent first."""
     via: tuple[int, ...] = ()
@@ -118,14 +118,10 @@ class Asks:
         """The ask that was sent under an identity, if it waits."""
         return next((ask for ask in self.waiting.values() if ask.message == message), None)
 
-    def floor(self, ask: Ask) -> MessageId:
-        """The lowest identity among asks of the same sender that wait."""
-        sender = message_sender(ask.message)
-        return min(
-            one.message
-            for one in self.waiting.values()
-            if one.message and message_sender(one.message) == sender
-        )
+    def floor(self, message: MessageId) -> MessageId:
+        """The lowest identity of the sender of this one among asks that wait."""
+        sent = [one.message for one in self.waiting.values() if one.message is not None]
+        return min(one for one in sent if message_sender(one) == message_sender(message))
 
     def pack(self) -> Packed:
         """All of it as plain data; equal states give equal data."""

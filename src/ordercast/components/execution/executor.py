@@ -294,12 +294,13 @@ class Executor:
         ask = self.asks.waiting.get(number) if self.asks is not None else None
         if ask is None or self.asks is None:
             return None
-        if not ask.message:
+        if ask.message is None:
             ask.message, ask.time_ns = message, time_ns
         ask.via = via
         self.asks.unsent.pop(number, None)
-        bundle = pack_bundle(ask.message, [ask.time_ns], [ask.operation])
-        return pack_call(self.asks.floor(ask), bundle, read=ask.read)
+        known = ask.message
+        bundle = pack_bundle(known, [ask.time_ns], [ask.operation])
+        return pack_call(self.asks.floor(known), bundle, read=ask.read)
 
     def resume(self, message: MessageId, results: bytes) -> tuple[Ask, Execution | None] | None:
         """The answer to an ask has come: the ask, and the execution of the call that waited for it, if it is

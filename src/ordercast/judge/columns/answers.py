@@ -95,6 +95,9 @@ def _steps(case: Case, group: GroupId) -> list[ShardStep]:
 
 
 def _judge_group(case: Case, replay: Replay, group: GroupId, findings: Findings) -> None:
+    service = replay.service.part(group)
+    if service.asks:  # the deliveries do not tell where its operations went on
+        return
     trace, calls = case.trace, case.calls
     turns = _turns(calls, group)
     end_clock, end_issuer = _whole(case, group)
@@ -103,7 +106,7 @@ def _judge_group(case: Case, replay: Replay, group: GroupId, findings: Findings)
     rank = np.lexsort((calls.message[turns.number], calls.reads[turns.number], turns.issuer, turns.clock))
     replies = _replies(calls)
     wrong: list[tuple[int, bytes]] = []
-    machine, now = replay.service.make(), 0
+    machine, now = service.make(), 0
     times, null = trace.column("submitted_ns"), null_of(trace.column("submitted_ns"))
     for number, reply in zip(turns.number[rank].tolist(), turns.reply[rank].tolist(), strict=True):
         operation, message = _operation(trace, replay, int(calls.row[number])), int(calls.message[number])

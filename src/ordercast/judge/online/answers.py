@@ -155,7 +155,10 @@ class Answers(Oracle):
             for place in dict.fromkeys(place_of(reply) or FIRST for reply in self._replies.get(message, ()))
             if place <= end
         ]
-        machine, now = replay.service.make(), 0
+        service = replay.service.part(group)
+        if service.asks:  # the deliveries do not tell where its operations went on
+            return
+        machine, now = service.make(), 0
         for turn in sorted(turns):
             invoked = self._invoked[turn.message]
             operation = _operation(replay, invoked)

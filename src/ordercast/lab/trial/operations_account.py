@@ -98,7 +98,7 @@ class _Calls:
             failed=outcomes[Outcome.FAILED],
             unknown=len(open_calls),
             undone=len(self._undone - self._answered.keys()),
-            checked=len(self._answered) if whole else 0,
+            checked=len(self._checkable()) if whole else 0,
             outage_ns=longest.lasted_ns,
             outage_begin_ns=max(0, longest.begin_ns - start),
             limit_ns=limit,
@@ -134,6 +134,11 @@ class _Calls:
         mine = [pair for pair in pairs if pair[1].group == group]
         return sorted(mine, key=_key)
 
+    def _checkable(self) -> list[Called]:
+        """The answered operations of services that ask no other one: nobody is told where those went on."""
+        called = [self._called[message] for message in self._answered if message in self._called]
+        return [one for one in called if not self._service.part(one.group).asks]
+
     def _groups(self) -> list[GroupId]:
         return sorted({one.group for one in self._called.values()})
 
@@ -153,7 +158,10 @@ class _Calls:
     def _wrong(self, whole: bool) -> Iterator[Complaint]:
         """The first answer of each group that a single service would not have given."""
         for group in self._groups() if whole else ():
-            machine, now = self._service.make(), 0
+            service = self._service.part(group)
+            if service.asks:
+                continue
+            machine, now = service.make(), 0
             for answer, called in self._in_place(group):
                 now = max(now, called.time_ns)
                 run = machine.read if called.read else machine.apply

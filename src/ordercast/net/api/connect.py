@@ -46,8 +46,8 @@ class Calling:
     async def __aenter__(self) -> OpenCalls:
         """Start the host of a client."""
         cluster = load_cluster(self._file)
-        check_service(cluster, self._service)
         group = 0 if cluster.plan().shards and not self._name else find_group(cluster, self._name)
+        check_service(cluster, self._service, group)
         cluster = msgspec.structs.replace(cluster, deadline_ns=round((self._timeout_s or 0) * SECOND))
         async with AsyncExitStack() as exits:
             calls = await self._start(cluster, group)
@@ -126,11 +126,12 @@ def connect(
     return Connecting(Calling(Path(file), service, group, host, timeout, run, on_undone), service)
 
 
-def check_service(cluster: Cluster, service: type[Service]) -> None:
-    """Raise `LocalError` if a cluster does not replicate this service."""
+def check_service(cluster: Cluster, service: type[Service], group: GroupId) -> None:
+    """Raise `LocalError` if a group of a cluster does not replicate this service."""
     known, given = cluster.service_spec, ServiceType.of(service)
     if known is None:
         raise LocalError(f"{cluster.file}: the cluster has no service; it orders messages: ordercast.join")
+    known = known.part(group)
     if known.fingerprint != given.fingerprint:
         raise LocalError(
             f"{cluster.file}: the cluster replicates another service: [{known.fingerprint}], not"

@@ -1,18 +1,20 @@
 """The environment of one process on a live host: effects go to the host's turn, timers to its timers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
-from ordercast.core import Delivery, Env, Message, Nanos, NodeId, Process
+from ordercast.core import Delivery, Env, Groups, Message, MessageId, Nanos, NodeId, Process
 from ordercast.core.plan import Factory
 from ordercast.net.host.timers import Timers
 from ordercast.net.host.turn import Turn
+
+Origin = Callable[[NodeId, Groups, bytes, bool], tuple[MessageId, Nanos]]
 
 
 class LiveEnv(Env):
     """What a process on real sockets sees and does."""
 
-    __slots__ = ("_timers", "_turn", "forgot", "process")
+    __slots__ = ("_timers", "_turn", "forgot", "origin", "process")
 
     process: Process
     _timers: Timers
@@ -22,6 +24,8 @@ class LiveEnv(Env):
         self.now = 0
         self.rng = Random()
         self.forgot = False
+        self.origin: Origin | None = None
+        """Gives identities to operations of the process itself."""
         self._turn = turn
 
     def begin(self, now: Nanos, factory: Factory, timers: Timers, *, forgot: bool) -> None:
@@ -50,6 +54,12 @@ class LiveEnv(Env):
     def deliver(self, delivery: Delivery) -> None:
         """Deliver to the application after this handler has returned and its saved state is durable."""
         self._turn.deliveries.append((self.me, delivery))
+
+    def originate(self, groups: Groups, payload: bytes, *, read: bool = False) -> tuple[MessageId, Nanos]:
+        """Give an operation of the process itself an identity, and put it on record."""
+        if self.origin is None:
+            return super().originate(groups, payload, read=read)
+        return self.origin(self.me, groups, payload, read)
 
     def save(self, name: str, state: bytes | None) -> None:
         """Save a value; it is durable before anything of this turn leaves the host."""

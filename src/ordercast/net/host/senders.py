@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from ordercast.core import Groups, HostId, LocalError, MessageId, NodeId, Plan, message_id
+from ordercast.core import Groups, HostId, LocalError, MessageId, Nanos, NodeId, Plan, message_id
 from ordercast.core.bundle import HEAD_BYTES
 from ordercast.kernel.backlog import Backlog
 from ordercast.kernel.payloads import check_payloads
@@ -61,7 +61,17 @@ class Senders:
             for node in plan.senders
             if plan.nodes[node].host == host
         }
-        self.identities = Identities(self._backlogs, store, turn)
+        self._origins: dict[NodeId, Backlog] = {}
+        """For each replica here that may ask other groups: the identities of what it asks."""
+        if plan.service is not None and plan.service.asks:
+            self._origins = {
+                node: Backlog(message_id(node, 0), packet_bytes)
+                for node in envs
+                if node not in self._backlogs
+            }
+        for node in self._origins:
+            envs[node].origin = self._originate
+        self.identities = Identities(self._backlogs | self._origins, store, turn)
         self._ends = self.identities.ends
 
     def change(self, plan: Plan) -> None:
@@ -108,6 +118,16 @@ class Senders:
         if backlog.next_message + count > self._ends[node]:
             self.identities.set_aside(node)
         return first
+
+    def _originate(self, node: NodeId, groups: Groups, payload: bytes, read: bool) -> tuple[MessageId, Nanos]:
+        """Give an operation of a replica an identity, and put it on record."""
+        backlog, now = self._origins[node], self._clock.read()
+        message = backlog.reserve()
+        if self._recorder is not None:
+            self._recorder.submitted(node, groups, message, [now], [payload], read=read)
+        if backlog.next_message >= self._ends[node]:
+            self.identities.set_aside(node)
+        return message, now
 
     def hand_over(self) -> None:
         """Submit bundles to the protocols until their windows or the network are full."""

@@ -53,7 +53,7 @@ class Asker:
         number = next(iter(asks.unsent))
         ask = asks.waiting[number]
         message, time_ns = ask.message, ask.time_ns
-        if not message:
+        if message is None:
             message, time_ns = self._originate((ask.group,), ask.operation, read=ask.read)
         return SendOrder(self._link_to(ask.group), number, message, time_ns)
 
@@ -113,7 +113,7 @@ class Asker:
         ask, done = resumed
         stamp = Stamp(*answer.place)
         self.answered.note(connection.remote, stamp)
-        given_back = self._mine.pop(ask.message, None)
+        given_back = self._mine.pop(answer.first, None)
         if given_back is not None:
             view = connection.incoming.view
             replica = connection.remote if view is None else self._setting.primary_node(view)

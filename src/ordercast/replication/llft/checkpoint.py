@@ -54,7 +54,8 @@ def capture(
     links = tuple(map(_record, messaging.connections.values()))
     closed = tuple((client, server, number) for (client, server), number in sorted(messaging.closed.items()))
     views = dict(sorted(messaging.views.begun.items()))
-    return _encoder.encode(Record(place, lineage, messaging.clock, executor, links, closed, views, answered))
+    record = (place, lineage, messaging.clock, executor, links, closed, views)
+    return _encoder.encode((*record, answered) if answered else record)
 
 
 def read(data: bytes) -> Record:
