@@ -159,6 +159,11 @@ class World:
 
     # Applications
 
+    def note_call(self, message: MessageId, payload: bytes, receivers: int, label: str | None) -> None:
+        """Count a submission, and the receipts that it will have."""
+        self.submitted += 1
+        self.expected += self.calls.on_submit(message, payload, receivers, label)
+
     def submit(
         self, node: NodeId, groups: Groups, payload: bytes, label: str | None = None
     ) -> MessageId | None:
@@ -176,8 +181,7 @@ class World:
             return None
         now = self.scheduler.now
         message = backlog.add_one(groups, now, payload, label == READ)
-        self.submitted += 1
-        self.expected += self.calls.on_submit(message, payload, receivers, label)
+        self.note_call(message, payload, receivers, label)
         clock = env.clock.read(now) if env.clock else now
         self.rows.append(
             (
