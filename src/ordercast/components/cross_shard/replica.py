@@ -206,7 +206,7 @@ class ShardReplica(NetworkReplica):
     def _forget_aside(self) -> None:
         """What is in the log, or before it, or given up, waits no more."""
         log = self.log
-        for slot in sorted({*self._aside, *self._void}):
+        for slot in (*self._aside, *sorted(self._void)):
             if slot in log.slots or slot in log.noops or log.is_behind(slot):
                 self._aside.pop(slot, None)
                 self._void.discard(slot)
