@@ -7,8 +7,7 @@ them.
 from collections import defaultdict
 from collections.abc import Callable
 
-from ordercast.components.consensus import ConsensusOptions
-from ordercast.components.cross_shard import Coordinator, CoordinatorOptions, ShardReplica
+from ordercast.components.cross_shard import Coordinator, ShardReplica
 from ordercast.components.execution import pack_call
 from ordercast.components.network_ordered import ReplicaOptions, Replies
 from ordercast.components.network_ordered.messages import Reply, ViewChangeRequest
@@ -227,7 +226,12 @@ class Lab:
     def decide_removal(self, sequencer: int, clock: int, numbers: tuple[int, ...], *nodes: NodeId) -> None:
         """Decide that a sequencer is removed, and tell some replicas."""
         self.steps.append(Step("removed", sequencer, 20 + sequencer, 1, clock, numbers))
-        self._tell(Steps(0, tuple(self.steps)), nodes)
+        self.tell_steps(*nodes)
+
+    def tell_steps(self, *nodes: NodeId) -> None:
+        """Tell replicas of all steps."""
+        if self.steps:
+            self._tell(Steps(0, tuple(self.steps)), nodes)
 
     def _tell(self, message: Message, nodes: tuple[NodeId, ...]) -> None:
         for node in nodes or REPLICAS:
@@ -261,8 +265,7 @@ class Lab:
         """Let everything settle. Shards take all of a call or nothing, and what was answered is there; of the
         names given all are there, and none of the last."""
         self.lost = lambda source, to, message: False
-        if self.steps:
-            self._tell(Steps(0, tuple(self.steps)), ())
+        self.tell_steps()
         self.call("the end", sequencer=2)
         self.wait_ms(200)
         self.check()
@@ -280,7 +283,3 @@ class Lab:
                 assert name in self.order(group), f"{name} is not in shard {group}: {self.order(group)}"
         for name in never:
             assert all(name not in self.order(group) for group in SHARDS), f"{name} was delivered"
-
-
-CONSENSUS = ConsensusOptions()
-COORDINATOR = CoordinatorOptions()
