@@ -1,4 +1,4 @@
-"""Two shards of HydraTxn, driven by hand: six replicas, a coordinator, and a network that a test plays itself.
+"""Two shards of HydraTxn, driven by hand: six replicas, a coordinator, and a network that a test plays.
 
 A test stamps calls and says which replicas get them. All other messages travel at once, unless the test loses
 them.
@@ -7,7 +7,7 @@ them.
 from collections import defaultdict
 from collections.abc import Callable
 
-from ordercast.components.cross_shard import Coordinator, ShardReplica
+from ordercast.components.cross_shard import MESSAGES, Coordinator, ShardReplica
 from ordercast.components.execution import pack_call
 from ordercast.components.network_ordered import ReplicaOptions, Replies
 from ordercast.components.network_ordered.messages import Reply, ViewChangeRequest
@@ -38,6 +38,16 @@ OPTIONS = HydraTxnOptions(hydra=NETWORK, replicas=ReplicaOptions(ask_ns=0, gap_n
 Lost = Callable[[NodeId, NodeId, Message], bool]
 
 
+class Broken(AssertionError):
+    """A promise of the protocol is not kept."""
+
+
+def require(kept: bool, story: str) -> None:
+    """Raise `Broken` if a promise is not kept."""
+    if not kept:
+        raise Broken(story)
+
+
 class Lab:
     """The shards, and the rest of the world."""
 
@@ -58,7 +68,12 @@ class Lab:
         self.sent: list[tuple[NodeId, NodeId, Message]] = []
         self.lost: Lost = lambda source, to, message: False
         self.drivers: dict[NodeId, ProcessDriver[Process]] = {}
-        self._replies = {group: Replies(group, nodes, self._settle_in(group)) for group, nodes in SHARDS.items()}
+        self.disks: dict[NodeId, dict[str, bytes]] = {}
+        self.crash_at: tuple[int, NodeId] | None = None
+        """After so many messages of the coordinator, or to it, this process crashes."""
+        self._replies = {
+            group: Replies(group, nodes, self._settle_in(group)) for group, nodes in SHARDS.items()
+        }
         for group, nodes in SHARDS.items():
             for node in nodes:
                 self._start(node, self._replica_of(group))
@@ -91,12 +106,21 @@ class Lab:
         return _make_coordinator(env, dict(SHARDS), self.coordinators, SERVICE, NETWORK, own=own)
 
     def _start(self, node: NodeId, make: Callable[[Env], Process]) -> None:
-        self.drivers[node] = ProcessDriver(make, env=RecordingEnv(node, self.now, seed=node))
+        saved = self.disks.pop(node, {})
+        self.drivers[node] = ProcessDriver(make, saved=saved, env=RecordingEnv(node, self.now, seed=node))
         self.pump()
 
     def crash(self, node: NodeId) -> None:
-        """Stop a process for good."""
-        del self.drivers[node]
+        """Stop a process; its disk stays."""
+        self._note_delivered(node)
+        self.disks[node] = dict(self.drivers.pop(node).env.saved)
+
+    def restart(self, *nodes: NodeId) -> None:
+        """Crash replicas all at once, and start them with what is on their disks."""
+        for node in nodes:
+            self.crash(node)
+        for node in nodes:
+            self._start(node, self._replica_of(node // 3))
 
     def replica(self, node: NodeId) -> ShardReplica:
         """A replica that is up."""
@@ -122,7 +146,7 @@ class Lab:
 
     def pump(self) -> None:
         """Let messages travel until none is left."""
-        while any([self._send_all(node) for node in sorted(self.drivers)]):
+        while sum(self._send_all(node) for node in sorted(self.drivers) if node in self.drivers):
             pass
 
     def _send_all(self, node: NodeId) -> bool:
@@ -130,7 +154,19 @@ class Lab:
         sent = self.drivers[node].take_sent()
         for to, message in sent:
             self._carry(node, to, message)
+            self._crash_if_due(message)
+            if node not in self.drivers:
+                break
         return bool(sent)
+
+    def _crash_if_due(self, message: Message) -> None:
+        """Crash a process if it is time for that, also in the middle of what it or another one sends."""
+        if self.crash_at is None or not isinstance(message, MESSAGES):
+            return
+        left, node = self.crash_at[0] - 1, self.crash_at[1]
+        self.crash_at = (left, node) if left else None
+        if not left:
+            self.crash(node)
 
     def _carry(self, source: NodeId, to: NodeId, message: Message) -> None:
         self.sent.append((source, to, message))
@@ -253,13 +289,13 @@ class Lab:
         """What holds at all times: replicas of a shard agree, shards have one order, nothing comes twice."""
         for group, nodes in SHARDS.items():
             order = self.order(group)
-            assert len(set(order)) == len(order), f"shard {group} delivered a call twice: {order}"
+            require(len(set(order)) == len(order), f"shard {group} delivered a call twice: {order}")
             for node in nodes:
                 told = self.delivered[node]
-                assert told == order[: len(told)], f"node {node} delivered {told}, its shard {order}"
+                require(told == order[: len(told)], f"node {node} delivered {told}, its shard {order}")
         common = set(self.order(0)) & set(self.order(1))
         orders = [[name for name in self.order(group) if name in common] for group in SHARDS]
-        assert orders[0] == orders[1], f"shards have different orders: {orders}"
+        require(orders[0] == orders[1], f"shards have different orders: {orders}")
 
     def finish(self, *names: str, never: tuple[str, ...] = ()) -> None:
         """Let everything settle. Shards take all of a call or nothing, and what was answered is there; of the
@@ -271,15 +307,15 @@ class Lab:
         self.check()
         for name, groups in self.groups.items():
             takers = {group for group in groups if name in self.order(group)}
-            assert takers in (set(), set(groups)), f"{name} of {groups} was delivered in {takers} alone"
-            assert self.answered[name] <= takers, f"{name} was answered, but is lost"
+            require(takers in (set(), set(groups)), f"{name} of {groups} was delivered in {takers} alone")
+            require(self.answered[name] <= takers, f"{name} was answered, but is lost")
         for group in SHARDS:
             for node in SHARDS[group]:
                 if node in self.drivers:
                     told = self.delivered[node]
-                    assert told == self.order(group), f"node {node} stayed behind"
+                    require(told == self.order(group), f"node {node} stayed behind")
         for name in (*names, "the end"):
             for group in self.groups[name]:
-                assert name in self.order(group), f"{name} is not in shard {group}: {self.order(group)}"
+                require(name in self.order(group), f"{name} is not in shard {group}: {self.order(group)}")
         for name in never:
-            assert all(name not in self.order(group) for group in SHARDS), f"{name} was delivered"
+            require(all(name not in self.order(group) for group in SHARDS), f"{name} was delivered")
