@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmarks.services.contender import REPLICAS, VALUE_BYTES, Contender, Figures, MeasureError
 from ordercast.catalogue import broken_protocols, find_protocol, protocol_names
-from ordercast.core import LocalError
+from ordercast.core import Consistency, LocalError
 from ordercast.lab.bench.service_run import run_service_bench
 from ordercast.lab.bench.service_spec import ServiceBenchSpec
 
@@ -40,9 +40,14 @@ class Ours(Contender):
         return Figures(result.operations_per_s, result.latency_us.p50, result.latency_us.p99, wrong)
 
 
+SHARDED = (Consistency.SERIALIZABLE, Consistency.STRICT_SERIALIZABLE)
+
+
 def protocols_that_serve() -> list[Contender]:
     """All of them, by the catalogue; HydraPaxos also with its log on disk, and on few processes."""
     broken = broken_protocols()
-    plain = [Ours(name) for name in protocol_names() if name not in broken and find_protocol(name).serves]
+    found = [find_protocol(name) for name in protocol_names() if name not in broken]
+    # Those of transactions need a service in shards.
+    plain = [Ours(one.name) for one in found if one.serves and one.guarantees.consistency not in SHARDED]
     compact: dict[str, object] = {"hydra": {"compact": True}}
     return [*plain, Ours("hydra_paxos", DURABLE, {"durable": True}), Ours("hydra_paxos", COMPACT, compact)]

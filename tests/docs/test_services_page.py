@@ -61,7 +61,7 @@ def test_the_declared_set_survives_a_snapshot() -> None:
 def test_the_scenario_of_the_page_keeps_its_promises(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (text,) = blocks(PAGE, "toml")
+    *_, text = blocks(PAGE, "toml")
     path = tmp_path / "service.toml"
     path.write_text(text)
     assert simulate(load_scenario(path)).violations == []

@@ -166,7 +166,7 @@ SEQUENCED = ("hydra", "hydra_paxos", "nopaxos")
 
 @pytest.mark.parametrize("protocol", protocol_names())
 def test_every_protocol_can_be_a_cluster(tmp_path: Path, protocol: str) -> None:
-    count = 8 if protocol in SEQUENCED else 6 if protocol == "atoms" else 3
+    count = 11 if protocol == "hydra_txn" else 8 if protocol in SEQUENCED else 6 if protocol == "atoms" else 3
     hosts = tuple(range(count))
     cluster = load_cluster(write_cluster(tmp_path, protocol=protocol, hosts=hosts))
     assert {node.host for node in cluster.plan().nodes} == set(hosts)

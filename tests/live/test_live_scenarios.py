@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -11,7 +12,7 @@ from ordercast.core import MILLISECOND, LocalError
 from ordercast.judge import audit
 from ordercast.lab.trial.differences import ignored
 from ordercast.lab.trial.hosts import Hosts
-from ordercast.lab.trial.messages import Life
+from ordercast.lab.trial.messages import Life, Report
 from ordercast.lab.trial.run import LiveRun, run_live
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.faults import Crash, Heal, Partition, Pause, Restart
@@ -165,6 +166,17 @@ def test_a_killed_sender_makes_up_for_nothing_and_repeats_nothing() -> None:
     assert recovery > 1 and len(mine) > recovery + 1, "it submitted before and after"
     messages = [event.message for event in mine if event.kind is Kind.SUBMIT]
     assert len(set(messages)) == len(messages) < 400
+
+
+def test_a_host_that_comes_back_hears_of_its_own_senders_alone() -> None:
+    hosts = Hosts(cast(Any, None), lambda host: None)
+    hosts._past = [
+        (0, Report(submitted={3: 7})),
+        (1, Report(submitted={4: 9})),
+        (0, Report(submitted={3: 8})),
+    ]
+    assert hosts.submitted(0) == {3: 8}
+    assert hosts.submitted(2) == {}
 
 
 def test_a_run_survives_a_pause_and_a_partition() -> None:

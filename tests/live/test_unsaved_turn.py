@@ -7,19 +7,35 @@ from typing import Any, cast
 
 import pytest
 
-from ordercast.core import Codec, Delivered, Env, Guarantees, Node, NodeId, Plan, Process
+from ordercast.core import (
+    Codec,
+    Delivered,
+    Explanation,
+    Fault,
+    Guarantees,
+    Message,
+    Node,
+    NodeId,
+    Plan,
+    Process,
+)
 from ordercast.core.bundle import pack_bundle
 from ordercast.net.host.clock import HostClock
+from ordercast.net.host.live_host import LiveHost
 from ordercast.net.host.outlet import Outlet
 from ordercast.net.host.recording.recorder import TraceRecorder
 from ordercast.net.host.recording.spool_to_parquet import finish_run
 from ordercast.net.host.store import Store
 from ordercast.net.host.turn import Effects
-from ordercast.net.links.wire import Wire
+from ordercast.net.links.seal import Unsealed
+from ordercast.net.links.wire import Wire, new_session
 from ordercast.net.metrics.metrics import Metrics
+from ordercast.net.transports.udp import UdpTransport
 from ordercast.trace import Kind
 from ordercast.trace.store import find_runs
+from tests.live.live_lab import BUFFER, WINDOW, run
 from tests.live.recording import Nothing, kill
+from tests.live.wires import free_addresses
 
 
 class Killed(BaseException):
@@ -46,7 +62,7 @@ class Life:
     def __init__(self, folder: Path) -> None:
         self.store = DeadlyStore(folder / "state.sqlite")
         self.recorder = TraceRecorder(folder / "traces", "run", 0, [0])
-        commits = self.store.commits
+        commits = self.store.found
         begun = self.store.begin_life(1_000)
         saved = self.store.lives > 1
         self.recorder.begin(begun, saved=saved, past=saved, commits=commits if saved else None)
@@ -74,17 +90,36 @@ class Life:
         self.store.close()
 
 
+class Follower(Process):
+    """Delivers the message behind its place as soon as it starts."""
+
+    def on_start(self, saved: Mapping[str, bytes]) -> None:
+        following = int(saved.get("place", b"0")) + 1
+        self.env.save("place", b"%d" % following)
+        self.env.deliver(Delivered(pack_bundle(following, [5], [b"payload"]), (0,), 1))
+
+    def on_message(self, source: NodeId, message: Message) -> None:
+        raise AssertionError("it is alone")
+
+    def on_timer(self, name: str) -> None:
+        raise AssertionError("it sets no timer")
+
+    def explain(self) -> Explanation:
+        return Explanation({}, ())
+
+
+def plan() -> Plan:
+    nodes = (Node(0, "receiver", 0, Follower),)
+    promised = Guarantees(tolerates=(Fault.RESTART,))
+    return Plan("unordered", promised, nodes, {0: (0,)}, (), Codec([Nothing]))
+
+
 def delivered(folder: Path) -> list[int | None]:
     """What the finished trace says was delivered."""
-
-    def nobody(env: Env) -> Process:
-        raise AssertionError("nobody runs this plan")
-
-    nodes = (Node(0, "receiver", 0, nobody),)
-    plan = Plan("unordered", Guarantees(), nodes, {0: (0,)}, (), Codec([Nothing]))
-    target = finish_run(folder / "traces", plan, "run", complete=False)
-    (run,) = find_runs(target)
-    rows = zip(run.table()["kind"].to_pylist(), run.table()["message"].to_pylist(), strict=True)
+    target = finish_run(folder / "traces", plan(), "run", complete=False)
+    (stored,) = find_runs(target)
+    table = stored.table()
+    rows = zip(table["kind"].to_pylist(), table["message"].to_pylist(), strict=True)
     return [message for kind, message in rows if kind == Kind.DELIVER]
 
 
@@ -99,6 +134,27 @@ def test_a_turn_that_was_never_saved_is_not_on_record(tmp_path: Path, saving: bo
     second.deliver(4)
     second.end()
     assert delivered(tmp_path) == [1, 2, 3, 4], "the second life delivered it, and only that counts"
+
+
+def test_what_is_noted_before_the_start_makes_no_turn_of_an_earlier_life(tmp_path: Path) -> None:
+    """A turn that was never saved is not taken for one that was because the next life has saved something."""
+    first = Life(tmp_path)
+    first.deliver(1)
+    first.die_at(2, before=True)
+    run(_live(tmp_path))
+    assert delivered(tmp_path) == [1, 2], "the second life delivered it, and only that counts"
+
+
+async def _live(folder: Path) -> None:
+    """A life of a real host, for which identities are skipped before it starts."""
+    recorder = TraceRecorder(folder / "traces", "run", 0, [0])
+    transport = UdpTransport(0, free_addresses(1), 1_400, BUFFER)
+    wire = Wire(0, [0], transport, Unsealed(0, new_session()), Metrics(), window=WINDOW)
+    live = LiveHost(plan(), 0, wire, store=Store(folder / "state.sqlite"), recorder=recorder)
+    live.skip_messages(0, 7)
+    await live.start()
+    await live.stop()
+    assert live.failure is None, live.failure
 
 
 def test_a_turn_that_was_saved_stays_on_record(tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("lock_store", {}),
     ("hydra_paxos", {}),
     ("nopaxos", {"durable": True}),
+    ("hydra_txn", {}),
+    ("hydra_txn", {"durable": True}),
     ("llft", {}),
     ("llft", {"require_majority": True, "replication": "semi-passive"}),
 ]

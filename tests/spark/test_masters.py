@@ -153,6 +153,7 @@ def test_the_package_can_be_imported_from_its_zip(tmp_path: Path) -> None:
     assert file_ == f"{target}/ordercast/__init__.py"
     packages = [
         *package.PACKAGE.glob("protocols/*/__init__.py"),
+        *package.PACKAGE.glob("transactions/*/__init__.py"),
         *package.PACKAGE.glob("replication/*/__init__.py"),
     ]
     assert protocols == sorted(path.parent.name for path in packages)

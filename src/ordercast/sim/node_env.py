@@ -156,8 +156,7 @@ class NodeEnv(Env):
         world, now, message = self._world, self._scheduler.now, self.backlog.reserve()
         receivers = sum(len(world.plan.groups[group]) for group in groups)
         label = READ if read else None
-        world.submitted += 1
-        world.expected += world.calls.on_submit(message, payload, receivers, label)
+        world.note_call(message, payload, receivers, label)
         about = Event(now, self.now, self.me, Kind.SUBMIT, message, groups, submitted_ns=now, label=label)
         world.rows.append(about._replace(size=len(payload), digest=crc32(payload)))
         return message, now

@@ -159,6 +159,11 @@ class World:
 
     # Applications
 
+    def note_call(self, message: MessageId, payload: bytes, receivers: int, label: str | None) -> None:
+        """Count a submission, and the receipts that it will have."""
+        self.submitted += 1
+        self.expected += self.calls.on_submit(message, payload, receivers, label)
+
     def submit(
         self, node: NodeId, groups: Groups, payload: bytes, label: str | None = None
     ) -> MessageId | None:
@@ -167,17 +172,13 @@ class World:
             raise LocalError(f"node {node} is not a sender of this plan")
         receivers = self._recipients.count(groups)
         check_payload(payload)
-        env = self.envs[node]
-        if not env.host.up:
-            return None
-        backlog = env.backlog
-        if backlog.full:
-            self.refused += 1
+        env, backlog = self.envs[node], self.envs[node].backlog
+        if not env.host.up or backlog.full:
+            self.refused += env.host.up
             return None
         now = self.scheduler.now
         message = backlog.add_one(groups, now, payload, label == READ)
-        self.submitted += 1
-        self.expected += self.calls.on_submit(message, payload, receivers, label)
+        self.note_call(message, payload, receivers, label)
         clock = env.clock.read(now) if env.clock else now
         self.rows.append(
             (
@@ -248,9 +249,8 @@ class World:
         if target.host is env.host:
             env.host.work(0, target.handle, env.me, message)
             return
-        size = 0
-        if self.network.needs_size:
-            size = len(self.plan.codec.encode(message)) + PACKET_OVERHEAD_BYTES
+        needs_size, codec = self.network.needs_size, self.plan.codec
+        size = len(codec.encode(message)) + PACKET_OVERHEAD_BYTES if needs_size else 0
         args = (env.me, message)
         packet = Packet((env.host.id, target.host.id), size, target.host.cpu.receive_ns, target.arrival, args)
         if departure - self.scheduler.now > DEPARTURE_SLACK_NS:

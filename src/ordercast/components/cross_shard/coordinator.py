@@ -21,12 +21,12 @@ from ordercast.components.cross_shard.messages import (
     Certain,
     FindMessages,
     Floors,
-    Found,
+    FoundMessages,
     Gone,
-    Held,
     Late,
     Promised,
     Question,
+    Shown,
 )
 from ordercast.components.cross_shard.options import CoordinatorOptions
 from ordercast.components.cross_shard.rulings import Command, Drop, Forget, Rulings, Show, decode, encode
@@ -73,7 +73,7 @@ class Case:
         """By replica: the view and the tag in which it last promised not to take it."""
 
 
-class Coordinator(Stack):
+class FailureCoordinator(Stack):
     """One replica of the coordinator. Only the leader of its log acts; any may tell what was decided."""
 
     def __init__(
@@ -123,7 +123,7 @@ class Coordinator(Stack):
                 self._clocks[home] = max(self._clocks[home], message.clock)
             case FindMessages():
                 self._on_find(source, message)
-            case Held():
+            case Shown():
                 self._on_held(source, message.entry)
             case Promised():
                 self._on_promised(source, message)
@@ -145,7 +145,7 @@ class Coordinator(Stack):
             for _, named in message.transactions:
                 if not named or len(set(named)) < len(named) or not self._groups.keys() >= set(named):
                     raise RemoteError(f"node {source} tells of a transaction of groups {named}")
-        if isinstance(message, Held):
+        if isinstance(message, Shown):
             entry = message.entry
             fits = len(entry.groups) == len(entry.numbers) and len(set(entry.groups)) == len(entry.groups)
             if not entry.groups or not fits or max(entry.groups) >= self._count or entry.clock > latest:
@@ -269,7 +269,7 @@ class Coordinator(Stack):
         if gone:
             self.env.multicast(to, Gone(tuple(gone)))
         elif self._rulings.is_settled(entry):
-            self.env.multicast(to, Found((entry,)))
+            self.env.multicast(to, FoundMessages((entry,)))
 
     def _tell(self, rulings: Sequence[LogEntry | Lost], to: tuple[NodeId, ...]) -> None:
         gone = tuple(ruling for ruling in rulings if isinstance(ruling, Lost))
@@ -281,10 +281,10 @@ class Coordinator(Stack):
             found.append(entry)
             size += len(entry.payload)
             if size >= CHUNK_BYTES:
-                self.env.multicast(to, Found(tuple(found)))
+                self.env.multicast(to, FoundMessages(tuple(found)))
                 found, size = [], 0
         if found:
-            self.env.multicast(to, Found(tuple(found)))
+            self.env.multicast(to, FoundMessages(tuple(found)))
 
     # The leader
 

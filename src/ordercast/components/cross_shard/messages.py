@@ -24,7 +24,7 @@ class FindMessages(Message, frozen=True, tag=220):
     losses: Losses
 
 
-class Held(Message, frozen=True, tag=221):
+class Shown(Message, frozen=True, tag=221):
     """A replica has a message that somebody asked for, or that it must not take before the coordinator has
     decided."""
 
@@ -53,7 +53,7 @@ class Question(Message, frozen=True, tag=224):
     losses: Losses
 
 
-class Found(Message, frozen=True, tag=225):
+class FoundMessages(Message, frozen=True, tag=225):
     """It is decided: these messages count in all of their groups."""
 
     entries: Annotated[tuple[LogEntry, ...], msgspec.Meta(max_length=MARKS_MAX)]
@@ -74,7 +74,7 @@ class Late(Message, frozen=True, tag=228):
     """Each with its groups."""
 
 
-class Answer(Message, frozen=True, tag=229):
+class LateAnswer(Message, frozen=True, tag=229):
     """To a client: the results of a call that had to wait for locks. They are certain, so that nobody needs
     to confirm them."""
 
@@ -90,4 +90,6 @@ class Floors(Message, frozen=True, tag=227):
     """Those of groups without replicas are in the far future."""
 
 
-MESSAGES = message_types(FindMessages, Held, Promised, Certain, Question, Found, Gone, Floors, Late, Answer)
+MESSAGES = message_types(
+    FindMessages, Shown, Promised, Certain, Question, FoundMessages, Gone, Floors, Late, LateAnswer
+)

@@ -20,16 +20,16 @@ from ordercast.components.cross_shard.marks import Lost, Mark, marks_of
 from ordercast.components.cross_shard.messages import (
     MARKS_MAX,
     MESSAGES,
-    Answer,
     Certain,
     FindMessages,
     Floors,
-    Found,
+    FoundMessages,
     Gone,
-    Held,
     Late,
+    LateAnswer,
     Promised,
     Question,
+    Shown,
 )
 from ordercast.components.cross_shard.ordering import ShardOrdering
 from ordercast.components.execution import Executor
@@ -136,7 +136,7 @@ class ShardReplica(NetworkReplica):
             self._show(entry)
 
     def _show(self, entry: LogEntry) -> None:
-        self.env.multicast(self._coordinators, Held(marks.told(entry, self.group)))
+        self.env.multicast(self._coordinators, Shown(marks.told(entry, self.group)))
 
     # What it promises
 
@@ -191,10 +191,10 @@ class ShardReplica(NetworkReplica):
     def install(self, target: Target, entries: list[LogEntry]) -> None:
         """Have the log of another replica. What a leader has in its log, it has not promised away; so what
         this one promised is no part of a majority."""
-        held = {mark for entry in entries for mark in marks_of(entry, self.group)}
-        moot = [mark for mark in held & self.book.keys() if not self.book[mark].is_final]
+        held = [mark for entry in entries for mark in marks_of(entry, self.group)]
+        moot = [mark for mark in held if mark in self.book and not self.book[mark].is_final]
         for mark in moot:
-            del self.book[mark]
+            self.book.pop(mark, None)
         if moot:
             self._save_book()
         self._forget_aside()
@@ -206,7 +206,7 @@ class ShardReplica(NetworkReplica):
     def _forget_aside(self) -> None:
         """What is in the log, or before it, or given up, waits no more."""
         log = self.log
-        for slot in [*self._aside, *self._void]:
+        for slot in (*self._aside, *sorted(self._void)):
             if slot in log.slots or slot in log.noops or log.is_behind(slot):
                 self._aside.pop(slot, None)
                 self._void.discard(slot)
@@ -243,7 +243,7 @@ class ShardReplica(NetworkReplica):
         if self.leads:
             for done in effects.released:
                 place = done.stamp.clock, done.stamp.issuer, done.stamp.numbers
-                self.env.send(message_sender(done.first), Answer(done.first, done.results, place))
+                self.env.send(message_sender(done.first), LateAnswer(done.first, done.results, place))
 
     def _end_late(self) -> None:
         """As the leader, have transactions ended in all of their shards that hold locks for too long."""
@@ -274,7 +274,7 @@ class ShardReplica(NetworkReplica):
         match message:
             case Question():
                 self._on_question(source, message)
-            case Found():
+            case FoundMessages():
                 for entry in message.entries:
                     self._on_found(entry)
                 self._release()
@@ -292,7 +292,7 @@ class ShardReplica(NetworkReplica):
         for loss in question.losses:
             entry = self._find_mark(loss.mark)
             if entry is not None:
-                self.env.send(source, Held(marks.told(entry, self.group)))
+                self.env.send(source, Shown(marks.told(entry, self.group)))
             elif self._may_promise(loss):
                 promised.append(loss.mark)
                 self.book.setdefault(loss.mark, Pledge(*loss.mark, loss.bound))

@@ -10,18 +10,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from zlib import crc32
 
-import msgspec
-
-from ordercast.components.execution.asks import Ask, Asks, Packed
+from ordercast.components.execution.asks import Ask, Asks
 from ordercast.components.execution.blocked import Blocked, lock_notices, packed_results
-from ordercast.components.execution.blocked import Packed as PackedBlocked
 from ordercast.components.execution.call import Call, pack_call
-from ordercast.components.execution.client_table import (
-    ClientTable,
-    Executed,
-    PackedShared,
-    PackedTable,
-)
+from ordercast.components.execution.client_table import ClientTable, Executed
+from ordercast.components.execution.packed import pack, unpack_asking, unpack_shard, unpack_snapshot
 from ordercast.components.execution.results import pack_results
 from ordercast.core import (
     HELD,
@@ -60,24 +53,6 @@ class Execution(NamedTuple):
     services."""
     via: tuple[int, ...] = ()
     """Which way the answer to it goes, as was said when it was executed."""
-
-
-class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
-    fingerprint: str
-    service: bytes
-    table: PackedTable
-    place: tuple[int, int, tuple[int, ...]] | None
-    executed: int
-    now_ns: Nanos
-    shared: PackedShared = ()
-
-    """There only if there were calls to several groups."""
-
-
-_decoder = msgspec.msgpack.Decoder(_Snapshot)
-_asking_decoder = msgspec.msgpack.Decoder(tuple[bytes, Packed])
-_shard_decoder = msgspec.msgpack.Decoder(tuple[bytes, PackedBlocked])
-_encoder = msgspec.msgpack.Encoder()
 
 
 RARE = 64
@@ -366,35 +341,32 @@ class Executor:
             self._now_ns,
         )
         shared = self._table.pack_shared()
-        return _encoder.encode((*fields, shared) if shared else fields)
+        return pack((*fields, shared) if shared else fields)
 
     def _service_state(self) -> bytes:
         """The state of the service, with what a shard blocks, or with the asks of one that asks others."""
         state = self._machine.snapshot() if self._machine is not None else b""
         if self.shard is not None:
-            return _encoder.encode((state, self._blocked.calls))
-        return state if self.asks is None else _encoder.encode((state, self.asks.pack()))
+            return pack((state, self._blocked.calls))
+        return state if self.asks is None else pack((state, self.asks.pack()))
 
     def restore(self, snapshot: bytes, place: tuple[int, int] | None = None) -> None:
         """Take over a snapshot; `LocalError` if it is of another service, or taken at another place (clock
         and issuer) than is said. Then nothing changes."""
-        try:
-            found = _decoder.decode(snapshot)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise LocalError(f"the snapshot of a replica cannot be read: {error}") from error
+        found = unpack_snapshot(snapshot)
         if place is not None and place != ((0, 0) if found.place is None else found.place[:2]):
             raise LocalError(f"the snapshot of a replica was taken at {found.place}, not at {place}")
         if self._spec is not None:
             self._spec.check(found.fingerprint)
             machine = self._spec.make()
             if isinstance(machine, ShardMachine):
-                state, self._blocked.calls = _shard_decoder.decode(found.service)
+                state, self._blocked.calls = unpack_shard(found.service)
                 machine.restore(state)
                 self._released = []
             elif self.asks is None:
                 machine.restore(found.service)
             else:
-                state, asks = _asking_decoder.decode(found.service)
+                state, asks = unpack_asking(found.service)
                 machine.restore(state)
                 self.asks.unpack(asks)
             self._machine = machine

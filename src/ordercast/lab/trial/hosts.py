@@ -48,7 +48,7 @@ class Hosts:
         self._context.set_forkserver_preload([run_child.__module__])
         self._up: dict[HostId, _Host] = {}
         self._stopped: set[HostId] = set()
-        self._past: list[Report] = []
+        self._past: list[tuple[HostId, Report]] = []
         """The last reports of lives that are over."""
 
     @property
@@ -80,7 +80,7 @@ class Hosts:
         found.process.join()
         self._hear(host, found)
         if found.report is not None:
-            self._past.append(found.report)
+            self._past.append((host, found.report))
         found.connection.close()
         self._stopped.discard(host)
 
@@ -132,7 +132,12 @@ class Hosts:
 
     def reports(self) -> list[Report]:
         """The newest report of each life, including lives that are over."""
-        return self._past + [found.report for found in self._up.values() if found.report is not None]
+        return [report for _, report in self._lives()]
+
+    def _lives(self) -> list[tuple[HostId, Report]]:
+        """The newest report of each life, with its host."""
+        up = [(host, found.report) for host, found in self._up.items() if found.report is not None]
+        return self._past + up
 
     def newest(self, host: HostId) -> Report | None:
         """The last report of a host in its current life."""
@@ -141,8 +146,8 @@ class Hosts:
     def submitted(self, host: HostId) -> dict[NodeId, int]:
         """How many messages the senders of a host had submitted by its last report."""
         found: dict[NodeId, int] = {}
-        for report in self.reports():
-            for node, count in report.submitted.items():
+        for of, report in self._lives():
+            for node, count in report.submitted.items() if of == host else ():
                 found[node] = max(count, found.get(node, 0))
         return found
 

@@ -14,6 +14,7 @@ from functools import partial
 from struct import Struct
 
 from ordercast.core import SECOND, Groups, MessageId, Nanos, NodeId, message_sender
+from ordercast.lab.trial.conclusions import Conclusions
 from ordercast.lab.trial.diary import Diary
 from ordercast.lab.trial.messages import Life
 from ordercast.lab.trial.setting import LOOPBACK, Setting
@@ -35,7 +36,7 @@ _ANSWER = Struct("<IQI")  # receiver, first message, how many
 class Load(ABC):
     """What the senders on a host do."""
 
-    def __init__(self, live: LiveHost, life: Life, diary: Diary) -> None:
+    def __init__(self, live: LiveHost, life: Life, setting: Setting, diary: Diary) -> None:
         self.live = live
         self._diary = diary
         self.senders = [node for node in live.plan.senders if node in live.nodes]
@@ -45,6 +46,12 @@ class Load(ABC):
         self.refused = 0
         self.late_ns: Nanos = 0
         self._receivers: dict[Groups, frozenset[NodeId]] = {}
+        self.operations = operations_of(setting.scenario, live.plan)
+        """What is called, if the plan has a service."""
+        self._conclusions: Conclusions | None = None
+        service = live.plan.service
+        if self.operations is not None and service is not None and service.sharding is not None:
+            self._conclusions = Conclusions(live, self.operations, self.senders, self.submit)
 
     @property
     @abstractmethod
@@ -85,6 +92,8 @@ class Load(ABC):
             self._diary.sent(message, groups)
         if serves:
             self._diary.called(message, groups, payload, read=read)
+        if self._conclusions is not None:
+            self._conclusions.note(message, payload)
         self.expected += receipts_wanted(len(self.receivers(groups)), label, serves=serves)
         return message
 
@@ -93,7 +102,7 @@ class OpenLoad(Load):
     """Submits by the schedule; submissions during the time when the host was down are skipped."""
 
     def __init__(self, live: LiveHost, life: Life, setting: Setting, diary: Diary) -> None:
-        super().__init__(live, life, diary)
+        super().__init__(live, life, setting, diary)
         self._first_life = life.first
         self._left = (
             [
@@ -144,7 +153,7 @@ class ClosedLoad(Load):
     def __init__(
         self, live: LiveHost, life: Life, setting: Setting, diary: Diary, clock: Callable[[], Nanos]
     ) -> None:
-        super().__init__(live, life, diary)
+        super().__init__(live, life, setting, diary)
         spec, senders = setting.scenario.workload, live.plan.senders
         self._clock = clock
         self._loop = asyncio.get_running_loop()
@@ -154,7 +163,7 @@ class ClosedLoad(Load):
             for place, node in enumerate(senders)
             if node in self.submitted
         }
-        operations = operations_of(setting.scenario, live.plan)
+        operations = self.operations
         complete = self._complete if operations is None else _unrecorded
         calls = ClientCalls(clock, self.submit, self._after, complete)
         self._clients = Clients(spec, live.plan, setting.scenario.seed, budgets, calls, operations)

@@ -5,7 +5,8 @@
 3. The answers are those of a single service: in the order of the places that replies name, a fresh service
    gives the same ones, and no call was answered before one with an earlier place was made. If some outcomes
    are unknown, it is not known what the service executed, and only the order in time is judged. An answer
-   that was taken back does not count, and the outcome is unknown.
+   that was taken back does not count, and the outcome is unknown. Answers of shards are not compared here:
+   that needs the locks of the trace, whose judge `answers` compares them.
 4. Nobody waits too long for the next answer while calls are made.
 """
 
@@ -135,9 +136,11 @@ class _Calls:
         return sorted(mine, key=_key)
 
     def _checkable(self) -> list[Called]:
-        """The answered operations of services that ask no other one: nobody is told where those went on."""
+        """The answered operations of services without shards that ask no other one. Nobody is told where
+        others went on."""
         called = [self._called[message] for message in self._answered if message in self._called]
-        return [one for one in called if not self._service.part(one.group).asks]
+        parts = {group: self._service.part(group) for group in self._groups()}
+        return [one for one in called if not parts[one.group].asks and parts[one.group].sharding is None]
 
     def _groups(self) -> list[GroupId]:
         return sorted({one.group for one in self._called.values()})
@@ -159,7 +162,7 @@ class _Calls:
         """The first answer of each group that a single service would not have given."""
         for group in self._groups() if whole else ():
             service = self._service.part(group)
-            if service.asks:
+            if service.asks or service.sharding is not None:
                 continue
             machine, now = service.make(), 0
             for answer, called in self._in_place(group):

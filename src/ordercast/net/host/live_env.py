@@ -14,7 +14,7 @@ Origin = Callable[[NodeId, Groups, bytes, bool], tuple[MessageId, Nanos]]
 class LiveEnv(Env):
     """What a process on real sockets sees and does."""
 
-    __slots__ = ("_timers", "_turn", "forgot", "origin", "process")
+    __slots__ = ("_origin", "_timers", "_turn", "forgot", "process")
 
     process: Process
     _timers: Timers
@@ -24,8 +24,7 @@ class LiveEnv(Env):
         self.now = 0
         self.rng = Random()
         self.forgot = False
-        self.origin: Origin | None = None
-        """Gives identities to operations of the process itself."""
+        self._origin: Origin | None = None
         self._turn = turn
 
     def begin(self, now: Nanos, factory: Factory, timers: Timers, *, forgot: bool) -> None:
@@ -57,9 +56,13 @@ class LiveEnv(Env):
 
     def originate(self, groups: Groups, payload: bytes, *, read: bool = False) -> tuple[MessageId, Nanos]:
         """Give an operation of the process itself an identity, and put it on record."""
-        if self.origin is None:
+        if self._origin is None:
             return super().originate(groups, payload, read=read)
-        return self.origin(self.me, groups, payload, read)
+        return self._origin(self.me, groups, payload, read)
+
+    def identify_by(self, origin: Origin) -> None:
+        """Have operations of the process itself get their identities here."""
+        self._origin = origin
 
     def save(self, name: str, state: bytes | None) -> None:
         """Save a value; it is durable before anything of this turn leaves the host."""

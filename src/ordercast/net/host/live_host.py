@@ -220,7 +220,7 @@ class LiveHost:
             raise
 
     async def _start(self) -> None:
-        commits = self._store.commits
+        commits = self._store.found  # what was noted since, before the start, is no turn of an earlier life
         begun = self._clock.begin(self._store.begin_life)
         if self._recorder is not None:
             saved = self._store.lives > 1 and self.remembers

@@ -70,7 +70,7 @@ class Senders:
                 if node not in self._backlogs
             }
         for node in self._origins:
-            envs[node].origin = self._originate
+            envs[node].identify_by(self._originate)
         self.identities = Identities(self._backlogs | self._origins, store, turn)
         self._ends = self.identities.ends
 

@@ -91,6 +91,7 @@ class Store:
         """What is kept apart."""
         self._mark: CommitMark | None = None
         self._head = StoreHead(0, -1, secrets.token_bytes(STORAGE_BYTES), as_new, 0)
+        self._found = 0
         if path is not None and not path.exists() and mark_path(path).exists():
             raise self._damaged("the file is missing")
         self._database = _connect(path, wait_s)
@@ -133,6 +134,11 @@ class Store:
     def commits(self) -> int:
         """How many commits the file has."""
         return self._head.commits
+
+    @property
+    def found(self) -> int:
+        """How many commits the file had when it was opened."""
+        return self._found
 
     @property
     def storage(self) -> bytes:
@@ -271,6 +277,7 @@ class Store:
         if head is None:
             raise self._damaged("its check sum is wrong")
         self._head, self._kept_ns = head, head.clock_ns
+        self._found = head.commits
 
     def _compare_mark(self) -> None:
         """Check that no acknowledged commit is missing, and go on with the mark."""

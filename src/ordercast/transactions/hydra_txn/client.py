@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
-from ordercast.components.cross_shard.messages import Answer
+from ordercast.components.cross_shard.messages import LateAnswer
 from ordercast.components.execution import CallOptions, Calls, Pending, combine_results
 from ordercast.components.network_ordered import Replies
 from ordercast.core import (
@@ -105,7 +105,7 @@ class ShardClient(Client):
 
     def on_own_message(self, source: NodeId, message: Message) -> None:
         """Take a reply, or an answer that is certain."""
-        if not isinstance(message, Answer):
+        if not isinstance(message, LateAnswer):
             super().on_own_message(source, message)
         elif source not in self._homes:
             raise RemoteError(f"node {source} sent an answer to a client, but is no replica")

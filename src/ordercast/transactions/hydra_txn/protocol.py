@@ -8,7 +8,7 @@ import msgspec
 from ordercast.components.consensus import LIVE_TIMEOUTS
 from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.components.cross_shard import MESSAGES as CROSS_SHARD_MESSAGES
-from ordercast.components.cross_shard import Coordinator, CoordinatorOptions, ShardReplica
+from ordercast.components.cross_shard import CoordinatorOptions, FailureCoordinator, ShardReplica
 from ordercast.components.execution import CallOptions
 from ordercast.components.execution.options import LIVE_CALLS
 from ordercast.components.network_ordered import MESSAGES as REPLICA_MESSAGES
@@ -123,13 +123,13 @@ def _make_coordinator(
     options: HydraOptions,
     *,
     own: CoordinatorOptions,
-) -> Coordinator:
+) -> FailureCoordinator:
     """A coordinator, which sends as clients do."""
 
     def make_sender(inner: Env) -> Sender:
         return Sender(inner, groups, service, options)
 
-    return Coordinator(env, groups, peers, own, make_sender, (Announce, Steps, Echo, Stamped, Outcome))
+    return FailureCoordinator(env, groups, peers, own, make_sender, (Announce, Steps, Echo, Stamped, Outcome))
 
 
 def promises(*, durable: bool) -> Guarantees:

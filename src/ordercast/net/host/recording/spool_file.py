@@ -74,7 +74,7 @@ class SpoolHeader(msgspec.Struct, frozen=True, kw_only=True):
     past: bool = False
     """Whether there were earlier lives, remembered or not."""
     commits: int | None = None
-    """How many commits of earlier lives the store had when this life began; None if it was another store."""
+    """How many commits of earlier lives the store had when it was opened; None if it was another store."""
 
 
 class Spool(NamedTuple):
