@@ -5,18 +5,18 @@ Replica 0 leads group 0 in view 0, replica 4 in view 1; of group 1 these are 3 a
 
 import pytest
 
-from ordercast.components.cross_shard import Coordinator, CoordinatorOptions
+from ordercast.components.cross_shard import CoordinatorOptions, FailureCoordinator
 from ordercast.components.cross_shard.marks import Lost, Mark
 from ordercast.components.cross_shard.messages import (
     Certain,
     FindMessages,
     Floors,
-    Found,
+    FoundMessages,
     Gone,
-    Held,
     Late,
     Promised,
     Question,
+    Shown,
 )
 from ordercast.components.network_ordered import LogEntry
 from ordercast.core import MILLISECOND, Env, Explanation, Groups, Member, Message, NodeId
@@ -54,8 +54,8 @@ class Lab:
     """A coordinator of one replica, which leads."""
 
     def __init__(self) -> None:
-        def make(env: Env) -> Coordinator:
-            return Coordinator(env, GROUPS, (41,), OPTIONS, Sender, ())
+        def make(env: Env) -> FailureCoordinator:
+            return FailureCoordinator(env, GROUPS, (41,), OPTIONS, Sender, ())
 
         self.driver = ProcessDriver(make, me=41, now=1)
         self.driver.pass_time(200 * MILLISECOND)
@@ -152,17 +152,17 @@ def test_promises_that_nobody_asked_for_decide_nothing() -> None:
 def test_anybody_who_has_it_decides() -> None:
     lab = asking()
     assert not lab.promise((0, 0, 0), (1, 0, 0), (3, 0, 0))
-    assert lab.tell(5, Held(ENTRY)) == [(node, Found((ENTRY,))) for node in REPLICAS]
-    assert lab.tell(4, Promised(0, 0, (MARK,))) == [(4, Found((ENTRY,)))]
-    assert lab.tell(1, FindMessages((LOSS,))) == [(1, Found((ENTRY,)))]
+    assert lab.tell(5, Shown(ENTRY)) == [(node, FoundMessages((ENTRY,))) for node in REPLICAS]
+    assert lab.tell(4, Promised(0, 0, (MARK,))) == [(4, FoundMessages((ENTRY,)))]
+    assert lab.tell(1, FindMessages((LOSS,))) == [(1, FoundMessages((ENTRY,)))]
 
 
 def test_who_shows_what_is_gone_is_told_so() -> None:
     lab = asking()
     assert lab.promise((0, 0, 0), (1, 0, 0), *OTHERS)
     gone = Gone((Lost(MARK, 50), Lost((1, 1, 3), 50)))
-    assert lab.tell(4, Held(ENTRY)) == [(node, gone) for node in REPLICAS], "all marks of it are known now"
-    assert lab.tell(4, Held(ENTRY)) == [(4, gone)]
+    assert lab.tell(4, Shown(ENTRY)) == [(node, gone) for node in REPLICAS], "all marks of it are known now"
+    assert lab.tell(4, Shown(ENTRY)) == [(4, gone)]
     assert lab.tell(3, FindMessages((Lost((1, 1, 3), 90),))) == [(3, Gone((Lost((1, 1, 3), 50),)))]
 
 
@@ -191,7 +191,7 @@ def test_what_all_groups_are_beyond_is_forgotten() -> None:
     lab.driver.pass_time(OPTIONS.certain_ns)
     assert (5, Floors((60, 70))) in lab.driver.take_sent()
     assert len(coordinator._rulings) == 0
-    assert lab.tell(4, Held(ENTRY)) == [(4, Floors((60, 70)))], "it is too late for that"
+    assert lab.tell(4, Shown(ENTRY)) == [(4, Floors((60, 70)))], "it is too late for that"
     assert lab.tell(0, FindMessages((LOSS,))) == []
 
 

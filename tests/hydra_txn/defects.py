@@ -3,7 +3,9 @@
 from collections import Counter
 from typing import Any
 
-from ordercast.components.cross_shard.coordinator import Case, Coordinator
+from ordercast.components.cross_shard import rulings
+from ordercast.components.cross_shard.coordinator import Case, FailureCoordinator
+from ordercast.components.cross_shard.gaps import ShardGaps
 from ordercast.components.cross_shard.marks import Mark
 from ordercast.components.cross_shard.messages import Gone
 from ordercast.components.cross_shard.replica import ShardReplica
@@ -38,23 +40,23 @@ def save_nothing(self: ShardReplica) -> None:
     """Promise in memory alone."""
 
 
-def majority_alone(self: Coordinator, case: Case, members: tuple[int, ...]) -> bool:
+def majority_alone(self: FailureCoordinator, case: Case, members: tuple[int, ...]) -> bool:
     """Count a majority of one view, whoever is in it."""
     own = Counter(case.promises[node] for node in members if node in case.promises)
     return any(count > len(members) // 2 for count in own.values())
 
 
-def any_views(self: Coordinator, case: Case, members: tuple[int, ...]) -> bool:
+def any_views(self: FailureCoordinator, case: Case, members: tuple[int, ...]) -> bool:
     """Count promises of all views together, with that of some view's leader among them."""
     own = {node: case.promises[node] for node in members if node in case.promises}
     led = any(members[view % len(members)] == node for node, (view, _) in own.items())
     return led and len(own) > len(members) // 2
 
 
-_take_office = Coordinator._take_office
+_take_office = FailureCoordinator._take_office
 
 
-def forget_all(self: Coordinator) -> None:
+def forget_all(self: FailureCoordinator) -> None:
     """Begin a leadership without the decisions of the one before."""
     if self._log.ballot != self._ballot:
         self._rulings.__init__()  # type: ignore[misc]
@@ -64,17 +66,12 @@ def forget_all(self: Coordinator) -> None:
 def find_what_is_gone(self: Rulings, command: Any) -> None:
     """Let a message count that somebody shows, also if one of its marks is gone."""
     if isinstance(command, Show):
-        for mark in zip_marks(command.entry):
+        for mark in rulings.marks(command.entry):
             self._gone.pop(mark, None)
     _apply(self, command)
 
 
 _apply = Rulings.apply
-
-
-def zip_marks(entry: LogEntry) -> list[Mark]:
-    """The marks of an entry."""
-    return [(entry.sequencer, *pair) for pair in zip(entry.groups, entry.numbers, strict=True)]
 
 
 def nobody_asked(self: ShardReplica, slot: Any) -> bool:
@@ -92,7 +89,7 @@ def never_void(self: Any, entry: LogEntry) -> bool:
     return False
 
 
-def pass_in_silence(self: ShardReplica, is_void: Any) -> None:
+def pass_in_silence(self: ShardGaps, is_void: Any) -> None:
     """Pass void slots without a word."""
 
 

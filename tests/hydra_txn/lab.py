@@ -7,7 +7,7 @@ them.
 from collections import defaultdict
 from collections.abc import Callable
 
-from ordercast.components.cross_shard import MESSAGES, Coordinator, ShardReplica
+from ordercast.components.cross_shard import MESSAGES, FailureCoordinator, ShardReplica
 from ordercast.components.execution import pack_call
 from ordercast.components.network_ordered import ReplicaOptions, Replies
 from ordercast.components.network_ordered.messages import Reply, ViewChangeRequest
@@ -101,7 +101,7 @@ class Lab:
 
         return make
 
-    def _coordinator(self, env: Env) -> Coordinator:
+    def _coordinator(self, env: Env) -> FailureCoordinator:
         own = self.options.coordinator
         return _make_coordinator(env, dict(SHARDS), self.coordinators, SERVICE, NETWORK, own=own)
 
@@ -132,7 +132,7 @@ class Lab:
         """The leader of the coordinator."""
         for node in self.coordinators:
             process = self.drivers[node].process if node in self.drivers else None
-            if isinstance(process, Coordinator) and process._log.is_leader:
+            if isinstance(process, FailureCoordinator) and process._log.is_leader:
                 return node
         raise AssertionError("the coordinator has no leader")
 

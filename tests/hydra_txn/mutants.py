@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ordercast.components.cross_shard import replica
-from ordercast.components.cross_shard.coordinator import Coordinator
+from ordercast.components.cross_shard.coordinator import FailureCoordinator
+from ordercast.components.cross_shard.gaps import ShardGaps
 from ordercast.components.cross_shard.replica import ShardReplica
 from ordercast.components.cross_shard.rulings import Rulings
 from ordercast.components.network_ordered import LogEntry
@@ -56,21 +57,21 @@ MUTANTS = (
     ),
     Mutant(
         "a decision without the leader's promise",
-        Coordinator,
+        FailureCoordinator,
         "_has_promised",
         defects.majority_alone,
         plays.only_the_leader_has_it,
     ),
     Mutant(
         "promises of two views counted together",
-        Coordinator,
+        FailureCoordinator,
         "_has_promised",
         defects.any_views,
         plays.promises_of_two_views,
     ),
     Mutant(
         "decisions forgotten",
-        Coordinator,
+        FailureCoordinator,
         "_take_office",
         defects.forget_all,
         plays.the_coordinator_loses_its_leader,
@@ -107,8 +108,8 @@ MUTANTS = (
     ),
     Mutant(
         "a void slot passed in silence",
-        ShardReplica,
-        "_empty_passed",
+        ShardGaps,
+        "give_up_passed",
         defects.pass_in_silence,
         plays.a_stamp_is_beyond_in_another_shard,
     ),

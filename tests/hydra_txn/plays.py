@@ -8,11 +8,11 @@ import msgspec
 
 from ordercast.components.cross_shard.messages import (
     FindMessages,
-    Found,
+    FoundMessages,
     Gone,
-    Held,
     Promised,
     Question,
+    Shown,
 )
 from ordercast.core import Message, NodeId
 from tests.hydra_txn.lab import OPTIONS, SHARDS, Lab, Lost
@@ -47,7 +47,7 @@ def a_shard_lacks_what_the_other_has() -> None:
     lab.call("next")
     lab.wait_ms(4)
     lab.finish("both", "next")
-    assert lab.kinds(Found) > 0
+    assert lab.kinds(FoundMessages) > 0
     assert lab.kinds(Gone) == 0
 
 
@@ -155,11 +155,11 @@ def a_shard_forgets_a_promise_of_few() -> None:
     """One replica promised, and is not in the next view: the view is free to take the message."""
     lab = Lab()
     packet = lab.stamp("late")
-    lab.lost = any_of(without(Question, to=SECOND[1:]), without(Held))
+    lab.lost = any_of(without(Question, to=SECOND[1:]), without(Shown))
     lab.flush(*FIRST)
     lab.wait_ms(2, *FIRST)
     assert [len(lab.replica(node).book) for node in SECOND] == [1, 0, 0]
-    lab.lost = any_of(between(3), without(Question, to=SECOND), without(Held))
+    lab.lost = any_of(between(3), without(Question, to=SECOND), without(Shown))
     lab.begin_view(1, 4, 5)
     lab.wait_ms(4, *FIRST)
     assert [lab.replica(node).view for node in SECOND[1:]] == [1, 1]
@@ -177,12 +177,12 @@ def only_the_leader_has_it() -> None:
     have it from the leader."""
     lab = Lab()
     packet = lab.stamp("held")
-    lab.lost = any_of(without(Held), without(Question, to=(3,)), without(Gone, to=SECOND), between(3))
+    lab.lost = any_of(without(Shown), without(Question, to=(3,)), without(Gone, to=SECOND), between(3))
     lab.give(packet, 3)
     lab.flush(3, *FIRST)
     lab.wait_ms(3, *FIRST)
     assert [len(lab.replica(node).book) for node in SECOND] == [0, 1, 1]
-    lab.lost = any_of(without(Held), without(Question, to=(3,)), without(Gone, to=SECOND))
+    lab.lost = any_of(without(Shown), without(Question, to=(3,)), without(Gone, to=SECOND))
     lab.wait_ms(12, *FIRST)
     assert lab.order(1) == ["held"]
     lab.finish("held")
@@ -193,11 +193,11 @@ def promises_of_two_views() -> None:
     """The old view's leader promises, and a follower in the new one; the new leader takes the message."""
     lab = Lab()
     packet = lab.stamp("held")
-    lab.lost = any_of(without(Question, to=SECOND[1:]), without(Held))
+    lab.lost = any_of(without(Question, to=SECOND[1:]), without(Shown))
     lab.flush(*FIRST)
     lab.wait_ms(2, *FIRST)
     assert [len(lab.replica(node).book) for node in SECOND] == [1, 0, 0]
-    quiet = any_of(without(Held), without(Gone, to=SECOND), without(Question, to=(3,)))
+    quiet = any_of(without(Shown), without(Gone, to=SECOND), without(Question, to=(3,)))
     lab.lost = any_of(between(3), quiet, without(Question))
     lab.begin_view(1, 4, 5)
     lab.wait_ms(2, *FIRST)
@@ -223,7 +223,7 @@ def the_coordinator_loses_its_leader() -> None:
     assert lab.kinds(Gone) > 0
     chief = lab.chief()
     lab.crash(chief)
-    lab.lost = without(Held)
+    lab.lost = without(Shown)
     lab.give(packet, *SECOND)
     lab.wait_ms(150)
     assert lab.chief() != chief
@@ -281,7 +281,7 @@ def what_is_found_is_beyond() -> None:
     _partly_beyond(lab, holder=3)
     lab.wait_ms(10)
     lab.finish("a", "after", never=("beyond",))
-    assert lab.kinds(Found) > 0
+    assert lab.kinds(FoundMessages) > 0
 
 
 PLAYS = (
@@ -301,7 +301,7 @@ PLAYS = (
     a_stamp_is_beyond_in_another_shard,
     what_is_found_is_beyond,
 )
-TOLD = (FindMessages, Question, Promised, Held, Found, Gone)
+TOLD = (FindMessages, Question, Promised, Shown, FoundMessages, Gone)
 """What the coordinator and replicas tell each other."""
 
 

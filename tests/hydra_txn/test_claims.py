@@ -2,19 +2,19 @@
 
 import pytest
 
-from ordercast.components.cross_shard import Coordinator
+from ordercast.components.cross_shard import FailureCoordinator
 from ordercast.components.cross_shard.coordinator import CLOCK_AHEAD_MAX
 from ordercast.components.cross_shard.marks import Lost
 from ordercast.components.cross_shard.messages import (
     Certain,
     FindMessages,
     Floors,
-    Found,
+    FoundMessages,
     Gone,
-    Held,
     Late,
     Promised,
     Question,
+    Shown,
 )
 from ordercast.components.network_ordered import LogEntry
 from ordercast.core import Message, RemoteError
@@ -29,7 +29,7 @@ ENTRY = LogEntry(100, 1, 1, CLIENT, b"", (0, 1), (1, 1))
 def shape(lab: Lab) -> tuple[object, ...]:
     """All of the coordinator and of replica 1 that a message could change."""
     coordinator, replica = lab.drivers[41].process, lab.replica(1)
-    assert isinstance(coordinator, Coordinator)
+    assert isinstance(coordinator, FailureCoordinator)
     return (
         coordinator._rulings.snapshot(),
         sorted(coordinator._cases),
@@ -56,7 +56,7 @@ def refuse(to: int, source: int, message: Message, match: str) -> None:
 
 @pytest.mark.parametrize(
     "message",
-    [Question(LOSSES), Found((ENTRY,)), Gone(LOSSES), Floors((1, 1))],
+    [Question(LOSSES), FoundMessages((ENTRY,)), Gone(LOSSES), Floors((1, 1))],
     ids=lambda message: type(message).__name__,
 )
 @pytest.mark.parametrize("source", [0, 4, CLIENT, 21, 31])
@@ -68,7 +68,7 @@ def test_a_replica_obeys_coordinators_alone(message: Message, source: int) -> No
     "message",
     [
         FindMessages(LOSSES),
-        Held(ENTRY),
+        Shown(ENTRY),
         Promised(0, 0, (MARK,)),
         Certain(1),
         Late(((1, (0,)),)),
@@ -86,11 +86,11 @@ def test_a_coordinator_hears_replicas_alone(message: Message, source: int) -> No
         (Certain(FAR), "is certain up to"),
         (FindMessages((Lost((1, 2, 1), 200),)), "asks for a message"),
         (FindMessages((Lost(MARK, FAR),)), "asks for a message"),
-        (Held(LogEntry(100, 1, 1, CLIENT, b"")), "shows a message"),
-        (Held(LogEntry(100, 1, 1, CLIENT, b"", (0, 1), (1,))), "shows a message"),
-        (Held(LogEntry(100, 1, 1, CLIENT, b"", (0, 0), (1, 1))), "shows a message"),
-        (Held(LogEntry(100, 1, 1, CLIENT, b"", (0, 2), (1, 1))), "shows a message"),
-        (Held(LogEntry(FAR, 1, 1, CLIENT, b"", (0, 1), (1, 1))), "shows a message"),
+        (Shown(LogEntry(100, 1, 1, CLIENT, b"")), "shows a message"),
+        (Shown(LogEntry(100, 1, 1, CLIENT, b"", (0, 1), (1,))), "shows a message"),
+        (Shown(LogEntry(100, 1, 1, CLIENT, b"", (0, 0), (1, 1))), "shows a message"),
+        (Shown(LogEntry(100, 1, 1, CLIENT, b"", (0, 2), (1, 1))), "shows a message"),
+        (Shown(LogEntry(FAR, 1, 1, CLIENT, b"", (0, 1), (1, 1))), "shows a message"),
         (Late(((1, ()),)), "tells of a transaction"),
         (Late(((1, (0, 0)),)), "tells of a transaction"),
         (Late(((1, (0, 2)),)), "tells of a transaction"),
@@ -108,4 +108,4 @@ def test_a_coordinator_refuses_what_cannot_be(message: Message, match: str) -> N
     ],
 )
 def test_a_replica_takes_nothing_that_no_sequencer_stamps(entry: LogEntry, match: str) -> None:
-    refuse(1, 41, Found((entry,)), match)
+    refuse(1, 41, FoundMessages((entry,)), match)

@@ -365,20 +365,9 @@ class ShardReplica(NetworkReplica):
 
     def reconfigured(self, is_void: Callable[[LogEntry], bool], beyond: Rank | None) -> None:
         """What was put aside may not count any more."""
-        self._empty_passed(is_void)
+        self.gaps.give_up_passed(is_void)
         super().reconfigured(is_void, beyond)
         self.ordering.sift()
-
-    def _empty_passed(self, is_void: Callable[[LogEntry], bool]) -> None:
-        """Give up slots of the log that another group's last number makes void, before others that count.
-        This replica has passed them, so it has to tell those that never had them."""
-        log = self.log
-        open_ = log.entries[log.synced :]
-        last = {entry.sequencer: entry.number for entry in open_ if not is_void(entry)}
-        for entry in open_:
-            if entry.number < last.get(entry.sequencer, 0) and is_void(entry):
-                log.give_up(entry.slot)
-        self.save_noops()
 
     def explain(self) -> Explanation:
         """What waits for the coordinator too."""
