@@ -45,10 +45,13 @@ class ShardGaps(GapAgreement):
         owner, log = self._owner, self._owner.log
         open_ = log.entries[log.synced :]
         last = {entry.sequencer: entry.number for entry in open_ if not is_void(entry)}
-        for entry in open_:
-            if entry.number < last.get(entry.sequencer, 0) and is_void(entry):
-                log.give_up(entry.slot)
-        owner.save_noops()
+        passed = [
+            entry.slot for entry in open_ if entry.number < last.get(entry.sequencer, 0) and is_void(entry)
+        ]
+        for slot in passed:
+            log.give_up(slot)
+        if passed:
+            owner.save_noops()
 
     def _give_up(self, slots: list[Slot]) -> None:
         """Give up what counts nowhere, and ask the coordinator for the rest."""
