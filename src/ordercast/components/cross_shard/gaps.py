@@ -14,7 +14,10 @@ BACK_OFF_MAX = 16
 """Questions are repeated at last after so many times `gap_ns`."""
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ordercast.components.cross_shard.replica import ShardReplica
+    from ordercast.components.network_ordered import LogEntry
     from ordercast.components.network_ordered.place import Slot
     from ordercast.core import Nanos
 
@@ -35,6 +38,20 @@ class ShardGaps(GapAgreement):
             gone = [slot for slot in waiting if self._owner.counts_nowhere(slot)]
             if gone:
                 super()._give_up(gone)
+
+    def give_up_passed(self, is_void: Callable[[LogEntry], bool]) -> None:
+        """Give up slots of the log that another group's last number makes void, before others that count.
+        This replica has passed them, so it has to tell those that never had them."""
+        owner, log = self._owner, self._owner.log
+        open_ = log.entries[log.synced :]
+        last = {entry.sequencer: entry.number for entry in open_ if not is_void(entry)}
+        passed = [
+            entry.slot for entry in open_ if entry.number < last.get(entry.sequencer, 0) and is_void(entry)
+        ]
+        for slot in passed:
+            log.give_up(slot)
+        if passed:
+            owner.save_noops()
 
     def _give_up(self, slots: list[Slot]) -> None:
         """Give up what counts nowhere, and ask the coordinator for the rest."""

@@ -11,7 +11,7 @@ import msgspec
 
 from ordercast.components.network_ordered import LogEntry
 from ordercast.components.network_ordered.place import Natural
-from ordercast.core import GroupId
+from ordercast.core import GroupId, RemoteError
 
 Mark: TypeAlias = tuple[Natural, Natural, Natural]
 """A sequencer, a group, and a number of this sequencer in this group."""
@@ -29,6 +29,8 @@ def marks_of(entry: LogEntry, group: GroupId) -> tuple[Mark, ...]:
     """All marks of an entry in the log of a group."""
     if not entry.groups:
         return ((entry.sequencer, group, entry.number),)
+    if len(entry.groups) != len(entry.numbers):
+        raise RemoteError(f"an entry in slot {entry.slot} has numbers {entry.numbers} in {entry.groups}")
     return tuple(
         (entry.sequencer, one, number) for one, number in zip(entry.groups, entry.numbers, strict=True)
     )

@@ -365,6 +365,7 @@ class ShardReplica(NetworkReplica):
 
     def reconfigured(self, is_void: Callable[[LogEntry], bool], beyond: Rank | None) -> None:
         """What was put aside may not count any more."""
+        self.gaps.give_up_passed(is_void)
         super().reconfigured(is_void, beyond)
         self.ordering.sift()
 
