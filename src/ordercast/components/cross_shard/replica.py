@@ -130,8 +130,7 @@ class ShardReplica(NetworkReplica):
 
     def _show_aside(self) -> None:
         """Ask again about what must not be taken now."""
-        self._forget_aside()
-        self.missing(list(self._aside))
+        self.missing(list(self.aside))
         for entry in self._aside.values():
             self._show(entry)
 
@@ -197,9 +196,7 @@ class ShardReplica(NetworkReplica):
             self.book.pop(mark, None)
         if moot:
             self._save_book()
-        self._forget_aside()
         super().install(target, entries)
-        self._forget_aside()
         self._release()
         self.ordering.sift()
 

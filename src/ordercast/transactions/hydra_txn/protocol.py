@@ -10,7 +10,6 @@ from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.components.cross_shard import MESSAGES as CROSS_SHARD_MESSAGES
 from ordercast.components.cross_shard import CoordinatorOptions, FailureCoordinator, ShardReplica
 from ordercast.components.execution import CallOptions
-from ordercast.components.execution.options import LIVE_CALLS
 from ordercast.components.network_ordered import MESSAGES as REPLICA_MESSAGES
 from ordercast.components.network_ordered import ReplicaOptions
 from ordercast.components.network_ordered.promises import guarantees
@@ -38,6 +37,7 @@ from ordercast.protocols.hydra.messages import MESSAGES as HYDRA_MESSAGES
 from ordercast.protocols.hydra.messages import Announce, Echo, Outcome, Stamped, Steps
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.protocol import Beside, Ends, lay_out
+from ordercast.protocols.hydra.replicas import LIVE_REPLICAS, vary_replicas
 from ordercast.protocols.hydra.sender import Sender
 from ordercast.transactions.hydra_txn.client import ShardClient
 from ordercast.transactions.hydra_txn.ordering import HydraShardOrdering
@@ -177,41 +177,12 @@ def extend(deployment: Deployment, options: Options, extension: Extension) -> Pl
 
 def vary(rng: Random) -> dict[str, object]:
     """Options for a run of the swarm."""
-    flush = rng.choice(("adaptive", "solicited", "periodic", "aggregated", "nudged"))
-    periods = (0, 50_000) if flush in ("adaptive", "solicited") else (2_000_000, 10_000_000)
-    hydra: dict[str, object] = {
-        "sequencers": rng.choice((1, 2, 2, 3)),
-        "spares": rng.choice((0, 1, 1, 2)),
-        "flush": flush,
-        "flush_ns": rng.choice(periods),
-        "route": rng.choice(("random", "hash", "congestion", "sticky")),
-        "suspect_ns": rng.choice((30_000_000, 100_000_000)),
+    coordinator = {
         "replicas": rng.choice((1, 3, 3)),
-        "announce_ns": rng.choice((5, 20)) * MILLISECOND,
-        "addition_ns": rng.choice((50, 100)) * MILLISECOND,
-        "strangers": rng.choice((2, 1024)),
-        "buffer": rng.choice((16, 65_536)),
+        "certain_ns": rng.choice((2, 20)) * MILLISECOND,
+        "lock_ns": rng.choice((20, 100)) * MILLISECOND,
     }
-    if hydra["spares"] and rng.random() < 0.5:
-        hydra["target"] = hydra["sequencers"]
-    return {
-        "durable": rng.random() < 0.4,
-        "hydra": hydra,
-        "replicas": {
-            "ask_ns": rng.choice((0, 20_000, 200_000)),
-            "gap_ns": rng.choice((500_000, 2_000_000)),
-            "sync_ns": rng.choice((1, 5)) * MILLISECOND,
-            "checkpoint_every": rng.choice((1, 3, 16, 256)),
-            "keep": rng.choice((0, 4, 1024)),
-            "chunk_bytes": rng.choice((64, 16_384)),
-        },
-        "coordinator": {
-            "replicas": rng.choice((1, 3, 3)),
-            "certain_ns": rng.choice((2, 20)) * MILLISECOND,
-            "lock_ns": rng.choice((20, 100)) * MILLISECOND,
-        },
-        "calls": {"window": rng.choice((1, 4, 64)), "retry_ns": rng.choice((5, 20)) * MILLISECOND},
-    }
+    return vary_replicas(rng) | {"coordinator": coordinator}
 
 
 PROTOCOL = Protocol(
@@ -230,36 +201,13 @@ PROTOCOL = Protocol(
     actions=(
         Action("add-sequencer", "Start the first spare sequencer.", frozenset({"sequencer", "switch"})),
     ),
-    live={
-        "hydra": {
-            "flush": "nudged",
-            "flush_ns": 5 * MILLISECOND,
-            # A client moves seldom, and a sequencer that rests promises much: nudges cost as much as calls.
-            "route": "sticky",
-            "stick_ns": 500 * MILLISECOND,
-            "lead_ns": 50 * MILLISECOND,
-            "heartbeat_ns": 20 * MILLISECOND,
-            "suspect_ns": 500 * MILLISECOND,
-            "retry_ns": 5 * MILLISECOND,
-            "announce_ns": 100 * MILLISECOND,
-            "addition_ns": 1000 * MILLISECOND,
-            "join_ns": 50 * MILLISECOND,
-            "consensus": LIVE_TIMEOUTS,
-        },
-        "replicas": {
-            "ask_ns": 1 * MILLISECOND,
-            "gap_ns": 20 * MILLISECOND,
-            "sync_ns": 50 * MILLISECOND,
-            "silence_ns": 500 * MILLISECOND,
-            "view_ns": 100 * MILLISECOND,
-            "chunk_bytes": 64 << 10,
-        },
+    live=LIVE_REPLICAS
+    | {
         "coordinator": {
             "ask_ns": 20 * MILLISECOND,
             "certain_ns": 200 * MILLISECOND,
             "lock_ns": 2000 * MILLISECOND,
             "consensus": LIVE_TIMEOUTS,
         },
-        "calls": LIVE_CALLS,
     },
 )
