@@ -18,6 +18,7 @@ from ordercast.core import (
     LocalError,
     Message,
     MessageId,
+    Nanos,
     NodeId,
     RemoteError,
     Sharding,
@@ -58,10 +59,12 @@ class TransactionCalls(Calls):
 class Round:
     """One call under way: its attempt, its phase, and what the shards have said."""
 
-    __slots__ = ("attempt", "busy", "results", "said", "verb")
+    __slots__ = ("attempt", "busy", "results", "said", "since", "verb")
 
-    def __init__(self) -> None:
+    def __init__(self, now: Nanos) -> None:
         self.attempt = 0
+        self.since = now
+        """When this attempt began."""
         self.verb = Verb.LOCK
         self.said: dict[GroupId, State] = {}
         """What the shards have said in this phase."""
@@ -118,7 +121,7 @@ class TransactionClient(Caller):
 
     def _send(self, call: Pending) -> None:
         """Begin a call, or ask the shards again that have not answered."""
-        round_ = self._rounds.setdefault(call.first, Round())
+        round_ = self._rounds.setdefault(call.first, Round(self.env.now))
         for group in call.groups:
             if group not in round_.said:
                 self._ask(call, round_, group, again=call.attempts > 1)
@@ -189,10 +192,13 @@ class TransactionClient(Caller):
         self._try_again(call, round_, round_.attempt + 1)
 
     def _try_again(self, call: Pending, round_: Round, attempt: int) -> None:
-        """Make another attempt, after a while. It has no phase until then."""
+        """Make another attempt, after a while. It has no phase until then. Others hold locks for about as
+        long as this attempt took: who asks again much sooner is only in their way."""
         round_.begin(Verb.ABORT, attempt)
         round_.said = dict.fromkeys(call.groups, State.BUSY)
-        span = self._options.back_off_ns * min(1 << min(round_.busy, 10), self._options.back_off_max)
+        options, took = self._options, self.env.now - round_.since
+        unit = max(options.back_off_ns, min(took, options.calls.retry_ns))
+        span = unit * min(1 << min(round_.busy, 10), options.back_off_max)
         round_.busy += 1
         self.env.set_timer(f"{BACK_OFF}{call.first}", 1 + self.env.rng.randrange(span))
 
@@ -220,6 +226,7 @@ class TransactionClient(Caller):
         call, round_ = self._calls.pending.get(first), self._rounds.get(first)
         if call is not None and round_ is not None and round_.verb is Verb.ABORT:
             round_.begin(Verb.LOCK, round_.attempt)
+            round_.since = self.env.now
             self._ask_all(call, round_)
 
     def explain(self) -> Explanation:
