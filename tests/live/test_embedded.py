@@ -93,7 +93,7 @@ def test_a_second_program_is_told_that_the_replica_runs(tmp_path: Path) -> None:
 
 
 def test_the_benchmark_can_embed_a_replica(tmp_path: Path) -> None:
-    options = {"hydra": {"compact": True}}
+    options: dict[str, object] = {"hydra": {"compact": True}}
     spec = ServiceBenchSpec(
         protocol="hydra_paxos", tasks=8, seconds=0.5, warmup_s=0.2, options=options, embedded=True
     )
