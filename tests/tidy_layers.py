@@ -15,6 +15,7 @@ _COMPONENTS = frozenset(
         "components.cross_shard",
         "components.execution",
         "components.logged_service",
+        "components.logged_shards",
         "components.membership",
         "components.network_ordered",
         "components.sampling",
@@ -49,6 +50,8 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     | {"components.consensus", "components.execution", "components.network_ordered"},
     "components.execution": frozenset({"core"}),
     "components.logged_service": frozenset({"core", "components.execution", "components.consensus"}),
+    "components.logged_shards": frozenset({"core"})
+    | {"components.consensus", "components.execution", "components.logged_service"},
     "components.membership": frozenset({"core"}),
     "components.network_ordered": frozenset({"core", "components.consensus", "components.execution"}),
     "components.sampling": frozenset({"core"}),

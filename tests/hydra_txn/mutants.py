@@ -10,7 +10,7 @@ from ordercast.components.cross_shard.replica import ShardReplica
 from ordercast.components.cross_shard.rulings import Rulings
 from ordercast.components.network_ordered import LogEntry
 from ordercast.protocols.hydra import lane
-from ordercast.transactions.hydra_txn.ordering import HydraShardOrdering
+from ordercast.protocols.hydra.shard_ordering import HydraShardOrdering
 from tests.hydra_txn import defects, plays
 
 

@@ -171,7 +171,7 @@ def test_a_busy_shard_is_asked_again_with_another_attempt() -> None:
     attempts: list[int] = []
     for _ in range(5):
         world.run_ms(LOCK_MS / 10)
-        attempts.append(world.client(1)._rounds[message].attempt)
+        attempts.append(world.client(1).rounds[message].attempt)
     assert attempts == sorted(attempts)
     assert attempts[-1] > attempts[0] > 0
     world.run_ms(6 * LOCK_MS)

@@ -1,12 +1,13 @@
 """Options of groups that have messages in common."""
 
+from random import Random
 from typing import Annotated
 
 import msgspec
 
-from ordercast.components.consensus import ConsensusOptions
+from ordercast.components.consensus import LIVE_TIMEOUTS, ConsensusOptions
 from ordercast.components.network_ordered.options import Duration
-from ordercast.core import MILLISECOND, LocalError, Nanos
+from ordercast.core import MILLISECOND, LocalError, Nanos, Pace
 
 
 class CoordinatorOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,3 +35,27 @@ class CoordinatorOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     def detection_ns(self) -> Nanos:
         """When another replica of the coordinator leads after a crash."""
         return self.consensus.detection_ns
+
+    def pace(self, replicas: Pace, delay: Nanos) -> Pace:
+        """The pace of replicas that may have to wait for a decision."""
+        decision = 8 * self.ask_ns + 20 * delay
+        recovery = self.consensus.recovery_ns
+        return Pace(replicas.delivery_ns + decision, replicas.recovery_ns + recovery + 2 * decision)
+
+
+def vary_coordinator(rng: Random) -> dict[str, object]:
+    """Options for a run of the swarm."""
+    return {
+        "replicas": rng.choice((1, 3, 3)),
+        "certain_ns": rng.choice((2, 20)) * MILLISECOND,
+        "lock_ns": rng.choice((20, 100)) * MILLISECOND,
+    }
+
+
+LIVE_COORDINATOR: dict[str, object] = {
+    "ask_ns": 20 * MILLISECOND,
+    "certain_ns": 200 * MILLISECOND,
+    "lock_ns": 2000 * MILLISECOND,
+    "consensus": LIVE_TIMEOUTS,
+}
+"""The same for real machines."""

@@ -19,6 +19,10 @@ class ShardOwner(OrderingOwner, Protocol):
     def has_promised(self) -> bool:
         """Whether there is any message that it must not take."""
 
+    @property
+    def taken(self) -> Iterable[LogEntry]:
+        """The entries that it has taken and other groups may lack, among others."""
+
     def withhold(self, entry: LogEntry) -> bool:
         """Put an entry aside if it must not be taken; whether that is so."""
 

@@ -150,6 +150,11 @@ class ShardReplica(NetworkReplica):
         """Whether there is any message that it must not take."""
         return bool(self.book)
 
+    @property
+    def taken(self) -> Iterable[LogEntry]:
+        """What is in its log, and what it keeps of before."""
+        return chain(self.ledger.kept, self.log.entries)
+
     def is_promised(self, entry: LogEntry) -> bool:
         """Whether an entry must not be taken now."""
         return any(mark in self.book for mark in marks_of(entry, self.group))

@@ -6,6 +6,7 @@ import msgspec
 
 from ordercast.components.consensus import ConsensusOptions
 from ordercast.components.execution import CallOptions
+from ordercast.components.logged_service.messages import BATCH_MAX
 from ordercast.core import Nanos, Options, Pace
 
 
@@ -34,3 +35,12 @@ class LogOptions(Options, frozen=True):
         log = self.consensus
         again = 9 * self.calls.retry_ns
         return Pace(4 * (again + log.retry_ns) + 15 * delay, log.recovery_ns + 8 * again + 100 * delay)
+
+
+class BatchOptions(LogOptions, frozen=True):
+    """The same for a log whose slots hold several calls, or commands."""
+
+    batch: Annotated[int, msgspec.Meta(ge=1, le=BATCH_MAX)] = 16
+    """How many calls one slot of the log holds at most."""
+    in_flight: Annotated[int, msgspec.Meta(ge=1)] = 64
+    """How many slots are in flight before calls wait for each other and share slots."""

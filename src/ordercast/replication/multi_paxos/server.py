@@ -3,9 +3,9 @@
 from ordercast.components.execution import Call
 from ordercast.components.logged_service import LoggedService
 from ordercast.components.logged_service.logged_replica import Place
+from ordercast.components.logged_service.proposer import Proposer
 from ordercast.core import Env, Explanation
 from ordercast.replication.multi_paxos.options import MultiPaxosOptions
-from ordercast.replication.multi_paxos.proposer import Proposer
 
 
 class Server(LoggedService):

@@ -5,42 +5,37 @@ from random import Random
 
 import msgspec
 
-from ordercast.components.consensus import LIVE_TIMEOUTS
 from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.components.cross_shard import MESSAGES as CROSS_SHARD_MESSAGES
 from ordercast.components.cross_shard import CoordinatorOptions, FailureCoordinator, ShardReplica
+from ordercast.components.cross_shard.options import LIVE_COORDINATOR, vary_coordinator
+from ordercast.components.cross_shard.promises import promises
 from ordercast.components.execution import CallOptions
 from ordercast.components.network_ordered import MESSAGES as REPLICA_MESSAGES
 from ordercast.components.network_ordered import ReplicaOptions
-from ordercast.components.network_ordered.promises import guarantees
 from ordercast.core import (
-    MILLISECOND,
     Action,
     Codec,
-    Consistency,
     Deployment,
     Env,
     Extension,
     GroupId,
-    Guarantees,
     LocalError,
     Nanos,
     NodeId,
     Options,
-    Order,
     Pace,
     Plan,
     Protocol,
     ServiceSpec,
 )
 from ordercast.protocols.hydra.messages import MESSAGES as HYDRA_MESSAGES
-from ordercast.protocols.hydra.messages import Announce, Echo, Outcome, Stamped, Steps
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.protocol import Beside, Ends, lay_out
 from ordercast.protocols.hydra.replicas import LIVE_REPLICAS, vary_replicas
-from ordercast.protocols.hydra.sender import Sender
-from ordercast.transactions.hydra_txn.client import ShardClient
-from ordercast.transactions.hydra_txn.ordering import HydraShardOrdering
+from ordercast.protocols.hydra.shard_calling import ShardClient
+from ordercast.protocols.hydra.shard_ordering import HydraShardOrdering
+from ordercast.protocols.hydra.shards import HEARD_BY_SENDERS, make_shard_replica, sender_for
 
 NAME = "hydra_txn"
 
@@ -72,9 +67,7 @@ class HydraTxnOptions(Options, frozen=True):
     def pace(self, delay: Nanos) -> Pace:
         """A call waits for the order, and a retry; a delivery waits for synchronisation."""
         pace = self.replicas.pace(self.network().pace(delay), delay, 9 * self.calls.retry_ns)
-        decision = 8 * self.coordinator.ask_ns + 20 * delay
-        recovery = self.coordinator.consensus.recovery_ns
-        return Pace(pace.delivery_ns + decision, pace.recovery_ns + recovery + 2 * decision)
+        return self.coordinator.pace(pace, delay)
 
 
 def _make_replica(
@@ -91,7 +84,6 @@ def _make_replica(
     own: HydraTxnOptions,
 ) -> ShardReplica:
     """A replica of a shard."""
-    shards = sum(1 for nodes in members.values() if nodes)
     ordering = partial(
         HydraShardOrdering,
         group=group,
@@ -101,17 +93,16 @@ def _make_replica(
         aggregator=aggregator,
         options=options,
     )
-    return ShardReplica(
+    return make_shard_replica(
         env,
         group,
-        members[group],
-        spec.for_group(group, shards) if spec is not None else None,
+        members,
         ordering,
-        own.replicas,
-        durable=own.durable,
         coordinators=coordinators,
-        certain_ns=own.coordinator.certain_ns,
-        lock_ns=own.coordinator.lock_ns,
+        spec=spec,
+        replicas=own.replicas,
+        coordinator=own.coordinator,
+        durable=own.durable,
     )
 
 
@@ -125,21 +116,8 @@ def _make_coordinator(
     own: CoordinatorOptions,
 ) -> FailureCoordinator:
     """A coordinator, which sends as clients do."""
-
-    def make_sender(inner: Env) -> Sender:
-        return Sender(inner, groups, service, options)
-
-    return FailureCoordinator(env, groups, peers, own, make_sender, (Announce, Steps, Echo, Stamped, Outcome))
-
-
-def promises(*, durable: bool) -> Guarantees:
-    """What replicas of shards promise: one order over all of them, and all of a transaction or none."""
-    return msgspec.structs.replace(
-        guarantees(durable=durable),
-        order=Order.ACROSS,
-        groups_max=None,
-        consistency=Consistency.STRICT_SERIALIZABLE,
-    )
+    sender = sender_for(groups, service, options)
+    return FailureCoordinator(env, groups, peers, own, sender, HEARD_BY_SENDERS)
 
 
 def deploy(deployment: Deployment, options: Options) -> Plan:
@@ -177,11 +155,7 @@ def extend(deployment: Deployment, options: Options, extension: Extension) -> Pl
 
 def vary(rng: Random) -> dict[str, object]:
     """Options for a run of the swarm."""
-    coordinator = {
-        "replicas": rng.choice((1, 3, 3)),
-        "certain_ns": rng.choice((2, 20)) * MILLISECOND,
-        "lock_ns": rng.choice((20, 100)) * MILLISECOND,
-    }
+    coordinator = vary_coordinator(rng)
     return vary_replicas(rng) | {"coordinator": coordinator}
 
 
@@ -201,13 +175,5 @@ PROTOCOL = Protocol(
     actions=(
         Action("add-sequencer", "Start the first spare sequencer.", frozenset({"sequencer", "switch"})),
     ),
-    live=LIVE_REPLICAS
-    | {
-        "coordinator": {
-            "ask_ns": 20 * MILLISECOND,
-            "certain_ns": 200 * MILLISECOND,
-            "lock_ns": 2000 * MILLISECOND,
-            "consensus": LIVE_TIMEOUTS,
-        },
-    },
+    live=LIVE_REPLICAS | {"coordinator": LIVE_COORDINATOR},
 )

@@ -6,14 +6,13 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from ordercast.components.execution.messages import Name, Place
-from ordercast.core import Groups, Message, MessageId, NodeId, Payload, RemoteError, Stamp, message_types
+from ordercast.components.logged_service.messages import Node
+from ordercast.components.logged_shards.client import DONE_MAX
+from ordercast.core import Groups, Message, MessageId, Payload, RemoteError, Stamp, message_types
 
-DONE_MAX = 64
-"""How many ended calls a client tells a shard at once."""
 GROUPS_MAX = 4096
 
 Attempt: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
-Node: TypeAlias = Annotated[NodeId, msgspec.Meta(ge=0)]
 Shards: TypeAlias = Annotated[Groups, msgspec.Meta(min_length=1, max_length=GROUPS_MAX)]
 
 
@@ -112,13 +111,7 @@ class Told(Message, frozen=True, tag=162):
         return None if self.place is None else Stamp(*self.place)
 
 
-class Leads(Message, frozen=True, tag=163):
-    """A replica to a client or to another shard: who leads its shard."""
-
-    leader: Node
-
-
-MESSAGES = message_types(Order, Relay, Told, Leads)
+MESSAGES = message_types(Order, Relay, Told)
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Command)

@@ -18,10 +18,9 @@ import msgspec
 
 from ordercast.components.execution import Call, Execution, Executor, unpack_call
 from ordercast.components.execution.client_table import Executed
+from ordercast.components.logged_shards import generals_of
 from ordercast.core import Groups, MessageId, RemoteError, Stamp, message_sender
-from ordercast.core.bundle import unpack
 from ordercast.core.errors import LocalError
-from ordercast.core.general import Conclude, read_general
 from ordercast.transactions.lock_store.commands import Command, State, Verb
 
 ABORTED_MAX = 4096
@@ -123,7 +122,7 @@ class Ledger:
         return self._lock_anew(command, call)
 
     def _lock_anew(self, command: Command, call: Call) -> Finding | None:
-        first, about = command.first, _about(call)
+        first, about = command.first, generals_of(call)
         if first < self._executor.floor(call.client):
             return None
         if not self.halted.keys().isdisjoint(about) or not self._executor.lock(call):
@@ -267,16 +266,3 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(
     tuple[dict[MessageId, Record], dict[MessageId, int], list[MessageId], bytes]
 )
-
-
-def _about(call: Call) -> list[MessageId]:
-    """The general transactions that the operations of a call prepare or conclude."""
-    about: list[MessageId] = []
-    for message, _, operation in unpack(call.bundle):
-        try:
-            general = read_general(operation)
-        except LocalError:
-            continue
-        if general is not None:
-            about.append(general.transaction if isinstance(general, Conclude) else message)
-    return about

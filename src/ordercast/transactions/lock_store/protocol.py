@@ -9,8 +9,8 @@ from ordercast.components.consensus import LIVE_TIMEOUTS
 from ordercast.components.execution.options import LIVE_CALLS
 from ordercast.components.logged_service import GUARANTEES, deploy_logged
 from ordercast.components.logged_service.logged_replica import Place
+from ordercast.components.logged_shards import vary_shards
 from ordercast.core import (
-    MILLISECOND,
     SECOND,
     Consistency,
     Deployment,
@@ -23,7 +23,7 @@ from ordercast.core import (
     Protocol,
 )
 from ordercast.replication.multi_paxos import PROTOCOL as MULTI_PAXOS
-from ordercast.transactions.lock_store.client import TransactionClient
+from ordercast.transactions.lock_store.client import Phases, TransactionClient
 from ordercast.transactions.lock_store.commands import MESSAGES
 from ordercast.transactions.lock_store.options import LockStoreOptions
 from ordercast.transactions.lock_store.server import ShardServer
@@ -44,26 +44,14 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         return ShardServer(env, place._replace(service=spec), options, members)
 
     def client(env: Env, members: Mapping[GroupId, tuple[NodeId, ...]], answers: bool) -> TransactionClient:
-        return TransactionClient(env, members, options, sharding, answers=answers)
+        return TransactionClient(env, members, options, sharding, Phases, answers=answers)
 
     return deploy_logged(NAME, deployment, options, replica, client, MESSAGES, PROMISES)
 
 
 def vary(rng: Random) -> dict[str, object]:
-    """Options for a seed of the swarm: those of Multi-Paxos, and clients that soon count as dead.
-
-    Queues hold what clients ask for at once: what overflows comes again when the client repeats it, and by
-    then the shards may have ended the attempt, over and over again.
-    """
-    retry_ns = rng.choice((5, 20)) * MILLISECOND
-    return {
-        **MULTI_PAXOS.vary(rng),
-        "calls": {"window": rng.choice((1, 4, 64)), "retry_ns": retry_ns},
-        "queue": 4096,
-        "lock_ns": rng.choice((3, 10)) * retry_ns,
-        "back_off_ns": rng.choice((1, 4)) * MILLISECOND,
-        "back_off_max": rng.choice((16, 64)),
-    }
+    """Options for a seed of the swarm."""
+    return vary_shards(rng, MULTI_PAXOS.vary)
 
 
 PROTOCOL = Protocol(

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from ordercast.components.execution import Execution
 from ordercast.components.execution.messages import place_of_stamp
 from ordercast.components.logged_service.logged_replica import LoggedReplica, Place
+from ordercast.components.logged_service.messages import Redirect
+from ordercast.components.logged_service.proposer import Proposer
 from ordercast.core import (
     Env,
     Explanation,
@@ -26,11 +28,9 @@ from ordercast.core import (
     message_sender,
 )
 from ordercast.core.bundle import bundle_span
-from ordercast.replication.multi_paxos.proposer import Proposer
 from ordercast.transactions.lock_store.commands import (
     BY_CLIENTS,
     Command,
-    Leads,
     Order,
     Relay,
     State,
@@ -93,7 +93,7 @@ class ShardServer(LoggedReplica):
                     self._put(command, message.command, message.asker)
             case Told() if source in self._homes:
                 self._ending.on_told(self._homes[source], message)
-            case Leads() if source in self._homes:
+            case Redirect() if source in self._homes:
                 self._ending.on_leads(self._homes[source], message.leader)
             case _:
                 raise RemoteError(f"node {source} sent a {type(message).__name__} to a replica")
@@ -114,7 +114,7 @@ class ShardServer(LoggedReplica):
         if leader is None or leader == self.env.me:
             return
         self.env.send(leader, Relay(packed, source))
-        self.env.send(source, Leads(leader))
+        self.env.send(source, Redirect(leader))
         self._note_asked(command, source)
 
     def _put(self, command: Command, packed: bytes, asker: NodeId) -> None:

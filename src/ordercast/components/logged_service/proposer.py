@@ -11,8 +11,8 @@ from collections.abc import Hashable
 
 from ordercast.components.consensus import Replica
 from ordercast.components.logged_service.messages import pack_batch
+from ordercast.components.logged_service.options import BatchOptions
 from ordercast.core.message import PAYLOAD_BYTES_MAX
-from ordercast.replication.multi_paxos.options import MultiPaxosOptions
 
 NO_BALLOT = -1
 
@@ -22,7 +22,7 @@ class Proposer:
 
     __slots__ = ("_ballot", "_log", "_options", "_proposed", "_queue")
 
-    def __init__(self, log: Replica, options: MultiPaxosOptions) -> None:
+    def __init__(self, log: Replica, options: BatchOptions) -> None:
         self._log = log
         self._options = options
         self._ballot = NO_BALLOT

@@ -56,7 +56,16 @@ class HydraShardOrdering(HydraOrdering, ShardOrdering):
     def reset(self, place: LogPlace, entries: Iterable[LogEntry], voids: Iterable[Slot]) -> None:
         """Go to a place; what must not be taken stays out."""
         super().reset(place, entries, voids)
+        self._see_taken()
         self.sift()
+
+    def _see_taken(self) -> None:
+        """Know all numbers of what the replica has taken, also from others or before a restart: when a
+        sequencer is removed, they count in the other groups because this group reports them."""
+        lanes = self.reception.merge.lanes
+        for entry in self._owner.taken:
+            if entry.sequencer in lanes:
+                lanes[entry.sequencer].see(entry.groups, entry.numbers)
 
     def sift(self) -> None:
         """Take out of all lanes what must not be taken."""
