@@ -19,7 +19,8 @@ streams, a connection for each task; that is less work in Python than their pack
 the program, as its first member and leader: its writes come to the leader without a message, and the answers
 go back without one, which a program beside the replicas cannot have. It has three processes. HydraPaxos has
 nine: the program, three replicas, two sequencers, and three of their configuration service, which have
-nothing to do while nothing fails; compact, it has four, for the others are with the replicas.
+nothing to do while nothing fails; compact, it has four, for the others are with the replicas. Embedded, it
+has three like PySyncObj: a replica runs inside the program, and what is compact with it.
 
 Contenders take turns within each round. Figures are medians of the rounds; ratios are those of the medians.
 Who is not installed here is named as absent.

@@ -15,7 +15,7 @@ from benchmarks.services.bare_chain import BareChain
 from benchmarks.services.contender import Contender, Figures, MeasureError
 from benchmarks.services.etcd import Etcd
 from benchmarks.services.nopaxos_cpp import NopaxosCpp
-from benchmarks.services.ours import COMPACT, DURABLE, protocols_that_serve
+from benchmarks.services.ours import COMPACT, DURABLE, EMBEDDED, protocols_that_serve
 from benchmarks.services.pysyncobj_map import PySyncObjMap
 from benchmarks.services.redis_wait import RedisWait
 
@@ -77,6 +77,8 @@ def report(measured: Measured, absent: Mapping[str, str]) -> dict[str, object]:
             "hydra_paxos_to_with_one_task": ratios(one),
             "hydra_paxos_durable_to": ratios(many, DURABLE),
             "hydra_paxos_compact_to": ratios(many, COMPACT),
+            "hydra_paxos_embedded_to": ratios(many, EMBEDDED),
+            "hydra_paxos_embedded_to_with_one_task": ratios(one, EMBEDDED),
         },
         "absent": dict(absent),
     }

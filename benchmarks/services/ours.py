@@ -8,16 +8,24 @@ from ordercast.core import Consistency, LocalError
 from ordercast.lab.bench.service_run import run_service_bench
 from ordercast.lab.bench.service_spec import ServiceBenchSpec
 
-DURABLE, COMPACT = "hydra_paxos_durable", "hydra_paxos_compact"
+DURABLE, COMPACT, EMBEDDED = "hydra_paxos_durable", "hydra_paxos_compact", "hydra_paxos_embedded"
 
 
 class Ours(Contender):
     """One protocol, with its options for real machines, and perhaps others."""
 
-    def __init__(self, protocol: str, name: str = "", options: dict[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        protocol: str,
+        name: str = "",
+        options: dict[str, object] | None = None,
+        *,
+        embedded: bool = False,
+    ) -> None:
         self.name = name or protocol
         self._protocol = protocol
         self._options = options or {}
+        self._embedded = embedded
 
     def measure(self, tasks: int, seconds: float, folder: Path) -> Figures:
         """Write, and compare all answers with those of a single service."""
@@ -29,6 +37,7 @@ class Ours(Contender):
             size=VALUE_BYTES,
             seconds=seconds,
             options=self._options,
+            embedded=self._embedded,
         )
         try:
             result = run_service_bench(spec, folder / "cluster")
@@ -44,10 +53,16 @@ SHARDED = (Consistency.SERIALIZABLE, Consistency.STRICT_SERIALIZABLE)
 
 
 def protocols_that_serve() -> list[Contender]:
-    """All of them, by the catalogue; HydraPaxos also with its log on disk, and on few processes."""
+    """All of them, by the catalogue; HydraPaxos also with its log on disk, on few processes, and with a
+    replica in the program."""
     broken = broken_protocols()
     found = [find_protocol(name) for name in protocol_names() if name not in broken]
     # Those of transactions need a service in shards.
     plain = [Ours(one.name) for one in found if one.serves and one.guarantees.consistency not in SHARDED]
     compact: dict[str, object] = {"hydra": {"compact": True}}
-    return [*plain, Ours("hydra_paxos", DURABLE, {"durable": True}), Ours("hydra_paxos", COMPACT, compact)]
+    return [
+        *plain,
+        Ours("hydra_paxos", DURABLE, {"durable": True}),
+        Ours("hydra_paxos", COMPACT, compact),
+        Ours("hydra_paxos", EMBEDDED, compact, embedded=True),
+    ]

@@ -60,6 +60,9 @@ def bench(
     busy_poll: Annotated[
         bool, typer.Option(help="Never sleep. Use it only if each host has its own core.")
     ] = False,
+    embedded: Annotated[
+        bool, typer.Option("--embedded", help="With --service: the program that calls runs a replica, too.")
+    ] = False,
     option: Annotated[
         list[str] | None, typer.Option(help="Protocol option as NAME=VALUE; may be repeated.")
     ] = None,
@@ -109,11 +112,14 @@ def bench(
             size=size,
             seconds=seconds,
             options=options,
+            embedded=embedded,
             plaintext=plaintext,
             transport=transport,
             trace=keep is not None,
         )
         return bench_service(asked, keep, json=json)
+    if embedded:
+        raise LocalError("--embedded is only possible with --service")
     from ordercast.lab.bench.run import run_bench
 
     protocol = protocol or "hydra"

@@ -80,13 +80,20 @@ def init(
             "--senders",
             "--clients",
             help="Number of senders: the clients of a service. 0 places one sender beside each receiver; a"
-            " service gets two clients.",
+            " service gets two clients, or one with --embedded.",
             min=0,
         ),
     ] = 0,
     applications: Annotated[
         int, typer.Option(help="Receivers per group that your programs run; `up` does not start them.", min=0)
     ] = 0,
+    embedded: Annotated[
+        bool,
+        typer.Option(
+            "--embedded",
+            help="Put clients of a service on hosts of replicas: a program that connects runs a replica.",
+        ),
+    ] = False,
     option: Annotated[
         list[str] | None, typer.Option(help="Protocol option as NAME=VALUE; may be repeated.")
     ] = None,
@@ -101,7 +108,8 @@ def init(
     """Write a commented cluster file for this machine, and its secret key.
 
     With a service, the receivers are its replicas, and its clients have hosts of their own, which your
-    programs run: `ordercast.connect`, `ordercast call`. The module is looked for beside the file first.
+    programs run: `ordercast.connect`, `ordercast call`. With --embedded a program runs a replica, too: its
+    calls are faster, and the replica ends with it. The module is looked for beside the file first.
 
     [bold]Examples[/]
 
@@ -113,7 +121,7 @@ def init(
     """
     chosen = parse_options(option or [])
     options = find_protocol(protocol).cluster_options(chosen, programs=applications > 0)
-    text = NewCluster(
+    new = NewCluster(
         name=name,
         protocol=protocol,
         receivers=receivers,
@@ -124,7 +132,9 @@ def init(
         port=port,
         plaintext=plaintext,
         service=find_service(service, config.parent) if service else None,
-    ).text()
+        embedded=embedded,
+    )
+    text = new.text()
     _check_text(text, config.parent)
     key = config.parent / "cluster.key"
     _make_way([config] if plaintext else [config, key], config.parent / ".ordercast" / name, force)
@@ -133,7 +143,7 @@ def init(
     config.write_text(text, encoding="utf-8")
     secret = "" if plaintext else f" and {key}, which is secret"
     console.print(f"wrote {config}{secret}", markup=False, soft_wrap=True)
-    if applications and 2 * applications >= receivers:
+    if 2 * new.run_by_programs >= receivers:
         errors.print(
             "note: while your programs do not run, half or more of each group's receivers are missing; such a"
             " group may not recover from a failure",

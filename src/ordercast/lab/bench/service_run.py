@@ -56,6 +56,7 @@ def prepare(spec: ServiceBenchSpec, folder: Path) -> Cluster:
         protocol=spec.protocol,
         receivers=spec.replicas,
         senders=1,
+        embedded=spec.embedded,
         options=spec.options,
         plaintext=spec.plaintext,
         service=find_service(spec.service),

@@ -26,6 +26,8 @@ class ServiceBenchSpec(msgspec.Struct, frozen=True, kw_only=True):
     warmup_s: float = 1.0
     options: dict[str, object] = {}
     """Options of the protocol."""
+    embedded: bool = False
+    """Whether the program that calls runs a replica, too."""
     plaintext: bool = False
     transport: str = "udp"
     trace: bool = False

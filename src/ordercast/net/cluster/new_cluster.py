@@ -13,6 +13,8 @@ from ordercast.toml_file import convert_options
 LOOPBACK = "127.0.0.1"
 CLIENTS = 2
 """The clients of a service, if nobody says how many: one for a program, one for `ordercast call`."""
+EMBEDDED_CLIENTS = 1
+"""The same, if they are beside replicas: each program that does not run leaves a replica out."""
 
 _HEAD = """\
 # A cluster: which protocol runs on which hosts. All hosts of the cluster read the same file.
@@ -50,6 +52,9 @@ _SERVING = """\
 service = {service}
 clients = {senders}                    # hosts of programs that call the service: ordercast.connect
 """
+_EMBEDDED = """\
+colocated = true               # each client is on a replica's host: a program that connects runs that replica
+"""
 _SPARE = "a spare: ordercast cluster act {}"
 _APPLICATION = "left to applications: ordercast.join"
 _CLIENT = "left to programs that call the service: ordercast.connect"
@@ -74,7 +79,9 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
     """The port of the first host; the others have the next ones."""
     plaintext: bool = False
     service: ServiceSpec | None = None
-    """The service that the receivers replicate; its clients are on hosts of their own."""
+    """The service that the receivers replicate."""
+    embedded: bool = False
+    """Whether the clients of the service are on hosts of replicas, and not on hosts of their own."""
 
     def text(self) -> str:
         """The cluster file."""
@@ -82,7 +89,9 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
             raise LocalError("a cluster needs at least one group with at least one receiver")
         if not 0 <= self.applications <= self.receivers:
             raise LocalError(f"0 to {self.receivers} receivers of each group can be left to applications")
-        senders = self.senders or (CLIENTS if self.service else self.receivers * self.groups)
+        if self.embedded and self.service is None:
+            raise LocalError("only clients of a service can be embedded; receivers have senders beside them")
+        senders = self.senders or self._usual_senders()
         plan = self._plan(senders)
         hosts = sorted({node.host for node in plan.nodes})
         if not 1 <= self.port <= PORT_MAX + 1 - len(hosts):
@@ -104,10 +113,22 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
         )
         return head + "".join(tables)
 
+    def _usual_senders(self) -> int:
+        if self.service is None:
+            return self.receivers * self.groups
+        return EMBEDDED_CLIENTS if self.embedded else CLIENTS
+
+    @property
+    def run_by_programs(self) -> int:
+        """How many receivers of some group are left to programs."""
+        clients = (self.senders or EMBEDDED_CLIENTS) if self.embedded else 0
+        return max(self.applications, min(clients, self.receivers))
+
     def _participants(self, senders: int) -> str:
         if self.service is None:
             return _ORDERING.format(senders=senders)
-        return _SERVING.format(senders=senders, service=_toml(self.service.name))
+        clients = _SERVING.format(senders=senders, service=_toml(self.service.name))
+        return clients + _EMBEDDED if self.embedded else clients
 
     def _clients(self, plan: Plan) -> dict[HostId, str]:
         """The hosts of the clients of a service, as which programs connect."""
@@ -133,7 +154,8 @@ class NewCluster(msgspec.Struct, frozen=True, kw_only=True):
 
     def _plan(self, senders: int) -> Plan:
         protocol = serving_protocol(self.protocol) if self.service else find_protocol(self.protocol)
-        deployment = Deployment.disjoint(self.groups, self.receivers, senders, colocated=self.service is None)
+        colocated = self.embedded or self.service is None
+        deployment = Deployment.disjoint(self.groups, self.receivers, senders, colocated=colocated)
         deployment = replace(deployment, service=self.service)
         return protocol.deploy(deployment, convert_options(dict(self.options), protocol, list_keys=True))
 
