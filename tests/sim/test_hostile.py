@@ -47,6 +47,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("nopaxos", {"durable": True}),
     ("hydra_txn", {}),
     ("hydra_txn", {"durable": True}),
+    ("eris", {}),
     ("llft", {}),
     ("llft", {"require_majority": True, "replication": "semi-passive"}),
 ]

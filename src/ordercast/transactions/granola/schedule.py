@@ -16,7 +16,7 @@ others what became of it, whoever leads. An attempt in conflict is remembered un
 more.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from itertools import islice
@@ -54,8 +54,8 @@ class Record(msgspec.Struct, array_like=True):
     """What this shard proposed; later the final one."""
     call: bytes
     """The call, until it has run."""
-    locks: bool
-    """Whether keys are locked for it, because it prepares a general transaction."""
+    prepares: bool
+    """Whether it prepares a general transaction, so that its keys are locked from now on."""
     stage: Stage = Stage.PENDING
 
 
@@ -82,11 +82,15 @@ class Ran(NamedTuple):
 class Schedule:
     """The transactions of one shard."""
 
-    def __init__(self, executor: Executor, group: GroupId, groups: int) -> None:
-        """`groups`: how many shards there are."""
+    def __init__(
+        self, executor: Executor, group: GroupId, groups: int, on_ran: Callable[[Ran], None]
+    ) -> None:
+        """`groups`: how many shards there are. `on_ran` is told of each transaction that has run, while the
+        state of the shard is that of its place."""
         self._executor = executor
         self._group = group
         self._groups = groups
+        self._on_ran = on_ran
         self.records: dict[Subject, Record] = {}
         self._refused: dict[Subject, int] = {}
         """The last attempt in conflict of calls without a record."""
@@ -97,9 +101,9 @@ class Schedule:
         self._queue: list[tuple[int, Subject]] = []
         """What has not run, the lowest timestamp first; and what is out of date."""
         self._keys: dict[Subject, Keys] = {}
-        """The keys of what is pending, as far as somebody asked for them."""
-        self.ran: list[Ran] = []
-        """What has run since its owner has last taken that away."""
+        """The keys of what has not run, as far as somebody asked for them."""
+        self._preparing: set[Subject] = set()
+        """What prepares general transactions, and has not run."""
 
     def run(self, entry: Entry) -> None:
         """Do what an entry of the log says."""
@@ -138,7 +142,7 @@ class Schedule:
     def is_locking(self) -> bool:
         """Whether a general transaction is pending or open."""
         shard = self._executor.shard
-        return shard is not None and shard.is_locking
+        return bool(self._preparing) or (shard is not None and shard.is_locking)
 
     # Entries
 
@@ -154,7 +158,7 @@ class Schedule:
             raise RemoteError(f"the call {call.first} is proposed under another name")
         prepares = call is not None and _prepares(call)
         self._drop(subject)
-        if call is not None and not self._admit(call, prepares):
+        if call is not None and not self._admits(call, prepares):
             self._refuse(subject, entry.attempt)
             return
         self._refused.pop(subject, None)
@@ -164,6 +168,8 @@ class Schedule:
         stage = Stage.SETTLED if len(groups) == 1 else Stage.PENDING
         self.records[subject] = Record(entry.attempt, groups, timestamp, entry.call, prepares, stage)
         heappush(self._queue, (timestamp, subject))
+        if prepares:
+            self._preparing.add(subject)
 
     def _may_vote(self, subject: Subject, attempt: int) -> bool:
         """Whether this shard has nothing to say of an attempt yet, and not of an earlier one that counts."""
@@ -210,27 +216,30 @@ class Schedule:
 
     def _drop(self, subject: Subject) -> None:
         """An attempt has no effect: a later one has come, or another shard had a conflict."""
-        record = self.records.pop(subject, None)
+        self.records.pop(subject, None)
+        self._leave(subject)
+
+    def _leave(self, subject: Subject) -> None:
+        """Something is not to be run any more: nothing is in conflict with it."""
         self._keys.pop(subject, None)
-        if record is not None and record.locks:
-            self._executor.unlock(subject.first)
+        self._preparing.discard(subject)
 
     # Locking mode
 
-    def _admit(self, call: Call, prepares: bool) -> bool:
-        """Whether no general transaction is in the way of a call. One that prepares some gets its locks."""
-        if prepares:
-            return not self._contends(call) and self._executor.lock(call)
-        return not self.is_locking or self._executor.is_free(call)
-
-    def _contends(self, call: Call) -> bool:
-        """Whether something that has not run, and holds no locks, needs keys of a call."""
+    def _admits(self, call: Call, prepares: bool) -> bool:
+        """Whether a call can be run in its turn, wherever that is: no general transaction has its keys, and if
+        it prepares one itself, nothing that has not run needs them."""
+        if not prepares and not self.is_locking:
+            return True
         own = self._executor.keys(call)
-        return any(own.excludes(self._keys_of(subject)) for subject in self._unlocked())
+        others = self._not_run() if prepares else self._preparing
+        if any(own.excludes(self._keys_of(subject)) for subject in others):
+            return False
+        return self._executor.is_free(call)
 
-    def _unlocked(self) -> Iterable[Subject]:
+    def _not_run(self) -> Iterable[Subject]:
         for subject, record in self.records.items():
-            if record.stage is not Stage.RAN and not record.locks and not subject.ends:
+            if record.stage is not Stage.RAN and not subject.ends:
                 yield subject
 
     def _keys_of(self, subject: Subject) -> Keys:
@@ -262,15 +271,14 @@ class Schedule:
             executor.end(first, stamp)
         else:
             call = unpack_call(record.call)
-            if record.locks:  # those of the general transaction take their place
-                executor.unlock(first)
             done = executor.execute(call, stamp, promised=True)
         self.last = record.timestamp
-        self._keys.pop(subject, None)
-        record.stage, record.call, record.locks = Stage.RAN, b"", False
+        self._leave(subject)
+        record.stage, record.call = Stage.RAN, b""
         if len(record.groups) == 1:
             del self.records[subject]
-        self.ran.append(Ran(record.groups, stamp, call, done, executor.take_lock_notices(self._group, stamp)))
+        notices = executor.take_lock_notices(self._group, stamp)
+        self._on_ran(Ran(record.groups, stamp, call, done, notices))
 
     # State
 
@@ -294,11 +302,11 @@ class Schedule:
             raise LocalError(f"the state of a shard cannot be read: {error}") from error
         self._executor.restore(below)
         self.records, self._refused, self.high, self.last = dict(records), dict(refused), high, last
-        self._queue = [
-            (record.timestamp, subject) for subject, record in records if record.stage is not Stage.RAN
-        ]
+        waiting = [(subject, record) for subject, record in records if record.stage is not Stage.RAN]
+        self._queue = [(record.timestamp, subject) for subject, record in waiting]
         heapify(self._queue)
-        self._keys, self.ran = {}, []
+        self._keys = {}
+        self._preparing = {subject for subject, record in waiting if record.prepares}
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -51,7 +51,7 @@ class GranolaServer(LoggedReplica):
         self._ahead_ns = options.ahead_ns
         self._shards = members
         self._homes = {node: group for group, nodes in members.items() for node in nodes}
-        self.schedule = Schedule(self.executor, place.group, len(members))
+        self.schedule = Schedule(self.executor, place.group, len(members), self._on_ran)
         self._proposer = Proposer(self.log, options)
         self._asked: dict[MessageId, None] = {}
         """Calls that were handed to the leader, and are answered here too; the oldest first."""
@@ -116,7 +116,7 @@ class GranolaServer(LoggedReplica):
             self._tell_state(call.first, request.attempt, State.CONFLICT)
         elif standing is not None:
             self._tell_state(call.first, request.attempt, State.WAITING)
-        elif len(self.schedule.records) < self._options.queue:
+        elif self._has_room(1):
             time = max(self.env.now, request.seen + 1)
             self._order(Propose(subject, request.attempt, request.groups, time, request.call, request.done))
 
@@ -155,9 +155,15 @@ class GranolaServer(LoggedReplica):
             return
         leader = self.log.leader
         if self.log.is_leader:
-            self._order(Propose(ask.subject, ask.attempt, ask.groups, self.env.now, ask.call))
+            if self._has_room(len(self._shards)):
+                self._order(Propose(ask.subject, ask.attempt, ask.groups, self.env.now, ask.call))
         elif leader is not None and leader != self.env.me:
             self.env.send(source, Redirect(leader))
+
+    def _has_room(self, shards: int) -> bool:
+        """Whether less is on record here than so many shards may take from clients. What other shards have
+        taken must be taken here too, for they wait for it."""
+        return len(self.schedule.records) < shards * self._options.queue
 
     def _on_enquiry(self, source: NodeId) -> None:
         barrier = self.log.barrier()
@@ -185,9 +191,6 @@ class GranolaServer(LoggedReplica):
         entry = unpack_entry(packed)
         self._proposer.done(_name(entry))
         self.schedule.run(entry)
-        ran, self.schedule.ran = self.schedule.ran, []
-        for one in ran:
-            self._deliver(one)
         for done in self.executor.take_released():
             if self.log.is_leader:
                 self._tell_results(done.first, done.results, done.stamp)
@@ -207,7 +210,7 @@ class GranolaServer(LoggedReplica):
         if standing is not None and standing.verdict is Verdict.CONFLICT and not subject.ends:
             self._tell_state(subject.first, entry.attempt, State.CONFLICT)
 
-    def _deliver(self, ran: Ran) -> None:
+    def _on_ran(self, ran: Ran) -> None:
         """Deliver what was run, and what became of locks, and answer."""
         certain, call, done = self.is_certain(ran.stamp), ran.call, ran.done
         if call is not None and done is not None and done.fresh:
