@@ -227,7 +227,7 @@ class Schedule:
     # Locking mode
 
     def _admits(self, call: Call, prepares: bool) -> bool:
-        """Whether a call can be run in its turn, wherever that is: no general transaction has its keys, and if
+        """Whether a call can run in its turn, wherever that is: no general transaction has its keys, and if
         it prepares one itself, nothing that has not run needs them."""
         if not prepares and not self.is_locking:
             return True

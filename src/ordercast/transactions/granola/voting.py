@@ -20,6 +20,8 @@ from ordercast.transactions.granola.schedule import Record, Schedule, Stage
 
 Attempted = tuple[Subject, int]
 """A transaction, and which attempt of its client."""
+OPEN = -1
+"""In the place of an attempt: a general transaction that waits for its end."""
 
 
 class Voting:
@@ -146,8 +148,8 @@ class Voting:
         """Ask for votes, and end what nobody concludes."""
         self._armed = False
         now, records, opened = self._env.now, self._schedule.records, self._open
-        known = {(subject, record.attempt) for subject, record in records.items()}
-        known |= {(Subject(transaction, True), -1) for transaction in opened}
+        known = [(subject, record.attempt) for subject, record in records.items()]
+        known += [(Subject(transaction, True), OPEN) for transaction in opened]
         self._since = {one: self._since.get(one, now) for one in known}
         if not leads:
             return
@@ -155,7 +157,7 @@ class Voting:
             self._ask(subject, record, now - self._since[subject, record.attempt])
         for transaction, groups in opened.items():
             subject = Subject(transaction, True)
-            if subject not in records and now - self._since[subject, -1] >= self._options.lock_ns:
+            if subject not in records and now - self._since[subject, OPEN] >= self._options.lock_ns:
                 self._order(Propose(subject, 0, groups, now))
 
     def _ask(self, subject: Subject, record: Record, age: Nanos) -> None:
