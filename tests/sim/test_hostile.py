@@ -42,6 +42,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("multi_paxos", {}),
     ("fast_paxos", {"durable": False}),
     ("lock_store", {}),
+    ("granola", {}),
     ("hydra_paxos", {}),
     ("nopaxos", {"durable": True}),
     ("hydra_txn", {}),
@@ -53,7 +54,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 FEW = 150
 MANY = 2_000
 SEEDS = 5
-"""Two ways to lie, twenty-two cases and five seeds, with so many lies each: 440,000 in all."""
+"""Two ways to lie, twenty-five cases and five seeds, with so many lies each: 500,000 in all."""
 GROWTH_BYTES_MAX = 32 << 20
 
 
