@@ -9,7 +9,7 @@ from ordercast.testing import RecordingEnv
 from ordercast.transactions.lock_store.client import Phases, TransactionClient
 from ordercast.transactions.lock_store.commands import State, Told, Verb
 from ordercast.transactions.lock_store.options import LockStoreOptions
-from tests.lock_store.lab import BANK, CLIENT, FAR, transfer
+from tests.logged_shards.lab import BANK, CLIENT, FAR, transfer
 
 MEMBERS = {0: (0, 1, 2), 1: (3, 4, 5)}
 OPTIONS = LockStoreOptions()
