@@ -80,6 +80,19 @@ class GranolaWorld(ShardsWorld):
         """The timestamps at which replicas have run a call."""
         return {event.stamp_clock for event in self.deliveries(message)}
 
+    def order(self, node: NodeId) -> list[MessageId | None]:
+        """What a replica has run, in its order."""
+        return [event.message for event in self.events(Kind.DELIVER) if event.node == node]
+
+    def ends(self, transaction: MessageId) -> set[Nanos | None]:
+        """The timestamps at which shards ended a general transaction."""
+        rows = self.events(Kind.RELEASED)
+        return {event.stamp_clock for event in rows if event.message == transaction}
+
+    def inject(self, source: NodeId, to: NodeId, message: Message) -> None:
+        """Let a copy of a message come once more."""
+        self.transmit(self.envs[source], self.now, to, message)
+
     def is_locking(self, shard: int) -> bool:
         """Whether a shard is in locking mode."""
         return self.server(self.leader(shard)).schedule.is_locking
