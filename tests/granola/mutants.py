@@ -11,7 +11,7 @@ from ordercast.transactions.granola.messages import Request, Vote
 from ordercast.transactions.granola.schedule import Record, Schedule, Stage
 from ordercast.transactions.granola.server import GranolaServer
 from ordercast.transactions.granola.voting import Voting
-from tests.granola import plays
+from tests.granola import general_plays, plays
 
 
 class Mutant(NamedTuple):
@@ -156,14 +156,14 @@ MUTANTS = (
         Schedule,
         "run",
         _end_alone,
-        plays.a_conclusion_meets_the_end_by_the_shards,
+        general_plays.a_conclusion_meets_the_end_by_the_shards,
     ),
     Mutant(
         "a retry that locks again",
         Schedule,
         "_drop",
         _keep_attempt,
-        plays.a_retry_takes_the_place_of_the_attempt_before,
+        general_plays.a_retry_takes_the_place_of_the_attempt_before,
     ),
     Mutant(
         "a client that does not tell what it has seen",

@@ -4,22 +4,15 @@
 break a promise.
 """
 
-from functools import partial
-
 from ordercast.components.consensus.messages import Accept
-from ordercast.core import Message, MessageId, NodeId, message_sender
-from ordercast.core.general import pack_abort, pack_commit, pack_prepare
-from ordercast.transactions.granola.messages import Ask, Request, State, Told, Vote
-from tests.granola.lab import LOCK_MS, VOTE_MS, GranolaWorld, require
+from ordercast.core.general import pack_abort
+from ordercast.transactions.granola.messages import Ask, Request, Vote
+from tests.granola.lab import LOCK_MS, VOTE_MS, GranolaWorld, prepared, require, until_answered
 from tests.logged_shards.lab import ALSO_HERE, ALSO_THERE, FAR, HERE, THERE, transfer
 
 SHARD_0, SHARD_1 = (0, 1, 2), (3, 4, 5)
 CLIENTS = (6, 7, 8)
 ALL = set(range(6))
-
-
-def until_answered(world: GranolaWorld, message: MessageId) -> None:
-    world.run_until(partial(world.answered, message))
 
 
 # Timestamps
@@ -211,169 +204,6 @@ def a_late_request_of_two_shards_runs_once() -> None:
     world.finish(message)
 
 
-# General transactions
-
-
-def prepared(world: GranolaWorld, client: int = 0) -> MessageId:
-    """A general transaction that has its locks."""
-    message = world.call(pack_prepare(FAR), client)
-    until_answered(world, message)
-    return message
-
-
-def a_general_transaction_locks_and_leaves_locking_mode() -> None:
-    world = GranolaWorld()
-    message = prepared(world)
-    assert world.is_locking(0) and world.is_locking(1)
-    free = world.call(transfer(ALSO_HERE, ALSO_THERE, 1), 1)
-    until_answered(world, free)
-    end = world.call(pack_commit(message, (0, 1), {HERE: 1, THERE: 2}))
-    until_answered(world, end)
-    world.run_ms(20)
-    assert not world.is_locking(0) and not world.is_locking(1)
-    world.finish(message, free, end)
-
-
-def what_is_in_conflict_is_tried_again() -> None:
-    """It runs in no shard while the general transaction is open, and in all of them afterwards."""
-    world = GranolaWorld()
-    message = prepared(world)
-    other = world.call(transfer(HERE, ALSO_THERE, 5), 1)
-    world.run_ms(LOCK_MS / 4)
-    assert not world.deliverers(other)
-    told = [sent for _, _, sent in world.sent if isinstance(sent, Told)]
-    assert any(one.state is State.CONFLICT for one in told)
-    end = world.call(pack_abort(message, (0, 1)))
-    until_answered(world, end)
-    world.run_ms(LOCK_MS)
-    assert world.answered(other)
-    world.finish(message, other, end)
-
-
-def a_retry_takes_the_place_of_the_attempt_before() -> None:
-    """Shard 0 has locked for an attempt that was in conflict in shard 1, and has not heard of that when the
-    next attempt comes."""
-    world = GranolaWorld()
-    first = world.call(pack_prepare([THERE]), 1)
-    until_answered(world, first)
-    world.lose(Vote, Ask)
-    second = world.call(pack_prepare(FAR))
-    world.run_ms(LOCK_MS / 4)
-    (record,) = world.records(0)
-    require(record.prepares and record.attempt > 1, "a retry is in conflict with the attempt before")
-    world.lose()
-    end = world.call(pack_abort(first, (1,)), 1)
-    until_answered(world, end)
-    until_answered(world, second)
-    done = world.call(pack_abort(second, (0, 1)))
-    world.finish(first, second, end, done)
-
-
-def a_general_one_does_not_lock_what_is_pending() -> None:
-    """A pending transaction needs one of its keys, and may come to run behind it: it is tried again."""
-    world = GranolaWorld()
-    world.lose(Vote, Ask)
-    pending = world.call(transfer(*FAR, 5), 1)
-    world.run_until(lambda: world.records(0) and world.records(3))
-    world.call(pack_prepare([HERE]))
-    world.run_ms(5)
-    assert not world.is_locking(0)
-    world.lose()
-    world.run_ms(LOCK_MS)
-    assert world.is_locking(0) and world.answered(pending)
-    world.finish(pending)
-
-
-def a_client_dies_in_a_general_transaction() -> None:
-    """Its shards end it, in both at one place."""
-    world = GranolaWorld()
-    message = prepared(world)
-    waits = world.call(transfer(*FAR, 5), 1)
-    world.crash(GranolaWorld.CLIENT)
-    world.run_ms(LOCK_MS / 2)
-    assert not world.answered(waits)
-    world.run_ms(3 * LOCK_MS)
-    assert world.answered(waits)
-    require(len(world.ends(message)) == 1, f"it has ended at {world.ends(message)}")
-    world.finish(message, waits)
-
-
-def a_client_dies_between_two_prepared_shards() -> None:
-    """It has reached one shard alone."""
-    world = GranolaWorld()
-    world.cut_client(0, 1)
-    message = world.call(pack_prepare(FAR))
-    world.run_until(lambda: world.records(0))
-    world.crash(GranolaWorld.CLIENT)
-    world.run_ms(6 * LOCK_MS)
-    world.finish()
-    assert len(world.ends(message)) == 1
-
-
-def a_conclusion_meets_the_end_by_the_shards() -> None:
-    """The client commits in shard 0 when shard 1, which it cannot reach, ends the transaction. Votes are
-    lost for a while, so both are pending together."""
-    world = GranolaWorld()
-    message = prepared(world)
-    world.run_ms(LOCK_MS * 0.8)
-    world.lose(Vote, Ask)
-    world.cut_client(0, 1)
-    end = world.call(pack_commit(message, (0, 1), {HERE: 1, THERE: 2}))
-    world.run_ms(LOCK_MS)
-    world.crash(GranolaWorld.CLIENT)
-    world.finish()
-    require(len(world.ends(message)) == 1, f"it has ended at {world.ends(message)}")
-    assert world.deliverers(end) == ALL
-
-
-def a_conclusion_that_is_late_is_refused_in_all_shards() -> None:
-    world = GranolaWorld()
-    message = prepared(world)
-    world.run_ms(4 * LOCK_MS)
-    assert not world.is_locking(0) and not world.is_locking(1)
-    late = world.call(pack_commit(message, (0, 1), {HERE: 1, THERE: 1}))
-    until_answered(world, late)
-    assert b"had ended before" in world.calls.results[late]
-    world.finish(message, late)
-
-
-def a_general_transaction_of_a_client_that_lives_is_left_alone() -> None:
-    world = GranolaWorld()
-    message = prepared(world)
-    world.run_ms(LOCK_MS / 2)
-    end = world.call(pack_commit(message, (0, 1), {HERE: 1}))
-    until_answered(world, end)
-    assert world.calls.results[end] == b"\0\xc0"
-    world.finish(message, end)
-
-
-def a_leader_dies_in_a_general_transaction() -> None:
-    """Its successor has the locks, and ends what the dead client has left."""
-    world = GranolaWorld()
-    message = prepared(world)
-    world.crash(GranolaWorld.CLIENT)
-    world.crash(0)
-    world.run_ms(6 * LOCK_MS)
-    assert not world.is_locking(0) and not world.is_locking(1)
-    world.finish(message)
-
-
-def two_general_ones_want_each_others_keys() -> None:
-    """Shard 0 hears of one first, and shard 1 of the other: nobody waits in a circle."""
-    world = GranolaWorld()
-    world.block(*((6, node) for node in SHARD_1), *((7, node) for node in SHARD_0))
-    one, two = world.call(pack_prepare(FAR), 0), world.call(pack_prepare(FAR), 1)
-    world.run_until(lambda: world.records(0) and world.records(3))
-    world.block()
-    world.run_until(lambda: world.answered(one) or world.answered(two))
-    first, second = (one, two) if world.answered(one) else (two, one)
-    assert not world.answered(second)
-    until_answered(world, world.call(pack_abort(first, (0, 1)), (one, two).index(first)))
-    until_answered(world, second)
-    until_answered(world, world.call(pack_abort(second, (0, 1)), (one, two).index(second)))
-    world.finish(one, two)
-
-
 # Memory and restarts
 
 
@@ -462,90 +292,9 @@ PLAYS = (
     all_leaders_die_before_they_settle,
     a_request_that_comes_again_runs_once,
     a_late_request_of_two_shards_runs_once,
-    a_general_transaction_locks_and_leaves_locking_mode,
-    what_is_in_conflict_is_tried_again,
-    a_retry_takes_the_place_of_the_attempt_before,
-    a_general_one_does_not_lock_what_is_pending,
-    a_client_dies_in_a_general_transaction,
-    a_client_dies_between_two_prepared_shards,
-    a_conclusion_meets_the_end_by_the_shards,
-    a_conclusion_that_is_late_is_refused_in_all_shards,
-    a_general_transaction_of_a_client_that_lives_is_left_alone,
-    a_leader_dies_in_a_general_transaction,
-    two_general_ones_want_each_others_keys,
     what_was_settled_is_forgotten,
     a_shard_is_not_forgotten_that_has_not_settled,
     a_client_gives_up_what_one_shard_has_run,
     replicas_lose_their_memory,
     a_replica_that_was_away_takes_over_a_state,
 )
-
-
-# Trouble at every step
-
-
-def independent(world: GranolaWorld) -> list[MessageId]:
-    """Two transactions of two shards, and one of each shard."""
-    ways = (FAR, FAR[::-1], (HERE, ALSO_HERE), (THERE, ALSO_THERE))
-    return [world.call(transfer(*way, 1), number % 2) for number, way in enumerate(ways)]
-
-
-def general(world: GranolaWorld) -> list[MessageId]:
-    """A general transaction, and one that wants its keys; the client concludes it when it is prepared."""
-    message = world.call(pack_prepare(FAR))
-    other = world.call(transfer(*FAR, 1), 1)
-
-    def conclude() -> None:
-        if world.envs[6].host.up and world.answered(message):
-            world.call(pack_commit(message, (0, 1), {HERE: 1, THERE: 1}))
-        elif world.envs[6].host.up and world.now < 1_000_000_000:
-            world.scheduler.after(1_000_000, conclude)
-
-    conclude()
-    return [message, other]
-
-
-STORIES = {"independent": independent, "general": general}
-
-
-def one_message_is_lost(story: str, kind: type[Message], number: int) -> bool:
-    """The first of a kind, or the second, and so on; return whether there were so many."""
-    world = GranolaWorld()
-    left = [number]
-
-    def lost(source: NodeId, to: NodeId, message: Message) -> bool:
-        left[0] -= isinstance(message, kind)
-        return isinstance(message, kind) and left[0] == 0
-
-    world.lost = lost
-    messages = STORIES[story](world)
-    world.run_ms(3 * LOCK_MS)
-    world.finish(*messages)
-    return left[0] <= 0
-
-
-def a_kind_is_lost_for_a_while(story: str, kind: type[Message]) -> None:
-    """All messages of a kind."""
-    world = GranolaWorld()
-    world.lose(kind)
-    messages = STORIES[story](world)
-    world.run_ms(2 * LOCK_MS)
-    world.finish(*messages)
-
-
-def a_host_crashes(story: str, node: NodeId, number: int) -> bool:
-    """After so many messages, also those of the logs; return whether there were so many."""
-    world = GranolaWorld()
-    left = [number]
-
-    def lost(source: NodeId, to: NodeId, message: Message) -> bool:
-        left[0] -= 1
-        if left[0] == 0:
-            world.scheduler.after(0, world.crash, node)
-        return False
-
-    world.lost = lost
-    messages = STORIES[story](world)
-    world.run_ms(3 * LOCK_MS)
-    world.finish(*(message for message in messages if message_sender(message) != node))
-    return left[0] <= 0
