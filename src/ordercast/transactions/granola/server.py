@@ -163,8 +163,8 @@ class GranolaServer(LoggedReplica):
             self.env.send(source, Redirect(leader))
 
     def _has_room(self, shards: int) -> bool:
-        """Whether less is on record or comes to it than so many shards may take from clients. What other shards have
-        taken must be taken here too, for they wait for it."""
+        """Whether less is on record than so many shards may take from clients, with what is on its way there.
+        What other shards have taken must be taken here too, for they wait for it."""
         under_way = len(self.schedule.records) + self._proposer.under_way
         return under_way < shards * self._options.queue
 
