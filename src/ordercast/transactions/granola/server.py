@@ -51,7 +51,9 @@ class GranolaServer(LoggedReplica):
         self._ahead_ns = options.ahead_ns
         self._shards = members
         self._homes = {node: group for group, nodes in members.items() for node in nodes}
-        self.schedule = Schedule(self.executor, place.group, len(members), self._on_ran)
+        self.schedule = Schedule(
+            self.executor, place.group, len(members), options.conflicts_max, self._on_ran
+        )
         self._proposer = Proposer(self.log, options)
         self._asked: dict[MessageId, None] = {}
         """Calls that were handed to the leader, and are answered here too; the oldest first."""
@@ -114,7 +116,7 @@ class GranolaServer(LoggedReplica):
             self._tell_results(call.first, known.results, known.stamp)
         elif standing is not None and standing.verdict is not Verdict.COMMIT:
             self._tell_state(call.first, request.attempt, State.CONFLICT)
-        elif standing is not None:
+        elif standing is not None or self.executor.knows(call.first, call.client):
             self._tell_state(call.first, request.attempt, State.WAITING)
         elif self._has_room(1):
             time = max(self.env.now, request.seen + 1)
@@ -161,9 +163,10 @@ class GranolaServer(LoggedReplica):
             self.env.send(source, Redirect(leader))
 
     def _has_room(self, shards: int) -> bool:
-        """Whether less is on record here than so many shards may take from clients. What other shards have
-        taken must be taken here too, for they wait for it."""
-        return len(self.schedule.records) < shards * self._options.queue
+        """Whether less is on record than so many shards may take from clients, with what is on its way there.
+        What other shards have taken must be taken here too, for they wait for it."""
+        under_way = len(self.schedule.records) + self._proposer.under_way
+        return under_way < shards * self._options.queue
 
     def _on_enquiry(self, source: NodeId) -> None:
         barrier = self.log.barrier()
