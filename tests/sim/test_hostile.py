@@ -52,7 +52,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 FEW = 150
 MANY = 2_000
 SEEDS = 5
-"""Two ways to lie, all cases and five seeds, with so many lies each: 480,000 in all with twenty-four cases."""
+"""Two ways to lie, five seeds and twenty-four cases, with so many lies each: 480,000 in all."""
 GROWTH_BYTES_MAX = 32 << 20
 
 
