@@ -34,6 +34,7 @@ from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.contract import beyond_contract, check_changes, check_faults
 from ordercast.scenario.ending import ending_of, hindrance_of, may_branch
 from ordercast.scenario.faults import Crash, Disk
+from ordercast.scenario.lacking import only_crashed_lack
 from ordercast.scenario.operations import total_of
 from ordercast.scenario.receipts import Receipts, receipts_wanted
 from ordercast.scenario.schedule import schedule
@@ -87,7 +88,8 @@ class LiveRun:
         """How many transactions hold locks at the end; None if there are no shards."""
         open_ended = bool(scenario.changes) or may_branch(scenario, plan)
         missing = not open_ended and _missing(self.table, plan) > 0
-        self.ending = ending_of(missing=missing, healed=conducted.healed)
+        only_crashed = missing and only_crashed_lack(plan, events_of(self.table))
+        self.ending = ending_of(missing=missing, healed=conducted.healed, only_crashed=only_crashed)
         self._conducted = conducted
 
     @property

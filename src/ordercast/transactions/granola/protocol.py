@@ -55,7 +55,8 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
 
 def vary(rng: Random) -> dict[str, object]:
     """Options for a seed of the swarm."""
-    return vary_shards(rng, MULTI_PAXOS.vary) | {"vote_ns": rng.choice((2, 10)) * MILLISECOND}
+    own = {"vote_ns": rng.choice((2, 10)) * MILLISECOND, "conflicts_max": rng.choice((0, 2, 5, 64))}
+    return vary_shards(rng, MULTI_PAXOS.vary) | own
 
 
 PROTOCOL = Protocol(
