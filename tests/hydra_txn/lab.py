@@ -51,6 +51,11 @@ def require(kept: bool, story: str) -> None:
 class Lab:
     """The shards, and the rest of the world."""
 
+    counted: tuple[type[Message], ...] = MESSAGES
+    """The messages after so many of which a process crashes."""
+    surviving = 2
+    """The sequencer that is there at the end."""
+
     def __init__(self, *, coordinators: int = 1, options: HydraTxnOptions = OPTIONS) -> None:
         self.options = options
         self.coordinators = tuple(range(41, 41 + coordinators))
@@ -161,7 +166,7 @@ class Lab:
 
     def _crash_if_due(self, message: Message) -> None:
         """Crash a process if it is time for that, also in the middle of what it or another one sends."""
-        if self.crash_at is None or not isinstance(message, MESSAGES):
+        if self.crash_at is None or not isinstance(message, self.counted):
             return
         left, node = self.crash_at[0] - 1, self.crash_at[1]
         self.crash_at = (left, node) if left else None
@@ -302,7 +307,7 @@ class Lab:
         names given all are there, and none of the last."""
         self.lost = lambda source, to, message: False
         self.tell_steps()
-        self.call("the end", sequencer=2)
+        self.call("the end", sequencer=self.surviving)
         self.wait_ms(200)
         self.check()
         for name, groups in self.groups.items():

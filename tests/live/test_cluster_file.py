@@ -162,11 +162,13 @@ def test_the_page_shows_a_file_that_works_and_names_every_key(tmp_path: Path) ->
 
 SEQUENCED = ("hydra", "hydra_paxos", "nopaxos")
 """With two sequencers, or one and a spare, and three replicas of their service."""
+SHARDED = ("eris", "hydra_txn")
+"""The same with three coordinators."""
 
 
 @pytest.mark.parametrize("protocol", protocol_names())
 def test_every_protocol_can_be_a_cluster(tmp_path: Path, protocol: str) -> None:
-    count = 11 if protocol == "hydra_txn" else 8 if protocol in SEQUENCED else 6 if protocol == "atoms" else 3
+    count = 11 if protocol in SHARDED else 8 if protocol in SEQUENCED else 6 if protocol == "atoms" else 3
     hosts = tuple(range(count))
     cluster = load_cluster(write_cluster(tmp_path, protocol=protocol, hosts=hosts))
     assert {node.host for node in cluster.plan().nodes} == set(hosts)

@@ -4,7 +4,8 @@ from ordercast.core import message_id
 from ordercast.core.general import pack_abort, pack_prepare
 from ordercast.transactions.lock_store import ledger as ledger_module
 from ordercast.transactions.lock_store.commands import State, Verb
-from tests.lock_store.lab import ALSO_HERE, CLIENT, FAR, ShardLab, call_of, transfer
+from tests.lock_store.lab import ShardLab
+from tests.logged_shards.lab import ALSO_HERE, CLIENT, FAR, call_of, transfer
 
 LOCKED, BUSY, FROZEN, ABSENT = State.LOCKED, State.BUSY, State.FROZEN, State.ABSENT
 COMMITTED, ABORTED, UNSETTLED = State.COMMITTED, State.ABORTED, State.UNSETTLED

@@ -5,7 +5,8 @@ from ordercast.core.general import pack_abort, pack_commit, pack_prepare
 from ordercast.trace import Kind
 from ordercast.transactions.lock_store.commands import Command, Verb
 from ordercast.transactions.lock_store.ending import Ending, Subject
-from tests.lock_store.lab import FAR, StoreWorld, transfer
+from tests.lock_store.lab import StoreWorld
+from tests.logged_shards.lab import FAR, transfer
 
 LOCK_MS = 100
 

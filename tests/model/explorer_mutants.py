@@ -143,7 +143,7 @@ def _never_report(self: Follower, report: Report) -> None:
     """Keep what was seen to oneself."""
 
 
-_take_part = Follower._take_part
+take_part = Follower.take_part
 
 
 def _report_nothing(self: Follower, planned: Plans) -> None:
@@ -154,7 +154,7 @@ def _report_nothing(self: Follower, planned: Plans) -> None:
         lane.freeze()
         self._send_report(Report(self.steps, planned.sequencer, lane.clock, (0,) * self._groups))
     else:
-        _take_part(self, planned)
+        take_part(self, planned)
 
 
 def _recognise_nothing(self: Origins, sender: NodeId, inquiry: Inquiry) -> Outcome:
@@ -191,7 +191,7 @@ MUTANTS = [
     Mutant("accepts after its report", Merge, "offer", _offer_after_report, removal, "views: sequencer 2"),
     Mutant("other groups ignored", Merge, "offer", _offer_own_number, removal, "delivery: m2"),
     Mutant("own group reported", Lane, "report", _report_own_group, removal, "delivery: m2"),
-    Mutant("nothing reported", Follower, "_take_part", _report_nothing, removal, "views: sequencer 2"),
+    Mutant("nothing reported", Follower, "take_part", _report_nothing, removal, "views: sequencer 2"),
     Mutant("never reports", Follower, "_send_report", _never_report, removal, "does not settle"),
     Mutant("starts early", Follower, "_apply", _start_early, addition, "views: number 1 of sequencer 2"),
     Mutant("not held back", Follower, "on_flush", _not_held_back, addition, "delivery: m2"),

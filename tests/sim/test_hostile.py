@@ -42,17 +42,19 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("multi_paxos", {}),
     ("fast_paxos", {"durable": False}),
     ("lock_store", {}),
+    ("granola", {}),
     ("hydra_paxos", {}),
     ("nopaxos", {"durable": True}),
     ("hydra_txn", {}),
     ("hydra_txn", {"durable": True}),
+    ("eris", {}),
     ("llft", {}),
     ("llft", {"require_majority": True, "replication": "semi-passive"}),
 ]
 FEW = 150
 MANY = 2_000
 SEEDS = 5
-"""Two ways to lie, five seeds and twenty-four cases, with so many lies each: 480,000 in all."""
+"""Two ways to lie, twenty-five cases and five seeds, with so many lies each: 500,000 in all."""
 GROWTH_BYTES_MAX = 32 << 20
 
 

@@ -68,6 +68,11 @@ class Keys(NamedTuple):
         writes = tuple(key for key in self.writes if shard_of(key, shards) == shard)
         return Keys(writes, tuple(key for key in self.reads if shard_of(key, shards) == shard))
 
+    def excludes(self, other: "Keys") -> bool:
+        """Whether one may change a key that the other names."""
+        mine = not set(self.writes).isdisjoint(other.all)
+        return mine or not set(other.writes).isdisjoint(self.reads)
+
 
 class Declaration(NamedTuple):
     """What the decorator of a transaction says."""

@@ -246,10 +246,23 @@ class ShardMachine(StateMachine):
 
     def lock(self, owner: MessageId, operations: Sequence[bytes]) -> bool:
         """Lock all keys here of some operations at once; False, and no lock, if one of them is taken."""
+        here = self.keys(operations)
+        return self._locks.free(here) and self._locks.ask(owner, here)
+
+    @property
+    def is_locking(self) -> bool:
+        """Whether anybody holds locks here."""
+        return bool(self._locks.owners)
+
+    def is_free(self, operations: Sequence[bytes]) -> bool:
+        """Whether nobody has locked a key here that some operations need."""
+        return self._locks.free(self.keys(operations))
+
+    def keys(self, operations: Sequence[bytes]) -> Keys:
+        """The keys here of some operations."""
         keys = [self._keys_of(operation) for operation in operations]
         writes = [key for one in keys for key in one.writes]
-        here = Keys.of(writes, [key for one in keys for key in one.reads])
-        return self._locks.free(here) and self._locks.ask(owner, here)
+        return Keys.of(writes, [key for one in keys for key in one.reads])
 
     def _keys_of(self, operation: bytes) -> Keys:
         """The keys here of an operation; none if it is malformed, or ends a general transaction."""

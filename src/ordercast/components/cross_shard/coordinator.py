@@ -29,7 +29,7 @@ from ordercast.components.cross_shard.messages import (
     Shown,
 )
 from ordercast.components.cross_shard.options import CoordinatorOptions
-from ordercast.components.cross_shard.rulings import Command, Drop, Forget, Rulings, Show, decode, encode
+from ordercast.components.cross_shard.rulings import Drop, Forget, Rulings, Show, decode, encode
 from ordercast.components.network_ordered import LogEntry
 from ordercast.core import (
     SECOND,
@@ -103,8 +103,22 @@ class FailureCoordinator(Stack):
         """Commands in the log that no correct leader proposes."""
 
     def _make_log(self, peers: tuple[NodeId, ...], env: Env) -> Replica:
-        rulings, options = self._rulings, self._options.consensus
-        return Replica(env, peers, options, snapshot=rulings.snapshot, restore=rulings.restore)
+        return Replica(env, peers, self._options.consensus, snapshot=self.snapshot, restore=self.restore)
+
+    # What a coordinator that decides on more extends
+
+    def snapshot(self) -> bytes:
+        """All that was decided."""
+        return self._rulings.snapshot()
+
+    def restore(self, state: bytes) -> None:
+        """Take it back."""
+        self._rulings.restore(state)
+
+    def begin_office(self) -> None:
+        """Begin a leadership: who still asks, asks again."""
+        self._cases.clear()
+        self._proposed.clear()
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Start the log, and the timers."""
@@ -115,8 +129,12 @@ class FailureCoordinator(Stack):
         """Hear of a message that is missing, that is there, or that nobody takes."""
         if source not in self._homes:
             raise RemoteError(f"node {source} sent a {type(message).__name__}, but is no replica of a group")
-        self._check(source, message)
+        self.check(source, message)
         self._take_office()
+        self.on_replica(source, message)
+
+    def on_replica(self, source: NodeId, message: Message) -> None:
+        """Take a message of a replica, which is checked."""
         match message:
             case Certain():
                 home = self._homes[source]
@@ -130,7 +148,7 @@ class FailureCoordinator(Stack):
             case Late():
                 self._on_late(message)
 
-    def _check(self, source: NodeId, message: Message) -> None:
+    def check(self, source: NodeId, message: Message) -> None:
         """Refuse clocks in the far future, and messages to groups that there are not."""
         latest = self.env.now + CLOCK_AHEAD_MAX
         if isinstance(message, Certain) and message.clock > latest:
@@ -190,7 +208,7 @@ class FailureCoordinator(Stack):
         elif entry.clock <= self._rulings.forgotten:
             self.env.send(source, self._floors())
         else:
-            self._propose(Show(entry))
+            self.propose(encode(Show(entry)))
 
     def _on_late(self, message: Late) -> None:
         """End transactions, by a message to all of their shards: so all end them alike, before or after the
@@ -208,7 +226,7 @@ class FailureCoordinator(Stack):
             elif case is not None:
                 case.promises[source] = message.view, message.tag
                 if self._is_gone(case):
-                    self._propose(Drop(case.loss))
+                    self.propose(encode(Drop(case.loss)))
         self._tell(decided, (source,))
 
     def _is_gone(self, case: Case) -> bool:
@@ -226,9 +244,8 @@ class FailureCoordinator(Stack):
 
     # What is decided
 
-    def _propose(self, command: Command) -> None:
+    def propose(self, value: bytes) -> None:
         """Put a decision into the log, once at a time."""
-        value = encode(command)
         if self._log.is_leader and value not in self._proposed:
             self._proposed.add(value)  # before, for a log of one replica delivers it at once
             if not self._log.propose(value):
@@ -239,10 +256,13 @@ class FailureCoordinator(Stack):
         assert isinstance(delivery, Delivered)
         self._proposed.discard(delivery.payload)
         try:
-            command = decode(delivery.payload)
+            self.decided(delivery.payload)
         except RemoteError:  # no correct leader proposes it, and no replica obeys it
             self._refused += 1
-            return
+
+    def decided(self, value: bytes) -> None:
+        """Take a decision from the log, or raise `RemoteError`."""
+        command = decode(value)
         self._rulings.apply(command)
         if isinstance(command, Forget):
             return
@@ -289,11 +309,9 @@ class FailureCoordinator(Stack):
     # The leader
 
     def _take_office(self) -> None:
-        """Begin a leadership: who still asks, asks again."""
         if self._log.ballot != self._ballot:
             self._ballot = self._log.ballot
-            self._cases.clear()
-            self._proposed.clear()
+            self.begin_office()
 
     def on_own_timer(self, name: str) -> None:
         """Repeat questions, or tell how far all groups are certain."""
@@ -311,7 +329,7 @@ class FailureCoordinator(Stack):
         self.env.set_timer(ASK, self._options.ask_ns)
         for case in self._cases.values():
             if self._is_gone(case):
-                self._propose(Drop(case.loss))
+                self.propose(encode(Drop(case.loss)))
         due = [case for case in self._cases.values() if case.due <= self.env.now]
         if due:
             self._ask(due)
@@ -322,7 +340,7 @@ class FailureCoordinator(Stack):
         if any(self._clocks.values()):
             self.env.multicast(tuple(self._homes), self._floors())
         if len(self._rulings) and lowest > self._rulings.forgotten:
-            self._propose(Forget(lowest))
+            self.propose(encode(Forget(lowest)))
 
     def _floors(self) -> Floors:
         return Floors(tuple(self._clocks.get(group, NEVER) for group in range(self._count)))

@@ -24,6 +24,7 @@ from ordercast.core import (
     Env,
     GroupId,
     Groups,
+    Keys,
     LocalError,
     MessageId,
     Nanos,
@@ -195,6 +196,14 @@ class Executor:
     def lock(self, call: Call) -> bool:
         """Lock the keys here of a call; False if one is taken. What is no shard has no locks."""
         return self.shard is None or self.shard.lock(call.first, unpack_bundle(call.bundle).payloads)
+
+    def is_free(self, call: Call) -> bool:
+        """Whether nobody has locked a key here that a call needs."""
+        return self.shard is None or self.shard.is_free(unpack_bundle(call.bundle).payloads)
+
+    def keys(self, call: Call) -> Keys:
+        """The keys here that a call needs."""
+        return Keys((), ()) if self.shard is None else self.shard.keys(unpack_bundle(call.bundle).payloads)
 
     def unlock(self, first: MessageId) -> None:
         """Give up the locks of a call."""

@@ -105,6 +105,11 @@ class LoggedReplica(Stack):
         """Take over such a state."""
         self.executor.restore(state)
 
+    def place_reached(self, slot: int) -> Stamp:
+        """A place behind all that the entries of the slots below this one have executed, and before all else.
+        They have been executed when this is asked."""
+        return place_before(slot, self._group)
+
     # The frame
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
@@ -135,9 +140,13 @@ class LoggedReplica(Stack):
             except RemoteError:
                 self._refused += 1
 
+    def is_certain(self, place: Stamp) -> bool:
+        """Whether no earlier life can have delivered what is executed at a place."""
+        return not self._owes_checkpoint and place.clock > self._delivered
+
     def deliver_call(self, call: Call, groups: Groups, place: Stamp) -> None:
         """A call was executed at a place for the first time: deliver it, unless an earlier life has."""
-        if place.clock <= self._delivered:
+        if not self.is_certain(place):
             return
         self._note_delivered(place.clock)
         self.env.deliver(Delivered(call.bundle, groups, call.client, place))
@@ -159,16 +168,18 @@ class LoggedReplica(Stack):
     def _restore(self, state: bytes) -> None:
         """Take over a state: the own one at the start, or that of another replica."""
         self.restore_state(state)
-        place = place_before(self.log.committed, self._group)
-        if self._started and place.clock > self._delivered:
+        place, committed = self.place_reached(self.log.committed), self.log.committed
+        beyond = committed > self._returned_at if self._owes_checkpoint else place.clock > self._delivered
+        if self._started and beyond:
             self._note_delivered(place.clock)
             self._deliver_checkpoint(place, restored=True)
 
     def _pay_checkpoint(self) -> None:
         """All that an earlier life may have delivered is executed: from here on this one delivers."""
         if self._owes_checkpoint:
-            self._note_delivered(self._delivered)
-            self._deliver_checkpoint(Stamp(self._delivered, self._group), restored=True)
+            place = self.place_reached(self._returned_at)
+            self._note_delivered(place.clock)
+            self._deliver_checkpoint(place, restored=True)
 
     def _notice_return(self) -> None:
         """The memory was lost: deliver nothing that an earlier life may have delivered."""

@@ -95,7 +95,7 @@ class Follower:
         self.since = max(self.since, flush.clock)
         plan = self.planned.plan
         if plan is not None and plan.change == "removed" and plan.sequencer == flush.sequencer:
-            self._take_part(plan)
+            self.take_part(plan)
         self._replay(lane)
 
     def has_installed(self, sequencer: int) -> bool:
@@ -111,7 +111,7 @@ class Follower:
             self._fetch(source)
         elif message.steps == self.steps and message.planned is not None:
             self._leader = source
-            self._take_part(message.planned)
+            self.take_part(message.planned)
         return self.steps > before
 
     def on_steps(self, message: Steps) -> bool:
@@ -179,7 +179,8 @@ class Follower:
             self._fetched = (self.steps, self._env.now)
             self._env.send(leader, Fetch(self.steps))
 
-    def _take_part(self, plan: Plans) -> None:
+    def take_part(self, plan: Plans) -> None:
+        """Report on a step that is planned, or do what a report needs."""
         self.planned.propose(plan, self._env.now)
         if self.planned.report is not None:
             self._send_report(self.planned.report)

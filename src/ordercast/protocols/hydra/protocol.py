@@ -125,7 +125,7 @@ def lay_out(
     if len(members) > GROUPS_MAX:
         raise LocalError(f"{ends.name} supports at most {GROUPS_MAX} groups, not {len(members)}")
     senders = deployment.sender_ids()
-    ids = _Ids(deployment.receivers + deployment.senders)
+    ids = _Ids(first_sequencer(deployment))
     sequencers = ids.take(options.sequencers + options.spares)
     aggregators = ids.take(_racks(deployment.receivers, options))
     service = ids.take(options.replicas)
@@ -199,6 +199,11 @@ def lay_out(
     nodes += [Node(node, _later_role(new, role), node, sequencer, Crashes.ANY) for node, new in later]
     _screen_removed(nodes, extension)
     return tuple(nodes), members
+
+
+def first_sequencer(deployment: Deployment) -> NodeId:
+    """The node of the first sequencer: the nodes before it receive or send."""
+    return deployment.receivers + deployment.senders
 
 
 def _later_role(new: NewNode, role: str) -> str:

@@ -215,12 +215,16 @@ class HydraOrdering(NetworkOrdering):
         """Suspect silent sequencers, or ask for flushes."""
         if name == TICK:
             self._env.set_timer(TICK, self._tick_ns())
-            self.reception.suspect(self.reception.strike())
+            self.suspect(self.reception.strike())
         elif name == REBIRTH:
             self._ask_for_rebirth()
         else:
             self.reception.on_timer(name)
         return True
+
+    def suspect(self, silent: list[int]) -> None:
+        """Tell of sequencers that have been silent for too long."""
+        self.reception.suspect(silent)
 
     def _tick_ns(self) -> int:
         return max(1, self._options.suspect_ns // STRIKES)

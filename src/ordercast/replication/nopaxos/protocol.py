@@ -148,6 +148,24 @@ def vary(rng: Random) -> dict[str, object]:
     }
 
 
+LIVE: dict[str, object] = {
+    "heartbeat_ns": 20 * MILLISECOND,
+    "suspect_ns": 500 * MILLISECOND,
+    "announce_ns": 100 * MILLISECOND,
+    "join_ns": 50 * MILLISECOND,
+    "consensus": LIVE_TIMEOUTS,
+    "replicas": {
+        "ask_ns": 1 * MILLISECOND,
+        "gap_ns": 20 * MILLISECOND,
+        "sync_ns": 20 * MILLISECOND,
+        "silence_ns": 500 * MILLISECOND,
+        "view_ns": 100 * MILLISECOND,
+        "chunk_bytes": 64 << 10,
+    },
+    "calls": LIVE_CALLS,
+}
+"""Options for real machines."""
+
 PROTOCOL = Protocol(
     name=NAME,
     summary="Replication in one round trip behind one sequencer at a time.",
@@ -158,20 +176,5 @@ PROTOCOL = Protocol(
     roles=("replica", "client", "sequencer", "switch", "configuration"),
     serves=True,
     vary=vary,
-    live={
-        "heartbeat_ns": 20 * MILLISECOND,
-        "suspect_ns": 500 * MILLISECOND,
-        "announce_ns": 100 * MILLISECOND,
-        "join_ns": 50 * MILLISECOND,
-        "consensus": LIVE_TIMEOUTS,
-        "replicas": {
-            "ask_ns": 1 * MILLISECOND,
-            "gap_ns": 20 * MILLISECOND,
-            "sync_ns": 20 * MILLISECOND,
-            "silence_ns": 500 * MILLISECOND,
-            "view_ns": 100 * MILLISECOND,
-            "chunk_bytes": 64 << 10,
-        },
-        "calls": LIVE_CALLS,
-    },
+    live=LIVE,
 )

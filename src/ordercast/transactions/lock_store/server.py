@@ -163,7 +163,7 @@ class ShardServer(LoggedReplica):
 
     def _deliver(self, command: Command, finding: Finding, place: Stamp) -> None:
         """Deliver a call that was executed, and what became of locks."""
-        certain = place.clock > self._delivered
+        certain = self.is_certain(place)
         changes, self._ledger.changes = self._ledger.changes, []
         notices = self.executor.take_lock_notices(self._group, place)
         if finding.executed is not None:

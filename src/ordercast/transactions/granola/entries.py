@@ -1,0 +1,85 @@
+"""The entries in the log of a shard."""
+
+from enum import IntEnum
+from typing import Annotated, NamedTuple, TypeAlias
+
+import msgspec
+
+from ordercast.components.execution.messages import Name, Number
+from ordercast.components.logged_shards.client import DONE_MAX
+from ordercast.core import Groups, RemoteError
+
+GROUPS_MAX = 4096
+
+Attempt: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
+Shards: TypeAlias = Annotated[Groups, msgspec.Meta(min_length=1, max_length=GROUPS_MAX)]
+Done: TypeAlias = Annotated[tuple[Name, ...], msgspec.Meta(max_length=DONE_MAX)]
+
+
+class Subject(NamedTuple):
+    """What shards vote on."""
+
+    first: Name
+    """The name of a call; or a general transaction, whose end it is."""
+    ends: bool = False
+    """Whether shards end a general transaction, because its client seems to have died."""
+
+
+class Verdict(IntEnum):
+    """What a shard votes. The highest vote of all shards decides."""
+
+    COMMIT = 0
+    CONFLICT = 1
+    """In locking mode: another transaction has a key that this one needs."""
+    ABORT = 2
+    """The client has given the call up."""
+
+
+class Propose(msgspec.Struct, frozen=True, array_like=True, tag=0):
+    """The shard takes part in a transaction, and votes: the timestamp that it proposes is at least `time`,
+    and above all that it knows."""
+
+    subject: Subject
+    attempt: Attempt
+    groups: Shards
+    """All shards of the transaction."""
+    time: Number
+    call: bytes = b""
+    """The call; empty if shards end a general transaction."""
+    done: Done = ()
+    """Calls of the same client that all of their shards have executed."""
+
+
+class Settle(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """The votes of all shards are known."""
+
+    subject: Subject
+    attempt: Attempt
+    verdict: Verdict
+    timestamp: Number
+    """The highest that was proposed."""
+
+
+class Forget(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """All shards have settled it."""
+
+    subject: Subject
+
+
+Entry: TypeAlias = Propose | Settle | Forget
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[Entry] = msgspec.msgpack.Decoder(Propose | Settle | Forget)
+
+
+def pack_entry(entry: Entry) -> bytes:
+    """An entry as bytes."""
+    return _encoder.encode(entry)
+
+
+def unpack_entry(packed: bytes) -> Entry:
+    """The entry in some bytes, or `RemoteError`."""
+    try:
+        return _decoder.decode(packed)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RemoteError(f"malformed entry of a log: {error}") from error
