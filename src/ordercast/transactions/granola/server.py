@@ -120,7 +120,9 @@ class GranolaServer(LoggedReplica):
             self._tell_state(call.first, request.attempt, State.WAITING)
         elif self._has_room(1):
             time = max(self.env.now, request.seen + 1)
-            self._order(Propose(subject, request.attempt, request.groups, time, request.call, request.done))
+            # Reads keep no results that could be told again, so each shard answers them by itself.
+            groups = (self._group,) if call.read else request.groups
+            self._order(Propose(subject, request.attempt, groups, time, request.call, request.done))
 
     def _hand_on(self, source: NodeId, request: Request, first: MessageId) -> None:
         """Another replica leads: hand a request to it, and answer it too when it has run."""
