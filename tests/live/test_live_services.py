@@ -83,7 +83,7 @@ def test_the_examples_of_killed_hosts_lose_no_answer(path: Path, capsys: pytest.
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("protocol", ["hydra_txn", "lock_store"])
+@pytest.mark.parametrize("protocol", ["eris", "hydra_txn", "lock_store"])
 def test_a_bank_keeps_its_money_whoever_is_killed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], protocol: str
 ) -> None:
@@ -93,7 +93,7 @@ def test_a_bank_keeps_its_money_whoever_is_killed(
     assert 0 < told["outages"]["longest_ns"] <= told["outages"]["limit_ns"]
     assert told["operations"]["sums"] > 300 and told["operations"]["unknown"] <= 8
     killed, *others = told["silences"]
-    assert len(others) == (3 if protocol == "hydra_txn" else 1)
+    assert len(others) == (1 if protocol == "lock_store" else 3)
     (stored,) = find_runs(tmp_path)
     aborted = [
         event
