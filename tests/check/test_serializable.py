@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ordercast.core import Consistency, Guarantees, Order
-from ordercast.judge import audit, judge
+from ordercast.judge import audit, judge, locks_left
 from ordercast.judge.histories.transactions import judge_transactions
 from ordercast.trace import ABORTED, Event, Kind, RunDescription, build_table
 from tests.check.shards import CLIENTS, GROUPS, Done, description, history, locking, promised, stamped, trace
@@ -124,11 +124,12 @@ def test_locks_that_are_left() -> None:
     one = find(done, several=False)
     events = changed(trace(done, locks=True), one, Kind.RELEASED)
     assert "locks" in told(description(GROUP), events)
+    assert locks_left(events) == 1 and locks_left(trace(done, locks=True)) == 0
     assert "locks" not in told(description(GROUP, complete=False), events)
     node = GROUPS[next(iter(one.lists))][0]
     last = events[-1].time_ns + 1
     down = [*events, Event(last, last, node, Kind.CRASH), Event(last, last, node + 1, Kind.CRASH)]
-    assert "locks" not in told(description(GROUP), down)
+    assert "locks" not in told(description(GROUP), down) and locks_left(down) == 0
 
 
 def test_an_answer_names_a_place_of_its_shard() -> None:

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 
 from ordercast.core import MILLISECOND, Message, MessageId, Nanos, NodeId
+from ordercast.core.general import pack_prepare
 from ordercast.scenario.clock import Clock
 from ordercast.trace import Event, Kind
 from ordercast.transactions.granola.client import GranolaClient
 from ordercast.transactions.granola.schedule import Record
 from ordercast.transactions.granola.server import GranolaServer
-from tests.logged_shards.lab import ShardsWorld
+from tests.logged_shards.lab import FAR, ShardsWorld
 
 LOCK_MS = 100
 VOTE_MS = 10
@@ -36,6 +37,7 @@ class GranolaWorld(ShardsWorld):
     ) -> None:
         """`ahead_ms`: how far the clocks of shard 0 are ahead of those of shard 1."""
         clocks = {node: Clock(ahead_ms * MILLISECOND) for node in range(3)}
+        options = {"conflicts_max": 1000, **(options or {})}
         super().__init__("granola", clients, options, seed, clocks=clocks)
 
     def server(self, node: NodeId) -> GranolaServer:
@@ -80,6 +82,19 @@ class GranolaWorld(ShardsWorld):
         """The timestamps at which replicas have run a call."""
         return {event.stamp_clock for event in self.deliveries(message)}
 
+    def order(self, node: NodeId) -> list[MessageId | None]:
+        """What a replica has run, in its order."""
+        return [event.message for event in self.events(Kind.DELIVER) if event.node == node]
+
+    def ends(self, transaction: MessageId) -> set[Nanos | None]:
+        """The timestamps at which shards ended a general transaction."""
+        rows = self.events(Kind.RELEASED)
+        return {event.stamp_clock for event in rows if event.message == transaction}
+
+    def inject(self, source: NodeId, to: NodeId, message: Message) -> None:
+        """Let a copy of a message come once more."""
+        self.transmit(self.envs[source], self.now, to, message)
+
     def is_locking(self, shard: int) -> bool:
         """Whether a shard is in locking mode."""
         return self.server(self.leader(shard)).schedule.is_locking
@@ -100,3 +115,15 @@ class GranolaWorld(ShardsWorld):
             require(not schedule.records, f"node {node} keeps {schedule.records}")
         found = self.violations()
         require(not found, "; ".join(f"{one.property}: {one.detail}" for one in found[:3]))
+
+
+def until_answered(world: GranolaWorld, message: MessageId) -> None:
+    """Let the world go on until a call is answered."""
+    world.run_until(lambda: world.answered(message))
+
+
+def prepared(world: GranolaWorld, client: int = 0) -> MessageId:
+    """A general transaction that has its locks."""
+    message = world.call(pack_prepare(FAR), client)
+    until_answered(world, message)
+    return message

@@ -7,7 +7,9 @@ import pytest
 
 from ordercast.catalogue import broken_protocols, find_protocol, protocol_names
 from ordercast.cli import run
-from ordercast.core import Crashes
+from ordercast.core import Crashes, message_sender
+from ordercast.services.sharded import KEYS, START
+from ordercast.trace import ABORTED, Kind, events_of, find_runs
 
 SERVING = [name for name in protocol_names() if name not in broken_protocols() and find_protocol(name).serves]
 CLOSED = """
@@ -75,3 +77,24 @@ def test_the_examples_of_killed_hosts_lose_no_answer(path: Path, capsys: pytest.
     assert (code, told["violations"], told["operations"]["complaints"]) == (0, [], [])
     assert told["operations"]["answered"] == 40_000 and told["operations"]["unknown"] == 0
     assert 0 < told["outages"]["longest_ns"] <= told["outages"]["limit_ns"]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("protocol", ["hydra_txn", "lock_store"])
+def test_a_bank_keeps_its_money_whoever_is_killed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], protocol: str
+) -> None:
+    code = run(["live", "examples/bank.toml", "--protocol", protocol, "--out", str(tmp_path), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (code, told["violations"], told["total"], told["locks_left"]) == (0, [], KEYS * START, 0), told
+    assert 0 < told["outages"]["longest_ns"] <= told["outages"]["limit_ns"]
+    assert told["operations"]["sums"] > 300 and told["operations"]["unknown"] <= 8
+    killed, *others = told["silences"]
+    assert len(others) == (3 if protocol == "hydra_txn" else 1)
+    (stored,) = find_runs(tmp_path)
+    aborted = [
+        event
+        for event in events_of(stored.table())
+        if event.kind is Kind.RELEASED and event.label == ABORTED and event.message is not None
+    ]
+    assert any(message_sender(event.message or 0) == killed["host"] for event in aborted)

@@ -161,6 +161,26 @@ def test_an_answer_that_was_taken_back_leaves_an_unknown_outcome() -> None:
     assert account(found) == taken, "that was of another group"
 
 
+def test_sums_that_came_to_the_same_are_told() -> None:
+    found = diaries()
+    found[1].sums |= {name(1): 90, name(3): 90}
+    found[2].sums[name(2)] = 90
+    taken = account(found, total=90)
+    assert (taken.total, taken.sums, taken.complaints) == (90, 3, ())
+
+
+@pytest.mark.parametrize(("last", "total"), [(89, None), (90, 90)])
+def test_a_sum_that_differs_from_what_there_was_is_named(last: int, total: int | None) -> None:
+    found = diaries()
+    found[1].sums |= {name(1): 90, name(3): last}
+    taken = account(found, total=91 if total else 90)
+    assert (taken.total, taken.sums) == (total, 2)
+    (complaint,) = taken.complaints
+    first = name(1) if total else name(3)
+    assert (complaint.rule, complaint.nodes, complaint.messages[0]) == ("wrong", (2,), first)
+    assert f"came to {last}" in complaint.detail
+
+
 class OneHost:
     """As much of a host as a diary needs."""
 
@@ -189,6 +209,7 @@ def test_what_is_written_down_is_read_again(tmp_path: Path, operation: bytes) ->
     host.answers[1](RepliedBundle(replied, unpack_bundle(replied.payload), 9))
     host.listeners[1](Undone(2, Stamp(8, 3)))
     host.listeners[0](Checkpoint(2, Stamp(8, 3), 10, 11, restored=True))
+    diary.summed(first, -7)
     diary.close()
     (found,) = read_diaries(tmp_path)
     ((_, *called),) = found.called
@@ -197,4 +218,5 @@ def test_what_is_written_down_is_read_again(tmp_path: Path, operation: bytes) ->
         (first, (8, 3), 0, crc32(b"\0x")),
         (first + 1, (8, 3), 2, crc32(b"\2no")),
     ]
+    assert found.sums == {first: -7}
     assert found.anew == {0}, "a replica that took the state of others owes nothing of what was before"

@@ -29,6 +29,7 @@ def test_an_ending_has_a_name() -> None:
     assert ending_of(missing=False, healed=True) == "settled after healing"
     assert ending_of(missing=True, healed=False) == ending_of(missing=True, healed=True)
     assert ending_of(missing=True, healed=True) == "deliveries missing"
+    assert ending_of(missing=True, healed=True, only_crashed=True) == "settled without crashed nodes"
 
 
 def test_a_run_is_complete_if_nothing_hinders_it() -> None:

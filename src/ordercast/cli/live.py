@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ordercast.catalogue import find_protocol
 from ordercast.cli.live_folder import run_folder
 from ordercast.cli.live_output import live_object, show_live
 from ordercast.cli.output import print_json, progress_bar
@@ -25,7 +26,10 @@ def live(
     ] = None,
     protocol: Annotated[
         str | None,
-        typer.Option(help="Protocol to run, instead of that of the scenario; with its default options."),
+        typer.Option(
+            help="Protocol to run, instead of that of the scenario; with its default options, and without"
+            " faults at roles that it does not have."
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed for when messages are sent, and to which groups.")
@@ -79,6 +83,8 @@ def _content(scenario: Path | None, from_trace: Path | None, protocol: str | Non
     content = start_from(scenario, from_trace)
     if protocol is not None and protocol != content.get("protocol"):
         content |= {"protocol": protocol, "options": {}}  # the options were those of another protocol
+        roles = find_protocol(protocol).roles
+        content["fault"] = [one for one in content.get("fault", ()) if one.get("role", roles[0]) in roles]
     if not content:
         raise LocalError(
             "nothing to run: name a scenario file or a folder, or give --from-trace DIR or --protocol NAME"

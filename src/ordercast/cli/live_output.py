@@ -37,6 +37,8 @@ def live_object(run: LiveRun, folder: Path | None) -> dict[str, Any]:
             "limit_ns": found.limit_ns,
         }
         more |= {"operations": _account_object(found), "outages": longest}
+        more |= {} if found.total is None and not found.sums else {"total": found.total}
+    more |= {} if run.locks_left is None else {"locks_left": run.locks_left}
     return run_object(run, folder) | more
 
 
@@ -60,6 +62,8 @@ def show_live(run: LiveRun, folder: Path | None) -> None:
     rows["account"] = account_text(run.account)
     if run.operations is not None:
         rows["operations"] = operations_text(run.operations)
+    if run.locks_left is not None:
+        rows["locks"] = f"{run.locks_left} left at the end"
     print_rows(rows)
     for silence in run.silences:
         print_rows({"crash": _silence_text(silence)})
@@ -94,10 +98,11 @@ def account_text(account: LiveAccount) -> str:
 def operations_text(account: OperationsAccount) -> str:
     """The account of the calls to a service in one line."""
     limit = "" if account.limit_ns is None else f" (limit {format_ns(account.limit_ns, 3)})"
+    sums = f"; {account.sums} sums came to {account.total or 'different totals'}" if account.sums else ""
     compared = f"{account.checked} compared with a single service" if account.checked else "none compared"
     return (
         f"{account.answered} of {account.invoked} answered ({account.refused} refused, {account.failed}"
-        f" failed), {account.unknown} unknown; {compared}; longest time without an answer"
+        f" failed), {account.unknown} unknown; {compared}{sums}; longest time without an answer"
         f" {format_ns(account.outage_ns, 3)}{limit}"
     )
 

@@ -10,7 +10,7 @@ from ordercast.cli.config import parse_options
 from ordercast.cli.output import progress_bar
 from ordercast.cli.run_output import show_run
 from ordercast.core import LocalError
-from ordercast.scenario.file import load_scenario
+from ordercast.scenario.file import load_content
 from ordercast.scenario.recorded_run import scenario_of
 from ordercast.scenario.spec import Scenario, to_scenario
 from ordercast.sim.run import Run
@@ -163,7 +163,7 @@ def start_from(scenario: Path | None, from_trace: Path | None) -> dict[str, Any]
     if from_trace:
         content: dict[str, Any] = msgspec.to_builtins(scenario_of(from_trace))
     else:
-        content = msgspec.to_builtins(load_scenario(scenario)) if scenario else {}
+        content = load_content(scenario) if scenario else {}
     return content
 
 

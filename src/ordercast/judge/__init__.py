@@ -25,6 +25,7 @@ from ordercast.judge.judges import (
     properties_of,
     verdict,
 )
+from ordercast.judge.online.locks import locks_left
 from ordercast.judge.property import Property, rows_of
 from ordercast.judge.registry import PROPERTIES
 from ordercast.judge.stored import Judged, audit_files, damaged, verdict_on_files
@@ -47,6 +48,7 @@ __all__ = [
     "damaged",
     "judge",
     "judge_selected",
+    "locks_left",
     "may_be_parted",
     "properties_of",
     "rows_of",

@@ -11,15 +11,23 @@ from ordercast.core import Agreement, HostId, NodeId, Partition, Plan
 from ordercast.scenario.crashes import by_role, counted_together, too_many
 from ordercast.scenario.spec import Scenario
 
-Ending: TypeAlias = Literal["settled", "settled after healing", "deliveries missing", "protocol failed"]
+Ending: TypeAlias = Literal[
+    "settled",
+    "settled after healing",
+    "settled without crashed nodes",
+    "deliveries missing",
+    "protocol failed",
+]
 """How a run ended: all expected deliveries came under the conditions of the scenario, or only after the
-network had become good, or some never came; or a handler of the protocol raised an exception."""
+network had become good, or all but what crashed nodes lack or had submitted, or others never came; or a
+handler of the protocol raised an exception."""
 
 
-def ending_of(*, missing: bool, healed: bool) -> Ending:
-    """How a run ended, by whether deliveries are missing or came only after the network healed."""
+def ending_of(*, missing: bool, healed: bool, only_crashed: bool = False) -> Ending:
+    """How a run ended, by whether deliveries are missing, if only to crashed nodes or of them, or came only
+    after the network healed."""
     if missing:
-        return "deliveries missing"
+        return "settled without crashed nodes" if only_crashed else "deliveries missing"
     return "settled after healing" if healed else "settled"
 
 

@@ -19,3 +19,9 @@ def operations_of(scenario: Scenario, plan: Plan) -> Operations | None:
             return Operations(workload_of(scenario.service), spec.reads, spec.bytes, plan.shards, first)
         except TypeError as error:
             raise LocalError(f"the workload of {scenario.service} cannot be used: {error}") from error
+
+
+def total_of(scenario: Scenario) -> int | None:
+    """What transactions that add up everything must come to; None if the service has none."""
+    found = workload_of(scenario.service).sum if scenario.service else None
+    return None if found is None else found.total

@@ -65,6 +65,10 @@ class Receipts:
                 if known_group == group and place <= restored
             )
 
+    def has(self, node: NodeId, message: MessageId | None) -> bool:
+        """Whether a node has delivered a message, or has an answer to it."""
+        return (node, message) in self._seen
+
     def __len__(self) -> int:
         """The number of different receipts."""
         return len(self._seen)

@@ -24,6 +24,7 @@ from ordercast.scenario.changes import ChangeSpec, Join, Leave
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.cpu import Cpu
 from ordercast.scenario.faults import FaultSpec
+from ordercast.scenario.hosts import names_role, place_faults, share_hosts
 from ordercast.services import find_service
 from ordercast.toml_file import KeyedError, about, convert, convert_options
 
@@ -250,6 +251,8 @@ class Scenario(_Spec, frozen=True, kw_only=True):
     senders: Count = 1
     colocated: bool = False
     """Senders run on the receivers' hosts."""
+    hosts: Literal["apart", "shared"] = "apart"
+    """Shared: receiver k of every group is on one host."""
     options: dict[str, Any] = {}
     """Options of the protocol."""
     service: str = ""
@@ -322,7 +325,9 @@ class Scenario(_Spec, frozen=True, kw_only=True):
                 find_service(self.service)
         with about("membership" if self.membership else "groups"):
             screen_groups(self.protocol, membership, dict(enumerate(self.membership)))
-            return _deploy(protocol, self.deployment(), options)
+            plan = _deploy(protocol, self.deployment(), options)
+        with about("hosts"):
+            return share_hosts(plan) if self.hosts == "shared" else plan
 
 
 def _deploy(protocol: Protocol, deployment: Deployment, options: Options) -> Plan:
@@ -337,7 +342,16 @@ def _deploy(protocol: Protocol, deployment: Deployment, options: Options) -> Pla
 
 
 def to_scenario(content: dict[str, Any]) -> Scenario:
-    """A scenario from plain data. A service calls its senders `clients`."""
+    """A scenario from plain data. A service calls its senders `clients`, and a fault may name a role and a
+    place instead of a host."""
+    faults = content.get("fault", ())
+    if isinstance(faults, list | tuple) and any(map(names_role, faults)):
+        plan = _read({key: content[key] for key in content if key != "fault"}).plan()
+        content = content | {"fault": place_faults(faults, plan)}
+    return _read(content)
+
+
+def _read(content: dict[str, Any]) -> Scenario:
     if "clients" not in content:
         return convert(content, Scenario)
     if not content.get("service"):

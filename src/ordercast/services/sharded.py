@@ -14,7 +14,7 @@ from typing import Any
 
 from ordercast.core import Shard, transaction
 from ordercast.services.keys import DrawnKeys
-from ordercast.services.workload import GENERAL, Drawn, ServiceWorkload
+from ordercast.services.workload import GENERAL, Drawn, ServiceWorkload, Sum
 
 KEYS = 24
 """How many keys the generators use: few, so that transactions meet."""
@@ -171,7 +171,7 @@ def _list_append(rng: Random, number: int, reads: bool, size: int) -> Drawn:
 
 
 SHARDED = {
-    "bank": ServiceWorkload(Bank, _bank, _move),
+    "bank": ServiceWorkload(Bank, _bank, _move, Sum("total", KEYS * START)),
     "list_append": ServiceWorkload(ListAppend, _list_append),
     "retwis": retwis(KEYS),
     "ycsb": ycsb(DrawnKeys(KEYS)),

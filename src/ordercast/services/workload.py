@@ -33,6 +33,13 @@ Continue = Callable[[Random, list[str], Mapping[str, Any]], dict[str, Any] | Non
 aborts."""
 
 
+class Sum(NamedTuple):
+    """An operation that adds up everything, and what it must always come to."""
+
+    operation: str
+    total: int
+
+
 class ServiceWorkload(NamedTuple):
     """A class of services, and how its operations are drawn."""
 
@@ -40,6 +47,8 @@ class ServiceWorkload(NamedTuple):
     generate: Generate
     proceed: Continue | None = None
     """How general transactions go on, if there are any."""
+    sum: Sum | None = None
+    """What no operation changes, if there is anything."""
 
 
 class Operations:
@@ -80,6 +89,18 @@ class Operations:
         if not self._shards or not isinstance(self._type, ShardType):
             return DrawnOperation(payload, read, self._groups)
         return DrawnOperation(payload, read, self._type.groups(payload, self._shards))
+
+    def total(self, operation: bytes, result: bytes) -> int | None:
+        """What an operation that adds up everything came to; None if it is another one, or has no answer."""
+        wanted = self._workload.sum
+        kind = None if wanted is None else self._type.find(wanted.operation)
+        if kind is None or not operation.startswith(kind.head):
+            return None
+        try:
+            found = kind.unpack_result(result)
+        except OrdercastError:
+            return None
+        return found if isinstance(found, int) else None
 
     def proceed(self, message: MessageId, operation: bytes, result: bytes) -> DrawnOperation | None:
         """What a client submits when an operation was answered: the end of a general transaction."""

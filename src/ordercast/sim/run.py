@@ -36,6 +36,7 @@ from ordercast.judge import END_OF_RUN, Replay, Violation, verdict
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.contract import beyond_contract
 from ordercast.scenario.ending import Ending, ending_of, hindrance_of, may_branch
+from ordercast.scenario.lacking import only_crashed_lack
 from ordercast.scenario.receipts import Receipts
 from ordercast.scenario.settling import TIME_MAX, SettlingRun
 from ordercast.scenario.spec import Scenario, run_name
@@ -201,7 +202,9 @@ def _drive(scenario: Scenario, world: World, workload: Workload, progress: Progr
     settling = _Settling(world, branching=may_branch(scenario, world.plan))
     patience = round(scenario.settle_ms * MILLISECOND)
     healed = settling.settle(patience)
-    ending = ending_of(missing=not settling.complete and not settling.open_ended, healed=healed)
+    missing = not settling.complete and not settling.open_ended
+    only_crashed = missing and only_crashed_lack(world.plan, map(Event._make, world.rows))
+    ending = ending_of(missing=missing, healed=healed, only_crashed=only_crashed)
     hindrance = _hindrance(world, finished=workload.finished)
     pace = None if hindrance else pace_of(scenario, world.plan)
     if pace is not None:

@@ -33,6 +33,11 @@ class Proposer:
     def __len__(self) -> int:
         return len(self._queue)
 
+    @property
+    def under_way(self) -> int:
+        """How many wait or are in flight."""
+        return len(self._proposed)
+
     def leads(self) -> bool:
         """Whether this replica leads. What an earlier leadership had is gone; clients call again."""
         ballot = self._log.ballot if self._log.is_leader else NO_BALLOT

@@ -22,6 +22,7 @@ from ordercast.core import (
     LocalError,
     Message,
     MessageId,
+    Nanos,
     NodeId,
     RemoteError,
     Sharding,
@@ -53,10 +54,12 @@ class ShardsCalls(Calls):
 class Round:
     """One call under way: its attempt, and what the shards have said."""
 
-    __slots__ = ("attempt", "busy", "results", "said", "waits")
+    __slots__ = ("attempt", "busy", "results", "said", "since", "waits")
 
     def __init__(self) -> None:
         self.attempt = 0
+        self.since: Nanos = 0
+        """When this attempt began."""
         self.said: dict[GroupId, IntEnum] = {}
         """What the shards have said in this attempt, or in this phase of it."""
         self.results: dict[GroupId, tuple[bytes, Stamp | None]] = {}
@@ -79,16 +82,12 @@ class ShardsClient(Caller, Generic[R]):
         members: Mapping[GroupId, tuple[NodeId, ...]],
         options: ShardsOptions,
         sharding: Sharding | None,
-        round_: type[R],
-        *,
         answers: bool,
     ) -> None:
-        """`round_` is what the protocol keeps of a call."""
         super().__init__(env)
         self.members = members
         self._options = options
         self._sharding = sharding
-        self._round = round_
         self._homes = {node: group for group, nodes in members.items() for node in nodes}
         self._leaders = {group: nodes[0] for group, nodes in members.items() if nodes}
         self.rounds: dict[MessageId, R] = {}
@@ -100,6 +99,10 @@ class ShardsClient(Caller, Generic[R]):
     # For subclasses
 
     @abstractmethod
+    def make_round(self) -> R:
+        """What the protocol keeps of a call."""
+
+    @abstractmethod
     def ask(self, call: Pending, round_: R, group: GroupId, *, again: bool = False) -> None:
         """Ask a shard for what the call needs of it now; `again` if it was asked before."""
 
@@ -109,7 +112,7 @@ class ShardsClient(Caller, Generic[R]):
 
     def begin(self, round_: R, attempt: int) -> None:
         """Begin an attempt, in its first phase."""
-        round_.attempt, round_.waits = attempt, False
+        round_.attempt, round_.waits, round_.since = attempt, False, self.env.now
         round_.said.clear()
 
     # Calls
@@ -131,7 +134,8 @@ class ShardsClient(Caller, Generic[R]):
         """Begin a call, or ask the shards again that have not answered."""
         round_ = self.rounds.get(call.first)
         if round_ is None:
-            round_ = self.rounds[call.first] = self._round()
+            round_ = self.rounds[call.first] = self.make_round()
+            round_.since = self.env.now
         for group in call.groups:
             if not round_.waits and self.lacks(round_, group):
                 self.ask(call, round_, group, again=call.attempts > 1)
@@ -177,9 +181,12 @@ class ShardsClient(Caller, Generic[R]):
         return (call, round_) if known and call is not None and round_ is not None else None
 
     def try_again(self, call: Pending, round_: R, attempt: int) -> None:
-        """Make another attempt, after a while."""
+        """Make another attempt, after a while. Others hold locks for about as long as this attempt took: who
+        asks again much sooner is only in their way."""
         round_.attempt, round_.waits = attempt, True
-        span = self._options.back_off_ns * min(1 << min(round_.busy, 10), self._options.back_off_max)
+        options, took = self._options, self.env.now - round_.since
+        unit = max(options.back_off_ns, min(took, options.calls.retry_ns))
+        span = unit * min(1 << min(round_.busy, 10), options.back_off_max)
         round_.busy += 1
         self.env.set_timer(f"{BACK_OFF}{call.first}", 1 + self.env.rng.randrange(span))
 

@@ -17,9 +17,10 @@ class ShardsOptions(BatchOptions, frozen=True):
     lock_ns: Duration = 100 * MILLISECOND
     """Shards end a transaction that has held locks for so long: its client may have died."""
     back_off_ns: Duration = 1 * MILLISECOND
-    """A client that found a lock taken tries again after a random time of at most this; after each further
-    time at most twice as long."""
-    back_off_max: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 32
+    """A client that found a lock taken tries again after a random time of at most this, or of as long as its
+    attempt took, if that is longer, but no longer than `calls.retry_ns`; after each further time at most
+    twice as long."""
+    back_off_max: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
     """A client waits at most so many times as long as at first."""
 
     def __post_init__(self) -> None:
@@ -35,7 +36,7 @@ class ShardsOptions(BatchOptions, frozen=True):
         if base is None:
             return None
         ending = 3 * self.lock_ns + 8 * base.delivery_ns
-        waiting = 4 * self.back_off_ns * self.back_off_max
+        waiting = 4 * max(self.back_off_ns, self.calls.retry_ns) * self.back_off_max
         return Pace(4 * base.delivery_ns + waiting, base.recovery_ns + ending + waiting)
 
 

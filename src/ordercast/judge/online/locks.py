@@ -4,7 +4,10 @@ Each replica that is up says from where to where its shard held locks. One that 
 or takes over a state, begins anew: its locks are those of the state.
 """
 
-from ordercast.core import GroupId, NodeId, format_ns, message_name
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ordercast.core import GroupId, MessageId, NodeId, format_ns, message_name
 from ordercast.judge.online.case import Case, Handler
 from ordercast.judge.online.lock_spans import LockSpans
 from ordercast.judge.online.oracle import Oracle
@@ -12,11 +15,19 @@ from ordercast.judge.online.population import Population
 from ordercast.trace import LOST, RESTORED, Event, Kind
 
 
-class LocksLeft(Oracle):
-    """Nothing is locked at the end."""
+class Lock(NamedTuple):
+    """A replica says that its shard holds locks for a transaction."""
 
-    def __init__(self, name: str, case: Case) -> None:
-        super().__init__(name, case)
+    node: NodeId
+    group: GroupId
+    message: MessageId
+    since: Event
+
+
+class LocksHeld:
+    """The locks that shards hold, as their replicas that are up say."""
+
+    def __init__(self) -> None:
         self._population = Population()
         self._spans: dict[NodeId, dict[GroupId, LockSpans]] = {}
 
@@ -44,20 +55,45 @@ class LocksLeft(Oracle):
         if event.label == LOST:
             self._spans.pop(event.node, None)
 
-    def finish(self) -> None:
-        """Look for what was never released."""
+    def held(self) -> Iterator[Lock]:
+        """What was locked and never released."""
         for node, groups in self._spans.items():
             for group, spans in groups.items() if node not in self._population.down else ():
                 for message in spans.messages():
-                    self._judge(node, group, spans.open_since(message))
+                    since = spans.open_since(message)
+                    if since is not None:
+                        yield Lock(node, group, message, since)
 
-    def _judge(self, node: NodeId, group: GroupId, row: Event | None) -> None:
-        if row is not None and row.message is not None:
+
+def locks_left(events: Iterable[Event]) -> int:
+    """How many transactions hold locks at the end of a run, each counted once in each shard."""
+    found = LocksHeld()
+    handlers = found.handlers()
+    for event in events:
+        if event.kind in handlers:
+            handlers[event.kind](event)
+    return len({(lock.group, lock.message) for lock in found.held()})
+
+
+class LocksLeft(Oracle):
+    """Nothing is locked at the end."""
+
+    def __init__(self, name: str, case: Case) -> None:
+        super().__init__(name, case)
+        self._locks = LocksHeld()
+
+    def handlers(self) -> dict[Kind, Handler]:
+        """Those of the locks."""
+        return self._locks.handlers()
+
+    def finish(self) -> None:
+        """Look for what was never released."""
+        for node, group, message, since in self._locks.held():
             self.report(
                 (node,),
-                (row.message,),
-                (row.time_ns,),
-                f"node {node} holds locks of shard {group} for {message_name(row.message)} since"
-                f" {format_ns(row.time_ns)}; they were never released",
+                (message,),
+                (since.time_ns,),
+                f"node {node} holds locks of shard {group} for {message_name(message)} since"
+                f" {format_ns(since.time_ns)}; they were never released",
                 at_end=True,
             )

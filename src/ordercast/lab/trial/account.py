@@ -81,6 +81,8 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """Whether what was owed had the chance to come."""
     bundled: bool
     """Whether one packet may carry several messages."""
+    total: int | None = None
+    """What transactions that add up everything must come to."""
     moving: frozenset[NodeId] = frozenset()
     """Receivers that join or leave: applications cannot know what is owed them."""
 

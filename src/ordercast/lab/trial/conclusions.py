@@ -1,10 +1,12 @@
-"""How clients in a trial go on with general transactions: they conclude them when they have read."""
+"""How clients in a trial go on with transactions that were answered: they conclude general ones when they
+have read, and write down what sums came to."""
 
 import asyncio
 from collections.abc import Callable
 from functools import partial
 
 from ordercast.core import Groups, MessageId, NodeId
+from ordercast.lab.trial.diary import Diary
 from ordercast.net.host.delivered import RepliedBundle
 from ordercast.net.host.live_host import LiveHost
 from ordercast.services import Operations
@@ -17,11 +19,13 @@ class Conclusions:
         self,
         live: LiveHost,
         operations: Operations,
+        diary: Diary,
         clients: list[NodeId],
         submit: Callable[[NodeId, Groups, bytes], object],
     ) -> None:
         self._live = live
         self._operations = operations
+        self._diary = diary
         self._submit = submit
         self._calls: dict[MessageId, bytes] = {}
         self._loop = asyncio.get_running_loop()
@@ -37,7 +41,13 @@ class Conclusions:
         for message, result in enumerate(answered.bundle.payloads, answered.bundle.first):
             operation = self._calls.pop(message, None)
             if operation is not None:
+                self._note_sum(message, operation, result)
                 self._loop.call_soon(self._go_on, client, message, operation, result)
+
+    def _note_sum(self, message: MessageId, operation: bytes, result: bytes) -> None:
+        total = self._operations.total(operation, result)
+        if total is not None:
+            self._diary.summed(message, total)
 
     def _go_on(self, client: NodeId, message: MessageId, operation: bytes, result: bytes) -> None:
         drawn = self._operations.proceed(message, operation, result)

@@ -104,6 +104,10 @@ class Diary:
         """Write down that a client called an operation of a service."""
         self._write("called", message, groups[0], int(read), f"{operation.hex()}.")
 
+    def summed(self, message: MessageId, total: int) -> None:
+        """Write down what a transaction that adds up everything came to."""
+        self._write("summed", message, total)
+
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
@@ -150,6 +154,8 @@ class LifeDiary:
         """The drops that each receiver was told of."""
         self.called: list[Called] = []
         self.answered: list[Answered] = []
+        self.sums: dict[MessageId, int] = {}
+        """What transactions that add up everything came to."""
         self.unconfirmed: list[MessageId] = []
         self.undone: list[MessageId] = []
         """Operations whose answers were taken back."""
@@ -175,6 +181,8 @@ class LifeDiary:
                 self._take_back(node, group, clock)
             case "answered", (message, clock, issuer, outcome, digest):
                 self.answered.append(Answered(time_ns, message, (clock, issuer), outcome, digest))
+            case "summed", (message, total):
+                self.sums[message] = total
             case "anew", (node,):
                 self.anew.add(node)
 

@@ -51,7 +51,7 @@ class Load(ABC):
         self._conclusions: Conclusions | None = None
         service = live.plan.service
         if self.operations is not None and service is not None and service.sharding is not None:
-            self._conclusions = Conclusions(live, self.operations, self.senders, self.submit)
+            self._conclusions = Conclusions(live, self.operations, diary, self.senders, self.submit)
 
     @property
     @abstractmethod

@@ -7,7 +7,8 @@
    are unknown, it is not known what the service executed, and only the order in time is judged. An answer
    that was taken back does not count, and the outcome is unknown. Answers of shards are not compared here:
    that needs the locks of the trace, whose judge `answers` compares them.
-4. Nobody waits too long for the next answer while calls are made.
+4. Transactions that add up everything all come to the same, which is what there was at first.
+5. Nobody waits too long for the next answer while calls are made.
 """
 
 from collections import Counter
@@ -48,6 +49,10 @@ class OperationsAccount(msgspec.Struct, frozen=True, kw_only=True):
     """Operations whose outcome nobody knows: their client was told so, or did not live to hear."""
     undone: int
     """Those of them that were answered, and whose answers were taken back."""
+    total: int | None
+    """What every transaction that adds up everything came to; None if there was none, or they differ."""
+    sums: int
+    """How many did."""
     checked: int
     """Answers that were compared with those of a single service."""
     outage_ns: Nanos
@@ -79,6 +84,7 @@ class _Calls:
         self._called = {one.message: one for diary in diaries for one in diary.called}
         self._answers = [one for diary in diaries for one in diary.answered]
         self._answered: Mapping[MessageId, Answered] = {one.message: one for one in self._answers}
+        self._sums = {message: total for diary in diaries for message, total in diary.sums.items()}
         self._undone = {message for diary in diaries for message in diary.undone}
         self._unconfirmed = self._undone.union(*(diary.unconfirmed for diary in diaries))
 
@@ -91,7 +97,14 @@ class _Calls:
         start = min((one.time_ns for one in self._called.values()), default=0)
         limit = self._told.limit_ns
         late = None if limit is None else too_long(longest, limit, start)
-        found = (*self._missing(open_calls), *self._twice(), *self._disorder(), *self._wrong(whole))
+        found = (
+            *self._missing(open_calls),
+            *self._twice(),
+            *self._disorder(),
+            *self._wrong(whole),
+            *self._wrong_sums(),
+        )
+        totals = set(self._sums.values())
         return OperationsAccount(
             invoked=len(self._called),
             answered=len(self._answered),
@@ -99,6 +112,8 @@ class _Calls:
             failed=outcomes[Outcome.FAILED],
             unknown=len(open_calls),
             undone=len(self._undone - self._answered.keys()),
+            total=totals.pop() if len(totals) == 1 else None,
+            sums=len(self._sums),
             checked=len(self._checkable()) if whole else 0,
             outage_ns=longest.lasted_ns,
             outage_begin_ns=max(0, longest.begin_ns - start),
@@ -174,6 +189,16 @@ class _Calls:
                     detail = f"{name} has another answer than a single service gives there: {expected!r}"
                     yield _about("wrong", (answer.message,), detail)
                     break
+
+    def _wrong_sums(self) -> Iterator[Complaint]:
+        """The first sum that differs from what there was at first."""
+        expected = self._told.total
+        wrong = sorted(message for message, total in self._sums.items() if total != expected)
+        if wrong and expected is not None:
+            first = wrong[0]
+            detail = f"{message_name(first)} came to {self._sums[first]}, but there is {expected} in all"
+            nodes = tuple(sorted({message_sender(message) for message in wrong}))
+            yield Complaint("wrong", nodes, tuple(wrong[:NAMED_MAX]), len(wrong), detail)
 
     def _outage(self) -> Outage:
         """The longest time without an answer at all clients together that no fault hit."""

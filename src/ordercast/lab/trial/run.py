@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from ordercast.core import MILLISECOND, SECOND, Consistency, Groups, LocalError, Nanos, Plan
-from ordercast.judge import verdict
+from ordercast.judge import locks_left, verdict
 from ordercast.lab.trial.account import Circumstances, LiveAccount, hosts_hit, outage_limit, take_account
 from ordercast.lab.trial.account_rules import Complaint
 from ordercast.lab.trial.diary import read_diaries
@@ -34,6 +34,8 @@ from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.contract import beyond_contract, check_changes, check_faults
 from ordercast.scenario.ending import ending_of, hindrance_of, may_branch
 from ordercast.scenario.faults import Crash, Disk
+from ordercast.scenario.lacking import only_crashed_lack
+from ordercast.scenario.operations import total_of
 from ordercast.scenario.receipts import Receipts, receipts_wanted
 from ordercast.scenario.schedule import schedule
 from ordercast.scenario.settling import SettlingRun
@@ -81,9 +83,13 @@ class LiveRun:
         self.silences: list[Silence] = silences(self.table, plan, self.crashes, start, ahead)
         self.account, self.operations = conducted.accounts()
         """What the applications saw, independently of the trace; and what clients of a service saw."""
+        sharded = plan.service is not None and plan.service.sharding is not None
+        self.locks_left = locks_left(events_of(self.table)) if sharded else None
+        """How many transactions hold locks at the end; None if there are no shards."""
         open_ended = bool(scenario.changes) or may_branch(scenario, plan)
         missing = not open_ended and _missing(self.table, plan) > 0
-        self.ending = ending_of(missing=missing, healed=conducted.healed)
+        only_crashed = missing and only_crashed_lack(plan, events_of(self.table))
+        self.ending = ending_of(missing=missing, healed=conducted.healed, only_crashed=only_crashed)
         self._conducted = conducted
 
     @property
@@ -193,6 +199,7 @@ class Conductor(SettlingRun):
             limit_ns=outage_limit(scenario, self.plan),
             complete=not self.hindrance,
             bundled=scenario.bundle_bytes > 0,
+            total=total_of(scenario),
             moving=frozenset(change.node for change in scenario.changes),
         )
         diaries = read_diaries(stage.setting.diaries)

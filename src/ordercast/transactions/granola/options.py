@@ -14,6 +14,8 @@ class GranolaOptions(ShardsOptions, frozen=True):
 
     vote_ns: Duration = 10 * MILLISECOND
     """A shard that lacks a vote for so long asks for it, again and again."""
+    conflicts_max: Annotated[int, msgspec.Meta(ge=0, le=1 << 20)] = 5
+    """A call that was in conflict so many times waits for its locks from then on."""
     ahead_ns: Annotated[Nanos, msgspec.Meta(ge=SECOND, le=10 * 365 * 86_400 * SECOND)] = 86_400 * SECOND
     """A timestamp that is further ahead of the own clock is refused."""
 

@@ -9,7 +9,9 @@ when they are divided by n, so no two transactions have the same one.
 In *timestamp mode* nobody looks at keys, and all vote to commit. A shard is in *locking mode* while a general
 transaction is pending or open there. Then a transaction that needs a key of it votes CONFLICT; and so does a
 general one that needs a key of anything that is pending, because that may come to run behind it. What is in
-conflict in one shard runs in none, and its client tries again. So whatever runs finds its locks free.
+conflict in one shard runs in none, and its client tries again: so what runs finds its locks free. Who has
+been in conflict too often votes to commit in any case, and waits for locks when it is its turn. All shards
+give locks in the order of timestamps, so nobody waits in a circle.
 
 A transaction of several shards stays on record until all of them have settled it, so that each can tell the
 others what became of it, whoever leads. An attempt in conflict is remembered until its client waits for it no
@@ -83,13 +85,19 @@ class Schedule:
     """The transactions of one shard."""
 
     def __init__(
-        self, executor: Executor, group: GroupId, groups: int, on_ran: Callable[[Ran], None]
+        self,
+        executor: Executor,
+        group: GroupId,
+        groups: int,
+        conflicts_max: int,
+        on_ran: Callable[[Ran], None],
     ) -> None:
-        """`groups`: how many shards there are. `on_ran` is told of each transaction that has run, while the
-        state of the shard is that of its place."""
+        """`groups`: how many shards there are. An attempt with the number `conflicts_max` waits for locks.
+        `on_ran` is told of what has run, while the state of the shard is that of its place."""
         self._executor = executor
         self._group = group
         self._groups = groups
+        self._conflicts_max = conflicts_max
         self._on_ran = on_ran
         self.records: dict[Subject, Record] = {}
         self._refused: dict[Subject, int] = {}
@@ -158,7 +166,8 @@ class Schedule:
             raise RemoteError(f"the call {call.first} is proposed under another name")
         prepares = call is not None and _prepares(call)
         self._drop(subject)
-        if call is not None and not self._admits(call, prepares):
+        waits = entry.attempt >= self._conflicts_max
+        if call is not None and not waits and not self._admits(call, prepares):
             self._refuse(subject, entry.attempt)
             return
         self._refused.pop(subject, None)

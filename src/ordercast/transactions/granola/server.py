@@ -32,7 +32,7 @@ from ordercast.transactions.granola.entries import (
 )
 from ordercast.transactions.granola.messages import Ask, Enquiry, Reading, Request, State, Told, Vote
 from ordercast.transactions.granola.options import GranolaOptions
-from ordercast.transactions.granola.schedule import Ran, Schedule
+from ordercast.transactions.granola.schedule import Ran, Record, Schedule, Stage
 from ordercast.transactions.granola.voting import Voting
 
 
@@ -51,7 +51,9 @@ class GranolaServer(LoggedReplica):
         self._ahead_ns = options.ahead_ns
         self._shards = members
         self._homes = {node: group for group, nodes in members.items() for node in nodes}
-        self.schedule = Schedule(self.executor, place.group, len(members), self._on_ran)
+        self.schedule = Schedule(
+            self.executor, place.group, len(members), options.conflicts_max, self._on_ran
+        )
         self._proposer = Proposer(self.log, options)
         self._asked: dict[MessageId, None] = {}
         """Calls that were handed to the leader, and are answered here too; the oldest first."""
@@ -114,11 +116,13 @@ class GranolaServer(LoggedReplica):
             self._tell_results(call.first, known.results, known.stamp)
         elif standing is not None and standing.verdict is not Verdict.COMMIT:
             self._tell_state(call.first, request.attempt, State.CONFLICT)
-        elif standing is not None:
+        elif standing is not None or self.executor.knows(call.first, call.client):
             self._tell_state(call.first, request.attempt, State.WAITING)
         elif self._has_room(1):
             time = max(self.env.now, request.seen + 1)
-            self._order(Propose(subject, request.attempt, request.groups, time, request.call, request.done))
+            # Reads keep no results that could be told again, so each shard answers them by itself.
+            groups = (self._group,) if call.read else request.groups
+            self._order(Propose(subject, request.attempt, groups, time, request.call, request.done))
 
     def _hand_on(self, source: NodeId, request: Request, first: MessageId) -> None:
         """Another replica leads: hand a request to it, and answer it too when it has run."""
@@ -161,9 +165,10 @@ class GranolaServer(LoggedReplica):
             self.env.send(source, Redirect(leader))
 
     def _has_room(self, shards: int) -> bool:
-        """Whether less is on record here than so many shards may take from clients. What other shards have
-        taken must be taken here too, for they wait for it."""
-        return len(self.schedule.records) < shards * self._options.queue
+        """Whether less is on record than so many shards may take from clients, with what is on its way there.
+        What other shards have taken must be taken here too, for they wait for it."""
+        under_way = len(self.schedule.records) + self._proposer.under_way
+        return under_way < shards * self._options.queue
 
     def _on_enquiry(self, source: NodeId) -> None:
         barrier = self.log.barrier()
@@ -265,21 +270,25 @@ class GranolaServer(LoggedReplica):
         }
         if self._refused:
             state["entries refused"] = self._refused
-        waits = [
-            self._wait(subject, record.groups, since) for subject, record, since in self.voting.under_way()
-        ]
+        under_way = self.voting.under_way()
+        waits = [self._wait(subject, record, since) for subject, record, since in under_way]
+        for transaction, groups, since in self.voting.open():
+            what = f"general transaction {message_name(transaction)}"
+            waits.append(Wait(what, "its client to conclude it", since, groups=groups))
         return Explanation(state, tuple(waits))
 
-    def _wait(self, subject: Subject, groups: Groups, since: Nanos) -> Wait:
+    def _wait(self, subject: Subject, record: Record, since: Nanos) -> Wait:
         """What a transaction waits for here."""
         lacks = self.voting.lacks(subject)
+        if lacks:
+            blocker = f"a vote of shard {', '.join(map(str, lacks))}"
+        elif record.stage is Stage.PENDING:
+            blocker = "a majority of this shard to settle it"
+        else:
+            blocker, lacks = "transactions with lower timestamps", self._lacks_first()
         what = "end of general transaction" if subject.ends else "call"
-        blocker = f"a vote of shard {', '.join(map(str, lacks))}"
-        if not lacks:
-            blocker = "transactions with lower timestamps"
-            lacks = self._lacks_first()
         on = tuple(node for group in lacks for node in self._shards[group])
-        return Wait(f"{what} {message_name(subject.first)}", blocker, since, groups=groups, on=on)
+        return Wait(f"{what} {message_name(subject.first)}", blocker, since, groups=record.groups, on=on)
 
 
 def _name(entry: Entry) -> tuple[type[Entry], Subject, int]:
