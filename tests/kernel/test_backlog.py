@@ -223,8 +223,10 @@ def test_what_locks_keys_is_alone_in_its_bundle(at_once: bool) -> None:
     held, taker = backlog(), Taker()
     lock = pack_prepare(["a"])
     payloads = [b"x", b"y", lock, lock, b"z", b"z"]
-    for some in [payloads] if at_once else [[one] for one in payloads]:
-        held.add((0,), 5, some) if at_once else held.add_one((0,), 5, *some)
+    if at_once:
+        held.add((0,), 5, payloads)
+    for payload in () if at_once else payloads:
+        held.add_one((0,), 5, payload)
     while held.bundles:
         held.offer(taker)
     assert [bundle.payloads for bundle in taker.taken] == [[b"x", b"y"], [lock], [lock], [b"z", b"z"]]

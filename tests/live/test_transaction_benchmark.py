@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from benchmarks.services.contender import MeasureError
-from benchmarks.transactions.__main__ import MAIN, TASKS, contenders, report, table_of
+from benchmarks.transactions.__main__ import TASKS, contenders, report, table_of
 from benchmarks.transactions.contender import Contender, Figures, Session
 from benchmarks.transactions.etcd_transactions import EtcdTransactions
 from benchmarks.transactions.load import drive
 from benchmarks.transactions.ours import Ours
 from benchmarks.transactions.redis_script import RedisScript
-from benchmarks.transactions.store import ALL_PAIRS, WORKLOADS, Drawn, Draws, Store, change_of
+from benchmarks.transactions.store import ALL_PAIRS, MAIN, WORKLOADS, Drawn, Draws, Store, change_of
 from ordercast.core import LocalError, ServiceType
 from ordercast.services.sharded import START
 
