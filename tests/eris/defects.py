@@ -14,7 +14,7 @@ from ordercast.transactions.eris.ordering import EpochOrdering
 
 def begin_alone(self: EpochOrdering) -> None:
     """Begin an epoch as soon as the network has it, with the end that this replica has seen."""
-    epoch, node = self._heard
+    epoch, node = self._heard.epoch, self._heard.node
     if not self._takes_part or epoch <= self.epoch:
         return
     lane = self.reception.merge.lanes[self.epoch]
@@ -31,7 +31,7 @@ _end_epoch = EpochOrdering._end_epoch
 def go_on_meanwhile(self: EpochOrdering) -> None:
     """Stop, and tell the coordinator, but take the calls of the next epoch at once."""
     _end_epoch(self)
-    epoch, node = self._heard
+    epoch, node = self._heard.epoch, self._heard.node
     merge = self.reception.merge
     if self.epoch < epoch and epoch not in merge.lanes:
         merge.lanes[self.epoch].safe = (epoch << SESSION_BITS) + (1 << 30)

@@ -1,8 +1,10 @@
 """`ordercast live FOLDER`: all scenarios of a folder, one after the other, with the account of each."""
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import msgspec
 import pytest
@@ -11,6 +13,7 @@ from ordercast.cli import run
 from ordercast.core import MILLISECOND, SECOND, LocalError, message_id
 from ordercast.lab.trial.account import LiveAccount
 from ordercast.lab.trial.account_rules import Complaint
+from ordercast.scenario.faults import Disk, DiskTrouble, FaultSpec, Partition, Weather
 from ordercast.scenario.file import load_scenario
 from ordercast.scenario.spec import Scenario
 from ordercast.sim.run import simulate
@@ -138,13 +141,26 @@ def test_the_exit_code_says_what_came_of_all(pretending: Path, capsys: pytest.Ca
 
 
 def test_each_example_says_what_happens_and_has_the_timeouts_of_live_clusters() -> None:
-    paths = sorted(EXAMPLES.glob("*.toml"))
-    assert len(paths) >= 18
-    for path in paths:
+    for path in sorted(EXAMPLES.glob("*.toml")):
         scenario = load_scenario(path)
         assert path.read_text().startswith("# ") and path.stem.startswith(scenario.protocol.split("_")[0])
         assert scenario.live_options and scenario.workload.kind == "periodic", path.stem
         assert scenario.fault or scenario.changes or not scenario.network.calm, path.stem
+
+
+def test_each_kind_of_live_fault_has_an_example() -> None:
+    """The weather has one as the conditions of a network, from the beginning on."""
+    faults = [fault for path in EXAMPLES.glob("*.toml") for fault in load_scenario(path).fault]
+    assert {type(fault) for fault in faults} == set(get_args(FaultSpec)) - {Weather}
+    assert {fault.what for fault in faults if isinstance(fault, Disk)} == set(get_args(DiskTrouble))
+    assert {fault.one_way for fault in faults if isinstance(fault, Partition)} == {False, True}
+
+
+def test_the_table_of_the_page_has_a_row_for_each_example() -> None:
+    page = (EXAMPLES.parents[1] / "docs" / "live.md").read_text()
+    rows = [found[1] for found in re.finditer(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)]
+    names = [path.stem for path in EXAMPLES.glob("*.toml")]
+    assert sorted(name for name in rows if name in names) == sorted(names)
 
 
 @pytest.mark.parametrize("name", deep_after(2, [path.stem for path in sorted(EXAMPLES.glob("*.toml"))]))

@@ -6,7 +6,7 @@ from ordercast.components.logged_shards.client import BACK_OFF
 from ordercast.core import MILLISECOND, Nanos, message_id
 from ordercast.core.bundle import pack_bundle
 from ordercast.testing import RecordingEnv
-from ordercast.transactions.lock_store.client import Phases, TransactionClient
+from ordercast.transactions.lock_store.client import TransactionClient
 from ordercast.transactions.lock_store.commands import State, Told, Verb
 from ordercast.transactions.lock_store.options import LockStoreOptions
 from tests.logged_shards.lab import BANK, CLIENT, FAR, transfer
@@ -21,7 +21,7 @@ def longest_waits(took: Nanos, attempts: int) -> list[Nanos]:
     found = [0] * attempts
     for seed in range(60):
         env = RecordingEnv(CLIENT, seed=seed)
-        client = TransactionClient(env, MEMBERS, OPTIONS, BANK, Phases, answers=True)
+        client = TransactionClient(env, MEMBERS, OPTIONS, BANK, answers=True)
         client.submit((0, 1), pack_bundle(FIRST, [1], [transfer(*FAR, 5)]))
         for attempt in range(attempts):
             env.now += took

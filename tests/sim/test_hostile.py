@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ordercast.catalogue import find_protocol, protocol_names
-from ordercast.core import Order
+from ordercast.core import Deployment, Order
 from ordercast.judge import Violation
 from ordercast.scenario.changes import Join, Leave
 from ordercast.scenario.conditions import Conditions
@@ -61,10 +61,12 @@ GROWTH_BYTES_MAX = 32 << 20
 def scenario_of(protocol: str, options: dict[str, Any], seed: int) -> Scenario:
     """Two groups of three under load; where groups may overlap, they do, and some come and go.
 
-    While the liar is at work nothing is promised, as on a bad network.
+    Where groups are shards, transfers between accounts go to both. While the liar is at work nothing is
+    promised, as on a bad network.
     """
     found = find_protocol(protocol)
     serves, one_each = bool(found.serves), found.guarantees.groups_max == 1
+    sharded = found.deploy(Deployment.disjoint(2, 3, 1), found.options()).shards > 0
     overlapping: dict[str, Any] = {}
     if found.guarantees.order is Order.OVERLAPS:
         overlapping = {
@@ -75,7 +77,7 @@ def scenario_of(protocol: str, options: dict[str, Any], seed: int) -> Scenario:
         }
     return Scenario(
         protocol=protocol,
-        service="kv" if serves else "",
+        service="bank" if sharded else "kv" if serves else "",
         seed=seed,
         groups=2,
         receivers=3,

@@ -82,16 +82,12 @@ class ShardsClient(Caller, Generic[R]):
         members: Mapping[GroupId, tuple[NodeId, ...]],
         options: ShardsOptions,
         sharding: Sharding | None,
-        round_: type[R],
-        *,
         answers: bool,
     ) -> None:
-        """`round_` is what the protocol keeps of a call."""
         super().__init__(env)
         self.members = members
         self._options = options
         self._sharding = sharding
-        self._round = round_
         self._homes = {node: group for group, nodes in members.items() for node in nodes}
         self._leaders = {group: nodes[0] for group, nodes in members.items() if nodes}
         self.rounds: dict[MessageId, R] = {}
@@ -101,6 +97,10 @@ class ShardsClient(Caller, Generic[R]):
         self.calls.several = sharding is not None or not answers
 
     # For subclasses
+
+    @abstractmethod
+    def make_round(self) -> R:
+        """What the protocol keeps of a call."""
 
     @abstractmethod
     def ask(self, call: Pending, round_: R, group: GroupId, *, again: bool = False) -> None:
@@ -134,7 +134,7 @@ class ShardsClient(Caller, Generic[R]):
         """Begin a call, or ask the shards again that have not answered."""
         round_ = self.rounds.get(call.first)
         if round_ is None:
-            round_ = self.rounds[call.first] = self._round()
+            round_ = self.rounds[call.first] = self.make_round()
             round_.since = self.env.now
         for group in call.groups:
             if not round_.waits and self.lacks(round_, group):

@@ -9,7 +9,8 @@ them.
 
 A peer that has heard nothing for as long as an event lives cannot tell silence from a partition. If it was
 cut off, its logical clock is behind like that of a newcomer. So it asks for the time before it broadcasts
-again, once.
+again, once. So does a peer that comes to a round more than a round too late, because it stood still: what it
+hears then has waited as long, and on a fast network events are delivered after few rounds.
 
 - *asking*: it does not know the time, and asks for it.
 - *filling*: it knows the time, or needs none, and waits until its view holds enough peers.
@@ -95,12 +96,17 @@ class Newcomer:
             self._on(NewcomerEvent.FILL)
             self._env.cancel_timer(ASK)
             self.hear()
-        if self.state is READY and self._asks_time and self._env.now - self._heard_at > self._lives:
+        if self._env.now - self._heard_at > self._lives:
+            self.doubt()
+        return self.state is READY
+
+    def doubt(self) -> None:
+        """Ask for the time again, before the next event: what this peer knows of it may be too old."""
+        if self.state is READY and self._asks_time:
             self._on(NewcomerEvent.DOUBT)
             self._doubts += 1
             self._tries = 1
             self.ask()
-        return self.state is READY
 
     def hear(self) -> None:
         """A peer was heard, so this one is not cut off."""

@@ -112,6 +112,8 @@ class Peer(Stack, Member, Receiver):
         self._late = 0
         self._unbelieved = 0
         self._refused = 0
+        self._doubted_at: Nanos = -1
+        """The round that was so late that the time was asked for."""
         self._standstills = 0
         self._stood_ns: Nanos = 0
         """How long it stood still, all times together."""
@@ -191,6 +193,8 @@ class Peer(Stack, Member, Receiver):
                 f"cannot send to groups {groups}: "
                 + (f"there is no group {unknown[0]}" if unknown else "none is named")
             )
+        if self._armed:
+            self._doubt_if_late()
         if not self._newcomer.ready() or not self._has_room(len(payload)):
             return False
         self._number += 1
@@ -301,10 +305,19 @@ class Peer(Stack, Member, Receiver):
     def _note_standstill(self) -> None:
         """Notice that this round comes later than an event lives. What was broadcast meanwhile may have come
         and gone, and nobody relays it any more."""
-        late = self.env.now - self._rounds.due
+        late = self._doubt_if_late()
         if late > self._set.ttl * self._set.round_ns:
             self._standstills += 1
             self._stood_ns += late
+
+    def _doubt_if_late(self) -> Nanos:
+        """By how much the next round is late. If it should have been over, the logical time has gone on."""
+        due = self._rounds.due
+        late = self.env.now - due
+        if late > self._set.round_ns and self._doubted_at != due:
+            self._doubted_at = due  # once for each round, so that a peer that is always late goes on
+            self._newcomer.doubt()
+        return late
 
     def _order_events(self, heard: NextBall) -> None:
         if self._behind:

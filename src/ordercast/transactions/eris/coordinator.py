@@ -24,7 +24,6 @@ from ordercast.core import (
     Message,
     Nanos,
     NodeId,
-    RemoteError,
     Wait,
 )
 from ordercast.protocols.hydra.limits import Limits, first_after
@@ -33,7 +32,7 @@ from ordercast.protocols.hydra.reports import Reports
 from ordercast.protocols.hydra.shards import HEARD_BY_SENDERS
 from ordercast.transactions.eris.epochs import Begin, Command, Epochs, Reborn, decode, encode
 from ordercast.transactions.eris.messages import EpochRequest
-from ordercast.transactions.eris.ordering import EPOCHS_MAX
+from ordercast.transactions.eris.ordering import check_epoch
 
 EPOCH = "epoch"
 BACK_OFF_MAX = 16
@@ -94,8 +93,7 @@ class EpochCoordinator(FailureCoordinator):
         """Refuse epochs, reports and lives that there cannot be."""
         match message:
             case EpochRequest():
-                if message.epoch >= EPOCHS_MAX:
-                    raise RemoteError(f"node {source} tells of epoch {message.epoch}; there are not so many")
+                check_epoch(source, message)
                 self._limits.check_lane(message.epoch, message.node, (0,))
             case Report():
                 self._limits.check_report(source, message, self.env.now)

@@ -14,6 +14,8 @@ class EpochRequest(Message, frozen=True, tag=160):
     epoch: Natural
     node: Natural
     """Its sequencer."""
+    steps: Natural
+    """How many steps the controllers have taken. Every epoch but the first began with one."""
 
 
 MESSAGES = message_types(EpochRequest)

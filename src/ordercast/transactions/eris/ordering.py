@@ -24,6 +24,12 @@ EPOCHS_MAX = 1 << (62 - SESSION_BITS)
 """No clock has room for more epochs."""
 
 
+def check_epoch(source: NodeId, request: EpochRequest) -> None:
+    """Refuse an epoch that there cannot be. Nothing would count before the network got there."""
+    if request.epoch >= EPOCHS_MAX or request.epoch > request.steps + 1:
+        raise RemoteError(f"node {source} tells of epoch {request.epoch} after {request.steps} steps")
+
+
 class EpochOrdering(HydraShardOrdering):
     """The reception of one replica. Its steps are those of the coordinator; the controllers only say
     who the sequencer is."""
@@ -45,8 +51,8 @@ class EpochOrdering(HydraShardOrdering):
         self._coordinators = coordinators
         self._controllers = controllers
         self._network = Limits(controllers, groups)
-        self._heard: tuple[int, NodeId] = (0, 0)
-        """The latest epoch of which a controller has told, and its sequencer."""
+        self._heard = EpochRequest(0, 0, 0)
+        """The latest epoch of which a controller has told."""
         self._heard_at: Nanos = 0
 
     @property
@@ -63,10 +69,9 @@ class EpochOrdering(HydraShardOrdering):
             super().on_message(source, message)
 
     def _on_controller(self, source: NodeId, message: Announce) -> None:
-        latest = max((self._heard, *message.active))
-        if latest[0] >= EPOCHS_MAX:
-            raise RemoteError(f"node {source} tells of epoch {latest[0]}; there are not so many")
-        if latest != self._heard:
+        latest = EpochRequest(*max(message.active, default=(0, 0)), message.steps)
+        check_epoch(source, latest)
+        if latest.epoch > self._heard.epoch:
             self._heard, self._heard_at = latest, self._env.now
         self._end_epoch()
 
@@ -75,11 +80,11 @@ class EpochOrdering(HydraShardOrdering):
         until it has decided."""
         follower = self.reception.follower
         lane = self.reception.merge.lanes.get(self.epoch)
-        if not self._takes_part or self._heard[0] <= self.epoch or lane is None:
+        if not self._takes_part or self._heard.epoch <= self.epoch or lane is None:
             return
         if lane.state in (ACTIVE, FROZEN):
             follower.take_part(Plans("removed", lane.sequencer, lane.node))
-        self._env.multicast(self._coordinators, EpochRequest(*self._heard))
+        self._env.multicast(self._coordinators, self._heard)
         if follower.planned.report is not None:
             self._env.multicast(self._coordinators, follower.planned.report)
 
@@ -95,6 +100,14 @@ class EpochOrdering(HydraShardOrdering):
         if silent:
             self._env.multicast(self._controllers, Suspect(tuple(silent)))
 
+    def decided(self, step: Step) -> None:
+        """Take note of the end of an epoch; of one without a message for this group nothing need be kept."""
+        super().decided(step)
+        lane = self.reception.merge.lanes.get(step.sequencer)
+        if lane is not None and lane.final is not None and lane.final[self._group] <= lane.begun:
+            self.reception.discard(step.sequencer)
+            del self._ended[step.sequencer]
+
     def boundary(self, step: Step) -> int:
         """The first clock of a later epoch."""
         return (step.sequencer + 1) << SESSION_BITS
@@ -102,8 +115,8 @@ class EpochOrdering(HydraShardOrdering):
     def waits(self) -> list[Wait]:
         """What waits here; after the end of an epoch, all waits for the coordinator."""
         waits = super().waits()
-        if self._heard[0] > self.epoch:
+        if self._heard.epoch > self.epoch:
             blocker = f"a decision of the coordinator where epoch {self.epoch} ends"
-            what = f"epoch {self._heard[0]}"
+            what = f"epoch {self._heard.epoch}"
             waits.append(Wait(what, blocker, self._heard_at, on=self._coordinators))
         return waits

@@ -1,31 +1,25 @@
 """Granola as a protocol: a shard a group, each with a log of what it proposes and what was agreed."""
 
-from collections.abc import Mapping
 from random import Random
 
 import msgspec
 
 from ordercast.components.consensus import LIVE_TIMEOUTS
 from ordercast.components.execution.options import LIVE_CALLS
-from ordercast.components.logged_service import GUARANTEES, deploy_logged
-from ordercast.components.logged_service.logged_replica import Place
-from ordercast.components.logged_shards import vary_shards
+from ordercast.components.logged_service import GUARANTEES
+from ordercast.components.logged_shards import deploy_shards, vary_shards
 from ordercast.core import (
     MILLISECOND,
     SECOND,
     Consistency,
     Deployment,
-    Env,
-    GroupId,
-    LocalError,
-    NodeId,
     Options,
     Order,
     Plan,
     Protocol,
 )
 from ordercast.replication.multi_paxos import PROTOCOL as MULTI_PAXOS
-from ordercast.transactions.granola.client import Attempt, GranolaClient
+from ordercast.transactions.granola.client import GranolaClient
 from ordercast.transactions.granola.messages import MESSAGES
 from ordercast.transactions.granola.options import GranolaOptions
 from ordercast.transactions.granola.server import GranolaServer
@@ -38,19 +32,9 @@ PROMISES = msgspec.structs.replace(
 
 def deploy(deployment: Deployment, options: Options) -> Plan:
     """Replicas of the shards, and clients."""
-    if not isinstance(options, GranolaOptions):
-        raise LocalError(f"{NAME} takes GranolaOptions, not {type(options).__name__}")
-    service, members = deployment.service, dict(enumerate(deployment.groups))
-    sharding = None if service is None else service.sharding
-
-    def replica(env: Env, place: Place) -> GranolaServer:
-        spec = None if service is None else service.for_group(place.group, len(members))
-        return GranolaServer(env, place._replace(service=spec), options, members)
-
-    def client(env: Env, members: Mapping[GroupId, tuple[NodeId, ...]], answers: bool) -> GranolaClient:
-        return GranolaClient(env, members, options, sharding, Attempt, answers=answers)
-
-    return deploy_logged(NAME, deployment, options, replica, client, MESSAGES, PROMISES)
+    return deploy_shards(
+        NAME, deployment, options, GranolaOptions, GranolaServer, GranolaClient, MESSAGES, PROMISES
+    )
 
 
 def vary(rng: Random) -> dict[str, object]:

@@ -32,7 +32,7 @@ from ordercast.transactions.granola.entries import (
 )
 from ordercast.transactions.granola.messages import Ask, Enquiry, Reading, Request, State, Told, Vote
 from ordercast.transactions.granola.options import GranolaOptions
-from ordercast.transactions.granola.schedule import Ran, Schedule
+from ordercast.transactions.granola.schedule import Ran, Record, Schedule, Stage
 from ordercast.transactions.granola.voting import Voting
 
 
@@ -120,7 +120,9 @@ class GranolaServer(LoggedReplica):
             self._tell_state(call.first, request.attempt, State.WAITING)
         elif self._has_room(1):
             time = max(self.env.now, request.seen + 1)
-            self._order(Propose(subject, request.attempt, request.groups, time, request.call, request.done))
+            # Reads keep no results that could be told again, so each shard answers them by itself.
+            groups = (self._group,) if call.read else request.groups
+            self._order(Propose(subject, request.attempt, groups, time, request.call, request.done))
 
     def _hand_on(self, source: NodeId, request: Request, first: MessageId) -> None:
         """Another replica leads: hand a request to it, and answer it too when it has run."""
@@ -268,21 +270,25 @@ class GranolaServer(LoggedReplica):
         }
         if self._refused:
             state["entries refused"] = self._refused
-        waits = [
-            self._wait(subject, record.groups, since) for subject, record, since in self.voting.under_way()
-        ]
+        under_way = self.voting.under_way()
+        waits = [self._wait(subject, record, since) for subject, record, since in under_way]
+        for transaction, groups, since in self.voting.open():
+            what = f"general transaction {message_name(transaction)}"
+            waits.append(Wait(what, "its client to conclude it", since, groups=groups))
         return Explanation(state, tuple(waits))
 
-    def _wait(self, subject: Subject, groups: Groups, since: Nanos) -> Wait:
+    def _wait(self, subject: Subject, record: Record, since: Nanos) -> Wait:
         """What a transaction waits for here."""
         lacks = self.voting.lacks(subject)
+        if lacks:
+            blocker = f"a vote of shard {', '.join(map(str, lacks))}"
+        elif record.stage is Stage.PENDING:
+            blocker = "a majority of this shard to settle it"
+        else:
+            blocker, lacks = "transactions with lower timestamps", self._lacks_first()
         what = "end of general transaction" if subject.ends else "call"
-        blocker = f"a vote of shard {', '.join(map(str, lacks))}"
-        if not lacks:
-            blocker = "transactions with lower timestamps"
-            lacks = self._lacks_first()
         on = tuple(node for group in lacks for node in self._shards[group])
-        return Wait(f"{what} {message_name(subject.first)}", blocker, since, groups=groups, on=on)
+        return Wait(f"{what} {message_name(subject.first)}", blocker, since, groups=record.groups, on=on)
 
 
 def _name(entry: Entry) -> tuple[type[Entry], Subject, int]:

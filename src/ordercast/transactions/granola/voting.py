@@ -12,7 +12,7 @@ its own, with a timestamp: if its client concludes it at the same time, the lowe
 from collections.abc import Callable, Iterator, Mapping
 
 from ordercast.components.execution import Executor
-from ordercast.core import Env, GroupId, Groups, Nanos, NodeId
+from ordercast.core import Env, GroupId, Groups, MessageId, Nanos, NodeId
 from ordercast.transactions.granola.entries import Entry, Forget, Propose, Settle, Subject, Verdict
 from ordercast.transactions.granola.messages import Ask, Vote
 from ordercast.transactions.granola.options import GranolaOptions
@@ -20,6 +20,8 @@ from ordercast.transactions.granola.schedule import Record, Schedule, Stage
 
 Attempted = tuple[Subject, int]
 """A transaction, and which attempt of its client."""
+ASKS_MAX = 64
+"""About so many transactions a leader asks in one go. While a shard is away there may be very many."""
 OPEN = -1
 """In the place of an attempt: a general transaction that waits for its end."""
 
@@ -51,6 +53,8 @@ class Voting:
         self._since: dict[Attempted, Nanos] = {}
         """Since when this replica knows of what is on record or open."""
         self._armed = False
+        self._asked = 0
+        """Of the transactions on record, the first so many have been asked about in this round."""
 
     # Votes
 
@@ -134,9 +138,14 @@ class Voting:
             self._env.set_timer("votes", self._options.vote_ns)
 
     @property
-    def _open(self) -> Mapping[int, Groups]:
+    def _open(self) -> Mapping[MessageId, Groups]:
         shard = self._executor.shard
         return {} if shard is None else shard.pending
+
+    def open(self) -> Iterator[tuple[MessageId, Groups, Nanos]]:
+        """The general transactions that nobody has concluded, and since when this replica knows that."""
+        for transaction, groups in self._open.items():
+            yield transaction, groups, self._since.get((Subject(transaction, True), OPEN), self._env.now)
 
     def under_way(self) -> Iterator[tuple[Subject, Record, Nanos]]:
         """What has not run here, and since when this replica knows that."""
@@ -153,12 +162,21 @@ class Voting:
         self._since = {one: self._since.get(one, now) for one in known}
         if not leads:
             return
-        for subject, record in list(records.items()):
+        for subject in self._turns():
+            record = records[subject]
             self._ask(subject, record, now - self._since[subject, record.attempt])
         for transaction, groups in opened.items():
             subject = Subject(transaction, True)
             if subject not in records and now - self._since[subject, OPEN] >= self._options.lock_ns:
                 self._order(Propose(subject, 0, groups, now))
+
+    def _turns(self) -> list[Subject]:
+        """The transactions to ask about now: the one that holds up the others, and some more in turn."""
+        subjects, first = list(self._schedule.records), self._schedule.waits_for()
+        start = self._asked if self._asked < len(subjects) else 0
+        self._asked = start + ASKS_MAX
+        turns = subjects[start : self._asked]
+        return turns if first is None or first in turns else [first, *turns]
 
     def _ask(self, subject: Subject, record: Record, age: Nanos) -> None:
         """Ask the shards that have not voted; or, much later, those that have not said that they know all."""

@@ -25,6 +25,10 @@ class Phases(Round):
 class TransactionClient(ShardsClient[Phases]):
     """One client of all shards."""
 
+    def make_round(self) -> Phases:
+        """A call in its first attempt."""
+        return Phases()
+
     def begin(self, round_: Phases, attempt: int) -> None:
         """Ask for locks."""
         super().begin(round_, attempt)

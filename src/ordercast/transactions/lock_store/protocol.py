@@ -1,29 +1,23 @@
 """Lock-Store as a protocol: a shard a group, each with a log of commands (Hydra section 7.3)."""
 
-from collections.abc import Mapping
 from random import Random
 
 import msgspec
 
 from ordercast.components.consensus import LIVE_TIMEOUTS
 from ordercast.components.execution.options import LIVE_CALLS
-from ordercast.components.logged_service import GUARANTEES, deploy_logged
-from ordercast.components.logged_service.logged_replica import Place
-from ordercast.components.logged_shards import vary_shards
+from ordercast.components.logged_service import GUARANTEES
+from ordercast.components.logged_shards import deploy_shards, vary_shards
 from ordercast.core import (
     SECOND,
     Consistency,
     Deployment,
-    Env,
-    GroupId,
-    LocalError,
-    NodeId,
     Options,
     Plan,
     Protocol,
 )
 from ordercast.replication.multi_paxos import PROTOCOL as MULTI_PAXOS
-from ordercast.transactions.lock_store.client import Phases, TransactionClient
+from ordercast.transactions.lock_store.client import TransactionClient
 from ordercast.transactions.lock_store.commands import MESSAGES
 from ordercast.transactions.lock_store.options import LockStoreOptions
 from ordercast.transactions.lock_store.server import ShardServer
@@ -34,19 +28,9 @@ PROMISES = msgspec.structs.replace(GUARANTEES, groups_max=None, consistency=Cons
 
 def deploy(deployment: Deployment, options: Options) -> Plan:
     """Replicas of the shards, and clients."""
-    if not isinstance(options, LockStoreOptions):
-        raise LocalError(f"{NAME} takes LockStoreOptions, not {type(options).__name__}")
-    service, members = deployment.service, dict(enumerate(deployment.groups))
-    sharding = None if service is None else service.sharding
-
-    def replica(env: Env, place: Place) -> ShardServer:
-        spec = None if service is None else service.for_group(place.group, len(members))
-        return ShardServer(env, place._replace(service=spec), options, members)
-
-    def client(env: Env, members: Mapping[GroupId, tuple[NodeId, ...]], answers: bool) -> TransactionClient:
-        return TransactionClient(env, members, options, sharding, Phases, answers=answers)
-
-    return deploy_logged(NAME, deployment, options, replica, client, MESSAGES, PROMISES)
+    return deploy_shards(
+        NAME, deployment, options, LockStoreOptions, ShardServer, TransactionClient, MESSAGES, PROMISES
+    )
 
 
 def vary(rng: Random) -> dict[str, object]:
